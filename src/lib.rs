@@ -1,1 +1,26 @@
-//! x
+//! Structured decoding: a language model writes only text that a constraint accepts.
+//!
+//! A constraint (JSON Schema, regex, grammar, choice) and a [`Vocabulary`](vocab::Vocabulary) are
+//! compiled once; at each decoding step a mask of allowed tokens comes out and is applied to the
+//! logits before anything else touches them.
+
+pub mod error;
+pub mod grammar;
+pub mod regex;
+pub mod vocab;
+
+pub mod constraint;
+pub mod ebnf;
+pub mod json_schema;
+pub mod sampling;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "model")]
+pub mod generation;
+#[cfg(feature = "model")]
+pub mod model;
+#[cfg(feature = "server")]
+pub mod server;
+
+pub use error::{Error, ErrorKind, Place, Result};

@@ -1,1 +1,3 @@
-fn main(){}
+//! The `maskwright` command; see `maskwright --help`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The `maskwright` command: one file per subcommand.

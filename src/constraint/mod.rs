@@ -1,0 +1,1 @@
+//! Compiled constraints and matchers: states, masks, rollback.

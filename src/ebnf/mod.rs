@@ -1,0 +1,1 @@
+//! Grammar dialects, parsed into a grammar.

@@ -1,0 +1,196 @@
+//! Errors are values: what was wrong, where, and what would be accepted.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Shorthand for a result whose error is [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The room that an [`Error`] comes from, coarse enough to branch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A tokenizer or vocabulary file cannot be used for exact masks.
+    Vocabulary,
+    /// A regular expression does not parse, or has no regular meaning.
+    Regex,
+    /// A grammar does not parse, or refers to what it does not define.
+    Grammar,
+    /// A JSON Schema is malformed, or uses a keyword that cannot be enforced.
+    Schema,
+    /// A constraint that no text satisfies.
+    Unsatisfiable,
+    /// A limit was reached; the message names it.
+    Limit,
+    /// A token or byte that the constraint does not allow here.
+    Rejected,
+    /// Logits or sampling parameters that no token can be drawn from.
+    Sampling,
+    /// A model folder or checkpoint that cannot be loaded or run.
+    Model,
+    /// A request whose fields are out of range or not supported.
+    Request,
+    /// A file that cannot be read or written.
+    Io,
+}
+
+/// Where an [`Error`] was found. Every part is optional: a schema given as a value has no file,
+/// a regex has no JSON pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file, where one was read.
+    pub file: Option<PathBuf>,
+    /// Line and column, both from 1, columns in characters.
+    pub line_column: Option<(usize, usize)>,
+    /// JSON pointer (RFC 6901) of the keyword; the root is the empty string.
+    pub pointer: Option<String>,
+    /// Byte offset from 0.
+    pub byte: Option<usize>,
+}
+
+/// What was wrong, where, and what would be accepted; displayed on one line.
+///
+/// ```
+/// use maskwright::{Error, ErrorKind};
+/// let e = Error::new(ErrorKind::Schema, "`maxLength` must be a non-negative integer")
+///     .at_pointer("/properties/name/maxLength")
+///     .with_help("write a number such as 20");
+/// assert_eq!(
+///     e.to_string(),
+///     "at /properties/name/maxLength: `maxLength` must be a non-negative integer; \
+///      write a number such as 20"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    place: Place,
+    help: Option<String>,
+}
+
+impl Error {
+    /// An error of a kind, with a message that says what was wrong and no final full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let (message, place) = (message.into(), Place::default());
+        Self(Box::new(Inner { kind, message, place, help: None }))
+    }
+
+    /// Adds the cure: what would be accepted instead.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// Adds the file, unless one is known already (the innermost reader knows best).
+    #[must_use]
+    pub fn in_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.0.place.file.get_or_insert_with(|| file.into());
+        self
+    }
+
+    /// Adds line and column, both from 1.
+    #[must_use]
+    pub fn at_line_column(mut self, line: usize, column: usize) -> Self {
+        self.0.place.line_column = Some((line, column));
+        self
+    }
+
+    /// Adds the JSON pointer of the keyword.
+    #[must_use]
+    pub fn at_pointer(mut self, pointer: impl Into<String>) -> Self {
+        self.0.place.pointer = Some(pointer.into());
+        self
+    }
+
+    /// Adds the byte offset, from 0.
+    #[must_use]
+    pub fn at_byte(mut self, byte: usize) -> Self {
+        self.0.place.byte = Some(byte);
+        self
+    }
+
+    /// The room it comes from.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What was wrong, without place and cure.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where it was found.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// The cure, where one is known.
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { message, place, help, .. } = &*self.0;
+        match (&place.file, place.line_column) {
+            (Some(file), Some((line, column))) => {
+                write!(f, "{}:{line}:{column}: ", file.display())?;
+            }
+            (Some(file), None) => write!(f, "{}: ", file.display())?,
+            (None, Some((line, column))) => write!(f, "line {line}, column {column}: ")?,
+            (None, None) => {}
+        }
+        if let Some(pointer) = &place.pointer {
+            match pointer.as_str() {
+                "" => write!(f, "at the root: ")?,
+                pointer => write!(f, "at {pointer}: ")?,
+            }
+        }
+        if let Some(byte) = place.byte {
+            write!(f, "byte {byte}: ")?;
+        }
+        f.write_str(message)?;
+        match help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Line and column (both from 1, columns in characters) of a byte offset in a text.
+pub(crate) fn line_column(text: &str, byte: usize) -> (usize, usize) {
+    let byte = byte.min(text.len());
+    let before = &text.as_bytes()[..byte];
+    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
+    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
+    let column = before[start..].iter().filter(|&&b| b & 0xC0 != 0x80).count() + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_named_from_the_outside_in() {
+        let e = Error::new(ErrorKind::Schema, "no").at_line_column(3, 7).at_pointer("/a");
+        assert_eq!(e.to_string(), "line 3, column 7: at /a: no");
+        assert_eq!(e.clone().in_file("s.json").to_string(), "s.json:3:7: at /a: no");
+        assert_eq!(e.in_file("s.json").in_file("other").place().file, Some("s.json".into()));
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        assert_eq!(line_column("é\nüb", 5), (2, 2));
+        assert_eq!(line_column("", 0), (1, 1));
+        assert_eq!(line_column("a", 9), (1, 2));
+    }
+}

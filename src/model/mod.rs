@@ -1,0 +1,1 @@
+//! Models on candle: loading, architectures, KV cache, chat templates, the embedded `tiny`.

@@ -1,0 +1,110 @@
+//! A set of bytes as 256 bits.
+
+use std::fmt;
+
+/// A set of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    /// No byte.
+    pub const EMPTY: Self = Self([0; 4]);
+    /// Every byte.
+    pub const ALL: Self = Self([u64::MAX; 4]);
+
+    /// One byte.
+    pub fn single(byte: u8) -> Self {
+        Self::range(byte, byte)
+    }
+
+    /// The bytes from `first` to `last`, both included; empty if `first > last`.
+    pub fn range(first: u8, last: u8) -> Self {
+        (first..=last).collect()
+    }
+
+    /// Adds a byte.
+    pub fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Is this byte in the set?
+    pub fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
+    }
+
+    /// Is no byte in the set?
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The number of bytes in the set.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Bytes in either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    /// Bytes in both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// Bytes not in the set.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        Self(self.0.map(|w| !w))
+    }
+
+    /// The bytes, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=255).filter(|&b| self.contains(b))
+    }
+}
+
+impl FromIterator<u8> for ByteSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(bytes: I) -> Self {
+        let mut set = Self::EMPTY;
+        bytes.into_iter().for_each(|b| set.insert(b));
+        set
+    }
+}
+
+impl fmt::Debug for ByteSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        let mut bytes = self.iter().peekable();
+        while let Some(first) = bytes.next() {
+            let mut last = first;
+            while let Some(next) = bytes.next_if(|&b| b - 1 == last) {
+                last = next;
+            }
+            write!(f, "{}", std::ascii::escape_default(first))?;
+            if last > first {
+                write!(f, "-{}", std::ascii::escape_default(last))?;
+            }
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_algebra() {
+        let digits = ByteSet::range(b'0', b'9');
+        assert_eq!(digits.len(), 10);
+        assert!(digits.contains(b'5') && !digits.contains(b'a'));
+        assert_eq!(digits.union(&digits.complement()), ByteSet::ALL);
+        assert!(digits.intersection(&digits.complement()).is_empty());
+        assert!(ByteSet::range(9, 8).is_empty());
+        assert_eq!(format!("{digits:?}"), "[0-9]");
+        assert_eq!(ByteSet::ALL.iter().count(), 256);
+    }
+}

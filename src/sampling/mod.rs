@@ -1,0 +1,1 @@
+//! The sampling chain: small pure functions of logits.

@@ -1,0 +1,1 @@
+//! The vocabulary: token bytes, special tokens, the trie and the token mask.
