@@ -4,4 +4,4 @@ mod byte_set;
 mod languages;
 
 pub use byte_set::ByteSet;
-pub use languages::{Language, Languages};
+pub use languages::{Language, Languages, Row};
