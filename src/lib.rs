@@ -24,3 +24,4 @@ pub mod model;
 pub mod server;
 
 pub use error::{Error, ErrorKind, Place, Result};
+pub use vocab::{TokenMask, Vocabulary};

@@ -1,1 +1,324 @@
-//! The vocabulary: token bytes, special tokens, the trie and the token mask.
+//! The vocabulary: the exact bytes of every token, special tokens, the trie and the token mask.
+//!
+//! A [`Vocabulary`] is read once from a tokenizer file (`tokenizer.json`, tiktoken, GGUF) or given
+//! as bytes, and never changes after that; share it in an [`Arc`](std::sync::Arc). It knows what
+//! each token *writes*, which is all that masks need; turning text into tokens is the tokenizer's
+//! work, for which a host (or the `model` feature) implements [`Encode`].
+//!
+//! ```
+//! use maskwright::Vocabulary;
+//! let tokens = ["{", "}", "\"a\"", ":", "1"].map(|t| Some(t.as_bytes().to_vec()));
+//! let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[(5, "<|end|>")], &[5])?;
+//! assert_eq!(vocab.decode(&[0, 2, 3, 4, 1, 5]), br#"{"a":1}"#);
+//! assert_eq!(vocab.special("<|end|>"), Some(5));
+//! assert_eq!(vocab.token_bytes(5), None);
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+//!
+//! # What a token's bytes are
+//!
+//! What the token contributes *in the middle of a text*. Many SentencePiece tokenizers put a space
+//! before the text when they encode and take one leading space off when they decode, so that their
+//! first token looks a space shorter in the decoded text than it is here. Where
+//! [`Vocabulary::strips_leading_space`] says so, handle that at the border of the text: the tokens
+//! that a model writes after a prompt are in the middle of a text.
+//!
+//! Special tokens write nothing. Added tokens that the file does not call special (`<tool_call>`
+//! in Qwen, `<unused0>` in Gemma) are text like any other, unless they are end tokens, and can be
+//! found by name all the same.
+
+mod mask;
+mod table;
+mod trie;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+pub use mask::TokenMask;
+use table::{Kind, TokenTable};
+pub use trie::{Trie, TrieNode};
+
+/// Turns text into tokens, as the model's tokenizer does. Implemented for the `tokenizers` crate
+/// by the `model` feature, or by the host.
+pub trait Encode {
+    /// The ids of a text, without any token put before or after it. In the text, names of special
+    /// tokens are text.
+    fn encode(&self, text: &str) -> Result<Vec<u32>>;
+}
+
+/// What a loader has read; [`Vocabulary::build`] lays it out.
+#[derive(Clone, Debug, Default)]
+struct Draft {
+    table: TokenTable,
+    /// Names of special and added tokens.
+    names: Vec<(u32, String)>,
+    end: Vec<u32>,
+    strips_leading_space: bool,
+}
+
+/// The tokens of a model: immutable, `Send + Sync`; see the [module](self) for what their bytes
+/// are.
+#[derive(Clone)]
+pub struct Vocabulary {
+    table: TokenTable,
+    names: BTreeMap<u32, Box<str>>,
+    ids: FxHashMap<Box<str>, u32>,
+    end: Vec<u32>,
+    strips_leading_space: bool,
+    logits_width: Option<usize>,
+    trie: Trie,
+}
+
+impl Vocabulary {
+    /// A vocabulary from the bytes of each token: the id is the index, `None` an id without a
+    /// token. `special` gives special tokens their names, `end` lists the end tokens; both may
+    /// lie beyond `tokens`. Bytes given for a special or an end token are not text.
+    ///
+    /// Tokens may share bytes, be empty (never allowed), or lack bytes altogether. An end token is
+    /// optional. Errors on ids of 2^24 and more and tokens of 2^16 bytes and more.
+    pub fn from_tokens(
+        tokens: Vec<Option<Vec<u8>>>,
+        special: &[(u32, &str)],
+        end: &[u32],
+    ) -> Result<Self> {
+        let mut draft = Draft { end: end.to_vec(), ..Draft::default() };
+        for (id, bytes) in tokens.iter().enumerate() {
+            let id = u32::try_from(id).unwrap_or(u32::MAX);
+            match bytes {
+                Some(bytes) => draft.table.set(id, bytes, Kind::Text)?,
+                None => draft.table.grow(id)?,
+            }
+        }
+        for &(id, name) in special {
+            draft.table.set(id, b"", Kind::Special)?;
+            draft.names.push((id, name.to_owned()));
+        }
+        Self::build(draft)
+    }
+
+    fn build(draft: Draft) -> Result<Self> {
+        let Draft { mut table, names, mut end, strips_leading_space } = draft;
+        settle_end_tokens(&mut table, &mut end)?;
+        let mut ids = FxHashMap::default();
+        for (id, name) in &names {
+            ids.entry(name.as_str().into()).or_insert(*id);
+        }
+        let names = names.into_iter().map(|(id, name)| (id, name.into())).collect();
+        let trie = Trie::new(&table, &end);
+        let logits_width = None;
+        Ok(Self { table, names, ids, end, strips_leading_space, logits_width, trie })
+    }
+
+    /// The same vocabulary with these end tokens instead of its own; a token that is no longer an
+    /// end token is again what the file says. None at all is allowed.
+    ///
+    /// Errors on an id beyond the model's logits, where these are known, or of 2^24 and more.
+    pub fn with_end_tokens(mut self, ids: &[u32]) -> Result<Self> {
+        if let Some(width) = self.logits_width
+            && let Some(id) = ids.iter().find(|&&id| id as usize >= width)
+        {
+            let message = format!("end token {id} is beyond the model's {width} logits");
+            let help = format!("end tokens must be below {width}");
+            return Err(Error::new(ErrorKind::Vocabulary, message).with_help(help));
+        }
+        let mut end = ids.to_vec();
+        settle_end_tokens(&mut self.table, &mut end)?;
+        let is_text = |&id: &u32| self.table.kind(id) == Kind::Text;
+        let trie_changes = self.end.iter().filter(|id| !end.contains(id)).any(is_text)
+            || end.iter().filter(|id| !self.end.contains(id)).any(is_text);
+        if trie_changes {
+            self.trie = Trie::new(&self.table, &end);
+        }
+        self.end = end;
+        Ok(self)
+    }
+
+    /// The same vocabulary for a model whose logits are `width` wide: masks are that wide, and the
+    /// ids beyond the tokenizer are never allowed.
+    ///
+    /// Errors if a token's id lies beyond the logits: then the tokenizer is another model's.
+    pub fn with_logits_width(mut self, width: usize) -> Result<Self> {
+        let needed = self.highest_id().map_or(0, |id| id as usize + 1);
+        if width < needed {
+            let message = format!(
+                "the tokenizer does not fit the model: its token ids reach {}, the model has {width} logits",
+                needed - 1
+            );
+            let help = "use the tokenizer that came with the model";
+            return Err(Error::new(ErrorKind::Model, message).with_help(help));
+        }
+        self.logits_width = Some(width);
+        Ok(self)
+    }
+
+    fn highest_id(&self) -> Option<u32> {
+        self.table.highest().max(self.end.iter().copied().max())
+    }
+
+    /// The width of masks in tokens: the model's logits where they are known, otherwise one more
+    /// than the highest id.
+    pub fn len(&self) -> usize {
+        self.logits_width.unwrap_or(self.table.len())
+    }
+
+    /// Is there no id at all?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What a text token writes; `None` for special tokens, end tokens, and ids without a token.
+    /// Empty for an empty token, which no mask ever allows.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.table.text(id).filter(|_| !self.end.contains(&id))
+    }
+
+    /// A token for messages and traces: the name of a special or added token, the text of others
+    /// in quotes with what is not readable escaped, `token 7` for an id without either.
+    pub fn token_name(&self, id: u32) -> Cow<'_, str> {
+        if let Some(name) = self.names.get(&id) {
+            return Cow::Borrowed(name);
+        }
+        match self.table.text(id) {
+            Some(bytes) => Cow::Owned(quoted(bytes)),
+            None => Cow::Owned(format!("token {id}")),
+        }
+    }
+
+    /// The id of a special token by its name, such as `<|im_end|>`. Finds added tokens that are
+    /// text as well, so that a grammar can name `<tool_call>`. Of several tokens with one name,
+    /// the first that the file lists.
+    pub fn special(&self, name: &str) -> Option<u32> {
+        self.ids.get(name).copied()
+    }
+
+    /// Does this token match no text: is it special, or an end token?
+    pub fn is_special(&self, id: u32) -> bool {
+        self.table.kind(id) == Kind::Special || self.end.contains(&id)
+    }
+
+    /// The end tokens, each once; the one that the tokenizer's own configuration names first.
+    pub fn end_tokens(&self) -> &[u32] {
+        &self.end
+    }
+
+    /// All text tokens as a trie.
+    pub fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    /// What these tokens write, one after the other; special tokens and unknown ids write nothing.
+    pub fn decode(&self, ids: &[u32]) -> Vec<u8> {
+        ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
+    }
+
+    /// Does the tokenizer take one leading space off a decoded text (and put one before the text
+    /// that it encodes)? Then the ids of a text spell it with a space before it here.
+    pub fn strips_leading_space(&self) -> bool {
+        self.strips_leading_space
+    }
+}
+
+/// Drops repeated end tokens and makes room for their ids.
+fn settle_end_tokens(table: &mut TokenTable, end: &mut Vec<u32>) -> Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    end.retain(|&id| seen.insert(id));
+    end.iter().try_for_each(|&id| table.grow(id))
+}
+
+/// Bytes as quoted text: UTF-8 as it is, control characters and stray bytes escaped.
+fn quoted(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        out.extend(chunk.valid().chars().flat_map(char::escape_debug));
+        for byte in chunk.invalid() {
+            // Writing to a string does not fail.
+            let _ = write!(out, "\\x{byte:02X}");
+        }
+    }
+    out.push('"');
+    out
+}
+
+impl fmt::Debug for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vocabulary")
+            .field("len", &self.len())
+            .field("end_tokens", &self.end)
+            .field("trie_nodes", &self.trie.nodes().len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn tokens(texts: &[&str]) -> Vec<Option<Vec<u8>>> {
+        texts.iter().map(|t| Some(t.as_bytes().to_vec())).collect()
+    }
+
+    #[test]
+    fn special_and_end_tokens_write_nothing() {
+        let mut list = tokens(&["a", "b", "</s>", "", "<unk>"]);
+        list.push(None);
+        let vocab = Vocabulary::from_tokens(list, &[(4, "<unk>")], &[2, 7, 2]).unwrap();
+        assert_eq!(vocab.len(), 8);
+        assert_eq!(vocab.end_tokens(), [2, 7]);
+        assert_eq!(vocab.decode(&[0, 2, 1, 4, 3, 5, 6, 99, 0]), b"aba");
+        assert_eq!(vocab.trie().ids(), [0, 1]);
+        let special: Vec<u32> = (0..9).filter(|&id| vocab.is_special(id)).collect();
+        assert_eq!(special, [2, 4, 7]);
+        assert_eq!(vocab.token_bytes(3), Some(&b""[..]));
+        assert_eq!((vocab.token_bytes(5), vocab.token_bytes(100)), (None, None));
+    }
+
+    #[test]
+    fn other_end_tokens_give_the_text_back() {
+        let vocab = Vocabulary::from_tokens(tokens(&["a", "</s>", "b"]), &[], &[1]).unwrap();
+        let vocab = vocab.with_end_tokens(&[2]).unwrap();
+        assert_eq!(vocab.token_bytes(1), Some(&b"</s>"[..]));
+        assert_eq!(vocab.trie().ids(), [1, 0]);
+        let vocab = vocab.with_end_tokens(&[]).unwrap();
+        assert_eq!(vocab.trie().ids(), [1, 0, 2]);
+        assert!(vocab.end_tokens().is_empty());
+    }
+
+    #[test]
+    fn the_logits_may_be_wider_but_not_narrower() {
+        let vocab = Vocabulary::from_tokens(tokens(&["a", "b"]), &[(2, "<e>")], &[2]).unwrap();
+        let error = vocab.clone().with_logits_width(2).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Model);
+        assert_eq!(
+            error.to_string(),
+            "the tokenizer does not fit the model: its token ids reach 2, the model has 2 logits; \
+             use the tokenizer that came with the model"
+        );
+        let vocab = vocab.with_logits_width(64).unwrap();
+        assert_eq!(vocab.len(), 64);
+        assert!(vocab.with_end_tokens(&[64]).is_err());
+        // Ids without a token do not matter.
+        let mut list = tokens(&["a"]);
+        list.resize(10, None);
+        let vocab = Vocabulary::from_tokens(list, &[], &[]).unwrap();
+        assert_eq!(vocab.with_logits_width(4).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn names_are_readable() {
+        let list = vec![Some(b"a\n\"\xE2\x82".to_vec()), Some("€".into()), None];
+        let vocab = Vocabulary::from_tokens(list, &[(3, "<s>")], &[]).unwrap();
+        let names: Vec<_> = (0..5).map(|id| vocab.token_name(id)).collect();
+        assert_eq!(names, [r#""a\n\"\xE2\x82""#, "\"€\"", "token 2", "<s>", "token 4"]);
+    }
+
+    #[test]
+    fn is_shared_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Vocabulary>();
+    }
+}

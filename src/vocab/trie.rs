@@ -1,0 +1,231 @@
+//! All text tokens as one trie in preorder.
+//!
+//! A walk over it is one forward pass over a flat array: a node that the walker accepts is followed
+//! by its first child, a node that it rejects by [`TrieNode::subtree_end`].
+//!
+//! ```
+//! use maskwright::Vocabulary;
+//! // Count the tokens made of `a` and `b` only, without looking below a rejected byte.
+//! let tokens = ["a", "ab", "abc", "b", "cab", "ca"].map(|t| Some(t.as_bytes().to_vec()));
+//! let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[], &[])?;
+//! let trie = vocab.trie();
+//! let (mut node, mut found) = (1, 0);
+//! while let Some(n) = trie.nodes().get(node) {
+//!     if n.byte == b'c' {
+//!         node = n.subtree_end as usize;
+//!         continue;
+//!     }
+//!     found += trie.tokens(node).len();
+//!     node += 1;
+//! }
+//! assert_eq!(found, 3);
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+use super::table::TokenTable;
+
+/// One node: the string of bytes on the path from the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrieNode {
+    /// Index of the first node after this one's subtree.
+    pub subtree_end: u32,
+    /// Index into the ids in trie order ([`Trie::ids`]) of the first token at or below this node.
+    pub first_token: u32,
+    /// Length of the string in bytes; 0 for the root.
+    pub depth: u16,
+    /// The last byte of the string; 0 for the root, which has none.
+    pub byte: u8,
+}
+
+/// The text tokens of a vocabulary as a trie, its nodes in preorder and siblings in the order of
+/// their bytes. Node 0 is the root, the empty string; it never has tokens, since an empty token is
+/// never allowed. Several ids may share a node.
+#[derive(Clone, Debug)]
+pub struct Trie {
+    /// The nodes, and after them a sentinel whose `first_token` is the number of ids.
+    nodes: Vec<TrieNode>,
+    ids: Vec<u32>,
+}
+
+impl Trie {
+    /// Sorts the text tokens and lays them out: O(n log n) in the tokens.
+    pub(super) fn new(table: &TokenTable, end: &[u32]) -> Self {
+        // The first eight bytes beside the id decide nearly every comparison without following
+        // the token into memory.
+        let mut sorted: Vec<(u64, u32)> = (0..table.len() as u32)
+            .filter(|id| !end.contains(id))
+            .filter_map(|id| match table.text(id)? {
+                [] => None,
+                bytes => Some((head(bytes), id)),
+            })
+            .collect();
+        let text = |id| table.text(id).unwrap_or_default();
+        sorted.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1))
+        });
+
+        let mut nodes = vec![TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 }];
+        let mut ids = Vec::with_capacity(sorted.len());
+        let mut path = vec![0usize];
+        let mut previous: &[u8] = b"";
+        for (_, id) in sorted {
+            let bytes = text(id);
+            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            for closed in path.drain(shared + 1..) {
+                nodes[closed].subtree_end = nodes.len() as u32;
+            }
+            for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
+                path.push(nodes.len());
+                let (first_token, depth) = (ids.len() as u32, depth as u16 + 1);
+                nodes.push(TrieNode { subtree_end: 0, first_token, depth, byte });
+            }
+            ids.push(id);
+            previous = bytes;
+        }
+        let end = nodes.len() as u32;
+        for open in path {
+            nodes[open].subtree_end = end;
+        }
+        let first_token = ids.len() as u32;
+        nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
+        Self { nodes, ids }
+    }
+
+    /// The nodes in preorder; node 0 is the root.
+    pub fn nodes(&self) -> &[TrieNode] {
+        &self.nodes[..self.nodes.len() - 1]
+    }
+
+    /// The ids of all text tokens, sorted by their bytes.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The ids whose bytes are exactly this node's string, ascending.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn tokens(&self, node: usize) -> &[u32] {
+        self.between(node, node + 1)
+    }
+
+    /// The ids of the tokens that start with this node's string, itself included, sorted by their
+    /// bytes.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn subtree_tokens(&self, node: usize) -> &[u32] {
+        self.between(node, self.nodes[node].subtree_end as usize)
+    }
+
+    fn between(&self, node: usize, end: usize) -> &[u32] {
+        &self.ids[self.nodes[node].first_token as usize..self.nodes[end].first_token as usize]
+    }
+
+    /// The child of a node by its byte. Looks through the siblings: at most 256 steps.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
+        let end = self.nodes[node].subtree_end as usize;
+        let mut child = node + 1;
+        while child < end {
+            match self.nodes[child] {
+                n if n.byte == byte => return Some(child),
+                n if n.byte > byte => return None,
+                n => child = n.subtree_end as usize,
+            }
+        }
+        None
+    }
+
+    /// The node of a string, if any token starts with it.
+    pub fn find(&self, bytes: &[u8]) -> Option<usize> {
+        bytes.iter().try_fold(0, |node, &byte| self.child(node, byte))
+    }
+}
+
+/// The first eight bytes as a big-endian number, missing ones as zero: orders as the bytes do,
+/// except that equal heads say nothing.
+fn head(bytes: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let n = bytes.len().min(8);
+    head[..n].copy_from_slice(&bytes[..n]);
+    u64::from_be_bytes(head)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::table::Kind;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn trie_of(tokens: &[Vec<u8>]) -> Trie {
+        let mut table = TokenTable::default();
+        for (id, bytes) in (0..).zip(tokens) {
+            table.set(id, bytes, Kind::Text).unwrap();
+        }
+        Trie::new(&table, &[])
+    }
+
+    /// The string of each node, read off the bytes and depths alone.
+    fn strings(trie: &Trie) -> Vec<Vec<u8>> {
+        let mut path = vec![];
+        trie.nodes()
+            .iter()
+            .map(|node| {
+                path.truncate(usize::from(node.depth).saturating_sub(1));
+                path.extend((node.depth > 0).then_some(node.byte));
+                path.clone()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_token_is_a_root_alone() {
+        let trie = trie_of(&[vec![]]);
+        assert_eq!(trie.nodes().len(), 1);
+        assert_eq!(trie.nodes()[0].subtree_end, 1);
+        assert!(trie.tokens(0).is_empty() && trie.subtree_tokens(0).is_empty());
+        assert_eq!(trie.child(0, b'a'), None);
+        assert_eq!(trie.find(b""), Some(0));
+    }
+
+    #[test]
+    fn ids_with_equal_bytes_share_a_node() {
+        let trie = trie_of(&[b"ab".to_vec(), b"a".to_vec(), b"ab".to_vec(), vec![0], vec![0, 0]]);
+        let ab = trie.find(b"ab").unwrap();
+        assert_eq!(trie.tokens(ab), [0, 2]);
+        assert_eq!(trie.subtree_tokens(trie.find(b"a").unwrap()), [1, 0, 2]);
+        assert_eq!(trie.tokens(trie.find(b"\0").unwrap()), [3]);
+        assert_eq!(trie.ids(), [3, 4, 1, 0, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn is_in_preorder(tokens in prop::collection::vec(prop::collection::vec(0u8..4, 0..12), 0..60)) {
+            let trie = trie_of(&tokens);
+            let strings = strings(&trie);
+            // Strictly ascending: preorder with sorted siblings, and no string twice.
+            prop_assert!(strings.is_sorted_by(|a, b| a < b));
+            for (node, string) in strings.iter().enumerate() {
+                let n = trie.nodes()[node];
+                prop_assert_eq!(usize::from(n.depth), string.len());
+                prop_assert_eq!(trie.find(string), Some(node));
+                let inside = strings.iter().filter(|s| s.starts_with(string)).count();
+                prop_assert_eq!(n.subtree_end as usize, node + inside);
+                let ids = |keep: &dyn Fn(&[u8]) -> bool| -> Vec<u32> {
+                    (0..).zip(&tokens).filter(|(_, t)| !t.is_empty() && keep(t)).map(|(id, _)| id).collect()
+                };
+                prop_assert_eq!(trie.tokens(node), ids(&|t| t == &string[..]));
+                let mut below = trie.subtree_tokens(node).to_vec();
+                below.sort_unstable();
+                prop_assert_eq!(below, ids(&|t| t.starts_with(string)));
+            }
+            for token in &tokens {
+                prop_assert!(trie.find(token).is_some());
+            }
+        }
+    }
+}
