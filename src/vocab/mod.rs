@@ -27,13 +27,20 @@
 //! in Qwen, `<unused0>` in Gemma) are text like any other, unless they are end tokens, and can be
 //! found by name all the same.
 
+mod end_tokens;
+mod file;
+mod gguf;
 mod mask;
+mod spelling;
 mod table;
+mod tiktoken;
+mod tokenizer_json;
 mod trie;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
@@ -74,6 +81,51 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
+    /// Reads a file, whose format is told by its content: a tokenizer.json (or a folder that holds
+    /// one), a tiktoken file, or a GGUF file, which is mapped into memory rather than read.
+    ///
+    /// The end tokens of a tokenizer.json are those that `generation_config.json`, `config.json`
+    /// and `tokenizer_config.json` beside it name and, unless there is a `generation_config.json`,
+    /// special tokens that are known to end a text or a turn (`<|im_end|>`, `</s>`);
+    /// [`with_end_tokens`](Self::with_end_tokens) overrides them.
+    ///
+    /// Errors as the reader of the format does, and name the file.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::build(file::read(path)?).map_err(|e| e.in_file(path))
+    }
+
+    /// Reads a tokenizer.json: byte-level BPE, or SentencePiece (BPE or Unigram) with byte
+    /// fallback. Added tokens that the file does not call special are text. End tokens are known
+    /// by their names. Padding, truncation and whatever changes the text before it is encoded are
+    /// ignored.
+    ///
+    /// Errors, with a JSON pointer or line and column, if the file is damaged (not JSON, an id
+    /// given twice, a merge of tokens that do not exist), or if its tokens have no exact bytes
+    /// (WordPiece, Unigram without byte tokens, a decoder that works across tokens).
+    pub fn from_tokenizer_json(json: &[u8]) -> Result<Self> {
+        Self::build(tokenizer_json::read(json, &end_tokens::Configured::default())?)
+    }
+
+    /// Reads a tiktoken file. It holds no special tokens; those of o200k_base, cl100k_base,
+    /// p50k_base, r50k_base and Llama 3 are known, and the file is recognised by its tokens. Others
+    /// have no end token until [`with_end_tokens`](Self::with_end_tokens) gives one.
+    ///
+    /// Errors, with the line, on anything but a token in base64, a space and an id on a line.
+    pub fn from_tiktoken(text: &[u8]) -> Result<Self> {
+        Self::build(tiktoken::read(text)?)
+    }
+
+    /// Reads the vocabulary in the metadata of a GGUF file, versions 2 and 3, little-endian;
+    /// weights may follow or not. End tokens are those that the file names, and control tokens
+    /// that are known to end a text or a turn.
+    ///
+    /// Errors, with the byte, if the file is damaged, or if it has no vocabulary of byte-level BPE
+    /// (`gpt2`) or SentencePiece (`llama`).
+    pub fn from_gguf(bytes: &[u8]) -> Result<Self> {
+        Self::build(gguf::read(bytes)?)
+    }
+
     /// A vocabulary from the bytes of each token: the id is the index, `None` an id without a
     /// token. `special` gives special tokens their names, `end` lists the end tokens; both may
     /// lie beyond `tokens`. Bytes given for a special or an end token are not text.
@@ -219,6 +271,18 @@ impl Vocabulary {
     /// that it encodes)? Then the ids of a text spell it with a space before it here.
     pub fn strips_leading_space(&self) -> bool {
         self.strips_leading_space
+    }
+}
+
+/// A JSON error with its place apart from its message.
+fn json_error(e: &serde_json::Error) -> Error {
+    let text = e.to_string();
+    let place = format!(" at line {} column {}", e.line(), e.column());
+    let message = text.strip_suffix(&place).unwrap_or(&text);
+    let error = Error::new(ErrorKind::Vocabulary, message);
+    match e.line() {
+        0 => error,
+        line => error.at_line_column(line, e.column()),
     }
 }
 
