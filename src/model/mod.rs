@@ -1,1 +1,180 @@
-//! Models on candle: loading, architectures, KV cache, chat templates, the embedded `tiny`.
+//! Models on candle: loading, forward pass, KV cache, tokenizer and chat template.
+//!
+//! A [`Model`] is loaded from a folder in Hugging Face's layout or is the `tiny` one inside the
+//! binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
+//! tokens, [`Logits`] come out.
+//!
+//! ```no_run
+//! use maskwright::model::{Model, ModelOptions};
+//! let model = Model::load(&ModelOptions { source: "models/smollm2".parse()?, ..Default::default() })?;
+//! let mut cache = model.new_cache()?;
+//! let prompt = model.tokenizer().encode_prompt("Once upon a time", true)?;
+//! let logits = model.forward(&prompt, &mut cache)?.to_vec()?;
+//! assert_eq!(logits.len(), model.vocabulary().len());
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+//!
+//! What a folder holds: `config.json` (see [`Config`] for what is supported), `tokenizer.json`,
+//! `model.safetensors` or shards with `model.safetensors.index.json`, and for conversations a chat
+//! template in `chat_template.jinja` or `tokenizer_config.json`.
+
+mod cache;
+mod chat_template;
+mod clock;
+mod config;
+mod device;
+mod files;
+mod llama;
+mod logits;
+mod rope;
+mod source;
+mod tokenizer;
+mod weights;
+
+use std::sync::Arc;
+
+pub use cache::KvCache;
+pub use chat_template::{ChatTemplate, Message};
+pub use config::{Config, Llama3Rope};
+pub use device::{DType, Device};
+pub use logits::Logits;
+pub use source::ModelSource;
+pub use tokenizer::Tokenizer;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::vocab::Vocabulary;
+use files::ModelFiles;
+use llama::Llama;
+use weights::Weights;
+
+/// Which model, where, and in which numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// The folder, or the model in the binary.
+    pub source: ModelSource,
+    /// Where it runs.
+    pub device: Device,
+    /// What its weights are converted to.
+    pub dtype: DType,
+}
+
+/// A loaded model: weights, tokenizer, vocabulary, chat template. `Send + Sync`; sequences share it
+/// and have a [`KvCache`] each.
+#[derive(Debug)]
+pub struct Model {
+    source: ModelSource,
+    config: Config,
+    llama: Llama,
+    tokenizer: Tokenizer,
+    vocabulary: Arc<Vocabulary>,
+    chat_template: Option<ChatTemplate>,
+}
+
+impl Model {
+    /// Loads a model. Errors name the file, and the field or tensor in it: on files that are
+    /// missing or damaged, on architectures that are not supported, and on files that do not belong
+    /// together.
+    pub fn load(options: &ModelOptions) -> Result<Self> {
+        let files = options.source.files()?;
+        let config = Config::read(&files)?;
+        let tokenizer = Tokenizer::from_bytes(&files.require(TOKENIZER)?)
+            .map_err(|error| error.in_file(files.path(TOKENIZER)))?;
+        let vocabulary = vocabulary(&files, &config)?;
+        let chat_template = ChatTemplate::read(&files)?;
+        let (device, dtype) = (options.device.open()?, options.dtype.into());
+        let weights = Weights::open(&files, dtype, &device)?;
+        let llama = Llama::load(&config, weights, dtype, &device)?;
+        let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
+        Ok(Self { source, config, llama, tokenizer, vocabulary, chat_template })
+    }
+
+    /// Its name: `tiny`, or the last part of the folder's path.
+    pub fn name(&self) -> String {
+        self.source.name()
+    }
+
+    /// Its shape and constants.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its tokens, as wide as its logits: what constraints are compiled for.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// Its tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The longest sequence that it can read, in tokens.
+    pub fn context_length(&self) -> usize {
+        self.config.max_position_embeddings
+    }
+
+    /// Its chat template; an error that says what to do where it has none.
+    pub fn chat_template(&self) -> Result<&ChatTemplate> {
+        self.chat_template.as_ref().ok_or_else(|| {
+            let message = format!("the model `{}` has no chat template", self.name());
+            Error::new(ErrorKind::Model, message).with_help(
+                "put its chat_template.jinja into the model folder, or give a prompt as plain text",
+            )
+        })
+    }
+
+    /// Has it a chat template?
+    pub fn has_chat_template(&self) -> bool {
+        self.chat_template.is_some()
+    }
+
+    /// The cache of a new sequence.
+    pub fn new_cache(&self) -> Result<KvCache> {
+        self.llama.new_cache().map_err(internal)
+    }
+
+    /// Reads more tokens of a sequence, of which the cache remembers those so far, and returns the
+    /// logits of the token after the last.
+    ///
+    /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
+    /// sequence would become longer than [`context_length`](Self::context_length).
+    pub fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Logits> {
+        let error = |message| Err(Error::new(ErrorKind::Model, message));
+        let width = self.config.vocab_size;
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
+            return error(format!("token {token} is beyond the model's {width} logits"));
+        }
+        if tokens.is_empty() {
+            return error("a model reads at least one token".to_owned());
+        }
+        let (len, most) = (cache.len() + tokens.len(), self.context_length());
+        if len > most {
+            return error(format!("{len} tokens do not fit the model's context of {most}"));
+        }
+        self.llama.forward(tokens, cache).map(Logits::new).map_err(internal)
+    }
+}
+
+const TOKENIZER: &str = "tokenizer.json";
+
+/// An error of candle's, which no input should reach.
+fn internal(error: candle_core::Error) -> Error {
+    let text = error.to_string();
+    // Debug builds of candle add a backtrace.
+    let line = text.lines().next().unwrap_or_default();
+    Error::new(ErrorKind::Model, format!("the model cannot run: {line}"))
+}
+
+/// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
+/// its files together say; the model in the binary says them in its `config.json`.
+fn vocabulary(files: &ModelFiles, config: &Config) -> Result<Vocabulary> {
+    let path = files.path(TOKENIZER);
+    let vocabulary = match files {
+        ModelFiles::Folder(_) => Vocabulary::from_file(&path),
+        ModelFiles::Embedded(..) => Vocabulary::from_tokenizer_json(&files.require(TOKENIZER)?)
+            .and_then(|vocabulary| vocabulary.with_end_tokens(&config.eos_token_ids)),
+    };
+    vocabulary
+        .and_then(|vocabulary| vocabulary.with_logits_width(config.vocab_size))
+        .map_err(|error| error.in_file(path))
+}

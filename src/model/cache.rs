@@ -1,0 +1,124 @@
+//! The key-value cache: what attention remembers of a sequence.
+
+use candle_core::{DType, Device, Result, Tensor};
+
+/// Positions by which a cache grows at least; beyond that it doubles, so that a sequence of n
+/// tokens copies O(n) in all.
+const CHUNK: usize = 256;
+
+/// Keys and values of one sequence in every layer. Positions are appended by the model's forward
+/// pass and dropped from the end by [`truncate`](Self::truncate); memory is kept.
+#[derive(Debug)]
+pub struct KvCache {
+    layers: Vec<LayerCache>,
+    len: usize,
+}
+
+/// Keys and values of one layer: two tensors (heads, capacity, head width), written in place.
+#[derive(Debug)]
+pub(super) struct LayerCache {
+    keys: Tensor,
+    values: Tensor,
+    capacity: usize,
+}
+
+impl KvCache {
+    pub(super) fn new(
+        layers: usize,
+        (heads, width): (usize, usize),
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let empty = || Tensor::zeros((heads, 0, width), dtype, device);
+        let layer = || Ok(LayerCache { keys: empty()?, values: empty()?, capacity: 0 });
+        Ok(Self { layers: (0..layers).map(|_| layer()).collect::<Result<_>>()?, len: 0 })
+    }
+
+    /// The number of positions that are remembered.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Is nothing remembered?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Forgets all positions from `len` on. Does nothing if there are none.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    pub(super) fn layers(&mut self) -> &mut [LayerCache] {
+        &mut self.layers
+    }
+
+    /// Says that every layer has been given `n` more positions.
+    pub(super) fn advance(&mut self, n: usize) {
+        self.len += n;
+    }
+}
+
+impl LayerCache {
+    /// Writes keys and values (heads, n, width) at positions `at` to `at + n`, and returns all up
+    /// to there: (heads, at + n, width), views of the cache.
+    pub(super) fn append(
+        &mut self,
+        at: usize,
+        keys: &Tensor,
+        values: &Tensor,
+    ) -> Result<(Tensor, Tensor)> {
+        let end = at + keys.dim(1)?;
+        if end > self.capacity {
+            let capacity = end.max(self.capacity * 2).next_multiple_of(CHUNK);
+            self.keys = grown(&self.keys, at, capacity)?;
+            self.values = grown(&self.values, at, capacity)?;
+            self.capacity = capacity;
+        }
+        self.keys.slice_set(keys, 1, at)?;
+        self.values.slice_set(values, 1, at)?;
+        Ok((self.keys.narrow(1, 0, end)?, self.values.narrow(1, 0, end)?))
+    }
+}
+
+/// A tensor with room for `capacity` positions and the first `len` of another one.
+fn grown(tensor: &Tensor, len: usize, capacity: usize) -> Result<Tensor> {
+    let (heads, _, width) = tensor.dims3()?;
+    let new = Tensor::zeros((heads, capacity, width), tensor.dtype(), tensor.device())?;
+    if len > 0 {
+        new.slice_set(&tensor.narrow(1, 0, len)?.contiguous()?, 1, 0)?;
+    }
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_appended_stays_through_growth_and_truncation() -> Result<()> {
+        let mut cache = KvCache::new(1, (2, 3), DType::F32, &Device::Cpu)?;
+        let mut expected: Vec<f32> = Vec::new(); // one number for each position
+        let mut next = 0.0;
+        for (n, keep) in [(1, 1), (255, 256), (1, 200), (300, 500), (2, 0), (3, 3)] {
+            let numbers: Vec<f32> = (0..n).map(|i| next + i as f32).collect();
+            next += n as f32;
+            let rows = Tensor::from_slice(&numbers, (1, n, 1), &Device::Cpu)?
+                .broadcast_as((2, n, 3))?
+                .contiguous()?;
+            let at = cache.len();
+            let (keys, values) = cache.layers()[0].append(at, &rows, &(&rows * 2.0)?)?;
+            cache.advance(n);
+            expected.extend(numbers);
+            for head in 0..2 {
+                let of = |t: &Tensor| t.get(head)?.get_on_dim(1, 2)?.to_vec1::<f32>();
+                assert_eq!(of(&keys)?, expected);
+                assert_eq!(of(&(&values / 2.0)?)?, expected);
+            }
+            cache.truncate(keep);
+            expected.truncate(keep);
+            assert_eq!((cache.len(), cache.is_empty()), (keep, keep == 0));
+        }
+        Ok(())
+    }
+}

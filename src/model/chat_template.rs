@@ -1,0 +1,302 @@
+//! Chat templates: how a model's own folder turns messages into a prompt.
+//!
+//! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; this runs them in
+//! MiniJinja with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes
+//! JSON, `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where
+//! Jinja2 itself stumbles over a template (a loop over `none`, an unknown name), MiniJinja renders
+//! nothing.
+
+use std::time::SystemTime;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde, Value, ValueKind};
+use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::clock;
+use super::files::ModelFiles;
+use crate::error::{Error, ErrorKind, Result};
+
+const CONFIG: &str = "tokenizer_config.json";
+/// The field of `tokenizer_config.json` with one template, or a list of named ones.
+const FIELD: &str = "chat_template";
+/// The template for any conversation, in Hugging Face's words.
+const DEFAULT: &str = "default";
+/// The one for conversations with tools, where there is one.
+const TOOL_USE: &str = "tool_use";
+
+type JinjaResult<T> = std::result::Result<T, minijinja::Error>;
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks: `system`, `user`, `assistant`, `tool`.
+    pub role: String,
+    /// What they say.
+    #[serde(default)]
+    pub content: String,
+    /// Whatever else a template may look at, such as `tool_calls`, `tool_call_id` and `name`.
+    #[serde(flatten)]
+    pub more: Map<String, Json>,
+}
+
+impl Message {
+    /// A message of a role, such as `user`.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into(), more: Map::new() }
+    }
+}
+
+/// A model's chat template, parsed.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    /// Special tokens that templates name: `bos_token`, `eos_token` and their like.
+    tokens: Vec<(String, String)>,
+}
+
+impl ChatTemplate {
+    /// A template from its text; `tokens` are the variables that it may use for special tokens,
+    /// such as `("bos_token", "<s>")`.
+    ///
+    /// ```
+    /// use maskwright::model::{ChatTemplate, Message};
+    /// let text = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}\
+    ///             {% if add_generation_prompt %}<|assistant|>{% endif %}";
+    /// let template = ChatTemplate::new(text, &[("eos_token", "</s>")])?;
+    /// let prompt = template.render(&[Message::new("user", "Hi!")], true, None)?;
+    /// assert_eq!(prompt, "<|user|>Hi!</s><|assistant|>");
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn new(text: &str, tokens: &[(&str, &str)]) -> Result<Self> {
+        Self::named(&[(DEFAULT, text)], tokens.iter().copied())
+    }
+
+    fn named<'a>(
+        templates: &[(&'static str, &str)],
+        tokens: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self> {
+        let mut environment = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| broken(&error))?);
+        environment
+            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.set_formatter(print_like_python);
+        environment.add_filter("tojson", tojson);
+        environment.add_function("raise_exception", |message: String| {
+            Err::<Value, _>(minijinja::Error::new(JinjaErrorKind::InvalidOperation, message))
+        });
+        for (name, text) in templates {
+            environment
+                .add_template_owned(*name, without_generation_tags(text))
+                .map_err(|error| broken(&error))?;
+        }
+        let tokens = tokens.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        Ok(Self { environment, tokens })
+    }
+
+    /// The template of a model folder: `chat_template.jinja`, or `chat_template` in
+    /// `tokenizer_config.json`; `None` if it has neither.
+    pub(super) fn read(files: &ModelFiles) -> Result<Option<Self>> {
+        const JINJA: &str = "chat_template.jinja";
+        let config = files.json(CONFIG)?.unwrap_or_default();
+        let own = files.read(JINJA)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let (templates, file) = match &own {
+            Some(text) => (vec![(DEFAULT, text.as_str())], JINJA),
+            None => (templates(&config), CONFIG),
+        };
+        if templates.is_empty() {
+            return Ok(None);
+        }
+        let template = Self::named(&templates, special_tokens(&config));
+        template.map(Some).map_err(|error| error.in_file(files.path(file)))
+    }
+
+    /// The prompt for a conversation, ending where the assistant is to speak if
+    /// `add_generation_prompt`. `tools` is a list of OpenAI's tool objects.
+    ///
+    /// Arguments of tool calls that are JSON in a string, as OpenAI's API has them, are handed over
+    /// as the object that templates expect. Errors with the template's words if it refuses the
+    /// conversation.
+    pub fn render(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        tools: Option<&Json>,
+    ) -> Result<String> {
+        self.render_at(SystemTime::now(), messages, add_generation_prompt, tools)
+    }
+
+    /// [`render`](Self::render) with another time for templates that write the date (in UTC).
+    pub fn render_at(
+        &self,
+        now: SystemTime,
+        messages: &[Message],
+        add_generation_prompt: bool,
+        tools: Option<&Json>,
+    ) -> Result<String> {
+        let messages: Vec<Message> = messages.iter().cloned().map(with_parsed_arguments).collect();
+        let strftime_now =
+            Value::from_function(move |format: String| clock::strftime(&format, now));
+        let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
+        let tokens = Value::from_pairs(tokens);
+        let context = context! {
+            messages => Value::from(Serde(&messages)),
+            tools => Value::from(Serde(tools)),
+            documents => (),
+            add_generation_prompt,
+            strftime_now,
+            ..tokens
+        };
+        let special = tools.and_then(|_| self.environment.get_template(TOOL_USE).ok());
+        let template = match special {
+            Some(template) => template,
+            None => self.environment.get_template(DEFAULT).map_err(|error| broken(&error))?,
+        };
+        template.render(context).map_err(|error| {
+            Error::new(ErrorKind::Request, format!("the chat template refuses: {}", line(&error)))
+                .with_help(
+                    "send messages in the roles and the order that the model's template takes",
+                )
+        })
+    }
+}
+
+fn broken(error: &minijinja::Error) -> Error {
+    Error::new(ErrorKind::Model, format!("the chat template does not parse: {}", line(error)))
+        .with_help("mend the template, or give a prompt without one")
+}
+
+/// MiniJinja's error on one line: the message and the template's line, or the cause where it has
+/// one.
+fn line(error: &minijinja::Error) -> String {
+    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let place = error.line().map(|n| format!(" (line {n} of the template)"));
+    detail.replace('\n', " ") + &place.unwrap_or_default()
+}
+
+/// What `tokenizer_config.json` holds: one template, or several by name of which at least one is
+/// taken for the default.
+fn templates(config: &Json) -> Vec<(&'static str, &str)> {
+    match &config[FIELD] {
+        Json::String(text) => vec![(DEFAULT, text)],
+        Json::Array(list) => {
+            let named = |name: &str| list.iter().find(|entry| entry["name"] == name);
+            let default =
+                named(DEFAULT).or(list.first()).and_then(|entry| entry["template"].as_str());
+            let tool_use = named(TOOL_USE).and_then(|entry| entry["template"].as_str());
+            let default = default.map(|text| (DEFAULT, text));
+            default.into_iter().chain(tool_use.map(|text| (TOOL_USE, text))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Every `…_token` of `tokenizer_config.json`, written as a string or as an added token.
+fn special_tokens(config: &Json) -> impl Iterator<Item = (&str, &str)> {
+    let entries = config.as_object().into_iter().flatten();
+    entries.filter(|(key, _)| key.ends_with("_token")).filter_map(|(key, value)| {
+        Some((key.as_str(), value.as_str().or(value["content"].as_str())?))
+    })
+}
+
+/// `{% generation %}` marks what to train on, and means nothing here: it becomes `{% if true %}`,
+/// so that its whitespace control stays.
+fn without_generation_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("{%") {
+        let Some(len) = rest[start..].find("%}") else { break };
+        let tag = &rest[start..start + len];
+        let name = tag[2..].trim_start_matches(['-', '+']).trim_end_matches(['-', '+']).trim();
+        let replacement = match name {
+            "generation" => tag.replace("generation", "if true"),
+            "endgeneration" => tag.replace("endgeneration", "endif"),
+            _ => tag.to_owned(),
+        };
+        out += &rest[..start];
+        out += &replacement;
+        rest = &rest[start + len..];
+    }
+    out + rest
+}
+
+fn with_parsed_arguments(mut message: Message) -> Message {
+    let calls = message.more.get_mut("tool_calls").and_then(Json::as_array_mut);
+    for call in calls.into_iter().flatten() {
+        if let Some(arguments) = call.pointer_mut("/function/arguments")
+            && let Some(Ok(parsed @ Json::Object(_))) =
+                arguments.as_str().map(serde_json::from_str::<Json>)
+        {
+            *arguments = parsed;
+        }
+    }
+    message
+}
+
+/// Python prints `True`, `False` and `None`.
+fn print_like_python(
+    out: &mut Output<'_>,
+    state: &mut State<'_, '_>,
+    value: &Value,
+) -> JinjaResult<()> {
+    match value.kind() {
+        ValueKind::Bool if value.is_true() => out.write_str("True").map_err(minijinja::Error::from),
+        ValueKind::Bool => out.write_str("False").map_err(minijinja::Error::from),
+        ValueKind::None => out.write_str("None").map_err(minijinja::Error::from),
+        _ => minijinja::escape_formatter(out, state, value),
+    }
+}
+
+/// JSON as `json.dumps(value, ensure_ascii=False, indent=indent)` writes it.
+fn tojson(value: Value, options: Kwargs) -> JinjaResult<Value> {
+    let indent: Option<usize> = options.get("indent")?;
+    // The other arguments of `json.dumps` change nothing in what templates write.
+    for name in ["ensure_ascii", "sort_keys", "separators"] {
+        let _ = options.get::<Option<Value>>(name)?;
+    }
+    options.assert_all_used()?;
+    let mut out = Vec::new();
+    let result = match indent {
+        None => value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, OneLine)),
+        Some(width) => {
+            let indent = " ".repeat(width);
+            let pretty = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
+            value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, pretty))
+        }
+    };
+    let invalid =
+        |message: String| minijinja::Error::new(JinjaErrorKind::BadSerialization, message);
+    result.map_err(|error| invalid(error.to_string()))?;
+    let text = String::from_utf8(out).map_err(|error| invalid(error.to_string()))?;
+    Ok(Value::from_safe_string(text))
+}
+
+/// Python's separators: `, ` and `: `.
+struct OneLine;
+
+impl serde_json::ser::Formatter for OneLine {
+    fn begin_array_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+    ) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+}

@@ -1,0 +1,131 @@
+//! The files of a model, in a folder on disk or in the binary itself: whoever reads them does not
+//! know which.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A model folder.
+#[derive(Clone, Debug)]
+pub(super) enum ModelFiles {
+    /// On disk.
+    Folder(PathBuf),
+    /// In the binary: the model's name, and each file's name and content.
+    Embedded(&'static str, &'static [(&'static str, &'static [u8])]),
+}
+
+/// The content of a weight file, which may be larger than memory.
+#[derive(Debug)]
+pub(super) enum Bytes {
+    Mapped(Mmap),
+    Static(&'static [u8]),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Static(bytes) => bytes,
+        }
+    }
+}
+
+impl ModelFiles {
+    /// A folder that exists and is one.
+    pub(super) fn folder(path: &Path) -> Result<Self> {
+        let error = |message: &str| {
+            Error::new(ErrorKind::Model, message).in_file(path).with_help(
+                "give a folder with config.json, tokenizer.json and model.safetensors, or `tiny`",
+            )
+        };
+        match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => Ok(Self::Folder(path.to_owned())),
+            Ok(_) => Err(error("not a model folder")),
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => {
+                Err(error("there is no such model folder"))
+            }
+            Err(reason) => Err(error(&format!("cannot read the model folder: {reason}"))),
+        }
+    }
+
+    /// The path of a file, for messages.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.join(name),
+            Self::Embedded(model, _) => Path::new(model).join(name),
+        }
+    }
+
+    /// A whole file, or `None` if there is none of that name.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
+        match self {
+            Self::Folder(folder) => match std::fs::read(folder.join(name)) {
+                Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(self.unreadable(name, &error)),
+            },
+            Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
+        }
+    }
+
+    /// A whole file that must be there.
+    pub(super) fn require(&self, name: &str) -> Result<Cow<'static, [u8]>> {
+        self.read(name)?.ok_or_else(|| {
+            Error::new(ErrorKind::Model, "the model folder has no such file")
+                .in_file(self.path(name))
+                .with_help("a model folder holds config.json, tokenizer.json and model.safetensors")
+        })
+    }
+
+    /// A file in JSON, or `None` if there is none of that name.
+    pub(super) fn json(&self, name: &str) -> Result<Option<serde_json::Value>> {
+        let Some(bytes) = self.read(name)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            let text = error.to_string();
+            // The position is said by the place.
+            let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+            Error::new(ErrorKind::Model, format!("not valid JSON: {reason}"))
+                .in_file(self.path(name))
+                .at_line_column(error.line(), error.column())
+                .with_help("mend the file, or copy the model's again")
+        })
+    }
+
+    /// A weight file, mapped rather than read where it is on disk.
+    pub(super) fn map(&self, name: &str) -> Result<Option<Bytes>> {
+        match self {
+            Self::Folder(folder) => match File::open(folder.join(name)).and_then(|f| map(&f)) {
+                Ok(map) => Ok(Some(Bytes::Mapped(map))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(self.unreadable(name, &error)),
+            },
+            Self::Embedded(_, files) => Ok(embedded(files, name).map(Bytes::Static)),
+        }
+    }
+
+    fn unreadable(&self, name: &str, error: &io::Error) -> Error {
+        Error::new(ErrorKind::Io, format!("cannot read: {error}")).in_file(self.path(name))
+    }
+}
+
+fn embedded(files: &'static [(&'static str, &'static [u8])], name: &str) -> Option<&'static [u8]> {
+    files.iter().find(|file| file.0 == name).map(|file| file.1)
+}
+
+#[allow(unsafe_code)]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the bytes must not change while they are mapped. The map is read-only, lives only
+    // while a model loads, and checkpoints are replaced, not rewritten in place; everyone who maps
+    // weights relies on the same. What is read from it is checked as any file's content is.
+    unsafe { Mmap::map(file) }
+}

@@ -1,0 +1,103 @@
+//! For tests of models: folders made up on the spot, and where the shared ones lie.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// The folder of shared models and templates, which `MASKWRIGHT_SHARED` names. Without it a test
+/// says that it was skipped; with it a missing file is a failure.
+#[allow(dead_code, clippy::print_stderr)] // not every test that includes this module needs it
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    match std::env::var_os("MASKWRIGHT_SHARED") {
+        Some(root) => Some(Path::new(&root).join(path)),
+        None => {
+            eprintln!("skipped: MASKWRIGHT_SHARED does not say where {path} lies");
+            None
+        }
+    }
+}
+
+/// A tensor to be written: shape and values.
+pub(crate) type Tensors = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+
+/// Writes the files of a model into an empty folder of this name and returns its path. With more
+/// than one shard the weights get an index.
+#[allow(dead_code)]
+pub(crate) fn write_model(
+    name: &str,
+    config: &Value,
+    tensors: &Tensors,
+    dtype: &str,
+    shards: usize,
+) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), byte_tokenizer().to_string()).unwrap();
+    let mut map = serde_json::Map::new();
+    for shard in 0..shards {
+        let part: Tensors = tensors
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| i % shards == shard)
+            .map(|(_, (name, tensor))| (name.clone(), tensor.clone()))
+            .collect();
+        let file = match shards {
+            1 => "model.safetensors".to_owned(),
+            _ => format!("model-{shard}-of-{shards}.safetensors"),
+        };
+        map.extend(part.keys().map(|name| (name.clone(), json!(file))));
+        std::fs::write(folder.join(file), safetensors(&part, dtype)).unwrap();
+    }
+    if shards > 1 {
+        let index = json!({"weight_map": map}).to_string();
+        std::fs::write(folder.join("model.safetensors.index.json"), index).unwrap();
+    }
+    folder
+}
+
+/// The safetensors format: the header's length, the header, the data.
+fn safetensors(tensors: &Tensors, dtype: &str) -> Vec<u8> {
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (name, (shape, values)) in tensors {
+        let start = data.len();
+        for &x in values {
+            match dtype {
+                "F32" => data.extend(x.to_le_bytes()),
+                "F16" => data.extend(half::f16::from_f32(x).to_le_bytes()),
+                "BF16" => data.extend(half::bf16::from_f32(x).to_le_bytes()),
+                other => panic!("dtype {other}"),
+            }
+        }
+        let offsets = [start, data.len()];
+        header
+            .insert(name.clone(), json!({"dtype": dtype, "shape": shape, "data_offsets": offsets}));
+    }
+    let header = Value::Object(header).to_string();
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+/// One token for each byte, its id the byte, and `<|end|>` with id 256.
+pub(crate) fn byte_tokenizer() -> Value {
+    // GPT-2's printable stand-ins for bytes.
+    let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
+    let mut spare = 0x100..;
+    let vocab: serde_json::Map<String, Value> = (0..256u32)
+        .map(|b| if printable(b) { (b, b) } else { (b, spare.next().unwrap()) })
+        .map(|(b, c)| (char::from_u32(c).unwrap().to_string(), json!(b)))
+        .collect();
+    let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+    json!({
+        "version": "1.0",
+        "added_tokens": [{"id": 256, "content": "<|end|>", "special": true, "single_word": false,
+            "lstrip": false, "rstrip": false, "normalized": false}],
+        "pre_tokenizer": byte_level,
+        "decoder": byte_level,
+        "model": {"type": "BPE", "vocab": vocab, "merges": []}
+    })
+}
