@@ -168,36 +168,33 @@ fn tokenizer_json() {
         let Some(path) = shared(name) else { return };
         let vocab = Vocabulary::from_file(&path).unwrap();
         let tokenizer = Tokenizer::from_file(path.join("tokenizer.json")).unwrap();
-        let (mut spelled, mut unspellable) = (0, 0);
+        // The Metaspace pre-tokenizer puts no space before a text that starts with one.
+        let metaspace = name == "tokenizers/mistral-7b-v0.1";
+        let mut count = 0;
         for text in texts() {
             let encoding = tokenizer.encode(text.as_str(), false).unwrap();
-            // A tokenizer that lacks bytes drops them before there are tokens.
-            let lacking = text.bytes().any(|b| vocab.trie().find(&[b]).is_none());
-            if lacking {
-                unspellable += 1;
-                continue;
-            }
-            spells(&vocab, encoding.get_ids(), &text, vocab.strips_leading_space());
-            spelled += 1;
+            let leading = vocab.strips_leading_space() && !(metaspace && text.starts_with(' '));
+            spells(&vocab, encoding.get_ids(), &text, leading);
+            count += 1;
         }
-        println!("{name}: {spelled} texts, {unspellable} with bytes that no token has");
-        assert!(spelled > 200);
+        let anchor = tokenizer.encode("x", false).unwrap().get_ids().to_vec();
+        let mut checked = 0;
         for (token, id) in tokenizer.get_vocab(true) {
-            // Each id of the tokenizer is one here, and decodes to the same text where its bytes
-            // are text by themselves.
             let Some(bytes) = vocab.token_bytes(id) else {
                 assert!(vocab.is_special(id), "{token:?}");
                 continue;
             };
-            let around = vocab.token_bytes(id).and_then(|b| std::str::from_utf8(b).ok());
-            let anchor = tokenizer.encode("x", false).unwrap().get_ids().to_vec();
-            if let Some(text) = around
-                && id % 7 == 0
+            // In the middle of a text the tokenizer's own decoder writes the same.
+            if let Ok(text) = std::str::from_utf8(bytes)
+                && id % 5 == 0
             {
                 let ids = [&anchor[..], &[id]].concat();
                 let decoded = tokenizer.decode(&ids, false).unwrap();
-                assert_eq!(decoded.strip_prefix('x'), Some(text), "{token:?} {bytes:?}");
+                assert_eq!(decoded.strip_prefix('x'), Some(text), "{token:?}");
+                checked += 1;
             }
         }
+        println!("{name}: {count} texts, {checked} single tokens");
+        assert!(count > 200 && checked > 50);
     }
 }
