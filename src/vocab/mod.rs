@@ -267,8 +267,10 @@ impl Vocabulary {
         ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
     }
 
-    /// Does the tokenizer take one leading space off a decoded text (and put one before the text
-    /// that it encodes)? Then the ids of a text spell it with a space before it here.
+    /// Does the tokenizer take one leading space off a decoded text? Such tokenizers put one before
+    /// the text that they encode, so that the ids of a text spell it with a space before it here;
+    /// some leave that out where the text starts with a space already (the `tokenizers` crate's
+    /// Metaspace), and then do not give the text back.
     pub fn strips_leading_space(&self) -> bool {
         self.strips_leading_space
     }
