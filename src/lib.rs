@@ -1,6 +1,6 @@
 //! Structured decoding: a language model writes only text that a constraint accepts.
 //!
-//! A constraint (JSON Schema, regex, grammar, choice) and a [`Vocabulary`](vocab::Vocabulary) are
+//! A constraint (JSON Schema, regex, grammar, choice) and a [`Vocabulary`] are
 //! compiled once; at each decoding step a mask of allowed tokens comes out and is applied to the
 //! logits before anything else touches them.
 
