@@ -21,6 +21,9 @@
 //! assert_eq!(grammar.rules().len(), 1);
 //! ```
 
+pub(crate) mod analysis;
+pub(crate) mod normal;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, Languages};
 
@@ -111,6 +114,14 @@ impl Grammar {
     /// The arena of its regular terminals.
     pub fn languages(&self) -> &Languages {
         &self.languages
+    }
+
+    pub(crate) fn languages_mut(&mut self) -> &mut Languages {
+        &mut self.languages
+    }
+
+    pub(crate) fn nodes_with_ids(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
     }
 
     pub(crate) fn into_languages(self) -> Languages {

@@ -1,0 +1,59 @@
+//! Least fixed points over a grammar: which nodes are nullable, which are productive.
+
+use super::{Grammar, Node, NodeId};
+
+/// The least set of nodes that is closed under "a sequence is in it if all its parts are, a choice
+/// if any is, a repeat if it may be skipped or its part is, a call if the rule's body is", started
+/// from the leaves for which `leaf` holds. Linear in the size of the grammar.
+///
+/// With "contains the empty string" at the leaves this is *nullable*; with "contains any string",
+/// *productive*.
+pub(crate) fn least(grammar: &Grammar, leaf: impl Fn(NodeId, &Node) -> bool) -> Vec<bool> {
+    let count = grammar.nodes().len();
+    let mut parents: Vec<Vec<u32>> = vec![Vec::new(); count];
+    // How many parts must still hold before the node does.
+    let mut missing = vec![0u32; count];
+    let mut holds = vec![false; count];
+    let mut todo: Vec<usize> = Vec::new();
+    for (i, node) in grammar.nodes().iter().enumerate() {
+        let mut child = |id: NodeId| parents[id.index()].push(i as u32);
+        let ready = match node {
+            Node::Regular(_) | Node::Special(_) => leaf(NodeId(i as u32), node),
+            Node::Sequence(parts) => {
+                parts.iter().for_each(|&part| child(part));
+                missing[i] = parts.len() as u32;
+                parts.is_empty()
+            }
+            Node::Choice(parts) => {
+                parts.iter().for_each(|&part| child(part));
+                missing[i] = 1;
+                false
+            }
+            Node::Repeat { node, min, .. } => {
+                child(*node);
+                missing[i] = 1;
+                *min == 0
+            }
+            Node::Call(rule) => {
+                child(grammar.rule(*rule).body());
+                missing[i] = 1;
+                false
+            }
+        };
+        if ready {
+            holds[i] = true;
+            todo.push(i);
+        }
+    }
+    while let Some(i) = todo.pop() {
+        for &parent in &parents[i] {
+            let parent = parent as usize;
+            missing[parent] = missing[parent].saturating_sub(1);
+            if missing[parent] == 0 && !holds[parent] {
+                holds[parent] = true;
+                todo.push(parent);
+            }
+        }
+    }
+    holds
+}
