@@ -23,5 +23,6 @@ pub mod model;
 #[cfg(feature = "server")]
 pub mod server;
 
+pub use constraint::{Compiler, Constraint, Expected, Limits, Matcher};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use vocab::{TokenMask, Vocabulary};

@@ -22,7 +22,7 @@ impl Default for Limits {
             grammar_size: 1 << 20,
             language_states: 1 << 20,
             states_per_step: 20_000,
-            depth: 1_000,
+            depth: 10_000,
             cache_bytes: 256 << 20,
         }
     }

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use super::limits::Limits;
+use super::liveness::spelled_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::normal::normalize;
@@ -60,6 +61,10 @@ impl Program {
     #[inline]
     pub(super) fn point(&self, id: PointId) -> &Point {
         &self.points[id as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.points.len()
     }
 
     pub(super) fn entry(&self, rule: RuleId) -> PointId {
@@ -133,10 +138,7 @@ fn spelled_languages(
     grammar: &mut Grammar,
     vocabulary: &Vocabulary,
 ) -> Result<FxHashMap<Language, Language>> {
-    let mut spelled = ByteSet::EMPTY;
-    for node in vocabulary.trie().nodes().iter().skip(1) {
-        spelled.insert(node.byte);
-    }
+    let (_, spelled) = spelled_bytes(vocabulary);
     let terminals: Vec<Language> = grammar
         .nodes()
         .iter()
@@ -153,10 +155,7 @@ fn spelled_languages(
     Ok(terminals.into_iter().map(map).collect())
 }
 
-fn resolve_specials(
-    grammar: &Grammar,
-    vocabulary: &Vocabulary,
-) -> Result<FxHashMap<NodeId, u32>> {
+fn resolve_specials(grammar: &Grammar, vocabulary: &Vocabulary) -> Result<FxHashMap<NodeId, u32>> {
     let mut resolved = FxHashMap::default();
     for (id, node) in grammar.nodes_with_ids() {
         let Node::Special(token) = node else { continue };

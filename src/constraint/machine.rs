@@ -1,0 +1,434 @@
+//! The working half of a constraint: configurations, steps and masks, with their memory.
+//!
+//! A *configuration* is the set of items that are live after some text, an item being a terminal
+//! that is being read, the state it is in, and the set of stacks to return to. Configurations at
+//! token boundaries are hash-consed, so a mask that was computed once is never computed again;
+//! inside a token items are stepped bare, without interning.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::limits::Limits;
+use super::liveness::Liveness;
+use super::program::{ACCEPT, Point, PointId, Program, RETURN};
+use super::stacks::{BOTTOM, StackId, Stacks};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regex::{ByteSet, Language, Languages};
+use crate::vocab::{TokenMask, Vocabulary};
+
+/// A configuration, by identity within its machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ConfigId(u32);
+
+/// One live way to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Item {
+    /// A [`Point::Regular`] or [`Point::Special`], or [`ACCEPT`].
+    pub(super) point: PointId,
+    /// What may still come of the terminal; [`Language::EPSILON`] at other points.
+    pub(super) state: Language,
+    pub(super) stack: StackId,
+}
+
+/// Configurations, stacks, terminal states and masks; belongs to one constraint at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub(super) languages: Languages,
+    pub(super) stacks: Stacks,
+    /// For vocabularies in which not all that is viable can be spelled.
+    pub(super) liveness: Option<Liveness>,
+    configs: Vec<Box<[Item]>>,
+    ids: FxHashMap<Box<[Item]>, ConfigId>,
+    masks: FxHashMap<ConfigId, Arc<TokenMask>>,
+    mask_bytes: usize,
+    item_count: usize,
+    states_per_step: usize,
+    scratch: Scratch,
+}
+
+/// Buffers that every step uses again.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    todo: Vec<(PointId, StackId)>,
+    seen: FxHashSet<(PointId, StackId)>,
+    /// Items by depth in the trie.
+    levels: Vec<Vec<Item>>,
+}
+
+impl Machine {
+    /// A machine at the start of a program, and the configuration there; `languages` holds the
+    /// program's terminals.
+    pub(super) fn new(
+        program: &Program,
+        vocabulary: &Vocabulary,
+        mut languages: Languages,
+        limits: &Limits,
+    ) -> Result<(Self, ConfigId)> {
+        let liveness = Liveness::new(program, &mut languages, vocabulary)?;
+        let mut this = Self {
+            languages,
+            liveness,
+            stacks: Stacks::new(limits.depth),
+            configs: Vec::new(),
+            ids: FxHashMap::default(),
+            masks: FxHashMap::default(),
+            mask_bytes: 0,
+            item_count: 0,
+            states_per_step: limits.states_per_step,
+            scratch: Scratch::default(),
+        };
+        let mut items = Vec::new();
+        this.scratch.todo.push((program.start(), BOTTOM));
+        this.close(program, &mut items)?;
+        this.merge(&mut items)?;
+        if !this.is_live(program, vocabulary, &items)? {
+            let message = "no text that the vocabulary can spell satisfies the constraint";
+            return Err(Error::new(ErrorKind::Unsatisfiable, message));
+        }
+        let start = this.intern(&items);
+        Ok((this, start))
+    }
+
+    /// About how many bytes the memory takes.
+    pub(super) fn bytes(&self) -> usize {
+        // Each configuration is kept twice, as value and as key.
+        let configs = self.configs.len() * 64 + self.item_count * 2 * size_of::<Item>();
+        self.languages.bytes() + self.stacks.bytes() + configs + self.mask_bytes
+    }
+
+    pub(super) fn items(&self, id: ConfigId) -> &[Item] {
+        &self.configs[id.0 as usize]
+    }
+
+    pub(super) fn intern(&mut self, items: &[Item]) -> ConfigId {
+        if let Some(&id) = self.ids.get(items) {
+            return id;
+        }
+        let id = ConfigId(self.configs.len() as u32);
+        self.configs.push(items.into());
+        self.ids.insert(items.into(), id);
+        self.item_count += items.len();
+        id
+    }
+
+    /// Is the text so far complete?
+    pub(super) fn is_accepting(&self, id: ConfigId) -> bool {
+        self.items(id).iter().any(|item| item.point == ACCEPT)
+    }
+
+    /// Expands the points in `scratch.todo` into items, without reading.
+    fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
+        self.scratch.seen.clear();
+        while let Some((point, stack)) = self.scratch.todo.pop() {
+            if point == ACCEPT {
+                items.push(Item { point, state: Language::EPSILON, stack: BOTTOM });
+                continue;
+            }
+            // A sequence of single continuations needs no memory of where it has been.
+            if !self.scratch.todo.is_empty() || !self.scratch.seen.is_empty() {
+                if !self.scratch.seen.insert((point, stack)) {
+                    continue;
+                }
+                if self.scratch.seen.len() > self.states_per_step {
+                    return Err(self.too_many());
+                }
+            }
+            if point == RETURN {
+                for i in 0..self.stacks.frames(stack).len() {
+                    let frame = self.stacks.frames(stack)[i];
+                    match *program.point(frame.point) {
+                        Point::Repeat { min, max, .. } => {
+                            // The counter of an unbounded repeat stops where it no longer matters.
+                            let bound = if max == u32::MAX { min } else { max };
+                            let count = (frame.count + 1).min(bound);
+                            self.repeat(program, frame.point, count, frame.below)?;
+                        }
+                        _ => self.scratch.todo.push((frame.point, frame.below)),
+                    }
+                }
+                continue;
+            }
+            match program.point(point) {
+                Point::Border => {}
+                &Point::Regular { language, next } => {
+                    if language != Language::EPSILON {
+                        items.push(Item { point, state: language, stack });
+                    }
+                    if self.languages.is_nullable(language) {
+                        self.scratch.todo.push((next, stack));
+                    }
+                }
+                Point::Special { .. } => {
+                    items.push(Item { point, state: Language::EPSILON, stack });
+                }
+                &Point::Call { rule, next } => {
+                    let stack = match next {
+                        RETURN => stack,
+                        _ => self.stacks.push(next, 0, stack)?,
+                    };
+                    self.scratch.todo.push((program.entry(rule), stack));
+                }
+                Point::Fork(ways) => {
+                    self.scratch.todo.extend(ways.iter().map(|&way| (way, stack)));
+                }
+                Point::Repeat { .. } => self.repeat(program, point, 0, stack)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A counted repeat that has run `count` times: once more, or on.
+    fn repeat(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        count: u32,
+        below: StackId,
+    ) -> Result<()> {
+        let Point::Repeat { body, min, max, next } = *program.point(point) else { return Ok(()) };
+        if count >= min {
+            self.scratch.todo.push((next, below));
+        }
+        if max == u32::MAX || count < max {
+            let stack = self.stacks.push(point, count, below)?;
+            self.scratch.todo.push((body, stack));
+        }
+        Ok(())
+    }
+
+    /// Sorts items and merges those that differ in their stacks only.
+    fn merge(&mut self, items: &mut Vec<Item>) -> Result<()> {
+        if items.len() > 1 {
+            items.sort_unstable();
+            items.dedup();
+            let mut kept = 0;
+            for i in 1..items.len() {
+                let (last, item) = (items[kept], items[i]);
+                if (last.point, last.state) == (item.point, item.state) {
+                    items[kept].stack = self.stacks.union(last.stack, item.stack)?;
+                } else {
+                    kept += 1;
+                    items[kept] = item;
+                }
+            }
+            items.truncate(kept + 1);
+        }
+        if items.len() > self.states_per_step {
+            return Err(self.too_many());
+        }
+        Ok(())
+    }
+
+    fn too_many(&self) -> Error {
+        let message = format!("one step needs more than {} parallel states", self.states_per_step);
+        Error::new(ErrorKind::Limit, message)
+            .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
+    }
+
+    /// Reads one byte: `next` becomes the items after it, none if it is not allowed.
+    fn step(
+        &mut self,
+        program: &Program,
+        items: &[Item],
+        byte: u8,
+        next: &mut Vec<Item>,
+    ) -> Result<()> {
+        next.clear();
+        for item in items {
+            let Point::Regular { next: after, .. } = *program.point(item.point) else { continue };
+            let state = match self.languages.known_row(item.state) {
+                Some(row) => row[usize::from(byte)],
+                None => self.languages.step(item.state, byte)?,
+            };
+            if state == Language::EMPTY {
+                continue;
+            }
+            if state != Language::EPSILON {
+                next.push(Item { state, ..*item });
+            }
+            if self.languages.is_nullable(state) {
+                self.scratch.todo.push((after, item.stack));
+            }
+        }
+        if !self.scratch.todo.is_empty() {
+            self.close(program, next)?;
+        }
+        self.merge(next)
+    }
+
+    /// Reads bytes from a configuration. On rejection: how many bytes were accepted.
+    pub(super) fn read(
+        &mut self,
+        program: &Program,
+        from: ConfigId,
+        bytes: &[u8],
+    ) -> Result<std::result::Result<ConfigId, usize>> {
+        let mut items = self.items(from).to_vec();
+        let mut next = Vec::new();
+        for (i, &byte) in bytes.iter().enumerate() {
+            self.step(program, &items, byte, &mut next)?;
+            if next.is_empty() {
+                return Ok(Err(i));
+            }
+            std::mem::swap(&mut items, &mut next);
+        }
+        Ok(Ok(self.intern(&items)))
+    }
+
+    /// Reads one token: as the special token that the grammar names, and as its text. On rejection:
+    /// how many bytes of its text were accepted.
+    pub(super) fn read_token(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        token: u32,
+    ) -> Result<std::result::Result<ConfigId, usize>> {
+        let mut items = self.read_special(program, from, token)?;
+        let text = match vocabulary.token_bytes(token) {
+            Some(bytes) if !bytes.is_empty() && !vocabulary.end_tokens().contains(&token) => {
+                self.read(program, from, bytes)?
+            }
+            _ => Err(0),
+        };
+        match text {
+            Ok(id) => items.extend_from_slice(self.items(id)),
+            Err(read) if items.is_empty() => return Ok(Err(read)),
+            Err(_) => {}
+        }
+        self.merge(&mut items)?;
+        match self.is_live(program, vocabulary, &items)? {
+            true => Ok(Ok(self.intern(&items))),
+            // All of its bytes fit, but the vocabulary cannot spell what must follow.
+            false => Ok(Err(0)),
+        }
+    }
+
+    /// The items after a special token that the grammar names; none if it does not name it here.
+    pub(super) fn read_special(
+        &mut self,
+        program: &Program,
+        from: ConfigId,
+        token: u32,
+    ) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for item in &self.configs[from.0 as usize] {
+            if let Point::Special { tokens, next } = program.point(item.point)
+                && tokens.contains(&token)
+            {
+                self.scratch.todo.push((*next, item.stack));
+            }
+        }
+        self.close(program, &mut items)?;
+        self.merge(&mut items)?;
+        Ok(items)
+    }
+
+    /// The tokens allowed in a configuration. O(1) if it was asked for before, otherwise one walk
+    /// over the part of the trie that the constraint lets through.
+    pub(super) fn mask(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Arc<TokenMask>> {
+        if let Some(mask) = self.masks.get(&id) {
+            return Ok(Arc::clone(mask));
+        }
+        let mut mask = TokenMask::new(vocabulary.len());
+        let trie = vocabulary.trie();
+        self.walk(program, vocabulary, id, &mut |machine, node, items| {
+            if machine.is_live(program, vocabulary, items)? {
+                trie.tokens(node).iter().for_each(|&token| mask.allow(token));
+            }
+            Ok(())
+        })?;
+        for i in 0..self.items(id).len() {
+            let point = self.items(id)[i].point;
+            if point == ACCEPT {
+                vocabulary.end_tokens().iter().for_each(|&token| mask.allow(token));
+            } else if let Point::Special { tokens, .. } = program.point(point) {
+                for &token in tokens {
+                    let items = self.read_special(program, id, token)?;
+                    if self.is_live(program, vocabulary, &items)? {
+                        mask.allow(token);
+                    }
+                }
+            }
+        }
+        let mask = Arc::new(mask);
+        self.mask_bytes += size_of_val(mask.words()) + 64;
+        self.masks.insert(id, Arc::clone(&mask));
+        Ok(mask)
+    }
+
+    /// Calls `found` for each node of the trie that holds tokens and can be reached, with the items
+    /// after its bytes. One forward pass; subtrees below a rejected byte are skipped.
+    pub(super) fn walk(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        found: &mut dyn FnMut(&mut Self, usize, &[Item]) -> Result<()>,
+    ) -> Result<()> {
+        let trie = vocabulary.trie();
+        let nodes = trie.nodes();
+        let mut levels = std::mem::take(&mut self.scratch.levels);
+        if levels.is_empty() {
+            levels.push(Vec::new());
+        }
+        levels[0].clear();
+        levels[0].extend_from_slice(self.items(id));
+        let mut node = 1;
+        while let Some(at) = nodes.get(node) {
+            let depth = usize::from(at.depth);
+            if levels.len() == depth {
+                levels.push(Vec::new());
+            }
+            let (above, below) = levels.split_at_mut(depth);
+            let (items, next) = (&above[depth - 1], &mut below[0]);
+            self.step(program, items, at.byte, next)?;
+            if next.is_empty() {
+                node = at.subtree_end as usize;
+                continue;
+            }
+            if !trie.tokens(node).is_empty() {
+                found(self, node, next)?;
+            }
+            node += 1;
+        }
+        self.scratch.levels = levels;
+        Ok(())
+    }
+
+    /// The bytes that may come next.
+    pub(super) fn next_bytes(&mut self, program: &Program, id: ConfigId) -> Result<ByteSet> {
+        let mut bytes = ByteSet::EMPTY;
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            if let Point::Regular { .. } = program.point(item.point) {
+                bytes = bytes.union(&self.languages.first_bytes(item.state)?);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The same configuration in another machine.
+    pub(super) fn transfer(
+        &self,
+        id: ConfigId,
+        to: &mut Self,
+        stacks: &mut FxHashMap<StackId, StackId>,
+        languages: &mut FxHashMap<Language, Language>,
+    ) -> Result<ConfigId> {
+        let mut items = Vec::with_capacity(self.items(id).len());
+        for item in self.items(id) {
+            let stack = self.stacks.transfer(item.stack, &mut to.stacks, stacks)?;
+            let state = self.languages.transfer(item.state, &mut to.languages, languages)?;
+            items.push(Item { stack, state, ..*item });
+        }
+        items.sort_unstable();
+        Ok(to.intern(&items))
+    }
+}

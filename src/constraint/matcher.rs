@@ -1,0 +1,316 @@
+//! One sequence under a constraint.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::compiler::{Cell, Constraint};
+use super::machine::{ConfigId, Machine};
+use super::program::{ACCEPT, Point};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regex::ByteSet;
+use crate::vocab::TokenMask;
+
+/// What the constraint accepts at a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// The bytes that may come next.
+    pub bytes: ByteSet,
+    /// The special tokens that may come next, ascending, end tokens not counted.
+    pub special_tokens: Vec<u32>,
+    /// May the text end here?
+    pub end: bool,
+    /// The rules, or the JSON pointers of the schema keywords, that are being read.
+    pub sources: Vec<String>,
+}
+
+impl Expected {
+    /// In words: ``one of [0-9], or the end``.
+    pub fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        match self.bytes.len() {
+            0 => {}
+            1 => parts.push(format!("{:?}", self.bytes).replace(['[', ']'], "`")),
+            256 => parts.push("any byte".into()),
+            _ => parts.push(format!("one of {:?}", self.bytes)),
+        }
+        if !self.special_tokens.is_empty() {
+            parts.push(format!("special token {:?}", self.special_tokens));
+        }
+        if self.end {
+            parts.push("the end".into());
+        }
+        parts.join(" or ")
+    }
+}
+
+/// One sequence under a constraint: cheap to make, and a fork is a clone.
+///
+/// Every accepted token, and every call of [`accept_bytes`](Matcher::accept_bytes), is one step
+/// that [`rollback`](Matcher::rollback) can take back in O(1).
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    constraint: Constraint,
+    cell: Cell,
+    /// The configuration before any step, and after each.
+    history: Vec<ConfigId>,
+    finished: bool,
+    mask: Option<Arc<TokenMask>>,
+    nothing: Option<TokenMask>,
+}
+
+impl Matcher {
+    pub(super) fn new(constraint: Constraint, cell: Cell, start: ConfigId) -> Self {
+        let history = vec![start];
+        Self { constraint, cell, history, finished: false, mask: None, nothing: None }
+    }
+
+    /// The constraint that it follows.
+    pub fn constraint(&self) -> &Constraint {
+        &self.constraint
+    }
+
+    fn here(&self) -> ConfigId {
+        // Never empty: `rollback` keeps the start.
+        self.history[self.history.len() - 1]
+    }
+
+    /// Moves to the constraint's current machine, if the one in use has been retired.
+    fn refresh(&mut self) -> Result<()> {
+        let current = self.constraint.shared.current();
+        if current.is(&self.cell) {
+            return Ok(());
+        }
+        let (mut stacks, mut languages) = (FxHashMap::default(), FxHashMap::default());
+        let history = {
+            let (old, mut new) = (self.cell.lock(), current.lock());
+            let mut moved = |&id: &ConfigId| {
+                let old: &Machine = &old;
+                old.transfer(id, &mut new, &mut stacks, &mut languages)
+            };
+            self.history.iter().map(&mut moved).collect::<Result<Vec<_>>>()?
+        };
+        self.history = history;
+        self.cell = current;
+        Ok(())
+    }
+
+    /// The tokens that may come next, end tokens included where the text is complete; empty after
+    /// an end token. Lent, not copied.
+    ///
+    /// Errors when a limit is reached; the matcher stays as it was.
+    pub fn mask(&mut self) -> Result<&TokenMask> {
+        if self.finished {
+            let len = self.constraint.shared.vocabulary.len();
+            return Ok(self.nothing.get_or_insert_with(|| TokenMask::new(len)));
+        }
+        if self.mask.is_none() {
+            self.refresh()?;
+            let shared = &self.constraint.shared;
+            let mask = self.cell.lock().mask(&shared.program, &shared.vocabulary, self.here())?;
+            self.mask = Some(mask);
+        }
+        match &self.mask {
+            Some(mask) => Ok(mask),
+            // Filled just above.
+            None => Err(Error::new(ErrorKind::Limit, "no mask")),
+        }
+    }
+
+    /// Copies the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
+    /// token `t`.
+    ///
+    /// Errors if the row has another length.
+    pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
+        let words = self.mask()?.words();
+        if words.len() != row.len() {
+            let message = format!("a mask row of {} words where {} fit", row.len(), words.len());
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
+        }
+        row.copy_from_slice(words);
+        Ok(())
+    }
+
+    /// Takes one token. An end token finishes the text.
+    ///
+    /// Errors if it is not allowed here, and then says what is; the matcher stays as it was.
+    pub fn accept(&mut self, token: u32) -> Result<()> {
+        if self.finished {
+            return Err(Error::new(ErrorKind::Rejected, "the text is finished")
+                .with_help("roll back, or start a new matcher"));
+        }
+        self.refresh()?;
+        let shared = Arc::clone(&self.constraint.shared);
+        let mut machine = self.cell.lock();
+        let here = self.here();
+        if machine.is_accepting(here) && shared.vocabulary.end_tokens().contains(&token) {
+            self.finished = true;
+            drop(machine);
+            self.history.push(here);
+            self.mask = None;
+            return Ok(());
+        }
+        match machine.read_token(&shared.program, &shared.vocabulary, here, token)? {
+            Ok(next) => {
+                drop(machine);
+                self.history.push(next);
+                self.mask = None;
+                Ok(())
+            }
+            Err(read) => {
+                let text = shared.vocabulary.token_bytes(token).unwrap_or_default();
+                let expected = expected_after(&mut machine, &self.constraint, here, &text[..read])?;
+                let name = shared.vocabulary.token_name(token);
+                let message = match text.get(read) {
+                    Some(&byte) if read > 0 => {
+                        format!(
+                            "token {token} ({name}) is not allowed here: byte {read} of it, {}",
+                            show(byte)
+                        )
+                    }
+                    _ => format!("token {token} ({name}) is not allowed here"),
+                };
+                Err(rejection(message, &expected))
+            }
+        }
+    }
+
+    /// Takes bytes of text, whatever tokens they may be made of; one step for
+    /// [`rollback`](Matcher::rollback).
+    ///
+    /// Errors at the first byte that is not allowed, its offset within `bytes` in the error's
+    /// place; the matcher stays as it was.
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.finished {
+            return Err(Error::new(ErrorKind::Rejected, "the text is finished")
+                .with_help("roll back, or start a new matcher"));
+        }
+        self.refresh()?;
+        let shared = Arc::clone(&self.constraint.shared);
+        let mut machine = self.cell.lock();
+        let here = self.here();
+        match machine.read(&shared.program, here, bytes)? {
+            Ok(next) => {
+                drop(machine);
+                self.history.push(next);
+                self.mask = None;
+                Ok(())
+            }
+            Err(read) => {
+                let expected =
+                    expected_after(&mut machine, &self.constraint, here, &bytes[..read])?;
+                let message = format!("{} is not allowed here", show(bytes[read]));
+                Err(rejection(message, &expected).at_byte(read))
+            }
+        }
+    }
+
+    /// What the constraint accepts next.
+    pub fn expected(&mut self) -> Result<Expected> {
+        if self.finished {
+            return Ok(Expected::default());
+        }
+        self.refresh()?;
+        expected_after(&mut self.cell.lock(), &self.constraint, self.here(), b"")
+    }
+
+    /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
+    /// Empty where the text may end.
+    pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
+        let mut forced = Vec::new();
+        if self.finished {
+            return Ok(forced);
+        }
+        self.refresh()?;
+        let shared = Arc::clone(&self.constraint.shared);
+        let mut machine = self.cell.lock();
+        let mut at = self.here();
+        while forced.len() < limit {
+            let expected = expected(&mut machine, &self.constraint, at)?;
+            if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
+                break;
+            }
+            let Some(byte) = expected.bytes.iter().next() else { break };
+            let Ok(next) = machine.read(&shared.program, at, &[byte])? else { break };
+            forced.push(byte);
+            at = next;
+        }
+        Ok(forced)
+    }
+
+    /// Takes back the last `steps` steps. O(1).
+    ///
+    /// Errors if there were fewer; the matcher stays as it was.
+    pub fn rollback(&mut self, steps: usize) -> Result<()> {
+        let taken = self.history.len() - 1;
+        if steps > taken {
+            let message = format!("cannot roll back {steps} steps, only {taken} were taken");
+            return Err(Error::new(ErrorKind::Request, message));
+        }
+        if steps > 0 {
+            self.history.truncate(taken + 1 - steps);
+            self.finished = false;
+            self.mask = None;
+        }
+        Ok(())
+    }
+
+    /// The number of steps taken.
+    pub fn steps(&self) -> usize {
+        self.history.len() - 1
+    }
+
+    /// Is the text so far complete?
+    pub fn is_accepting(&self) -> bool {
+        self.cell.lock().is_accepting(self.here())
+    }
+
+    /// Was an end token accepted?
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+}
+
+fn show(byte: u8) -> String {
+    format!("`{}`", std::ascii::escape_default(byte))
+}
+
+fn rejection(message: String, expected: &Expected) -> Error {
+    let error = Error::new(ErrorKind::Rejected, message)
+        .with_help(format!("expected {}", expected.describe()));
+    // JSON pointers begin with a slash; rules of grammars are named in words.
+    match expected.sources.iter().find(|source| source.starts_with('/')) {
+        Some(pointer) => error.at_pointer(pointer.as_str()),
+        None => error,
+    }
+}
+
+fn expected_after(
+    machine: &mut Machine,
+    constraint: &Constraint,
+    from: ConfigId,
+    bytes: &[u8],
+) -> Result<Expected> {
+    let at = machine.read(&constraint.shared.program, from, bytes)?.unwrap_or(from);
+    expected(machine, constraint, at)
+}
+
+fn expected(machine: &mut Machine, constraint: &Constraint, at: ConfigId) -> Result<Expected> {
+    let program = &constraint.shared.program;
+    let mut expected = Expected { bytes: machine.next_bytes(program, at)?, ..Expected::default() };
+    for item in machine.items(at) {
+        match program.point(item.point) {
+            Point::Special { tokens, .. } => expected.special_tokens.extend_from_slice(tokens),
+            _ if item.point == ACCEPT => expected.end = true,
+            _ => {}
+        }
+        let source = program.source(item.point);
+        if !source.is_empty() && !expected.sources.iter().any(|known| known == source) {
+            expected.sources.push(source.to_owned());
+        }
+    }
+    expected.special_tokens.sort_unstable();
+    expected.special_tokens.dedup();
+    Ok(expected)
+}

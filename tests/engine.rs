@@ -1,0 +1,196 @@
+//! The engine on small grammars, where the right answer is plain to see.
+#![allow(clippy::unwrap_used)]
+
+use maskwright::grammar::{Grammar, GrammarBuilder, SpecialToken};
+use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
+
+fn vocabulary(tokens: &[&str]) -> Vocabulary {
+    let tokens = tokens.iter().map(|t| Some(t.as_bytes().to_vec())).collect::<Vec<_>>();
+    let end = tokens.len() as u32;
+    let tokens = tokens.into_iter().chain([None, None]).collect();
+    Vocabulary::from_tokens(tokens, &[(end, "</s>"), (end + 1, "<tool>")], &[end]).unwrap()
+}
+
+fn bytes() -> Vocabulary {
+    let tokens = (0..=255u8).map(|b| Some(vec![b])).chain([None]).collect();
+    Vocabulary::from_tokens(tokens, &[(256, "</s>")], &[256]).unwrap()
+}
+
+fn accepts(constraint: &Constraint, text: &str) -> bool {
+    let mut matcher = constraint.matcher();
+    matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+}
+
+fn grammar(build: impl FnOnce(&mut GrammarBuilder) -> maskwright::grammar::RuleId) -> Grammar {
+    let mut g = GrammarBuilder::new();
+    let start = build(&mut g);
+    g.finish(start).unwrap()
+}
+
+/// `sum = sum "+" sum | "(" sum ")" | "1"`: left-recursive and ambiguous.
+fn sums(g: &mut GrammarBuilder) -> maskwright::grammar::RuleId {
+    let sum = g.declare("sum");
+    let (one, plus) = (g.literal(b"1"), g.literal(b"+"));
+    let (open, close) = (g.literal(b"("), g.literal(b")"));
+    let call = g.call(sum);
+    let add = g.sequence([call, plus, call]);
+    let group = g.sequence([open, call, close]);
+    let body = g.choice([add, group, one]);
+    g.define(sum, body);
+    sum
+}
+
+#[test]
+fn left_recursion_and_ambiguity() {
+    let c = Compiler::new(bytes()).compile(grammar(sums)).unwrap();
+    for (text, expected) in [
+        ("1", true),
+        ("1+1+1", true),
+        ("((1)+1)+(1+1)", true),
+        ("", false),
+        ("1+", false),
+        ("(1", false),
+        ("+1", false),
+    ] {
+        assert_eq!(accepts(&c, text), expected, "{text}");
+    }
+    let long = "1+".repeat(2000) + "1";
+    assert!(accepts(&c, &long));
+}
+
+#[test]
+fn hidden_left_recursion() {
+    // a = empty? a "x" | "y"; empty = "z" | nothing
+    let c = grammar(|g| {
+        let (a, e) = (g.declare("a"), g.declare("empty"));
+        let (x, y, z) = (g.literal(b"x"), g.literal(b"y"), g.literal(b"z"));
+        let nothing = g.empty();
+        let empty = g.choice([z, nothing]);
+        g.define(e, empty);
+        let (call_a, call_e) = (g.call(a), g.call(e));
+        let more = g.sequence([call_e, call_a, x]);
+        let body = g.choice([more, y]);
+        g.define(a, body);
+        a
+    });
+    let c = Compiler::new(bytes()).compile(c).unwrap();
+    for (text, expected) in
+        [("y", true), ("yx", true), ("zyx", true), ("zzyxx", true), ("zy", false), ("zzyx", false)]
+    {
+        assert_eq!(accepts(&c, text), expected, "{text}");
+    }
+}
+
+#[test]
+fn counted_repeats_are_not_unrolled() {
+    let c = grammar(|g| {
+        let ab = g.literal(b"ab");
+        let many = g.repeat(ab, 1_000, Some(50_000));
+        g.rule("many", many)
+    });
+    let c = Compiler::new(bytes()).compile(c).unwrap();
+    assert!(!accepts(&c, &"ab".repeat(999)));
+    assert!(accepts(&c, &"ab".repeat(1_000)));
+    assert!(accepts(&c, &"ab".repeat(3_000)));
+    assert!(!accepts(&c, &("ab".repeat(1_000) + "a")));
+}
+
+#[test]
+fn special_tokens_match_no_text() {
+    let c = grammar(|g| {
+        let tool = g.special(SpecialToken::Name("<tool>".into()));
+        let a = g.literal(b"a");
+        let body = g.sequence([tool, a]);
+        g.rule("call", body)
+    });
+    let c = Compiler::new(vocabulary(&["a", "<tool>"])).compile(c).unwrap();
+    let mut m = c.matcher();
+    assert_eq!(m.mask().unwrap().iter().collect::<Vec<_>>(), [3]);
+    assert!(m.accept_bytes(b"<tool>").is_err());
+    m.accept(3).unwrap();
+    m.accept(0).unwrap();
+    assert_eq!(m.mask().unwrap().iter().collect::<Vec<_>>(), [2]);
+    m.accept(2).unwrap();
+    assert!(m.is_finished() && m.mask().unwrap().is_empty());
+    assert_eq!(m.accept(2).unwrap_err().kind(), ErrorKind::Rejected);
+    m.rollback(1).unwrap();
+    assert!(!m.is_finished() && m.is_accepting());
+}
+
+#[test]
+fn a_byte_inside_longer_tokens_only() {
+    // `b` stands in "ab" and "bc" only: after "a" alone nothing can spell "b".
+    let compiler = Compiler::new(vocabulary(&["a", "ab", "bc", "c"]));
+    let c = compiler.choice(&["ab", "abcc"]).unwrap();
+    let mut m = c.matcher();
+    // "a" then "bc" then "c" spells "abcc", so "a" is allowed.
+    assert_eq!(m.mask().unwrap().iter().collect::<Vec<_>>(), [0, 1]);
+    m.accept(0).unwrap();
+    assert_eq!(m.mask().unwrap().iter().collect::<Vec<_>>(), [2]);
+    let c = compiler.choice(&["ab"]).unwrap();
+    let mut m = c.matcher();
+    assert_eq!(m.mask().unwrap().iter().collect::<Vec<_>>(), [1]);
+    assert!(m.accept(0).is_err());
+    assert_eq!(compiler.choice(&["b"]).unwrap_err().kind(), ErrorKind::Unsatisfiable);
+    assert_eq!(compiler.choice(&["x"]).unwrap_err().kind(), ErrorKind::Unsatisfiable);
+}
+
+#[test]
+fn caches_are_bounded_and_matchers_move_over() {
+    let limits = Limits { cache_bytes: 1 << 16, ..Limits::default() };
+    let c = Compiler::new(bytes()).with_limits(limits).compile(grammar(sums)).unwrap();
+    let mut long_lived = c.matcher();
+    long_lived.accept_bytes(b"(1+(").unwrap();
+    let mut most = 0;
+    for depth in 1..400 {
+        let mut m = c.matcher();
+        for byte in "(".repeat(depth % 40 + 1).bytes().chain(*b"1") {
+            assert!(m.mask().unwrap().contains(u32::from(byte)));
+            m.accept(u32::from(byte)).unwrap();
+        }
+        most = most.max(c.cache_bytes());
+    }
+    assert!(most < 1 << 19, "{most}");
+    long_lived.accept_bytes(b"1))").unwrap();
+    assert!(long_lived.is_accepting());
+    long_lived.rollback(1).unwrap();
+    assert!(!long_lived.is_accepting());
+}
+
+#[test]
+fn limits_are_errors_by_name_and_leave_the_matcher_as_it_was() {
+    let limits = Limits { depth: 10, ..Limits::default() };
+    let c = Compiler::new(bytes()).with_limits(limits).compile(grammar(sums)).unwrap();
+    let mut m = c.matcher();
+    let error = m.accept_bytes("(".repeat(50).as_bytes()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.to_string().contains("`depth`"), "{error}");
+    m.accept_bytes(b"(1)").unwrap();
+    assert!(m.is_accepting());
+}
+
+#[test]
+fn rejections_say_what_was_expected() {
+    let c = Compiler::new(bytes()).compile(grammar(sums)).unwrap();
+    let mut m = c.matcher();
+    let error = m.accept_bytes(b"(1x").unwrap_err();
+    assert_eq!(error.place().byte, Some(2));
+    assert_eq!(error.to_string(), "byte 2: `x` is not allowed here; expected one of [)+]");
+    assert_eq!(m.forced_bytes(9).unwrap(), b"");
+    let c = Compiler::new(bytes()).choice(&["hello world", "hello there"]).unwrap();
+    assert_eq!(c.matcher().forced_bytes(99).unwrap(), b"hello ");
+}
+
+#[test]
+fn forks_are_independent() {
+    let c = Compiler::new(bytes()).choice(&["ab", "ac"]).unwrap();
+    let mut m = c.matcher();
+    m.accept_bytes(b"a").unwrap();
+    let mut fork = m.clone();
+    fork.accept_bytes(b"b").unwrap();
+    m.accept_bytes(b"c").unwrap();
+    assert!(m.is_accepting() && fork.is_accepting());
+    fork.rollback(2).unwrap();
+    assert_eq!((m.steps(), fork.steps()), (2, 0));
+    assert!(fork.rollback(1).is_err());
+}
