@@ -1,1 +1,78 @@
 //! JSON Schema: documents, references, the algebra of typed sets, emission into a grammar.
+//!
+//! A schema is not translated keyword by keyword. It is read as a set of JSON values (`set`), and
+//! keywords that apply to the same value intersect: siblings of `$ref` and `anyOf`, the members of
+//! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
+//!
+//! Each keyword is enforced exactly or refused by name and JSON pointer. Known limit: keys that no
+//! schema names may repeat among themselves; named keys never repeat.
+//!
+//! ```
+//! use maskwright::json_schema::{Options, Schema};
+//! let schema = Schema::from_text(
+//!     r#"{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}"#,
+//! )?;
+//! let grammar = schema.grammar(&Options::default())?;
+//! assert!(!grammar.rules().is_empty());
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+mod array;
+mod decimal;
+mod diagnosis;
+mod document;
+mod draft;
+mod emit;
+mod emptiness;
+mod keywords;
+mod number;
+mod object;
+mod options;
+mod references;
+mod set;
+mod string;
+mod value;
+
+pub use draft::Draft;
+pub use options::{Options, Whitespace};
+
+use crate::error::Result;
+use crate::grammar::Grammar;
+use document::Document;
+use set::Sets;
+
+/// A schema document.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    document: Document,
+}
+
+impl Schema {
+    /// Reads a schema's text; errors know line and column, numbers stay as they are written.
+    pub fn from_text(text: &str) -> Result<Self> {
+        Ok(Self { document: Document::parse(text)? })
+    }
+
+    /// Takes a schema that is a value already.
+    pub fn from_value(value: &serde_json::Value) -> Result<Self> {
+        Ok(Self { document: Document::from_value(value)? })
+    }
+
+    /// The grammar of the values that the schema accepts.
+    ///
+    /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
+    /// satisfies it, or if a limit of the options is reached.
+    pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        let mut sets = Sets::new(&self.document, options);
+        let root = sets.schema(self.document.root())?;
+        emit::grammar(sets, root)
+    }
+}
+
+impl std::str::FromStr for Schema {
+    type Err = crate::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::from_text(text)
+    }
+}

@@ -1,0 +1,125 @@
+//! Drafts of JSON Schema: which keyword means what in which of them.
+
+/// A draft, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Draft {
+    /// draft-04, where exclusive bounds are booleans and `1.0` is no integer.
+    Draft4,
+    /// draft-06.
+    Draft6,
+    /// draft-07.
+    Draft7,
+    /// 2019-09.
+    Draft201909,
+    /// 2020-12.
+    Draft202012,
+}
+
+impl Draft {
+    /// The draft that a `$schema` names, if it is one of the five.
+    pub(super) fn from_uri(uri: &str) -> Option<Self> {
+        let uri = uri.trim_end_matches('#');
+        let uri = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))?;
+        Some(match uri.strip_prefix("json-schema.org/")?.trim_end_matches('/') {
+            "draft-04/schema" => Self::Draft4,
+            "draft-06/schema" => Self::Draft6,
+            "draft-07/schema" => Self::Draft7,
+            "draft/2019-09/schema" => Self::Draft201909,
+            "draft/2020-12/schema" => Self::Draft202012,
+            _ => return None,
+        })
+    }
+}
+
+/// The draft that a schema is read by, and whether it says so itself: where it does not, keywords
+/// of older drafts that 2020-12 does not define keep their old meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) draft: Draft,
+    pub(super) declared: bool,
+}
+
+impl Dialect {
+    pub(super) const UNDECLARED: Self = Self { draft: Draft::Draft202012, declared: false };
+
+    pub(super) fn declared(draft: Draft) -> Self {
+        Self { draft, declared: true }
+    }
+
+    /// Is the keyword part of this dialect? (draft-04 to 2020-12, unless said otherwise below.)
+    pub(super) fn knows(self, keyword: &str) -> bool {
+        use Draft::*;
+        let (first, last) = match keyword {
+            "id" => (Draft4, Draft4),
+            "$id" | "const" | "contains" | "propertyNames" => (Draft6, Draft202012),
+            "if" | "then" | "else" => (Draft7, Draft202012),
+            "$anchor"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "minContains"
+            | "maxContains"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => (Draft201909, Draft202012),
+            "$recursiveRef" => (Draft201909, Draft201909),
+            "prefixItems" | "$dynamicRef" | "$dynamicAnchor" => (Draft202012, Draft202012),
+            "additionalItems" => (Draft4, Draft201909),
+            _ => return true,
+        };
+        !self.declared || (first..=last).contains(&self.draft)
+    }
+
+    /// Does `$ref` hide the keywords beside it?
+    pub(super) fn reference_stands_alone(self) -> bool {
+        self.declared && self.draft <= Draft::Draft7
+    }
+
+    /// May `items` be an array of schemas?
+    pub(super) fn items_may_be_array(self) -> bool {
+        !self.declared || self.draft <= Draft::Draft201909
+    }
+
+    /// May `exclusiveMinimum` be a boolean (and, in draft 4, nothing else)?
+    pub(super) fn exclusive_may_be_boolean(self) -> bool {
+        !self.declared || self.draft == Draft::Draft4
+    }
+
+    /// Is `1.0` an integer?
+    pub(super) fn integers_may_have_points(self) -> bool {
+        self.draft != Draft::Draft4
+    }
+}
+
+/// What a schema keyword holds, for finding the schemas inside a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// One schema.
+    Schema,
+    /// An array of schemas.
+    List,
+    /// An object whose values are schemas.
+    Map,
+    /// A schema or an array of them.
+    SchemaOrList,
+}
+
+/// Which schemas a keyword of any draft holds.
+pub(super) fn holds(keyword: &str) -> Option<Holds> {
+    Some(match keyword {
+        "additionalProperties"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contains"
+        | "propertyNames"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contentSchema" => Holds::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::List,
+        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+        | "dependencies" => Holds::Map,
+        "items" => Holds::SchemaOrList,
+        _ => return None,
+    })
+}

@@ -1,0 +1,521 @@
+//! From sets to a grammar.
+//!
+//! Each set with arrays or objects becomes a rule, when it is first called for. The members of an
+//! object are a chain of rules, one for each place where an optional property may be left out, so
+//! an object with n properties takes on the order of n nodes, and each rule ends in a call, with
+//! nothing left to do after it.
+
+use rustc_hash::FxHashMap;
+
+use super::array::ArraySet;
+use super::document::{Value, ValueId};
+use super::object::ObjectSet;
+use super::options::Whitespace;
+use super::set::{Expr, Set, Sets, Shape, Sources};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::regex::{ByteSet, Language, Languages};
+
+/// Blanks that flexible white space may have in one gap.
+const BLANKS: u32 = 64;
+
+/// The grammar of a set.
+pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
+    if sets.is_empty(root)? {
+        return Err(sets.unsatisfiable(root));
+    }
+    let mut emitter = Emitter::new(&mut sets);
+    let start = emitter.builder.declare("start");
+    let Some(value) = emitter.value(root)? else {
+        // A set that is not empty has a node.
+        return Err(sets.unsatisfiable(root));
+    };
+    let body = match emitter.sets.options.whitespace {
+        Whitespace::Any => emitter.builder.sequence([emitter.gap, value, emitter.gap]),
+        _ => value,
+    };
+    emitter.builder.define(start, body);
+    emitter.rules()?;
+    let mut builder = emitter.builder;
+    *builder.languages() = sets.languages;
+    builder.finish(start)
+}
+
+/// What may stand in a gap.
+fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
+    let blank: ByteSet = [b' ', b'\t'].into_iter().collect();
+    match whitespace {
+        Whitespace::Compact => Language::EPSILON,
+        Whitespace::Any => {
+            let space = l.byte_set(blank.union(&[b'\n', b'\r'].into_iter().collect()));
+            l.repeat(space, 0, None)
+        }
+        Whitespace::Flexible => {
+            let blank = l.byte_set(blank);
+            let line_break = l.literals([&b"\n"[..], b"\r\n"]);
+            let some = l.repeat(blank, 0, None);
+            let one_break = l.repeat(line_break, 0, Some(1));
+            let one_break = l.concat([some, one_break, some]);
+            let breaks = l.repeat(line_break, 0, None);
+            let few = l.concat([breaks, blank]);
+            let few = l.repeat(few, 0, Some(BLANKS));
+            let few = l.concat([few, breaks]);
+            l.intersect([one_break, few])
+        }
+    }
+}
+
+struct Emitter<'s, 'd> {
+    sets: &'s mut Sets<'d>,
+    builder: GrammarBuilder,
+    /// The node of each set met so far; `None` for an empty one.
+    nodes: FxHashMap<Set, Option<NodeId>>,
+    /// Rules declared and not yet defined.
+    open: Vec<(Set, RuleId)>,
+    gap: NodeId,
+    /// `{` and `[` with the gap after them.
+    open_object: NodeId,
+    open_array: NodeId,
+    /// `}` and `]`, alone and with the gap before them.
+    end_object: NodeId,
+    end_array: NodeId,
+    close_object: NodeId,
+    close_array: NodeId,
+    /// With the gaps around them.
+    comma: NodeId,
+    colon: NodeId,
+}
+
+/// A member of an object, ready to be written.
+struct Member {
+    node: NodeId,
+    required: bool,
+}
+
+/// What the states of an object's rule know: the next member, and how many are written (no more
+/// than matter).
+type State = (usize, u32);
+
+/// One object while its rules are written.
+struct Object {
+    members: Vec<Member>,
+    /// Any one of the members without a name.
+    other: Option<NodeId>,
+    min: u32,
+    max: Option<u32>,
+    /// Counts from here on are the same.
+    cap: u32,
+    rules: FxHashMap<State, RuleId>,
+    open: Vec<State>,
+    name: String,
+}
+
+impl Object {
+    /// Can `count` members be completed to a whole object from member `at` on?
+    fn alive(&self, (at, count): State) -> bool {
+        let left = &self.members[at..];
+        let required = left.iter().filter(|member| member.required).count() as u32;
+        let most = count.saturating_add(left.len() as u32);
+        self.max.is_none_or(|max| count + required <= max)
+            && (self.other.is_some() || most >= self.min)
+    }
+
+    fn after(&self, (at, count): State) -> State {
+        (at + 1, (count + 1).min(self.cap))
+    }
+}
+
+impl<'s, 'd> Emitter<'s, 'd> {
+    fn new(sets: &'s mut Sets<'d>) -> Self {
+        let mut builder = GrammarBuilder::new();
+        let gap = gap(&mut sets.languages, sets.options.whitespace);
+        let compact = gap == Language::EPSILON;
+        let gap = builder.regular(gap);
+        let mut with_gap = |before: bool, text: &[u8], after: bool| {
+            let text = builder.regular(sets.languages.literal(text));
+            let mut parts = vec![text];
+            if before && !compact {
+                parts.insert(0, gap);
+            }
+            if after && !compact {
+                parts.push(gap);
+            }
+            builder.sequence(parts)
+        };
+        let open_object = with_gap(false, b"{", true);
+        let open_array = with_gap(false, b"[", true);
+        let end_object = with_gap(false, b"}", false);
+        let end_array = with_gap(false, b"]", false);
+        let close_object = with_gap(true, b"}", false);
+        let close_array = with_gap(true, b"]", false);
+        let comma = with_gap(true, b",", true);
+        let colon = with_gap(true, b":", true);
+        Self {
+            sets,
+            builder,
+            nodes: FxHashMap::default(),
+            open: Vec::new(),
+            gap,
+            open_object,
+            open_array,
+            end_object,
+            end_array,
+            close_object,
+            close_array,
+            comma,
+            colon,
+        }
+    }
+
+    fn literal(&mut self, text: &[u8]) -> NodeId {
+        let language = self.sets.languages.literal(text);
+        self.builder.regular(language)
+    }
+
+    fn quoted(&mut self, text: Language) -> NodeId {
+        let quote = self.sets.languages.literal(b"\"");
+        let language = self.sets.languages.concat([quote, text, quote]);
+        self.builder.regular(language)
+    }
+
+    fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
+        if sources.0.is_empty() {
+            return node;
+        }
+        let pointers: Vec<String> =
+            sources.0.iter().map(|&at| self.sets.document.pointer(at)).collect();
+        self.builder.mark(node, pointers.join(", "))
+    }
+
+    fn name(&self, set: Set) -> String {
+        match self.sets.expr(set) {
+            Expr::Any => "any value".into(),
+            _ => self.sets.place(set).map_or(String::new(), |at| self.sets.document.pointer(at)),
+        }
+    }
+
+    /// The node of a set; `None` if it is empty.
+    fn value(&mut self, set: Set) -> Result<Option<NodeId>> {
+        if let Some(&node) = self.nodes.get(&set) {
+            return Ok(node);
+        }
+        let node = if self.sets.is_empty(set)? {
+            None
+        } else {
+            let shape = self.sets.shape(set)?;
+            if shape.arrays.is_empty() && shape.objects.is_empty() && shape.listed.is_empty() {
+                let scalars = self.scalars(&shape)?;
+                if scalars.is_empty() {
+                    return Err(self.too_few_digits(set));
+                }
+                Some(self.builder.choice(scalars))
+            } else {
+                let rule = self.builder.declare(self.name(set));
+                self.open.push((set, rule));
+                Some(self.builder.call(rule))
+            }
+        };
+        self.nodes.insert(set, node);
+        Ok(node)
+    }
+
+    /// Defines the rules that were called for, and those that they call for.
+    fn rules(&mut self) -> Result<()> {
+        while let Some((set, rule)) = self.open.pop() {
+            let shape = self.sets.shape(set)?;
+            let mut choices = self.scalars(&shape)?;
+            for array in &shape.arrays {
+                choices.extend(self.array(array)?);
+            }
+            for object in &shape.objects {
+                choices.extend(self.object(object, &self.name(set))?);
+            }
+            for &value in &shape.listed {
+                let node = self.listed(value)?;
+                choices.push(self.builder.mark(node, self.sets.document.pointer(value)));
+            }
+            if choices.is_empty() {
+                return Err(self.too_few_digits(set));
+            }
+            let body = self.builder.choice(choices);
+            self.builder.define(rule, body);
+            self.check_size(set)?;
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, set: Set) -> Result<()> {
+        let most = self.sets.options.grammar_size;
+        if self.builder.size() <= most {
+            return Ok(());
+        }
+        let message = format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
+        Err(self.sets.error(ErrorKind::Limit, set, message))
+    }
+
+    fn too_few_digits(&self, set: Set) -> Error {
+        let digits = self.sets.options.digits;
+        let message = format!("no number with at most {digits} digits satisfies the schema");
+        let error = self.sets.error(ErrorKind::Unsatisfiable, set, message);
+        error.with_help("allow more digits")
+    }
+
+    fn scalars(&mut self, shape: &Shape) -> Result<Vec<NodeId>> {
+        let mut nodes = Vec::new();
+        let words = [
+            (shape.null, &b"null"[..]),
+            (shape.booleans[0], b"false"),
+            (shape.booleans[1], b"true"),
+        ];
+        let words: Vec<&[u8]> = words.into_iter().filter(|w| w.0).map(|w| w.1).collect();
+        if !words.is_empty() {
+            let words = self.sets.languages.literals(words);
+            nodes.push(self.builder.regular(words));
+        }
+        let Sets { numbers, languages, options, .. } = &mut *self.sets;
+        let (free, listed) = numbers.spelling(languages, shape.numbers, options.digits);
+        let number = languages.union([free, listed]);
+        if languages.is_live(number)? {
+            nodes.push(self.builder.regular(number));
+        }
+        if languages.is_live(shape.strings)? {
+            nodes.push(self.quoted(shape.strings));
+        }
+        Ok(nodes.into_iter().map(|node| self.mark(node, &shape.sources)).collect())
+    }
+
+    /// A listed value, in canonical spelling and in its own order.
+    fn listed(&mut self, value: ValueId) -> Result<NodeId> {
+        let document = self.sets.document;
+        match document.value(value) {
+            Value::Array(items) => {
+                let mut parts = vec![self.open_array];
+                for (i, &item) in items.iter().enumerate() {
+                    if i > 0 {
+                        parts.push(self.comma);
+                    }
+                    parts.push(self.listed(item)?);
+                }
+                parts.push(if items.is_empty() { self.end_array } else { self.close_array });
+                Ok(self.builder.sequence(parts))
+            }
+            Value::Object(members) => {
+                let mut parts = vec![self.open_object];
+                for (i, (key, value)) in members.iter().enumerate() {
+                    if i > 0 {
+                        parts.push(self.comma);
+                    }
+                    parts.push(self.key(key));
+                    parts.push(self.colon);
+                    parts.push(self.listed(value)?);
+                }
+                let empty = members.len() == 0;
+                parts.push(if empty { self.end_object } else { self.close_object });
+                Ok(self.builder.sequence(parts))
+            }
+            _ => {
+                let shape = self.sets.value_shape(value)?;
+                let scalars = self.scalars(&shape)?;
+                Ok(self.builder.choice(scalars))
+            }
+        }
+    }
+
+    fn key(&mut self, key: &str) -> NodeId {
+        let mut text = vec![b'"'];
+        text.extend(self.sets.strings.spell(key));
+        text.push(b'"');
+        self.literal(&text)
+    }
+
+    fn array(&mut self, array: &ArraySet) -> Result<Option<NodeId>> {
+        let mut items = Vec::new();
+        let mut max = array.max;
+        for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
+            match self.value(item)? {
+                Some(node) => items.push(node),
+                None => {
+                    max = Some(items.len() as u32);
+                    break;
+                }
+            }
+        }
+        let more = max.is_none_or(|max| max as usize > items.len());
+        let rest = if more { self.value(array.rest)? } else { None };
+        if rest.is_none() {
+            max = Some(items.len() as u32);
+        }
+        if max.is_some_and(|max| max < array.min) {
+            return Ok(None);
+        }
+        // Backwards: what follows the first i items.
+        let mut tail = vec![self.close_array];
+        let written = items.len() as u32;
+        if let Some(rest) = rest {
+            let (first, again) = (written.max(1), self.builder.sequence([self.comma, rest]));
+            let (min, max) = (array.min.saturating_sub(first), max.map(|max| max - first));
+            let again = self.builder.repeat(again, min, max);
+            tail.push(again);
+            if written == 0 {
+                tail.push(rest);
+            }
+        }
+        for (i, &item) in items.iter().enumerate().rev() {
+            if i as u32 + 1 >= array.min.max(1) && (i + 1 < items.len()) {
+                // The array may end after this item, or go on.
+                let further = self.builder.sequence(tail.into_iter().rev());
+                let rule = self.builder.declare("items");
+                let body = self.builder.choice([self.close_array, further]);
+                self.builder.define(rule, body);
+                tail = vec![self.builder.call(rule)];
+            }
+            tail.push(item);
+            if i > 0 {
+                tail.push(self.comma);
+            }
+        }
+        let some = items.len() + usize::from(rest.is_some()) > 0;
+        let inside = match (array.min, some) {
+            (0, true) => {
+                let some = self.builder.sequence(tail.into_iter().rev());
+                self.builder.choice([self.end_array, some])
+            }
+            (0, false) => self.end_array,
+            _ => self.builder.sequence(tail.into_iter().rev()),
+        };
+        let node = self.builder.sequence([self.open_array, inside]);
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+        let mut members = Vec::with_capacity(object.named.len());
+        for named in &object.named {
+            let Some(value) = self.value(named.set)? else {
+                if named.required {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let key = self.key(&named.key);
+            if let Some(place) = self.sets.place(named.set) {
+                self.builder.mark(key, self.sets.document.pointer(place));
+            }
+            let node = self.builder.sequence([key, self.colon, value]);
+            members.push(Member { node, required: named.required });
+        }
+        let other = self.other_members(object)?;
+        let required = object.required() as u32;
+        let min = if object.min <= required { 0 } else { object.min };
+        if min > 1 && other.is_some() {
+            let message = "`minProperties` above 1 is not supported yet beside properties \
+                           without a name";
+            let at = object.sources.0.first().copied();
+            let at = at.unwrap_or_else(|| self.sets.document.root());
+            return Err(self.sets.document.error(ErrorKind::Schema, at, message));
+        }
+        let reachable = |max: &u32| other.is_some() || (*max as usize) < members.len();
+        let max = object.max.filter(reachable);
+        let cap = max.unwrap_or(min.max(1));
+        let (rules, open, name) = (FxHashMap::default(), Vec::new(), name.to_owned());
+        let mut states = Object { members, other, min, max, cap, rules, open, name };
+        if !states.alive((0, 0)) {
+            return Ok(None);
+        }
+        let inside = self.state(&mut states, (0, 0));
+        while let Some(state) = states.open.pop() {
+            let body = self.state(&mut states, state);
+            self.builder.define(states.rules[&state], body);
+            if self.builder.size() > self.sets.options.grammar_size {
+                self.check_size(Set::ANY)?;
+            }
+        }
+        let node = self.builder.sequence([self.open_object, inside]);
+        Ok(Some(self.mark(node, &object.sources)))
+    }
+
+    /// Any one member whose key has no name.
+    fn other_members(&mut self, object: &ObjectSet) -> Result<Option<NodeId>> {
+        let spelled: Vec<Vec<u8>> =
+            object.named.iter().map(|named| self.sets.strings.spell(&named.key)).collect();
+        let mut choices = Vec::new();
+        for class in &object.classes {
+            let Some(value) = self.value(class.set)? else { continue };
+            let languages = &mut self.sets.languages;
+            let names = languages.literals(spelled.iter().map(Vec::as_slice));
+            let keys = languages.difference(class.keys, names);
+            if !languages.is_live(keys)? {
+                continue;
+            }
+            let key = self.quoted(keys);
+            match self.sets.place(class.set) {
+                Some(place) => self.builder.mark(key, self.sets.document.pointer(place)),
+                None => self.mark(key, &object.sources),
+            };
+            choices.push(self.builder.sequence([key, self.colon, value]));
+        }
+        Ok(if choices.is_empty() { None } else { Some(self.builder.choice(choices)) })
+    }
+
+    fn call(&mut self, object: &mut Object, state: State) -> NodeId {
+        let rule = *object.rules.entry(state).or_insert_with(|| {
+            object.open.push(state);
+            self.builder.declare(format!("{} from member {}", object.name, state.0))
+        });
+        self.builder.call(rule)
+    }
+
+    /// What may follow in a state that is alive.
+    fn state(&mut self, object: &mut Object, (mut at, mut count): State) -> NodeId {
+        let mut parts = Vec::new();
+        loop {
+            let Some(member) = object.members.get(at) else {
+                parts.push(self.tail(object, count));
+                break;
+            };
+            let (node, required) = (member.node, member.required);
+            let taken = object.after((at, count));
+            let take = object.max.is_none_or(|max| count < max) && object.alive(taken);
+            let skip = !required && object.alive((at + 1, count));
+            let separator = (count > 0).then_some(self.comma);
+            match (take, skip) {
+                (true, true) if parts.is_empty() => {
+                    let further = self.call(object, taken);
+                    let with = separator.into_iter().chain([node, further]);
+                    let with = self.builder.sequence(with);
+                    let without = self.call(object, (at + 1, count));
+                    parts.push(self.builder.choice([with, without]));
+                    break;
+                }
+                (true, true) => {
+                    parts.push(self.call(object, (at, count)));
+                    break;
+                }
+                (true, false) => {
+                    parts.extend(separator);
+                    parts.push(node);
+                    (at, count) = taken;
+                }
+                (false, _) => at += 1,
+            }
+        }
+        self.builder.sequence(parts)
+    }
+
+    /// What may follow the last named member.
+    fn tail(&mut self, object: &Object, count: u32) -> NodeId {
+        let need = object.min.saturating_sub(count);
+        let left = object.max.map(|max| max - count);
+        let other = object.other.filter(|_| left != Some(0));
+        let Some(other) = other else {
+            return if count > 0 { self.close_object } else { self.end_object };
+        };
+        let again = self.builder.sequence([self.comma, other]);
+        if count > 0 {
+            let others = self.builder.repeat(again, need, left);
+            return self.builder.sequence([others, self.close_object]);
+        }
+        let others = self.builder.repeat(again, need.saturating_sub(1), left.map(|n| n - 1));
+        let some = self.builder.sequence([other, others, self.close_object]);
+        if need > 0 { some } else { self.builder.choice([self.end_object, some]) }
+    }
+}

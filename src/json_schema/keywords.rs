@@ -1,0 +1,563 @@
+//! From the keywords of one schema to the shape of what it accepts.
+//!
+//! Keywords that look at a value of one type make up one shape (a single array set, a few object
+//! sets); those that apply other schemas to the same value (`$ref`, `allOf`, `anyOf`) are
+//! intersected with it. Section numbers are those of JSON Schema Validation and Core, 2020-12.
+
+use std::rc::Rc;
+
+use super::array::ArraySet;
+use super::decimal::Decimal;
+use super::document::{Members, Value, ValueId};
+use super::draft::Dialect;
+use super::number::{NumberSet, Side};
+use super::object::{Class, Named, ObjectSet};
+use super::set::{Set, Sets, Shape, Sources};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regex::Language;
+
+/// Keywords that accept every value: annotations, identifiers, places for definitions, and those
+/// that another keyword reads.
+const SILENT: &[&str] = &[
+    "$schema",
+    "$id",
+    "id",
+    "$anchor",
+    "$comment",
+    "$defs",
+    "definitions",
+    "$vocabulary",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "then",
+    "else",
+    "minContains",
+    "maxContains",
+];
+
+/// Keywords that constrain a value in some draft and are not supported.
+const UNSUPPORTED: &[&str] = &[
+    "oneOf",
+    "not",
+    "if",
+    "contains",
+    "uniqueItems",
+    "dependentSchemas",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "multipleOf",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$dynamicAnchor",
+    "dependencies",
+];
+
+/// The types that a schema allows.
+#[derive(Clone, Copy, Debug)]
+struct Types {
+    null: bool,
+    boolean: bool,
+    integer: bool,
+    number: bool,
+    string: bool,
+    array: bool,
+    object: bool,
+}
+
+impl Types {
+    const fn every(value: bool) -> Self {
+        Self {
+            null: value,
+            boolean: value,
+            integer: value,
+            number: value,
+            string: value,
+            array: value,
+            object: value,
+        }
+    }
+
+    fn add(&mut self, name: &str) -> bool {
+        match name {
+            "null" => self.null = true,
+            "boolean" => self.boolean = true,
+            "integer" => self.integer = true,
+            "number" => self.number = true,
+            "string" => self.string = true,
+            "array" => self.array = true,
+            "object" => self.object = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// One schema while its keywords are read.
+#[derive(Clone, Copy)]
+struct Reader<'d> {
+    schema: ValueId,
+    members: &'d Members,
+    dialect: Dialect,
+}
+
+impl Reader<'_> {
+    /// The value of a keyword, if the dialect knows it.
+    fn get(&self, keyword: &str) -> Option<ValueId> {
+        self.members.get(keyword).filter(|_| self.dialect.knows(keyword))
+    }
+
+    /// The keywords present among these.
+    fn sources(&self, keywords: &[&str]) -> Sources {
+        let mut sources = Sources::default();
+        keywords.iter().filter_map(|k| self.get(k)).for_each(|at| sources.add(at));
+        if sources.0.is_empty() {
+            sources.add(self.schema);
+        }
+        sources
+    }
+}
+
+impl<'d> Sets<'d> {
+    /// The shape of what a schema object accepts.
+    pub(super) fn schema_shape(&mut self, schema: ValueId) -> Result<Shape> {
+        let document = self.document;
+        let Some(members) = document.members(schema) else {
+            // `Sets::schema` names objects only.
+            return Ok(self.any());
+        };
+        let dialect = self.references.dialect(document, schema);
+        let reader = Reader { schema, members, dialect };
+        if dialect.reference_stands_alone()
+            && let Some(reference) = members.get("$ref")
+        {
+            let target = self.reference(reference)?;
+            return Ok((*self.shape(target)?).clone());
+        }
+        self.check_supported(&reader)?;
+        let mut shape = self.own_shape(&reader)?;
+        for listing in ["const", "enum"] {
+            let Some(at) = reader.get(listing) else { continue };
+            let values = match (listing, document.value(at)) {
+                ("const", _) => vec![at],
+                (_, Value::Array(values)) => values.to_vec(),
+                _ => return Err(self.malformed(at, "`enum` must be an array")),
+            };
+            let listed = self.values_shape(&values)?;
+            shape = self.intersection(&shape, &listed)?;
+            shape.sources = reader.sources(&[listing]);
+        }
+        for set in self.applied(&reader)? {
+            let other = self.shape(set)?;
+            shape = self.intersection(&shape, &other)?;
+        }
+        Ok(shape)
+    }
+
+    /// Are all keywords about this value alone, so that its shape needs no other schema's?
+    pub(super) fn is_flat(&self, schema: ValueId) -> bool {
+        let in_place = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "propertyNames"];
+        match self.document.members(schema) {
+            Some(members) => in_place.iter().all(|k| members.get(k).is_none()),
+            None => true,
+        }
+    }
+
+    /// The schemas that are applied to the same value.
+    fn applied(&mut self, reader: &Reader<'_>) -> Result<Vec<Set>> {
+        let mut sets = Vec::new();
+        if let Some(at) = reader.get("$ref") {
+            sets.push(self.reference(at)?);
+        }
+        if let Some(at) = reader.get("allOf") {
+            sets.extend(self.list(at, "allOf")?);
+        }
+        if let Some(at) = reader.get("anyOf") {
+            let branches = self.list(at, "anyOf")?;
+            sets.push(self.or(branches));
+        }
+        Ok(sets)
+    }
+
+    fn reference(&mut self, at: ValueId) -> Result<Set> {
+        let target = self.references.resolve(self.document, at)?;
+        self.schema(target)
+    }
+
+    /// The schemas of an array of schemas, which must not be empty.
+    fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
+        match self.document.value(at) {
+            Value::Array(items) if !items.is_empty() => {
+                items.iter().map(|&item| self.schema(item)).collect()
+            }
+            _ => Err(self.malformed(at, format!("`{keyword}` must be a non-empty array"))),
+        }
+    }
+
+    fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
+        self.document.error(ErrorKind::Schema, at, message)
+    }
+
+    fn check_supported(&self, reader: &Reader<'_>) -> Result<()> {
+        for (keyword, at) in reader.members.iter() {
+            if !UNSUPPORTED.contains(&keyword) || !reader.dialect.knows(keyword) {
+                continue;
+            }
+            let silent =
+                keyword == "uniqueItems" && matches!(self.document.value(at), Value::Bool(false));
+            if !silent {
+                let message = format!("the keyword `{keyword}` is not supported yet");
+                return Err(self.malformed(at, message));
+            }
+        }
+        debug_assert!(UNSUPPORTED.iter().all(|keyword| !SILENT.contains(keyword)));
+        Ok(())
+    }
+
+    /// What the keywords accept that look at this value alone.
+    fn own_shape(&mut self, reader: &Reader<'d>) -> Result<Shape> {
+        let types = self.types(reader)?;
+        let mut shape = Shape::never();
+        shape.null = types.null;
+        shape.booleans = [types.boolean; 2];
+        if types.number || types.integer {
+            shape.numbers = self.own_numbers(reader, types.number)?;
+        }
+        if types.string {
+            shape.strings = self.own_strings(reader)?;
+        }
+        if types.array {
+            shape.arrays = vec![self.own_arrays(reader)?];
+        }
+        if types.object {
+            shape.objects = self.own_objects(reader)?;
+        }
+        shape.sources = reader.sources(&[
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "pattern",
+            "minLength",
+            "maxLength",
+            "format",
+            "type",
+        ]);
+        Ok(shape)
+    }
+
+    /// Validation, section 6.1.1.
+    fn types(&self, reader: &Reader<'_>) -> Result<Types> {
+        let Some(at) = reader.get("type") else { return Ok(Types::every(true)) };
+        let mut types = Types::every(false);
+        let one = [at];
+        let names = match self.document.value(at) {
+            Value::Array(names) => &names[..],
+            _ => &one,
+        };
+        for &name in names {
+            let known = self.document.string(name).is_some_and(|name| types.add(name));
+            if !known {
+                let message = "`type` must be one or several of `null`, `boolean`, `integer`, \
+                               `number`, `string`, `array`, `object`";
+                return Err(self.malformed(name, message));
+            }
+        }
+        Ok(types)
+    }
+
+    /// A number that a keyword holds.
+    fn number(&self, at: ValueId, keyword: &str) -> Result<Decimal> {
+        match self.document.value(at) {
+            Value::Number(literal) => self.decimal(at, literal),
+            _ => Err(self.malformed(at, format!("`{keyword}` must be a number"))),
+        }
+    }
+
+    /// A count that a keyword holds, if it is there.
+    fn count(&self, reader: &Reader<'_>, keyword: &str) -> Result<Option<u32>> {
+        let Some(at) = reader.get(keyword) else { return Ok(None) };
+        let count = match self.document.value(at) {
+            Value::Number(literal) => self.decimal(at, literal)?.to_count(),
+            _ => None,
+        };
+        match count {
+            Some(count) => Ok(Some(count)),
+            None => Err(self.malformed(at, format!("`{keyword}` must be a non-negative integer"))),
+        }
+    }
+
+    /// Validation, section 6.2.
+    fn own_numbers(&mut self, reader: &Reader<'_>, fractions: bool) -> Result<NumberSet> {
+        let pointed = reader.dialect.integers_may_have_points();
+        let mut set = match fractions {
+            true => self.numbers.all(),
+            false => self.numbers.integers(&mut self.languages, pointed),
+        };
+        for (keyword, exclusive, side) in [
+            ("minimum", "exclusiveMinimum", Side::Above),
+            ("maximum", "exclusiveMaximum", Side::Below),
+        ] {
+            let mut inclusive = true;
+            if let Some(at) = reader.get(exclusive) {
+                match self.document.value(at) {
+                    Value::Bool(strict) if reader.dialect.exclusive_may_be_boolean() => {
+                        inclusive = !strict;
+                    }
+                    Value::Number(_) if reader.dialect.draft > super::draft::Draft::Draft4 => {
+                        let value = self.number(at, exclusive)?;
+                        let bound = self.numbers.bound(&mut self.languages, &value, side, false);
+                        set = self.numbers.and(&mut self.languages, set, bound);
+                    }
+                    _ => {
+                        let type_ = match reader.dialect.draft > super::draft::Draft::Draft4 {
+                            true => "a number",
+                            false => "a boolean",
+                        };
+                        return Err(self.malformed(at, format!("`{exclusive}` must be {type_}")));
+                    }
+                }
+            }
+            if let Some(at) = reader.get(keyword) {
+                let value = self.number(at, keyword)?;
+                let bound = self.numbers.bound(&mut self.languages, &value, side, inclusive);
+                set = self.numbers.and(&mut self.languages, set, bound);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Validation, section 6.3.
+    fn own_strings(&mut self, reader: &Reader<'_>) -> Result<Language> {
+        let mut parts = Vec::new();
+        let min = self.count(reader, "minLength")?.unwrap_or(0);
+        let max = self.count(reader, "maxLength")?;
+        if (min, max) == (0, None) {
+            parts.push(self.strings.any);
+        } else {
+            parts.push(self.strings.of_length(&mut self.languages, min, max));
+        }
+        if let Some(at) = reader.get("pattern") {
+            parts.push(self.pattern(at)?);
+        }
+        Ok(self.languages.intersect(parts))
+    }
+
+    /// Validation, section 6.4; Core, section 10.3.1.
+    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<ArraySet> {
+        let mut array = ArraySet {
+            min: self.count(reader, "minItems")?.unwrap_or(0),
+            max: self.count(reader, "maxItems")?,
+            ..ArraySet::any()
+        };
+        if let Some(at) = reader.get("prefixItems") {
+            array.prefix = self.list(at, "prefixItems")?;
+        }
+        if let Some(at) = reader.get("items") {
+            match self.document.value(at) {
+                Value::Array(items) if reader.dialect.items_may_be_array() => {
+                    array.prefix = items.iter().map(|&i| self.schema(i)).collect::<Result<_>>()?;
+                    if let Some(at) = reader.get("additionalItems") {
+                        array.rest = self.schema(at)?;
+                    }
+                }
+                Value::Array(_) => {
+                    let message = "`items` must be a schema";
+                    return Err(self.malformed(at, message).with_help("write `prefixItems`"));
+                }
+                _ => array.rest = self.schema(at)?,
+            }
+        }
+        array.sources = reader.sources(&["minItems", "maxItems", "prefixItems", "items", "type"]);
+        Ok(array)
+    }
+
+    /// Validation, section 6.5; Core, section 10.3.2.
+    fn own_objects(&mut self, reader: &Reader<'d>) -> Result<Vec<ObjectSet>> {
+        let document = self.document;
+        let any = self.strings.any;
+        let additional = match reader.get("additionalProperties") {
+            Some(at) => self.schema(at)?,
+            None => Set::ANY,
+        };
+        let mut patterns = Vec::new();
+        if let Some(at) = reader.get("patternProperties") {
+            for (_, schema) in self.map(at, "patternProperties")?.iter() {
+                let keys = self.key_pattern(schema)?;
+                patterns.push((keys, self.schema(schema)?));
+            }
+        }
+        // Split the keys by the patterns that they match; none: additional.
+        let mut classes: Vec<(Language, Option<Set>)> = vec![(any, None)];
+        for &(keys, set) in &patterns {
+            let mut split = Vec::new();
+            for (old, so_far) in classes {
+                let inside = self.languages.intersect([old, keys]);
+                let outside = self.languages.difference(old, keys);
+                if self.languages.is_live(inside)? {
+                    split.push((inside, Some(self.and([set, so_far.unwrap_or(Set::ANY)]))));
+                }
+                if self.languages.is_live(outside)? {
+                    split.push((outside, so_far));
+                }
+            }
+            classes = split;
+            self.limit_classes(reader, classes.len())?;
+        }
+        let mut named: Vec<Named> = Vec::new();
+        if let Some(at) = reader.get("properties") {
+            for (key, schema) in self.map(at, "properties")?.iter() {
+                let mut set = self.schema(schema)?;
+                if !patterns.is_empty() {
+                    let spelled = self.strings.spell(key);
+                    for &(keys, other) in &patterns {
+                        if self.languages.matches(keys, &spelled)? {
+                            set = self.and([set, other]);
+                        }
+                    }
+                }
+                named.push(Named { key: key.into(), set, required: false });
+            }
+        }
+        let classes: Vec<Class> = classes
+            .into_iter()
+            .map(|(keys, set)| Class { keys, set: set.unwrap_or(additional) })
+            .collect();
+        let mut object = ObjectSet {
+            named,
+            classes,
+            min: self.count(reader, "minProperties")?.unwrap_or(0),
+            max: self.count(reader, "maxProperties")?,
+            sources: reader.sources(&[
+                "properties",
+                "additionalProperties",
+                "patternProperties",
+                "required",
+                "type",
+            ]),
+        };
+        if let Some(at) = reader.get("required") {
+            for key in self.strings_of(at, "required")? {
+                self.require(&mut object, key)?;
+            }
+        }
+        if let Some(at) = reader.get("propertyNames") {
+            self.restrict_names(&mut object, at)?;
+        }
+        let mut objects = vec![object];
+        if let Some(at) = reader.get("dependentRequired") {
+            for (key, needed) in self.map(at, "dependentRequired")?.iter() {
+                let needed = self.strings_of(needed, "dependentRequired")?;
+                objects = self.depend(objects, key, &needed)?;
+            }
+        }
+        debug_assert!(document.members(reader.schema).is_some());
+        Ok(objects)
+    }
+
+    fn limit_classes(&self, reader: &Reader<'_>, classes: usize) -> Result<()> {
+        let most = self.options.alternatives;
+        if classes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the patterns divide the keys into more than {most} classes (the limit `alternatives`)"
+        );
+        Err(self.document.error(ErrorKind::Limit, reader.schema, message))
+    }
+
+    /// The members of a keyword that holds an object.
+    fn map(&self, at: ValueId, keyword: &str) -> Result<&'d Members> {
+        let document = self.document;
+        document
+            .members(at)
+            .ok_or_else(|| self.malformed(at, format!("`{keyword}` must be an object")))
+    }
+
+    /// The strings of a keyword that holds an array of them.
+    fn strings_of(&self, at: ValueId, keyword: &str) -> Result<Vec<&'d str>> {
+        let document = self.document;
+        let strings = match document.value(at) {
+            Value::Array(items) => items.iter().map(|&item| document.string(item)).collect(),
+            _ => None,
+        };
+        let strings: Option<Vec<&'d str>> = strings;
+        strings.ok_or_else(|| self.malformed(at, format!("`{keyword}` must hold strings")))
+    }
+
+    /// Makes a key required; one without a name gets one, after those it has.
+    fn require(&mut self, object: &mut ObjectSet, key: &str) -> Result<()> {
+        if let Some(named) = object.named.iter_mut().find(|named| &*named.key == key) {
+            named.required = true;
+            return Ok(());
+        }
+        let set = self.class_of(&object.classes, key)?;
+        object.named.push(Named { key: Rc::from(key), set, required: true });
+        Ok(())
+    }
+
+    /// Core, section 10.3.2.4: keys outside the names' set are forbidden.
+    fn restrict_names(&mut self, object: &mut ObjectSet, at: ValueId) -> Result<()> {
+        let names = self.schema(at)?;
+        let names = self.shape(names)?.strings;
+        for named in &mut object.named {
+            let spelled = self.strings.spell(&named.key);
+            if !self.languages.matches(names, &spelled)? {
+                named.set = Set::NEVER;
+            }
+        }
+        let mut classes = Vec::new();
+        for class in &object.classes {
+            let keys = self.languages.intersect([class.keys, names]);
+            if self.languages.is_live(keys)? {
+                classes.push(Class { keys, set: class.set });
+            }
+        }
+        let forbidden = self.languages.difference(self.strings.any, names);
+        if self.languages.is_live(forbidden)? {
+            classes.push(Class { keys: forbidden, set: Set::NEVER });
+        }
+        object.classes = classes;
+        Ok(())
+    }
+
+    /// Validation, section 6.5.4: either the key is absent, or the needed ones are there too.
+    fn depend(
+        &mut self,
+        objects: Vec<ObjectSet>,
+        key: &str,
+        needed: &[&str],
+    ) -> Result<Vec<ObjectSet>> {
+        let mut result = Vec::new();
+        for object in objects {
+            let known = object.named.iter().find(|named| &*named.key == key);
+            if !known.is_some_and(|named| named.required) {
+                let mut without = object.clone();
+                match without.named.iter_mut().find(|named| &*named.key == key) {
+                    Some(named) => named.set = Set::NEVER,
+                    None => without.named.push(Named {
+                        key: key.into(),
+                        set: Set::NEVER,
+                        required: false,
+                    }),
+                }
+                result.push(without);
+            }
+            let mut with = object;
+            self.require(&mut with, key)?;
+            for key in needed {
+                self.require(&mut with, key)?;
+            }
+            result.push(with);
+        }
+        Ok(result)
+    }
+}

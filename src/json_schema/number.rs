@@ -1,0 +1,665 @@
+//! Sets of numbers, as regular languages of number literals.
+//!
+//! Every decimal has few canonical literals: without exponent and trailing zeros (`-1.5`; an
+//! integer also with `.0`), and, where it is very large or very small, in the exponent form that
+//! `json.dumps` writes (`8.854e-12`). A set of numbers is the language of its members' canonical
+//! literals, so and, or and not are exact, and a bound is an automaton that compares digit by
+//! digit. Only [`Numbers::spelling`] allows further zeros at the end and bounds the digits.
+
+use super::decimal::Decimal;
+use crate::regex::{Language, Languages};
+
+/// Powers of ten that `json.dumps` writes without an exponent.
+const FIXED_ONLY: std::ops::Range<i64> = -4..16;
+
+/// Beyond this power of ten a listed value is written in exponent form only.
+const FIXED_POWER: i64 = 400;
+
+/// `d.ddde+XX`, as `json.dumps` writes it.
+fn scientific_text(value: &Decimal) -> String {
+    let (digits, power) = value.scientific();
+    let sign = if value.is_negative() { "-" } else { "" };
+    let digits: String = digits.iter().copied().map(char::from).collect();
+    let point = if digits.len() > 1 { "." } else { "" };
+    let (first, rest) = digits.split_at(1.min(digits.len()));
+    format!("{sign}{first}{point}{rest}e{power:+03}")
+}
+
+/// A set of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct NumberSet {
+    /// Canonical literals.
+    pub(super) language: Language,
+    /// Canonical literals of listed values, to which no bound on digits applies.
+    pub(super) listed: Language,
+    /// May an integer be written with `.0`? Not if the schema says `integer`.
+    pub(super) pointed: bool,
+    /// Does `language` say exactly which literals in exponent form belong to it?
+    pub(super) exponents: bool,
+}
+
+impl NumberSet {
+    pub(super) const NONE: Self = Self {
+        language: Language::EMPTY,
+        listed: Language::EMPTY,
+        pointed: false,
+        exponents: true,
+    };
+
+    /// All of its literals.
+    fn whole(&self, l: &mut Languages) -> Language {
+        l.union([self.language, self.listed])
+    }
+}
+
+/// Which side of a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Above,
+    Below,
+}
+
+/// The languages that all number sets are made of.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    digit: Language,
+    nonzero: Language,
+    digits: Language,
+    /// `0` and `-?[1-9][0-9]*`.
+    plain: Language,
+    /// Without sign and exponent.
+    unsigned: Language,
+    /// Without exponent.
+    fixed: Language,
+    /// `-0`, and integers with `.0`.
+    pointed: Language,
+    exponent: Language,
+    all: Language,
+}
+
+impl Numbers {
+    pub(super) fn new(l: &mut Languages) -> Self {
+        let digit = l.byte_range(b'0', b'9');
+        let nonzero = l.byte_range(b'1', b'9');
+        let digits = l.repeat(digit, 0, None);
+        let [zero, point, minus] = [b"0", b".", b"-"].map(|b: &[u8; 1]| l.literal(b));
+        let sign = l.union([Language::EPSILON, minus]);
+        let natural = l.concat([nonzero, digits]);
+        let whole = l.union([zero, natural]);
+        let signed = l.concat([sign, natural]);
+        let plain = l.union([zero, signed]);
+        let dot_zero = l.literal(b".0");
+        let with_zero = l.concat([whole, dot_zero]);
+        let fraction = l.concat([whole, point, digits, nonzero]);
+        let unsigned = l.union([whole, with_zero, fraction]);
+        let fixed = l.concat([sign, unsigned]);
+        let signed_zero = l.literal(b"-0");
+        let signed_pointed = l.concat([sign, with_zero]);
+        let pointed = l.union([signed_zero, signed_pointed]);
+        let mut this = Self {
+            digit,
+            nonzero,
+            digits,
+            plain,
+            unsigned,
+            fixed,
+            pointed,
+            exponent: Language::EMPTY,
+            all: fixed,
+        };
+        let mantissa = this.mantissa(l);
+        let powers = this.powers(l, None, Side::Above);
+        let e = l.literal(b"e");
+        this.exponent = l.concat([sign, mantissa, e, powers]);
+        this.all = l.union([fixed, this.exponent]);
+        this
+    }
+
+    /// All numbers.
+    pub(super) fn all(&self) -> NumberSet {
+        let (language, listed) = (self.all, Language::EMPTY);
+        NumberSet { language, listed, pointed: true, exponents: true }
+    }
+
+    /// All integers; in draft 4, `1.0` is none.
+    pub(super) fn integers(&self, l: &mut Languages, pointed_too: bool) -> NumberSet {
+        let language = if pointed_too { l.union([self.plain, self.pointed]) } else { self.plain };
+        NumberSet { language, listed: Language::EMPTY, pointed: false, exponents: false }
+    }
+
+    /// A value that the schema lists; `literal` is how it is written there.
+    pub(super) fn listed(&self, l: &mut Languages, value: &Decimal, literal: &str) -> NumberSet {
+        let mut literals = Vec::new();
+        let (_, power) = value.scientific();
+        if power.abs() <= FIXED_POWER {
+            literals.push(value.to_fixed());
+            if value.is_integer() {
+                literals.push(value.to_fixed() + ".0");
+            }
+        }
+        if !value.is_zero() && !FIXED_ONLY.contains(&power) {
+            literals.push(scientific_text(value));
+        }
+        if value.is_zero() {
+            literals.extend(["-0".into(), "-0.0".into()]);
+        }
+        let listed = l.literals(literals.iter().map(String::as_bytes));
+        let pointed = literal.contains(['.', 'e', 'E']);
+        NumberSet { language: Language::EMPTY, listed, pointed, exponents: true }
+    }
+
+    /// Everything on one side of a bound, and the bound itself if `inclusive`.
+    pub(super) fn bound(
+        &self,
+        l: &mut Languages,
+        value: &Decimal,
+        side: Side,
+        inclusive: bool,
+    ) -> NumberSet {
+        let size = value.magnitude();
+        let minus = l.literal(b"-");
+        // The bound cuts on its own side of zero; on the other, all belongs or nothing.
+        let outward = value.is_zero() || (side == Side::Below) == value.is_negative();
+        let toward = if outward { Side::Above } else { Side::Below };
+        let cut_fixed = self.compare(l, &size, toward, inclusive);
+        let cut_exponent = self.compare_exponent(l, &size, toward, inclusive);
+        let cut = l.union([cut_fixed, cut_exponent]);
+        let mantissa = self.mantissa(l);
+        let e = l.literal(b"e");
+        let powers = self.powers(l, None, Side::Above);
+        let unsigned_exponent = l.concat([mantissa, e, powers]);
+        let unsigned = l.union([self.unsigned, unsigned_exponent]);
+        let (positive, negative) = if value.is_zero() {
+            let zeros = match inclusive {
+                true => l.literals([&b"0"[..], b"0.0"]),
+                false => Language::EMPTY,
+            };
+            match side {
+                Side::Above => (cut, zeros),
+                Side::Below => (zeros, cut),
+            }
+        } else {
+            match (side, value.is_negative()) {
+                (Side::Above, false) => (cut, Language::EMPTY),
+                (Side::Below, true) => (Language::EMPTY, cut),
+                (Side::Above, true) => (unsigned, cut),
+                (Side::Below, false) => (cut, unsigned),
+            }
+        };
+        let negative = l.concat([minus, negative]);
+        let language = l.union([positive, negative]);
+        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: true }
+    }
+
+    /// Unsigned literals without exponent on one side of `b`, which is not negative.
+    fn compare(&self, l: &mut Languages, b: &Decimal, side: Side, inclusive: bool) -> Language {
+        let fraction = b.fraction_digits();
+        let equal = self.compare_fraction(l, fraction.as_bytes(), side, inclusive, true);
+        let free = self.fraction(l, true);
+        self.compare_whole(l, b.whole_digits().as_bytes(), side, equal, free)
+    }
+
+    /// What may follow the whole part: nothing, or a fraction.
+    fn fraction(&self, l: &mut Languages, dot_zero: bool) -> Language {
+        let point = l.literal(b".");
+        let fraction = l.concat([point, self.digits, self.nonzero]);
+        let zero = if dot_zero { l.literal(b".0") } else { Language::EMPTY };
+        l.union([Language::EPSILON, fraction, zero])
+    }
+
+    /// Whole parts without leading zeros on one side of `whole`, followed by `free`; and `whole`
+    /// itself, followed by `equal`.
+    fn compare_whole(
+        &self,
+        l: &mut Languages,
+        whole: &[u8],
+        side: Side,
+        equal: Language,
+        free: Language,
+    ) -> Language {
+        let n = whole.len();
+        let mut same_length = equal;
+        for (i, &d) in whole.iter().enumerate().rev() {
+            let least = if i == 0 && n > 1 { b'1' } else { b'0' };
+            let other = match side {
+                Side::Above => l.byte_range(d + 1, b'9'),
+                Side::Below => l.byte_range(least, d - 1),
+            };
+            let rest = l.repeat(self.digit, (n - 1 - i) as u32, Some((n - 1 - i) as u32));
+            let other = l.concat([other, rest, free]);
+            let this = l.literal(&[d]);
+            let this = l.concat([this, same_length]);
+            same_length = l.union([this, other]);
+        }
+        let lengths = match side {
+            Side::Above => l.repeat(self.digit, n as u32, None),
+            Side::Below if n > 1 => l.repeat(self.digit, 0, Some(n as u32 - 2)),
+            Side::Below => Language::EMPTY,
+        };
+        let mut other_length = l.concat([self.nonzero, lengths, free]);
+        if side == Side::Below && n > 1 {
+            let zero = l.literal(b"0");
+            let zero = l.concat([zero, free]);
+            other_length = l.union([other_length, zero]);
+        }
+        l.union([same_length, other_length])
+    }
+
+    /// Fractions (with their point, or empty) on one side of `.digits`.
+    fn compare_fraction(
+        &self,
+        l: &mut Languages,
+        digits: &[u8],
+        side: Side,
+        inclusive: bool,
+        dot_zero: bool,
+    ) -> Language {
+        let point = l.literal(b".");
+        let zero = if dot_zero { l.literal(b".0") } else { Language::EMPTY };
+        let longer = l.concat([self.digits, self.nonzero]);
+        let any = l.union([Language::EPSILON, longer]);
+        let end = if inclusive { Language::EPSILON } else { Language::EMPTY };
+        if digits.is_empty() {
+            let equal =
+                if inclusive { l.union([Language::EPSILON, zero]) } else { Language::EMPTY };
+            let more = l.concat([point, longer]);
+            return match side {
+                Side::Above => l.union([equal, more]),
+                Side::Below => equal,
+            };
+        }
+        let mut rest = match side {
+            Side::Above => l.union([end, longer]),
+            Side::Below => end,
+        };
+        for (i, &d) in digits.iter().enumerate().rev() {
+            let this = l.literal(&[d]);
+            let this = l.concat([this, rest]);
+            rest = match side {
+                Side::Above => {
+                    let more = l.byte_range(d + 1, b'9');
+                    let more = l.concat([more, any]);
+                    l.union([this, more])
+                }
+                Side::Below => {
+                    let less = l.byte_range(b'1', d - 1);
+                    let less = l.concat([less, any]);
+                    let with_zero = if d > b'0' {
+                        let zero = l.literal(b"0");
+                        l.concat([zero, longer])
+                    } else {
+                        Language::EMPTY
+                    };
+                    // A proper prefix is smaller; it may end here if it does not end in zero.
+                    let stops = i > 0 && digits[i - 1] != b'0';
+                    let stop = if stops { Language::EPSILON } else { Language::EMPTY };
+                    l.union([this, less, with_zero, stop])
+                }
+            };
+        }
+        let fraction = l.concat([point, rest]);
+        match side {
+            Side::Above => fraction,
+            Side::Below => l.union([Language::EPSILON, zero, fraction]),
+        }
+    }
+
+    /// `[1-9](.[0-9]*[1-9])?`
+    fn mantissa(&self, l: &mut Languages) -> Language {
+        let fraction = self.fraction(l, false);
+        l.concat([self.nonzero, fraction])
+    }
+
+    /// Unsigned literals in exponent form on one side of `b`, which is not negative.
+    fn compare_exponent(
+        &self,
+        l: &mut Languages,
+        b: &Decimal,
+        side: Side,
+        inclusive: bool,
+    ) -> Language {
+        let e = l.literal(b"e");
+        let mantissa = self.mantissa(l);
+        if b.is_zero() {
+            let powers = match side {
+                Side::Above => self.powers(l, None, side),
+                Side::Below => Language::EMPTY,
+            };
+            return l.concat([mantissa, e, powers]);
+        }
+        let (digits, power) = b.scientific();
+        let powers = self.powers(l, Some(power), side);
+        let other = l.concat([mantissa, e, powers]);
+        if FIXED_ONLY.contains(&power) {
+            return other;
+        }
+        let equal = self.compare_fraction(l, &digits[1..], side, inclusive, false);
+        let free = self.fraction(l, false);
+        let first = match side {
+            Side::Above => l.byte_range(digits[0] + 1, b'9'),
+            Side::Below => l.byte_range(b'1', digits[0] - 1),
+        };
+        let first = l.concat([first, free]);
+        let same = l.literal(&digits[..1]);
+        let same = l.concat([same, equal]);
+        let mantissa = l.union([first, same]);
+        let power = l.literal(format!("e{power:+03}").as_bytes());
+        let same_power = l.concat([mantissa, power]);
+        l.union([other, same_power])
+    }
+
+    /// Exponents that `json.dumps` writes (at least +16, at most -05) and that lie strictly on
+    /// one side of `than`; all of them if there is no `than`.
+    fn powers(&self, l: &mut Languages, than: Option<i64>, side: Side) -> Language {
+        let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
+        let (above, below) = match (than, side) {
+            (None, _) => ((Some(15), None), (Some(4), None)),
+            (Some(p), Side::Above) => ((Some(p.max(15)), None), (Some(4), Some(-p))),
+            (Some(p), Side::Below) => ((Some(15), Some(p)), (Some((-p).max(4)), None)),
+        };
+        let above = self.between(l, above);
+        let below = self.between(l, below);
+        let above = l.concat([plus, above]);
+        let below = l.concat([minus, below]);
+        l.union([above, below])
+    }
+
+    /// Natural numbers of at least two digits, `0` before a single one, strictly between.
+    fn between(&self, l: &mut Languages, range: (Option<i64>, Option<i64>)) -> Language {
+        let zero = l.literal(b"0");
+        let single = l.concat([zero, self.nonzero]);
+        let several = l.repeat(self.digit, 1, None);
+        let several = l.concat([self.nonzero, several]);
+        let mut result = l.union([single, several]);
+        for (bound, side) in [(range.0, Side::Above), (range.1, Side::Below)] {
+            let Some(bound) = bound else { continue };
+            if bound <= 0 {
+                if side == Side::Below {
+                    return Language::EMPTY;
+                }
+                continue;
+            }
+            let digits = bound.to_string();
+            let (none, free) = (Language::EMPTY, Language::EPSILON);
+            let natural = self.compare_whole(l, digits.as_bytes(), side, none, free);
+            let two = l.intersect([natural, several]);
+            let nine = l.intersect([natural, self.nonzero]);
+            let nine = l.concat([zero, nine]);
+            let side = l.union([two, nine]);
+            result = l.intersect([result, side]);
+        }
+        result
+    }
+
+    pub(super) fn and(&self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+        let (whole_a, whole_b) = (a.whole(l), b.whole(l));
+        let from_a = l.intersect([a.listed, whole_b]);
+        let from_b = l.intersect([b.listed, whole_a]);
+        NumberSet {
+            language: l.intersect([a.language, b.language]),
+            listed: l.union([from_a, from_b]),
+            pointed: a.pointed && b.pointed,
+            exponents: a.exponents && b.exponents,
+        }
+    }
+
+    pub(super) fn or(&self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+        let full = a.language == self.all || b.language == self.all;
+        NumberSet {
+            language: if full { self.all } else { l.union([a.language, b.language]) },
+            listed: l.union([a.listed, b.listed]),
+            pointed: a.pointed || b.pointed,
+            exponents: full || a.exponents && b.exponents,
+        }
+    }
+
+    pub(super) fn not(&self, l: &mut Languages, a: NumberSet) -> NumberSet {
+        let whole = a.whole(l);
+        let language = l.difference(self.all, whole);
+        let listed = Language::EMPTY;
+        NumberSet { language, listed, pointed: true, exponents: a.exponents }
+    }
+
+    /// Is the value in the set?
+    pub(super) fn contains(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        value: &Decimal,
+        literal: &str,
+    ) -> crate::Result<bool> {
+        // Draft 4 tells `1.0` from `1`, so the way it is written matters.
+        let pointed = value.is_integer() && literal.contains('.');
+        let canonical = match value.scientific() {
+            (_, power) if power.abs() > FIXED_POWER => scientific_text(value),
+            _ => value.to_fixed() + if pointed { ".0" } else { "" },
+        };
+        let whole = set.whole(l);
+        l.matches(whole, canonical.as_bytes())
+    }
+
+    /// The literals to write: any number of zeros at the end of a fraction, at most `digits`
+    /// digits on each side of the point.
+    pub(super) fn spelling(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> (Language, Language) {
+        let mut usable = if set.exponents { self.all } else { self.fixed };
+        if !set.pointed {
+            usable = l.difference(usable, self.pointed);
+        }
+        let free = self.pad(l, set.language, usable);
+        let listed = self.pad(l, set.listed, usable);
+        let limit = self.limit(l, digits);
+        let bounded = l.intersect([free, limit]);
+        (bounded, listed)
+    }
+
+    fn pad(&self, l: &mut Languages, language: Language, usable: Language) -> Language {
+        if language == Language::EMPTY {
+            return language;
+        }
+        if language == self.plain {
+            return language;
+        }
+        let used = if language == usable { language } else { l.intersect([language, usable]) };
+        let point = l.literal(b".");
+        let integer = l.repeat(self.digit, 1, None);
+        let minus = l.literal(b"-");
+        let sign = l.union([Language::EPSILON, minus]);
+        let dotted = l.concat([sign, integer, point, integer]);
+        let zero = l.literal(b"0");
+        let zeros = l.repeat(zero, 0, None);
+        if language == self.all && used == self.all {
+            // Said directly: the commonest of all sets deserves the smallest automaton.
+            let natural = l.concat([self.nonzero, self.digits]);
+            let whole = l.union([zero, natural]);
+            let fraction = l.concat([point, integer]);
+            let fraction = l.union([Language::EPSILON, fraction]);
+            let fixed = l.concat([sign, whole, fraction]);
+            return l.union([fixed, self.exponent]);
+        }
+        let fractions = l.intersect([used, dotted]);
+        let padded = l.concat([fractions, zeros]);
+        l.union([used, padded])
+    }
+
+    fn limit(&self, l: &mut Languages, digits: u32) -> Language {
+        let digits = digits.max(1);
+        let minus = l.literal(b"-");
+        let sign = l.union([Language::EPSILON, minus]);
+        let whole = l.repeat(self.digit, 1, Some(digits));
+        let point = l.literal(b".");
+        let fraction = l.concat([point, whole]);
+        let fraction = l.union([Language::EPSILON, fraction]);
+        let e = l.literal(b"e");
+        let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
+        // The range of doubles: `json.dumps` writes nothing beyond.
+        let large = self.between(l, (None, Some(309)));
+        let small = self.between(l, (None, Some(325)));
+        let large = l.concat([plus, large]);
+        let small = l.concat([minus, small]);
+        let power = l.union([large, small]);
+        let power = l.concat([e, power]);
+        let power = l.union([Language::EPSILON, power]);
+        l.concat([sign, whole, fraction, power])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: &[&str] = &[
+        "0",
+        "0.0",
+        "-0",
+        "-0.0",
+        "1",
+        "-1",
+        "9",
+        "10",
+        "99",
+        "100",
+        "101",
+        "-100",
+        "1.5",
+        "0.1",
+        "0.05",
+        "0.10",
+        "0.15",
+        "0.3",
+        "0.30000000000000004",
+        "0.2999",
+        "-0.1",
+        "-0.3",
+        "12.5",
+        "12.50",
+        "12.05",
+        "0.001",
+        "1e+16",
+        "1.5e+16",
+        "9e-05",
+        "-2.5e-07",
+        "1e+308",
+        "1.7e+308",
+        "-1e+308",
+        "9.9e+307",
+        "10000000000000000",
+        "0.0001",
+        "0.00009",
+        "1.00",
+    ];
+
+    const BOUNDS: &[&str] = &[
+        "0",
+        "1",
+        "-1",
+        "10",
+        "99",
+        "100",
+        "0.1",
+        "0.3",
+        "0.05",
+        "-0.1",
+        "12.5",
+        "1e16",
+        "1.5e16",
+        "9e-5",
+        "8e-6",
+        "-2.5e-7",
+        "1e308",
+        "0.001",
+        "5e-5",
+        "-1e308",
+        "123456789.000000001",
+    ];
+
+    #[test]
+    fn bounds_compare_as_values_do() {
+        let mut l = Languages::new();
+        let numbers = Numbers::new(&mut l);
+        for bound in BOUNDS {
+            let b = Decimal::parse(bound).unwrap();
+            for (side, inclusive) in [
+                (Side::Above, true),
+                (Side::Above, false),
+                (Side::Below, true),
+                (Side::Below, false),
+            ] {
+                let set = numbers.bound(&mut l, &b, side, inclusive);
+                let opposite = numbers.not(&mut l, set);
+                let (spelled, _) = numbers.spelling(&mut l, set, 20);
+                let (outside, _) = numbers.spelling(&mut l, opposite, 20);
+                for literal in VALUES {
+                    let v = Decimal::parse(literal).unwrap();
+                    let expected = match side {
+                        Side::Above => v > b || inclusive && v == b,
+                        Side::Below => v < b || inclusive && v == b,
+                    };
+                    let (s, o) = (
+                        l.matches(spelled, literal.as_bytes()).unwrap(),
+                        l.matches(outside, literal.as_bytes()).unwrap(),
+                    );
+                    assert_eq!(s, expected, "{literal} {side:?} {inclusive} {bound}");
+                    assert_eq!(o, !expected, "{literal} not {side:?} {inclusive} {bound}");
+                    assert_eq!(numbers.contains(&mut l, set, &v, literal).unwrap(), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_open_interval_without_integers_is_empty_for_integers() {
+        let mut l = Languages::new();
+        let numbers = Numbers::new(&mut l);
+        let one = Decimal::parse("1").unwrap();
+        let two = Decimal::parse("2.0").unwrap();
+        let above = numbers.bound(&mut l, &one, Side::Above, false);
+        let below = numbers.bound(&mut l, &two, Side::Below, false);
+        let integers = numbers.integers(&mut l, true);
+        let between = numbers.and(&mut l, above, below);
+        assert!(l.is_live(between.language).unwrap());
+        let none = numbers.and(&mut l, between, integers);
+        assert!(!l.is_live(none.language).unwrap());
+    }
+
+    #[test]
+    fn integers_have_one_spelling() {
+        let mut l = Languages::new();
+        let numbers = Numbers::new(&mut l);
+        let set = numbers.integers(&mut l, true);
+        let (spelled, _) = numbers.spelling(&mut l, set, 20);
+        for (literal, ok) in [
+            ("0", true),
+            ("-0", false),
+            ("1.0", false),
+            ("1e+16", false),
+            ("01", false),
+            ("-7", true),
+        ] {
+            assert_eq!(l.matches(spelled, literal.as_bytes()).unwrap(), ok, "{literal}");
+        }
+        assert!(l.matches(spelled, &[b'1'; 20]).unwrap());
+        assert!(!l.matches(spelled, &[b'1'; 21]).unwrap());
+    }
+
+    #[test]
+    fn listed_values_escape_the_bound_on_digits() {
+        let mut l = Languages::new();
+        let numbers = Numbers::new(&mut l);
+        let literal = "123456789012345678901234567890";
+        let value = Decimal::parse(literal).unwrap();
+        let set = numbers.listed(&mut l, &value, literal);
+        let set = numbers.and(&mut l, set, numbers.all());
+        let (free, listed) = numbers.spelling(&mut l, set, 20);
+        assert!(!l.is_live(free).unwrap());
+        assert!(l.matches(listed, literal.as_bytes()).unwrap());
+        let other = Decimal::parse("1e400").unwrap();
+        let set = numbers.listed(&mut l, &other, "1e400");
+        let (_, listed) = numbers.spelling(&mut l, set, 20);
+        assert!(l.matches(listed, b"1e+400").unwrap());
+    }
+}

@@ -1,0 +1,199 @@
+//! Sets of objects.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::set::{Expr, Set, Sets, Sources};
+use crate::error::{ErrorKind, Result};
+use crate::regex::Language;
+
+/// A key that has a set of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Named {
+    pub(super) key: Rc<str>,
+    pub(super) set: Set,
+    pub(super) required: bool,
+}
+
+/// Other keys that share a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Class {
+    /// The keys, in canonical spelling without quotes; named ones may be among them, and do not
+    /// count.
+    pub(super) keys: Language,
+    pub(super) set: Set,
+}
+
+/// Objects whose members have values in the set of their key. Equal only if the named keys come
+/// in the same order, which is the order that they are written in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ObjectSet {
+    pub(super) named: Vec<Named>,
+    /// Disjoint; together they hold every key.
+    pub(super) classes: Vec<Class>,
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+    pub(super) sources: Sources,
+}
+
+impl ObjectSet {
+    /// Every object; `keys` is every text.
+    pub(super) fn any(keys: Language) -> Self {
+        Self {
+            named: Vec::new(),
+            classes: vec![Class { keys, set: Set::ANY }],
+            min: 0,
+            max: None,
+            sources: Sources::default(),
+        }
+    }
+
+    pub(super) fn required(&self) -> usize {
+        self.named.iter().filter(|named| named.required).count()
+    }
+}
+
+impl Sets<'_> {
+    /// The set that a key without a name of its own belongs to.
+    pub(super) fn class_of(&mut self, classes: &[Class], key: &str) -> Result<Set> {
+        if let [only] = classes {
+            return Ok(only.set);
+        }
+        let spelled = self.strings.spell(key);
+        for class in classes {
+            if self.languages.matches(class.keys, &spelled)? {
+                return Ok(class.set);
+            }
+        }
+        Ok(Set::NEVER)
+    }
+
+    /// Objects in both; `None` if it is plain to see that there are none.
+    pub(super) fn object_intersection(
+        &mut self,
+        a: &ObjectSet,
+        b: &ObjectSet,
+    ) -> Result<Option<ObjectSet>> {
+        let mut others: FxHashMap<&str, &Named> =
+            b.named.iter().map(|named| (&*named.key, named)).collect();
+        let mut named = Vec::with_capacity(a.named.len().max(b.named.len()));
+        for ours in &a.named {
+            let theirs = others.remove(&*ours.key);
+            let set = match theirs {
+                Some(theirs) => theirs.set,
+                None => self.class_of(&b.classes, &ours.key)?,
+            };
+            let required = ours.required || theirs.is_some_and(|named| named.required);
+            named.push(Named { key: ours.key.clone(), set: self.and([ours.set, set]), required });
+        }
+        for theirs in &b.named {
+            if others.contains_key(&*theirs.key) {
+                let set = self.class_of(&a.classes, &theirs.key)?;
+                named.push(Named { set: self.and([theirs.set, set]), ..theirs.clone() });
+            }
+        }
+        for named in &named {
+            if named.required && self.plainly_empty(named.set)? {
+                return Ok(None);
+            }
+        }
+        let mut classes = Vec::new();
+        for x in &a.classes {
+            for y in &b.classes {
+                let keys = self.languages.intersect([x.keys, y.keys]);
+                if x.keys == y.keys || self.languages.is_live(keys)? {
+                    classes.push(Class { keys, set: self.and([x.set, y.set]) });
+                }
+            }
+        }
+        Ok(Some(ObjectSet {
+            named,
+            classes,
+            min: a.min.max(b.min),
+            max: match (a.max, b.max) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+            sources: a.sources.merged(&b.sources),
+        }))
+    }
+
+    /// Is a set of scalars, listed or constrained without references, empty? Never unfolds what
+    /// might be unfolding already, and says no where it would have to.
+    fn plainly_empty(&mut self, set: Set) -> Result<bool> {
+        match self.expr(set) {
+            Expr::Never => return Ok(true),
+            Expr::And(parts) => {
+                let flat = parts.iter().all(|&part| match self.expr(part) {
+                    Expr::Schema(at) => self.is_flat(*at),
+                    Expr::Value(_) => true,
+                    _ => false,
+                });
+                if !flat {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+        let shape = self.shape(set)?;
+        Ok(shape.arrays.is_empty() && shape.objects.is_empty() && self.scalarless(&shape)?)
+    }
+
+    /// Objects that are not in it: with a required key missing, a value that does not fit, or too
+    /// few or too many members.
+    pub(super) fn object_complement(&mut self, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
+        let free = ObjectSet { sources: a.sources.clone(), ..ObjectSet::any(self.strings.any) };
+        let mut result = Vec::new();
+        let one = |named: Named| ObjectSet { named: vec![named], ..free.clone() };
+        for named in &a.named {
+            let key = named.key.clone();
+            if named.required {
+                result.push(one(Named { key: key.clone(), set: Set::NEVER, required: false }));
+            }
+            let not = self.not(named.set);
+            if not != Set::NEVER {
+                result.push(one(Named { key, set: not, required: true }));
+            }
+        }
+        if let Some(max) = a.min.checked_sub(1) {
+            result.push(ObjectSet { max: Some(max), ..free.clone() });
+        }
+        if let Some(min) = a.max.and_then(|max| max.checked_add(1)) {
+            result.push(ObjectSet { min, ..free.clone() });
+        }
+        for class in &a.classes {
+            if class.set != Set::ANY {
+                let message = "`not` of a condition on all other properties is not supported yet";
+                let at = a.sources.0.first().copied().or_else(|| self.place(class.set));
+                let at = at.unwrap_or_else(|| self.document.root());
+                return Err(self.document.error(ErrorKind::Schema, at, message));
+            }
+        }
+        Ok(result)
+    }
+
+    /// Has it any object, given which sets are known to have a value? Monotone in `known`.
+    pub(super) fn object_has_value(
+        &self,
+        a: &ObjectSet,
+        mut known: impl FnMut(Set) -> bool,
+    ) -> bool {
+        if a.max.is_some_and(|max| (max as usize) < a.required() || max < a.min) {
+            return false;
+        }
+        if !a.named.iter().all(|named| !named.required || known(named.set)) {
+            return false;
+        }
+        if a.min as usize <= a.required() {
+            return true;
+        }
+        // Classes hold more keys than any bound asks for, or are named by `propertyNames`, where
+        // each key has a name.
+        if a.classes.iter().any(|class| known(class.set)) {
+            return true;
+        }
+        let possible = a.named.iter().filter(|named| known(named.set)).count();
+        possible >= a.min as usize
+    }
+}

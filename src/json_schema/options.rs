@@ -1,0 +1,51 @@
+//! What a caller may choose: these choices are part of the constraint.
+
+use super::draft::Draft;
+
+/// Where and how much white space a value may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Whitespace {
+    /// In each gap at most one line break and at most 64 blanks; none before or after the whole
+    /// value. Holds what `json.dumps` and pretty-printers write.
+    #[default]
+    Flexible,
+    /// None at all.
+    Compact,
+    /// All that JSON allows, also before and after the whole value.
+    Any,
+}
+
+/// How a schema is turned into a grammar.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where white space may stand.
+    pub whitespace: Whitespace,
+    /// Digits that a number may have on each side of its point. The default, 20, holds every
+    /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
+    /// (`const`, `enum`) are not bound by it.
+    pub digits: u32,
+    /// Are the formats of draft 2020-12 enforced? If not, they are annotations.
+    pub formats: bool,
+    /// The draft of schemas that name none in `$schema`. `None`: 2020-12, and keywords of older
+    /// drafts that it does not define keep their old meaning.
+    pub draft: Option<Draft>,
+    /// How many alternatives (of one type) a schema may combine into.
+    pub alternatives: usize,
+    /// How many nodes the grammar may have.
+    pub grammar_size: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            whitespace: Whitespace::Flexible,
+            digits: 20,
+            formats: true,
+            draft: None,
+            alternatives: 1024,
+            grammar_size: 1 << 22,
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! Sets of JSON values: hash-consed names, and the shape that a name unfolds to.
+//!
+//! A [`Set`] is a name: a schema of the document, a listed value, or and, or, not of names. Names
+//! are compared, never bodies, so a recursive schema is a finite graph, and the intersection of
+//! two recursive schemas is the name of their product. A name unfolds, once and on demand, to its
+//! [`Shape`]: what it holds of each JSON type, where the children of arrays and objects are names
+//! again. Nothing is unfolded before it is needed.
+
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::array::ArraySet;
+use super::document::{Document, Value, ValueId};
+use super::number::{NumberSet, Numbers};
+use super::object::ObjectSet;
+use super::options::Options;
+use super::references::References;
+use super::string::Strings;
+use crate::error::{Error, ErrorKind, Result};
+use crate::regex::{Language, Languages};
+
+/// How many sets may unfold into each other without a value between them.
+const NESTING: usize = 128;
+
+/// The name of a set of JSON values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Set(u32);
+
+impl Set {
+    /// Every value.
+    pub(super) const ANY: Self = Self(0);
+    /// No value.
+    pub(super) const NEVER: Self = Self(1);
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Expr {
+    Any,
+    Never,
+    /// A schema of the document.
+    Schema(ValueId),
+    /// Exactly this value of the document.
+    Value(ValueId),
+    /// Sorted, without duplicates, at least two.
+    And(Box<[Set]>),
+    /// Sorted, without duplicates, at least two.
+    Or(Box<[Set]>),
+    Not(Set),
+}
+
+/// The keywords that a part of a set comes from, for messages; all are equal, so that sets are
+/// compared by their values alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sources(pub(super) SmallVec<[ValueId; 2]>);
+
+impl Sources {
+    /// More keywords than this are not told apart.
+    const MOST: usize = 4;
+
+    pub(super) fn add(&mut self, source: ValueId) {
+        if self.0.len() < Self::MOST && !self.0.contains(&source) {
+            self.0.push(source);
+        }
+    }
+
+    pub(super) fn merged(&self, other: &Self) -> Self {
+        let mut sources = self.clone();
+        other.0.iter().for_each(|&source| sources.add(source));
+        sources
+    }
+}
+
+impl PartialEq for Sources {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Sources {}
+
+impl Hash for Sources {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// A set unfolded: what it holds of each type.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) null: bool,
+    /// `false`, `true`.
+    pub(super) booleans: [bool; 2],
+    pub(super) numbers: NumberSet,
+    /// Texts in canonical spelling, without quotes.
+    pub(super) strings: Language,
+    /// Any of these.
+    pub(super) arrays: Vec<ArraySet>,
+    /// Any of these.
+    pub(super) objects: Vec<ObjectSet>,
+    /// Arrays and objects that a schema lists, each as it is written there.
+    pub(super) listed: Vec<ValueId>,
+    /// Where the null, boolean, number and string parts come from.
+    pub(super) sources: Sources,
+}
+
+impl Shape {
+    pub(super) fn never() -> Self {
+        Self {
+            null: false,
+            booleans: [false; 2],
+            numbers: NumberSet::NONE,
+            strings: Language::EMPTY,
+            arrays: Vec::new(),
+            objects: Vec::new(),
+            listed: Vec::new(),
+            sources: Sources::default(),
+        }
+    }
+}
+
+/// The arena of sets over one document, and everything that unfolding them needs.
+pub(super) struct Sets<'d> {
+    pub(super) document: &'d Document,
+    pub(super) options: &'d Options,
+    pub(super) references: References,
+    pub(super) languages: Languages,
+    pub(super) numbers: Numbers,
+    pub(super) strings: Strings,
+    exprs: Vec<Expr>,
+    ids: FxHashMap<Expr, Set>,
+    shapes: Vec<Option<Rc<Shape>>>,
+    /// Sets whose shape is being computed.
+    open: Vec<Set>,
+    /// Sets known to be empty or not.
+    pub(super) emptiness: FxHashMap<Set, bool>,
+}
+
+impl<'d> Sets<'d> {
+    pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
+        let mut languages = Languages::new();
+        let numbers = Numbers::new(&mut languages);
+        let strings = Strings::new(&mut languages);
+        let mut this = Self {
+            document,
+            options,
+            references: References::new(options.draft),
+            languages,
+            numbers,
+            strings,
+            exprs: Vec::new(),
+            ids: FxHashMap::default(),
+            shapes: Vec::new(),
+            open: Vec::new(),
+            emptiness: FxHashMap::default(),
+        };
+        let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
+        debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
+        this
+    }
+
+    fn intern(&mut self, expr: Expr) -> Set {
+        match self.ids.entry(expr) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let set = Set(self.exprs.len() as u32);
+                self.exprs.push(place.key().clone());
+                self.shapes.push(None);
+                place.insert(set);
+                set
+            }
+        }
+    }
+
+    pub(super) fn expr(&self, set: Set) -> &Expr {
+        &self.exprs[set.0 as usize]
+    }
+
+    /// The values that a schema of the document accepts.
+    pub(super) fn schema(&mut self, schema: ValueId) -> Result<Set> {
+        match self.document.value(schema) {
+            Value::Bool(true) => Ok(Set::ANY),
+            Value::Bool(false) => Ok(Set::NEVER),
+            Value::Object(members) if members.len() == 0 => Ok(Set::ANY),
+            Value::Object(_) => Ok(self.intern(Expr::Schema(schema))),
+            _ => Err(self.document.error(
+                ErrorKind::Schema,
+                schema,
+                "a schema must be an object or a boolean",
+            )),
+        }
+    }
+
+    /// Exactly one value of the document.
+    pub(super) fn listed(&mut self, value: ValueId) -> Set {
+        self.intern(Expr::Value(value))
+    }
+
+    /// Values in all of them.
+    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
+        let mut flat = Vec::new();
+        for part in parts {
+            match self.expr(part) {
+                Expr::And(parts) => flat.extend_from_slice(parts),
+                Expr::Any => {}
+                Expr::Never => return Set::NEVER,
+                _ => flat.push(part),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        match flat[..] {
+            [] => Set::ANY,
+            [one] => one,
+            _ => self.intern(Expr::And(flat.into())),
+        }
+    }
+
+    /// Values in any of them.
+    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
+        let mut flat = Vec::new();
+        for part in parts {
+            match self.expr(part) {
+                Expr::Or(parts) => flat.extend_from_slice(parts),
+                Expr::Never => {}
+                Expr::Any => return Set::ANY,
+                _ => flat.push(part),
+            }
+        }
+        flat.sort_unstable();
+        flat.dedup();
+        match flat[..] {
+            [] => Set::NEVER,
+            [one] => one,
+            _ => self.intern(Expr::Or(flat.into())),
+        }
+    }
+
+    /// Values not in it.
+    pub(super) fn not(&mut self, set: Set) -> Set {
+        match *self.expr(set) {
+            Expr::Any => Set::NEVER,
+            Expr::Never => Set::ANY,
+            Expr::Not(inner) => inner,
+            _ => self.intern(Expr::Not(set)),
+        }
+    }
+
+    /// Where a set comes from, if it is a part of the document.
+    pub(super) fn place(&self, set: Set) -> Option<ValueId> {
+        match self.expr(set) {
+            Expr::Schema(at) | Expr::Value(at) => Some(*at),
+            Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
+            Expr::Not(inner) => self.place(*inner),
+            Expr::Any | Expr::Never => None,
+        }
+    }
+
+    /// What a set unfolds to.
+    pub(super) fn shape(&mut self, set: Set) -> Result<Rc<Shape>> {
+        if let Some(shape) = &self.shapes[set.0 as usize] {
+            return Ok(shape.clone());
+        }
+        if let Some(start) = self.open.iter().position(|&open| open == set) {
+            return Err(self.cycle(start));
+        }
+        if self.open.len() >= NESTING {
+            let message = format!("more than {NESTING} schemas apply to one value by reference");
+            return Err(self.error(ErrorKind::Limit, set, message));
+        }
+        self.open.push(set);
+        let shape = match self.expr(set).clone() {
+            Expr::Any => self.any(),
+            Expr::Never => Shape::never(),
+            Expr::Schema(schema) => self.schema_shape(schema)?,
+            Expr::Value(value) => self.value_shape(value)?,
+            Expr::And(parts) => self.all_of(&parts)?,
+            Expr::Or(parts) => self.any_of(&parts)?,
+            Expr::Not(inner) => {
+                let shape = self.shape(inner)?;
+                self.complement(&shape)?
+            }
+        };
+        self.open.pop();
+        let shape = Rc::new(shape);
+        self.shapes[set.0 as usize] = Some(shape.clone());
+        Ok(shape)
+    }
+
+    /// All JSON values.
+    pub(super) fn any(&self) -> Shape {
+        Shape {
+            null: true,
+            booleans: [true; 2],
+            numbers: self.numbers.all(),
+            strings: self.strings.any,
+            arrays: vec![ArraySet::any()],
+            objects: vec![ObjectSet::any(self.strings.any)],
+            listed: Vec::new(),
+            sources: Sources::default(),
+        }
+    }
+
+    fn all_of(&mut self, parts: &[Set]) -> Result<Shape> {
+        let mut result: Option<Shape> = None;
+        for &part in parts {
+            let shape = self.shape(part)?;
+            result = Some(match result {
+                Some(so_far) => self.intersection(&so_far, &shape)?,
+                None => (*shape).clone(),
+            });
+        }
+        Ok(result.unwrap_or_else(|| self.any()))
+    }
+
+    pub(super) fn any_of(&mut self, parts: &[Set]) -> Result<Shape> {
+        let mut result = Shape::never();
+        for &part in parts {
+            let shape = self.shape(part)?;
+            result = self.union(&result, &shape)?;
+        }
+        Ok(result)
+    }
+
+    /// Values in both.
+    pub(super) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+        let mut arrays = Vec::new();
+        for (x, y) in pairs(&a.arrays, &b.arrays) {
+            push_new(&mut arrays, self.array_intersection(x, y));
+            self.check_alternatives(arrays.len())?;
+        }
+        let mut objects = Vec::new();
+        for (x, y) in pairs(&a.objects, &b.objects) {
+            if let Some(both) = self.object_intersection(x, y)? {
+                push_new(&mut objects, both);
+            }
+            self.check_alternatives(objects.len())?;
+        }
+        let mut listed = Vec::new();
+        for (from, against) in [(&a.listed, b), (&b.listed, a)] {
+            for &value in from {
+                if !listed.contains(&value) && self.accepts(against, value)? {
+                    listed.push(value);
+                }
+            }
+        }
+        Ok(Shape {
+            null: a.null && b.null,
+            booleans: [a.booleans[0] && b.booleans[0], a.booleans[1] && b.booleans[1]],
+            numbers: self.numbers.and(&mut self.languages, a.numbers, b.numbers),
+            strings: self.languages.intersect([a.strings, b.strings]),
+            arrays,
+            objects,
+            listed,
+            sources: a.sources.merged(&b.sources),
+        })
+    }
+
+    /// Values in either.
+    pub(super) fn union(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+        let mut arrays = a.arrays.clone();
+        b.arrays.iter().for_each(|array| push_new(&mut arrays, array.clone()));
+        let mut objects = a.objects.clone();
+        b.objects.iter().for_each(|object| push_new(&mut objects, object.clone()));
+        self.check_alternatives(arrays.len().max(objects.len()))?;
+        let mut listed = a.listed.clone();
+        b.listed.iter().for_each(|&value| push_new(&mut listed, value));
+        if let Some(any) = arrays.iter().find(|array| **array == ArraySet::any()) {
+            arrays = vec![any.clone()];
+        }
+        let free = ObjectSet::any(self.strings.any);
+        if objects.contains(&free) {
+            objects = vec![free];
+        }
+        let any = a.strings == self.strings.any || b.strings == self.strings.any;
+        Ok(Shape {
+            null: a.null || b.null,
+            booleans: [a.booleans[0] || b.booleans[0], a.booleans[1] || b.booleans[1]],
+            numbers: self.numbers.or(&mut self.languages, a.numbers, b.numbers),
+            strings: match any {
+                true => self.strings.any,
+                false => self.languages.union([a.strings, b.strings]),
+            },
+            arrays,
+            objects,
+            listed,
+            sources: a.sources.merged(&b.sources),
+        })
+    }
+
+    /// Values that are not in it.
+    pub(super) fn complement(&mut self, a: &Shape) -> Result<Shape> {
+        let all = self.any();
+        let mut result = Shape {
+            null: !a.null,
+            booleans: a.booleans.map(|b| !b),
+            numbers: self.numbers.not(&mut self.languages, a.numbers),
+            strings: self.languages.difference(self.strings.any, a.strings),
+            ..all
+        };
+        let mut arrays = a.arrays.clone();
+        let mut objects = a.objects.clone();
+        for &value in &a.listed {
+            let shape = self.unlisted(value)?;
+            arrays.extend(shape.arrays);
+            objects.extend(shape.objects);
+        }
+        for array in &arrays {
+            let not = Shape { arrays: self.array_complement(array)?, ..self.any() };
+            result = self.intersection(&result, &not)?;
+        }
+        for object in &objects {
+            let not = Shape { objects: self.object_complement(object)?, ..self.any() };
+            result = self.intersection(&result, &not)?;
+        }
+        Ok(result)
+    }
+
+    fn check_alternatives(&self, alternatives: usize) -> Result<()> {
+        let most = self.options.alternatives;
+        if alternatives <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "the schema combines into more than {most} alternatives (the limit `alternatives`)"
+        );
+        let at = self.open.last().copied().unwrap_or(Set::ANY);
+        Err(self.error(ErrorKind::Limit, at, message))
+    }
+
+    fn cycle(&self, start: usize) -> Error {
+        let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
+            Expr::Schema(at) => Some(*at),
+            _ => None,
+        });
+        let mut path: Vec<String> = places
+            .clone()
+            .map(|at| match self.document.pointer(at) {
+                root if root.is_empty() => "#".into(),
+                pointer => format!("#{pointer}"),
+            })
+            .collect();
+        path.extend(path.first().cloned());
+        let message = format!("the schema is defined as itself: {}", path.join(" → "));
+        let error = match places.clone().next() {
+            Some(at) => self.document.error(ErrorKind::Schema, at, message),
+            None => Error::new(ErrorKind::Schema, message),
+        };
+        error.with_help("recursion must pass through a property or an item")
+    }
+
+    /// An error at the place that a set comes from.
+    pub(super) fn error(&self, kind: ErrorKind, set: Set, message: impl Into<String>) -> Error {
+        match self.place(set) {
+            Some(at) => self.document.error(kind, at, message),
+            None => Error::new(kind, message),
+        }
+    }
+}
+
+fn pairs<'a, T>(a: &'a [T], b: &'a [T]) -> impl Iterator<Item = (&'a T, &'a T)> {
+    a.iter().flat_map(move |x| b.iter().map(move |y| (x, y)))
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}

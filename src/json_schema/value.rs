@@ -1,0 +1,201 @@
+//! Values that a schema lists (`const`, `enum`): as sets, and whether a set accepts them.
+
+use super::array::ArraySet;
+use super::decimal::Decimal;
+use super::document::{Value, ValueId};
+use super::object::{Class, Named, ObjectSet};
+use super::set::{Set, Sets, Shape, Sources};
+use crate::error::{ErrorKind, Result};
+use crate::regex::Language;
+
+impl Sets<'_> {
+    pub(super) fn value_shape(&mut self, value: ValueId) -> Result<Shape> {
+        self.values_shape(&[value])
+    }
+
+    /// Any of the values. Strings become one trie, however many they are.
+    pub(super) fn values_shape(&mut self, values: &[ValueId]) -> Result<Shape> {
+        let mut shape = Shape::never();
+        let mut strings = Vec::new();
+        for &value in values {
+            match self.document.value(value) {
+                Value::Null => shape.null = true,
+                &Value::Bool(b) => shape.booleans[usize::from(b)] = true,
+                Value::Number(literal) => {
+                    let number = self.decimal(value, literal)?;
+                    let listed = self.numbers.listed(&mut self.languages, &number, literal);
+                    shape.numbers = self.numbers.or(&mut self.languages, shape.numbers, listed);
+                }
+                Value::String(text) => strings.push(self.strings.spell(text)),
+                Value::Array(_) | Value::Object(_) => shape.listed.push(value),
+            }
+        }
+        shape.strings = self.languages.literals(strings.iter().map(Vec::as_slice));
+        Ok(shape)
+    }
+
+    /// The exact value of a number of the document.
+    pub(super) fn decimal(&self, at: ValueId, literal: &str) -> Result<Decimal> {
+        Decimal::parse(literal).ok_or_else(|| {
+            let message = format!("the exponent of {literal} is out of all proportion");
+            self.document.error(ErrorKind::Limit, at, message)
+        })
+    }
+
+    /// A listed array or object as a set of arrays or objects.
+    pub(super) fn unlisted(&mut self, value: ValueId) -> Result<Shape> {
+        let sources = Sources(smallvec::smallvec![value]);
+        Ok(match self.document.value(value) {
+            Value::Array(items) => {
+                let prefix: Vec<Set> = items.iter().map(|&item| self.listed(item)).collect();
+                let n = prefix.len() as u32;
+                let array = ArraySet { prefix, rest: Set::NEVER, min: n, max: Some(n), sources };
+                Self::only_arrays(vec![array])
+            }
+            Value::Object(members) => {
+                let named = members.iter().map(|(key, value)| Named {
+                    key: key.into(),
+                    set: self.listed(value),
+                    required: true,
+                });
+                let named: Vec<Named> = named.collect();
+                let classes = vec![Class { keys: self.strings.any, set: Set::NEVER }];
+                let object = ObjectSet { named, classes, min: 0, max: None, sources };
+                Shape { objects: vec![object], ..Shape::never() }
+            }
+            _ => self.value_shape(value)?,
+        })
+    }
+
+    /// Is the value in the set? Exact for every value.
+    pub(super) fn accepts(&mut self, shape: &Shape, value: ValueId) -> Result<bool> {
+        match self.document.value(value) {
+            Value::Null => Ok(shape.null),
+            &Value::Bool(b) => Ok(shape.booleans[usize::from(b)]),
+            Value::Number(literal) => {
+                let number = self.decimal(value, literal)?;
+                self.numbers.contains(&mut self.languages, shape.numbers, &number, literal)
+            }
+            Value::String(text) => {
+                let spelled = self.strings.spell(text);
+                self.languages.matches(shape.strings, &spelled)
+            }
+            Value::Array(_) => {
+                for array in &shape.arrays {
+                    if self.array_accepts(array, value)? {
+                        return Ok(true);
+                    }
+                }
+                self.lists(shape, value)
+            }
+            Value::Object(_) => {
+                for object in &shape.objects {
+                    if self.object_accepts(object, value)? {
+                        return Ok(true);
+                    }
+                }
+                self.lists(shape, value)
+            }
+        }
+    }
+
+    fn lists(&self, shape: &Shape, value: ValueId) -> Result<bool> {
+        for &listed in &shape.listed {
+            if self.equal(listed, value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn set_accepts(&mut self, set: Set, value: ValueId) -> Result<bool> {
+        if set == Set::ANY {
+            return Ok(true);
+        }
+        let shape = self.shape(set)?;
+        self.accepts(&shape, value)
+    }
+
+    fn array_accepts(&mut self, array: &ArraySet, value: ValueId) -> Result<bool> {
+        let Value::Array(items) = self.document.value(value) else { return Ok(false) };
+        let length = items.len() as u32;
+        if length < array.min || array.max.is_some_and(|max| length > max) {
+            return Ok(false);
+        }
+        for (i, &item) in items.iter().enumerate() {
+            if !self.set_accepts(array.item(i), item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn object_accepts(&mut self, object: &ObjectSet, value: ValueId) -> Result<bool> {
+        let Some(members) = self.document.members(value) else { return Ok(false) };
+        let count = members.len() as u32;
+        if count < object.min || object.max.is_some_and(|max| count > max) {
+            return Ok(false);
+        }
+        if object.named.iter().any(|named| named.required && members.get(&named.key).is_none()) {
+            return Ok(false);
+        }
+        for (key, value) in members.iter() {
+            let set = match object.named.iter().find(|named| &*named.key == key) {
+                Some(named) => named.set,
+                None => self.class_of(&object.classes, key)?,
+            };
+            if !self.set_accepts(set, value)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Equality of values: numbers by value, objects without order.
+    fn equal(&self, a: ValueId, b: ValueId) -> Result<bool> {
+        Ok(match (self.document.value(a), self.document.value(b)) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::String(a), Value::String(b)) => a == b,
+            (Value::Number(x), Value::Number(y)) => self.decimal(a, x)? == self.decimal(b, y)?,
+            (Value::Array(x), Value::Array(y)) => {
+                if x.len() != y.len() {
+                    return Ok(false);
+                }
+                for (&x, &y) in x.iter().zip(y) {
+                    if !self.equal(x, y)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Value::Object(x), Value::Object(y)) => {
+                if x.len() != y.len() {
+                    return Ok(false);
+                }
+                for (key, x) in x.iter() {
+                    match y.get(key) {
+                        Some(y) if self.equal(x, y)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Does the shape hold no null, boolean, number, string or listed value?
+    pub(super) fn scalarless(&mut self, shape: &Shape) -> Result<bool> {
+        if shape.null || shape.booleans != [false; 2] || !shape.listed.is_empty() {
+            return Ok(false);
+        }
+        let languages = [shape.numbers.language, shape.numbers.listed, shape.strings];
+        for language in languages {
+            if language != Language::EMPTY && self.languages.is_live(language)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,382 @@
+//! JSON Schema: what each keyword accepts, alone and with its siblings.
+
+mod common;
+
+use common::Naive;
+use maskwright::ErrorKind;
+use maskwright::json_schema::{Options, Schema, Whitespace};
+
+/// Asserts that the schema accepts exactly those of the texts.
+fn check(schema: &str, accepted: &[&str], rejected: &[&str]) {
+    let options = Options::default();
+    let grammar = Schema::from_text(schema).and_then(|s| s.grammar(&options));
+    let grammar = grammar.unwrap_or_else(|e| panic!("{schema}: {e}"));
+    let mut matcher = Naive::new(&grammar);
+    for text in accepted {
+        let at = matcher.rejected_at(text);
+        assert_eq!(at, None, "{schema} must accept {text}");
+    }
+    for text in rejected {
+        assert!(!matcher.accepts(text), "{schema} must reject {text}");
+    }
+}
+
+/// The error of a schema that does not compile.
+fn error(schema: &str) -> maskwright::Error {
+    let options = Options::default();
+    match Schema::from_text(schema).and_then(|s| s.grammar(&options)) {
+        Ok(_) => panic!("{schema} must not compile"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn any_value() {
+    for schema in ["{}", "true", r#"{"title": "anything", "x-y": 1}"#] {
+        check(
+            schema,
+            &[
+                "null",
+                "true",
+                "0",
+                "-1.50",
+                "1e-07",
+                r#""a""#,
+                "[]",
+                "{}",
+                "[1, [2]]",
+                r#"{"a": {"b": [null]}}"#,
+                "{\n  \"a\": 1\n}",
+                r#""\"\\\n\u0001é😀""#,
+            ],
+            &["", "nul", "01", "-", "1.", r#""\/""#, r#""\u0041""#, "[1,]", " 1", "1 ", r#"{"a"}"#],
+        );
+    }
+}
+
+#[test]
+fn properties_in_schema_order() {
+    let schema = r#"{"type": "object", "additionalProperties": false, "required": ["b"],
+        "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}, "c": {"type": "null"}}}"#;
+    check(
+        schema,
+        &[
+            r#"{"b": true}"#,
+            r#"{"a": 1, "b": true}"#,
+            r#"{"a": 1, "b": true, "c": null}"#,
+            r#"{"b":false,"c":null}"#,
+            "{\n    \"b\": true\n}",
+        ],
+        &[
+            "{}",
+            r#"{"a": 1}"#,
+            r#"{"b": true, "a": 1}"#,
+            r#"{"b": 1}"#,
+            r#"{"b": true, "b": true}"#,
+            r#"{"b": true,}"#,
+            r#"{, "b": true}"#,
+            r#"{"b": true, "d": 1}"#,
+        ],
+    );
+}
+
+#[test]
+fn additional_properties_never_repeat_a_named_one() {
+    let schema = r#"{"type": "object", "properties": {"a": {"const": 1}, "a\"b": true},
+        "additionalProperties": {"type": "string"}, "required": ["z"]}"#;
+    check(
+        schema,
+        &[r#"{"z": "x"}"#, r#"{"a": 1, "a\"b": [], "z": "x", "aa": "y", "": "z"}"#],
+        &[
+            r#"{"a": "x", "z": "x"}"#,
+            r#"{"z": "x", "a": "1"}"#,
+            r#"{"z": 1}"#,
+            r#"{"z": "x", "q": 1}"#,
+        ],
+    );
+}
+
+#[test]
+fn all_required_or_all_optional() {
+    check(
+        r#"{"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}},
+            "additionalProperties": false}"#,
+        &["{}", "{ }", r#"{"a": 1}"#, r#"{"b": 2}"#, r#"{"a": 1, "b": 2}"#],
+        &[r#"{"b": 2, "a": 1}"#, r#"{"a": 1 "b": 2}"#, r#"{,}"#],
+    );
+    check(r#"{"type": "object", "additionalProperties": false}"#, &["{}"], &[r#"{"a": 1}"#]);
+}
+
+#[test]
+fn property_counts() {
+    check(
+        r#"{"type": "object", "properties": {"a": true, "b": true, "c": true},
+            "additionalProperties": false, "minProperties": 2, "maxProperties": 2}"#,
+        &[r#"{"a": 1, "b": 1}"#, r#"{"a": 1, "c": 1}"#, r#"{"b": 1, "c": 1}"#],
+        &["{}", r#"{"a": 1}"#, r#"{"a": 1, "b": 1, "c": 1}"#],
+    );
+    check(
+        r#"{"type": "object", "minProperties": 1, "maxProperties": 2}"#,
+        &[r#"{"a": 1}"#, r#"{"a": 1, "b": 1}"#],
+        &["{}", r#"{"a": 1, "b": 1, "c": 1}"#],
+    );
+}
+
+#[test]
+fn arrays() {
+    check(
+        r#"{"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3}"#,
+        &["[1]", "[1, 2]", "[1,2,3]", "[\n  1,\n  2\n]"],
+        &["[]", "[1, 2, 3, 4]", r#"["a"]"#, "[1,]", "[,1]"],
+    );
+    check(
+        r#"{"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3},
+            "maxItems": 4}"#,
+        &["[]", "[1]", "[1, 2]", "[1, 2, 3]", "[1, 2, 3, 3]"],
+        &["[2]", "[1, 3]", "[1, 2, 2]", "[1, 2, 3, 3, 3]"],
+    );
+    check(
+        r#"{"type": "array", "items": [{"const": 1}, {"const": 2}], "additionalItems": false,
+            "minItems": 1}"#,
+        &["[1]", "[1, 2]"],
+        &["[]", "[1, 2, 3]"],
+    );
+    check(r#"{"type": "array", "maxItems": 0}"#, &["[]"], &["[1]"]);
+    check(r#"{"type": "array", "items": false}"#, &["[]"], &["[1]"]);
+    check(r#"{"type": "array", "items": true, "minItems": 2}"#, &["[1, null]"], &["[1]"]);
+    check(
+        r#"{"type": "array", "prefixItems": [{"const": 1}, false, {"const": 3}]}"#,
+        &["[]", "[1]"],
+        &["[1, 2]"],
+    );
+}
+
+#[test]
+fn bounds_on_numbers() {
+    check(
+        r#"{"type": "integer", "minimum": -3, "exclusiveMaximum": 12}"#,
+        &["-3", "-1", "0", "9", "11"],
+        &["-4", "12", "-0", "3.0", "100", "1e+16"],
+    );
+    check(
+        r#"{"type": "number", "minimum": 0.1, "maximum": 0.3}"#,
+        &["0.1", "0.10", "0.25", "0.3", "0.300"],
+        &["0.09", "0.30000000000000004", "0", "1", "-0.2", "1e-05"],
+    );
+    check(
+        r#"{"type": "number", "exclusiveMinimum": 0}"#,
+        &["0.1", "5", "1e-05", "1e+300"],
+        &["0", "0.0", "-0.0", "-1", "-1e-05"],
+    );
+    check(r#"{"type": "number", "minimum": 0}"#, &["0", "-0.0", "0.0"], &["-0.1", "-1e-09"]);
+    check(
+        r#"{"type": "number", "maximum": 1e308}"#,
+        &["1e+308", "9e+307", "-1.5e+308", "1"],
+        &["1.1e+308"],
+    );
+    check(
+        r#"{"$schema": "http://json-schema.org/draft-04/schema#", "type": "number", "minimum": 1,
+            "exclusiveMinimum": true}"#,
+        &["2", "1.1"],
+        &["1", "1.0"],
+    );
+    check(r#"{"minimum": 2}"#, &["2", r#""a""#, "null", "[1]"], &["1"]);
+}
+
+#[test]
+fn lengths_count_code_points() {
+    check(
+        r#"{"type": "string", "minLength": 2, "maxLength": 3}"#,
+        &[r#""ab""#, r#""é😀""#, r#""\n\"\\""#, r#""\u0000a""#],
+        &[r#""""#, r#""a""#, r#""abcd""#, r#""😀""#],
+    );
+}
+
+#[test]
+fn listed_values() {
+    check(
+        r#"{"enum": ["a\nb", 1, 2.5, true, null, [1, {"b": 2, "a": 1}], {}]}"#,
+        &[r#""a\nb""#, "1", "2.5", "2.50", "true", "null", r#"[1, {"b": 2, "a": 1}]"#, "{}", "{ }"],
+        &[r#""a""#, "2", "false", r#"[1, {"a": 1, "b": 2}]"#, "[]", r#"{"a": 1}"#],
+    );
+    check(r#"{"const": 1.0}"#, &["1", "1.0"], &["1.5", "10", "1e0"]);
+    check(r#"{"const": 100000000000000000000000000}"#, &["100000000000000000000000000"], &["1"]);
+    check(r#"{"const": 1e400}"#, &["1e+400"], &["1e+40"]);
+    check(r#"{"enum": [1, "a"], "type": "string"}"#, &[r#""a""#], &["1"]);
+    check(
+        r#"{"enum": [{"a": 1}, {"a": "x"}, [1], 5], "type": "object",
+            "properties": {"a": {"type": "integer"}}}"#,
+        &[r#"{"a": 1}"#, r#"{"a":1}"#],
+        &[r#"{"a": "x"}"#, "[1]", "5"],
+    );
+}
+
+#[test]
+fn siblings_intersect() {
+    check(
+        r##"{"$defs": {"short": {"type": "string", "maxLength": 2}}, "$ref": "#/$defs/short",
+            "minLength": 1}"##,
+        &[r#""a""#, r#""ab""#],
+        &[r#""""#, r#""abc""#, "1"],
+    );
+    check(
+        r##"{"$schema": "http://json-schema.org/draft-07/schema#", "minLength": 1,
+            "definitions": {"short": {"type": "string", "maxLength": 2}},
+            "properties": {"a": {"$ref": "#/definitions/short", "minLength": 1}}, "type": "object"}"##,
+        &[r#"{"a": ""}"#],
+        &[r#"{"a": "abc"}"#],
+    );
+    check(
+        r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+            "anyOf": [{"properties": {"a": {"minimum": 5}}}, {"required": ["b"]}]}"#,
+        &[r#"{"a": 5}"#, r#"{"a": 1, "b": null}"#],
+        &["{}", r#"{"a": 1}"#, r#"{"a": "x", "b": 1}"#],
+    );
+    check(
+        r#"{"allOf": [{"properties": {"a": {"minimum": 1}}}, {"properties": {"a": {"maximum": 3},
+            "b": {"type": "null"}}, "required": ["a"]}], "type": "object"}"#,
+        &[r#"{"a": 2}"#, r#"{"a": 1, "b": null}"#, r#"{"a": "x"}"#],
+        &[r#"{"a": 0}"#, r#"{"a": 4}"#, r#"{"b": null}"#],
+    );
+    check(
+        r#"{"allOf": [{"anyOf": [{"type": "string"}, {"type": "integer"}]},
+                      {"anyOf": [{"type": "integer"}, {"type": "null"}]}]}"#,
+        &["1"],
+        &[r#""a""#, "null", "1.5"],
+    );
+    check(
+        r#"{"items": {"minimum": 3}, "allOf": [{"items": {"maximum": 4}, "minItems": 1}],
+            "type": "array"}"#,
+        &["[3, 4]"],
+        &["[]", "[2]", "[3, 5]"],
+    );
+}
+
+#[test]
+fn additional_properties_see_only_their_own_siblings() {
+    check(
+        r#"{"type": "object", "properties": {"a": true},
+            "allOf": [{"properties": {"b": true}, "additionalProperties": {"type": "null"}}]}"#,
+        &[r#"{"a": null, "b": 1}"#, r#"{"c": null}"#],
+        &[r#"{"a": 1}"#, r#"{"c": 1}"#],
+    );
+}
+
+#[test]
+fn recursion() {
+    check(
+        r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}},
+            "required": ["v"], "additionalProperties": false}"##,
+        &[r#"{"v": 1}"#, r#"{"next": {"next": {"v": 1}, "v": 2}, "v": 3}"#],
+        &[r#"{"next": {}, "v": 1}"#, r#"{"next": 1, "v": 1}"#],
+    );
+    // Two recursive schemas at once: the product is recursive too.
+    check(
+        r##"{"$defs": {
+                "list": {"type": "object", "properties": {"next": {"$ref": "#/$defs/list"},
+                    "v": {"type": "integer"}}, "additionalProperties": false},
+                "even": {"properties": {"next": {"$ref": "#/$defs/odd"}}},
+                "odd": {"properties": {"next": {"$ref": "#/$defs/even"}}, "required": ["next"]}},
+            "allOf": [{"$ref": "#/$defs/list"}, {"$ref": "#/$defs/even"}]}"##,
+        &["{}", r#"{"next": {"next": {}}}"#, r#"{"v": 1}"#],
+        &[r#"{"next": {}}"#, r#"{"next": {"next": {"next": {}}}}"#, r#"{"next": {"v": 1}}"#],
+    );
+}
+
+#[test]
+fn what_requires_itself_has_no_value() {
+    let e = error(r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}"##);
+    assert_eq!(e.kind(), ErrorKind::Unsatisfiable);
+    // Where it is optional, it is left out; where an alternative ends, that is taken.
+    check(
+        r##"{"$defs": {"x": {"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}},
+            "required": ["x"]}}, "type": "object", "properties": {"a": {"$ref": "#/$defs/x"}},
+            "additionalProperties": false}"##,
+        &["{}"],
+        &[r#"{"a": {}}"#, r#"{"a""#],
+    );
+    check(
+        r##"{"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#"}, "minItems": 1}]}"##,
+        &["null", "[null, [null]]"],
+        &["[]", "[[]]"],
+    );
+}
+
+#[test]
+fn pattern_properties_and_names() {
+    check(
+        r#"{"type": "object", "propertyNames": {"maxLength": 2}, "properties": {"abc": true}}"#,
+        &["{}", r#"{"ab": 1}"#],
+        &[r#"{"abc": 1}"#, r#"{"abcd": 1}"#],
+    );
+    check(
+        r#"{"type": "object", "properties": {"a": true, "b": true, "c": true},
+            "dependentRequired": {"a": ["b"], "b": ["c"]}, "additionalProperties": false}"#,
+        &["{}", r#"{"c": 1}"#, r#"{"b": 1, "c": 1}"#, r#"{"a": 1, "b": 1, "c": 1}"#],
+        &[r#"{"a": 1}"#, r#"{"a": 1, "b": 1}"#, r#"{"b": 1}"#, r#"{"a": 1, "c": 1}"#],
+    );
+}
+
+#[test]
+fn whitespace() {
+    let schema = Schema::from_text(r#"{"type": "array", "items": {"const": 1}}"#).unwrap();
+    let blanks = format!("[\n{}1]", " ".repeat(64));
+    let too_many = format!("[\n{}1]", " ".repeat(65));
+    let table = [
+        ("[1,1]", true, true, true),
+        ("[1, 1]", true, false, true),
+        ("[\n  1,\n  1\n]", true, false, true),
+        ("[1,\r\n1 \n ]", true, false, true),
+        ("[ 1 , 1 ]", true, false, true),
+        ("[\n\n1]", false, false, true),
+        ("[1] ", false, false, true),
+        ("\n[1]", false, false, true),
+        (&blanks, true, false, true),
+        (&too_many, false, false, true),
+    ];
+    for (i, whitespace) in
+        [Whitespace::Flexible, Whitespace::Compact, Whitespace::Any].into_iter().enumerate()
+    {
+        let mut options = Options::default();
+        options.whitespace = whitespace;
+        let grammar = schema.grammar(&options).unwrap();
+        let mut matcher = Naive::new(&grammar);
+        for (text, flexible, compact, any) in table {
+            let expected = [flexible, compact, any][i];
+            assert_eq!(matcher.accepts(text), expected, "{whitespace:?} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_name_the_keyword_and_its_place() {
+    let table = [
+        (r#"{"type": "strin"}"#, "line 1, column 10: at /type: `type` must be one or several of"),
+        (
+            "{\"properties\": {\"a\":\n {\"minLength\": -1}}}",
+            "line 2, column 16: at /properties/a/minLength: `minLength` must be a non-negative integer",
+        ),
+        (r#"{"anyOf": []}"#, "at /anyOf: `anyOf` must be a non-empty array"),
+        (r##"{"$ref": "#"}"##, "at the root: the schema is defined as itself: # → #"),
+        (
+            r##"{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/a"}]}}}"##,
+            "the schema is defined as itself: #/$defs/a →",
+        ),
+        (r##"{"$ref": "#/$defs/b"}"##, "the reference `#/$defs/b` leads nowhere"),
+        (r#"{"$ref": "http://x/y.json"}"#, "leads to `http://x/y.json`, which is not supplied"),
+        (r#"{"type": "array", "uniqueItems": true}"#, "/uniqueItems: the keyword `uniqueItems`"),
+        (r#"{"required": true}"#, "at /required: `required` must hold strings"),
+        (r#"{"items": 1}"#, "at /items: a schema must be an object or a boolean"),
+    ];
+    for (schema, message) in table {
+        let e = error(schema);
+        assert_eq!(e.kind(), ErrorKind::Schema, "{schema}: {e}");
+        assert!(e.to_string().contains(message), "{schema}: {e}");
+    }
+    for schema in ["false", r#"{"type": "integer", "minimum": 1, "maximum": 0}"#, r#"{"enum": []}"#]
+    {
+        assert_eq!(error(schema).kind(), ErrorKind::Unsatisfiable, "{schema}");
+    }
+    let e = error(r#"{"type": "integer", "minimum": 1e30}"#);
+    assert!(e.to_string().contains("at most 20 digits"), "{e}");
+}
