@@ -25,4 +25,7 @@ pub mod server;
 
 pub use constraint::{Compiler, Constraint, Expected, Limits, Matcher};
 pub use error::{Error, ErrorKind, Place, Result};
+#[cfg(feature = "model")]
+pub use generation::{Engine, Request};
+pub use sampling::{Sampler, SamplingParams};
 pub use vocab::{TokenMask, Vocabulary};

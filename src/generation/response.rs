@@ -1,0 +1,105 @@
+//! What comes back: events while the text grows, and the response at its end.
+
+use std::time::Duration;
+
+/// What [`Engine::generate`](super::Engine::generate) tells while it works.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// More text: whole characters, never empty, and never part of a stop string. All chunks in a
+    /// row are the response's text.
+    Text(&'a str),
+    /// A token was drawn; comes before the text that it completes.
+    Step(&'a Step),
+}
+
+/// How one token was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The token.
+    pub token: u32,
+    /// What it writes: its bytes as text (stray bytes as U+FFFD), or a special token's name.
+    pub text: String,
+    /// Its probability in the distribution that it was drawn from; 1 if greedy.
+    pub probability: f64,
+    /// Natural logarithm of its probability among the allowed tokens by the model alone.
+    pub logprob: f64,
+    /// How many tokens were allowed.
+    pub allowed: usize,
+    /// How many of them the truncations left.
+    pub nucleus: usize,
+    /// The share of the model's probability that lay on allowed tokens.
+    pub allowed_mass: f64,
+    /// The most probable tokens before the mask, best first; with [`trace`](super::Request::trace).
+    pub wanted: Vec<Wanted>,
+    /// The most probable allowed tokens, best first, with the natural logarithm of their
+    /// probability among the allowed ones; as many as
+    /// [`top_logprobs`](super::Request::top_logprobs).
+    pub top_logprobs: Vec<(u32, f64)>,
+    /// Time to compute the mask, in microseconds; 0 without a constraint.
+    pub mask_us: f64,
+}
+
+/// A token that the model would have liked to write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The token.
+    pub token: u32,
+    /// What it writes, as in [`Step::text`].
+    pub text: String,
+    /// Its probability by the model alone, before the mask.
+    pub probability: f64,
+    /// Did the mask allow it?
+    pub allowed: bool,
+}
+
+/// Why a text ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model ended it, or the constraint did: it was complete at the limit, or allowed nothing
+    /// more.
+    Stop,
+    /// `max_tokens` or the model's context was used up.
+    Length,
+    /// A stop string came.
+    StopString,
+    /// The receiver of the events asked for it.
+    Cancelled,
+}
+
+/// Tokens read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Tokens of the text; the end token is not counted.
+    pub completion_tokens: usize,
+}
+
+/// How long it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Reading the prompt.
+    pub prefill: Duration,
+    /// Everything after.
+    pub decode: Duration,
+}
+
+/// A finished text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The text, up to a stop string where one came. Bytes that are no UTF-8 (only where a limit
+    /// cut a character) are U+FFFD.
+    pub text: String,
+    /// The tokens that were written, without an end token.
+    pub tokens: Vec<u32>,
+    /// Why it ended.
+    pub finish: FinishReason,
+    /// Does the text satisfy the constraint? True without one.
+    pub complete: bool,
+    /// What it cost in tokens.
+    pub usage: Usage,
+    /// What it cost in time.
+    pub timing: Timing,
+    /// The seed that gives this text again.
+    pub seed: u64,
+}
