@@ -7,6 +7,7 @@ use super::limits::Limits;
 use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::Program;
+use super::slices::Slices;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::vocab::Vocabulary;
@@ -16,18 +17,22 @@ use crate::vocab::Vocabulary;
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
+    slices: Arc<Slices>,
 }
 
 impl Compiler {
     /// A compiler for a vocabulary, with default [`Limits`].
     pub fn new(vocabulary: impl Into<Arc<Vocabulary>>) -> Self {
-        Self { vocabulary: vocabulary.into(), limits: Limits::default() }
+        let limits = Limits::default();
+        let slices = Arc::new(Slices::new(&limits));
+        Self { vocabulary: vocabulary.into(), limits, slices }
     }
 
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+        let slices = Arc::new(Slices::new(&limits));
+        Self { limits, slices, ..self }
     }
 
     /// The vocabulary that constraints are compiled for.
@@ -42,7 +47,8 @@ impl Compiler {
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
         let (program, languages) = Program::new(grammar, &self.vocabulary, &self.limits)?;
         let vocabulary = Arc::clone(&self.vocabulary);
-        let (fresh, start) = Machine::new(&program, &vocabulary, languages, &self.limits)?;
+        let slices = Arc::clone(&self.slices);
+        let (fresh, start) = Machine::new(&program, &vocabulary, languages, slices, &self.limits)?;
         let current = Mutex::new(Cell::new(fresh.clone()));
         let cache_bytes = self.limits.cache_bytes;
         let shared = Shared { vocabulary, program, cache_bytes, fresh, start, current };

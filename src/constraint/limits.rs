@@ -1,7 +1,7 @@
 //! Bounds on what a user's input can make the engine do.
 
-/// Limits of a constraint; reaching one is an error of kind
-/// [`Limit`](crate::ErrorKind::Limit) that names it.
+/// Limits of a constraint. Reaching one of the first four is an error of kind
+/// [`Limit`](crate::ErrorKind::Limit) that names it; caches over theirs are emptied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Nodes of a grammar in normal form.
@@ -14,6 +14,11 @@ pub struct Limits {
     pub depth: usize,
     /// Bytes that the caches of one constraint may hold before they are emptied.
     pub cache_bytes: usize,
+    /// Bytes of vocabulary slices that the constraints of one compiler share.
+    pub slice_bytes: usize,
+    /// A terminal state gets a slice of the vocabulary if more nodes of the trie than this can be
+    /// reached within it; a smaller one is walked as fast as it is looked up.
+    pub slice_nodes: usize,
 }
 
 impl Default for Limits {
@@ -24,6 +29,8 @@ impl Default for Limits {
             states_per_step: 20_000,
             depth: 10_000,
             cache_bytes: 256 << 20,
+            slice_bytes: 256 << 20,
+            slice_nodes: 256,
         }
     }
 }

@@ -165,7 +165,8 @@ impl Machine {
         from: ConfigId,
     ) -> Result<FxHashSet<ConfigId>> {
         let mut found = FxHashSet::default();
-        self.walk(program, vocabulary, from, &mut |machine, _, items| {
+        let items = self.items(from).to_vec();
+        self.walk(program, vocabulary.trie(), &items, &mut |machine, _, items| {
             found.insert(machine.intern(items));
             Ok(())
         })?;

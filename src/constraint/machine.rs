@@ -12,10 +12,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::limits::Limits;
 use super::liveness::Liveness;
 use super::program::{ACCEPT, Point, PointId, Program, RETURN};
+use super::slices::{Slice, Slices};
 use super::stacks::{BOTTOM, StackId, Stacks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::{TokenMask, Vocabulary};
+use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// A configuration, by identity within its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +41,10 @@ pub(super) struct Machine {
     pub(super) liveness: Option<Liveness>,
     configs: Vec<Box<[Item]>>,
     ids: FxHashMap<Box<[Item]>, ConfigId>,
+    /// Slices by terminal state, as far as this machine has asked for them.
+    slices: FxHashMap<Language, Option<Arc<Slice>>>,
+    shared_slices: Arc<Slices>,
+    fingerprints: FxHashMap<Language, u128>,
     masks: FxHashMap<ConfigId, Arc<TokenMask>>,
     mask_bytes: usize,
     item_count: usize,
@@ -63,6 +68,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         mut languages: Languages,
+        slices: Arc<Slices>,
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
         let liveness = Liveness::new(program, &mut languages, vocabulary)?;
@@ -72,6 +78,9 @@ impl Machine {
             stacks: Stacks::new(limits.depth),
             configs: Vec::new(),
             ids: FxHashMap::default(),
+            slices: FxHashMap::default(),
+            shared_slices: slices,
+            fingerprints: FxHashMap::default(),
             masks: FxHashMap::default(),
             mask_bytes: 0,
             item_count: 0,
@@ -325,8 +334,9 @@ impl Machine {
         Ok(items)
     }
 
-    /// The tokens allowed in a configuration. O(1) if it was asked for before, otherwise one walk
-    /// over the part of the trie that the constraint lets through.
+    /// The tokens allowed in a configuration. O(1) if it was asked for before; otherwise the slices
+    /// of its terminal states, a walk over their tails, and one walk over the part of the trie that
+    /// the remaining items let through.
     pub(super) fn mask(
         &mut self,
         program: &Program,
@@ -337,66 +347,107 @@ impl Machine {
             return Ok(Arc::clone(mask));
         }
         let mut mask = TokenMask::new(vocabulary.len());
+        let mut walked = Vec::new();
+        let mut tail = Vec::new();
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            match *program.point(item.point) {
+                Point::Regular { next, .. } => match self.slice(vocabulary, item.state)? {
+                    Some(slice) => {
+                        mask.union_with(&slice.inside);
+                        tail.clear();
+                        self.scratch.todo.push((next, item.stack));
+                        self.close(program, &mut tail)?;
+                        self.merge(&mut tail)?;
+                        self.walk(program, &slice.tails, &tail, &mut |_, node, _| {
+                            slice.tails.tokens(node).iter().for_each(|&token| mask.allow(token));
+                            Ok(())
+                        })?;
+                    }
+                    None => walked.push(item),
+                },
+                Point::Special { ref tokens, .. } => {
+                    for &token in tokens {
+                        let items = self.read_special(program, id, token)?;
+                        if self.is_live(program, vocabulary, &items)? {
+                            mask.allow(token);
+                        }
+                    }
+                }
+                _ if item.point == ACCEPT => {
+                    vocabulary.end_tokens().iter().for_each(|&token| mask.allow(token));
+                }
+                _ => {}
+            }
+        }
         let trie = vocabulary.trie();
-        self.walk(program, vocabulary, id, &mut |machine, node, items| {
+        self.walk(program, trie, &walked, &mut |machine, node, items| {
             if machine.is_live(program, vocabulary, items)? {
                 trie.tokens(node).iter().for_each(|&token| mask.allow(token));
             }
             Ok(())
         })?;
-        for i in 0..self.items(id).len() {
-            let point = self.items(id)[i].point;
-            if point == ACCEPT {
-                vocabulary.end_tokens().iter().for_each(|&token| mask.allow(token));
-            } else if let Point::Special { tokens, .. } = program.point(point) {
-                for &token in tokens {
-                    let items = self.read_special(program, id, token)?;
-                    if self.is_live(program, vocabulary, &items)? {
-                        mask.allow(token);
-                    }
-                }
-            }
-        }
         let mask = Arc::new(mask);
         self.mask_bytes += size_of_val(mask.words()) + 64;
         self.masks.insert(id, Arc::clone(&mask));
         Ok(mask)
     }
 
-    /// Calls `found` for each node of the trie that holds tokens and can be reached, with the items
-    /// after its bytes. One forward pass; subtrees below a rejected byte are skipped.
+    /// The slice of a terminal state, if it is worth one. Slices count on every state that can be
+    /// reached being live, so vocabularies where that is not so do without.
+    fn slice(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Option<Arc<Slice>>> {
+        if self.liveness.is_some() {
+            return Ok(None);
+        }
+        if let Some(slice) = self.slices.get(&state) {
+            return Ok(slice.clone());
+        }
+        let fingerprint = self.languages.fingerprint(state, &mut self.fingerprints);
+        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
+        self.slices.insert(state, slice.clone());
+        Ok(slice)
+    }
+
+    /// Calls `found` for each node of a trie that holds tokens and can be reached from these items,
+    /// with the items there. One forward pass; subtrees below a rejected byte are skipped.
     pub(super) fn walk(
         &mut self,
         program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
+        trie: &Trie,
+        items: &[Item],
         found: &mut dyn FnMut(&mut Self, usize, &[Item]) -> Result<()>,
     ) -> Result<()> {
-        let trie = vocabulary.trie();
+        if items.is_empty() {
+            return Ok(());
+        }
         let nodes = trie.nodes();
         let mut levels = std::mem::take(&mut self.scratch.levels);
         if levels.is_empty() {
             levels.push(Vec::new());
         }
         levels[0].clear();
-        levels[0].extend_from_slice(self.items(id));
-        let mut node = 1;
-        while let Some(at) = nodes.get(node) {
-            let depth = usize::from(at.depth);
-            if levels.len() == depth {
-                levels.push(Vec::new());
+        levels[0].extend_from_slice(items);
+        for byte in self.first_bytes(program, items)?.iter() {
+            let Some(mut node) = trie.first(byte) else { continue };
+            let end = nodes[node].subtree_end as usize;
+            while node < end {
+                let at = nodes[node];
+                let depth = usize::from(at.depth);
+                if levels.len() == depth {
+                    levels.push(Vec::new());
+                }
+                let (above, below) = levels.split_at_mut(depth);
+                let (items, next) = (&above[depth - 1], &mut below[0]);
+                self.step(program, items, at.byte, next)?;
+                if next.is_empty() {
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+                if !trie.tokens(node).is_empty() {
+                    found(self, node, next)?;
+                }
+                node += 1;
             }
-            let (above, below) = levels.split_at_mut(depth);
-            let (items, next) = (&above[depth - 1], &mut below[0]);
-            self.step(program, items, at.byte, next)?;
-            if next.is_empty() {
-                node = at.subtree_end as usize;
-                continue;
-            }
-            if !trie.tokens(node).is_empty() {
-                found(self, node, next)?;
-            }
-            node += 1;
         }
         self.scratch.levels = levels;
         Ok(())
@@ -404,9 +455,13 @@ impl Machine {
 
     /// The bytes that may come next.
     pub(super) fn next_bytes(&mut self, program: &Program, id: ConfigId) -> Result<ByteSet> {
+        let items = self.items(id).to_vec();
+        self.first_bytes(program, &items)
+    }
+
+    fn first_bytes(&mut self, program: &Program, items: &[Item]) -> Result<ByteSet> {
         let mut bytes = ByteSet::EMPTY;
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
+        for item in items {
             if let Point::Regular { .. } = program.point(item.point) {
                 bytes = bytes.union(&self.languages.first_bytes(item.state)?);
             }

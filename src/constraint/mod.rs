@@ -33,6 +33,7 @@ mod liveness;
 mod machine;
 mod matcher;
 mod program;
+mod slices;
 mod stacks;
 
 pub use compiler::{Compiler, Constraint};

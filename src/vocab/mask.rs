@@ -70,6 +70,13 @@ impl TokenMask {
         }
     }
 
+    /// Allows all that another mask of the same length allows.
+    pub fn union_with(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
     /// Denies every token.
     pub fn clear(&mut self) {
         self.words.fill(0);

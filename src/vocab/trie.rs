@@ -45,7 +45,12 @@ pub struct Trie {
     /// The nodes, and after them a sentinel whose `first_token` is the number of ids.
     nodes: Vec<TrieNode>,
     ids: Vec<u32>,
+    /// The root's children by byte, [`NONE`] where there is none.
+    roots: Box<[u32; 256]>,
 }
+
+/// No node.
+const NONE: u32 = u32::MAX;
 
 impl Trie {
     /// Sorts the text tokens and lays them out: O(n log n) in the tokens.
@@ -64,17 +69,26 @@ impl Trie {
             a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1))
         });
 
+        Self::from_sorted(sorted.into_iter().map(|(_, id)| (text(id), id)))
+    }
+
+    /// Lays out non-empty texts, which come sorted by their bytes, each with its id. Texts are at
+    /// most `u16::MAX` bytes long, as tokens are.
+    pub(crate) fn from_sorted<'a>(sorted: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
         let mut nodes = vec![TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 }];
-        let mut ids = Vec::with_capacity(sorted.len());
+        let mut ids = Vec::new();
         let mut path = vec![0usize];
         let mut previous: &[u8] = b"";
-        for (_, id) in sorted {
-            let bytes = text(id);
+        let mut roots = [NONE; 256];
+        for (bytes, id) in sorted {
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             for closed in path.drain(shared + 1..) {
                 nodes[closed].subtree_end = nodes.len() as u32;
             }
             for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
+                if depth == 0 {
+                    roots[usize::from(byte)] = nodes.len() as u32;
+                }
                 path.push(nodes.len());
                 let (first_token, depth) = (ids.len() as u32, depth as u16 + 1);
                 nodes.push(TrieNode { subtree_end: 0, first_token, depth, byte });
@@ -88,7 +102,7 @@ impl Trie {
         }
         let first_token = ids.len() as u32;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
-        Self { nodes, ids }
+        Self { nodes, ids, roots: Box::new(roots) }
     }
 
     /// The nodes in preorder; node 0 is the root.
@@ -120,6 +134,14 @@ impl Trie {
 
     fn between(&self, node: usize, end: usize) -> &[u32] {
         &self.ids[self.nodes[node].first_token as usize..self.nodes[end].first_token as usize]
+    }
+
+    /// The child of the root by its byte. O(1).
+    pub fn first(&self, byte: u8) -> Option<usize> {
+        match self.roots[usize::from(byte)] {
+            NONE => None,
+            node => Some(node as usize),
+        }
     }
 
     /// The child of a node by its byte. Looks through the siblings: at most 256 steps.
