@@ -10,6 +10,7 @@ use super::program::Program;
 use super::slices::Slices;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
+use crate::json_schema::{Options, Schema};
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -17,6 +18,7 @@ use crate::vocab::Vocabulary;
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
+    json_options: Options,
     slices: Arc<Slices>,
 }
 
@@ -25,7 +27,8 @@ impl Compiler {
     pub fn new(vocabulary: impl Into<Arc<Vocabulary>>) -> Self {
         let limits = Limits::default();
         let slices = Arc::new(Slices::new(&limits));
-        Self { vocabulary: vocabulary.into(), limits, slices }
+        let json_options = Options::default();
+        Self { vocabulary: vocabulary.into(), limits, json_options, slices }
     }
 
     /// The same with other limits.
@@ -33,6 +36,13 @@ impl Compiler {
     pub fn with_limits(self, limits: Limits) -> Self {
         let slices = Arc::new(Slices::new(&limits));
         Self { limits, slices, ..self }
+    }
+
+    /// The same with other choices of whitespace, digits, formats for JSON. Cheap: caches stay
+    /// shared with the compiler that it was made from.
+    #[must_use]
+    pub fn with_json_options(self, json_options: Options) -> Self {
+        Self { json_options, ..self }
     }
 
     /// The vocabulary that constraints are compiled for.
@@ -53,6 +63,48 @@ impl Compiler {
         let cache_bytes = self.limits.cache_bytes;
         let shared = Shared { vocabulary, program, cache_bytes, fresh, start, current };
         Ok(Constraint { shared: Arc::new(shared) })
+    }
+
+    /// JSON that a schema accepts, by the compiler's [`Options`].
+    pub fn json_schema(&self, schema: &serde_json::Value) -> Result<Constraint> {
+        self.schema(&Schema::from_value(schema)?)
+    }
+
+    /// The same from the schema's text: errors name line and column, and numbers are taken as they
+    /// are written.
+    pub fn json_schema_text(&self, schema: &str) -> Result<Constraint> {
+        self.schema(&Schema::from_text(schema)?)
+    }
+
+    /// JSON that deserialises into a `T`, by the schema that `schemars` derives for it.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// #[derive(schemars::JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let constraint = Compiler::new(vocabulary).for_type::<Person>()?;
+    /// let mut matcher = constraint.matcher();
+    /// matcher.accept_bytes(br#"{"name": "Grace", "age": 85}"#)?;
+    /// assert!(matcher.is_accepting());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn for_type<T: schemars::JsonSchema>(&self) -> Result<Constraint> {
+        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+        self.json_schema(&schema.to_value())
+    }
+
+    /// Any JSON object.
+    pub fn json_object(&self) -> Result<Constraint> {
+        self.json_schema_text(r#"{"type": "object"}"#)
+    }
+
+    fn schema(&self, schema: &Schema) -> Result<Constraint> {
+        self.compile(schema.grammar(&self.json_options)?)
     }
 
     /// Exactly one of these texts.
