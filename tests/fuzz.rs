@@ -1,0 +1,216 @@
+//! Damaged input for every reader: no panic, and an error that says something.
+//!
+//! A valid text is changed in a few places, or bytes are made up altogether. Whatever is accepted
+//! is also used for a few steps. This runs as an ordinary test on the stable compiler, so that it
+//! cannot rot; proptest makes a failing input small and prints it. `PROPTEST_CASES` says how many
+//! inputs each reader gets.
+
+use maskwright::{Error, Vocabulary};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// One change of a text, at a place that depends on the text's length.
+#[derive(Clone, Debug)]
+enum Edit {
+    Replace(Index, u8),
+    Insert(Index, &'static str),
+    Remove(Index, usize),
+    Repeat(Index, usize, usize),
+    Truncate(Index),
+}
+
+/// Texts that mean something to one reader or another.
+const WORDS: &[&str] = &[
+    "\"",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "*",
+    "+",
+    "?",
+    "|",
+    "^",
+    "$",
+    "-",
+    ":",
+    ",",
+    "<",
+    ">",
+    "0",
+    "-1",
+    "1e400",
+    "99999999999999999999",
+    "null",
+    "true",
+    "é",
+    "\u{10FFFF}",
+    "\\u",
+    "\\uD800",
+    "\\x{110000}",
+    "\\p{L}",
+    "(?=",
+    "(?:",
+    "{2,1}",
+    "{1000000}",
+    "{0,4000000000}",
+    "::=",
+    "root",
+    "\n",
+    "#",
+    "&",
+    "~",
+    "$ref",
+    "\0",
+    "\u{FEFF}",
+    " ",
+    "%",
+    "/",
+    "\\d",
+    "[^]",
+    ".",
+];
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let place = any::<Index>;
+    prop_oneof![
+        (place(), any::<u8>()).prop_map(|(at, byte)| Edit::Replace(at, byte)),
+        (place(), prop::sample::select(WORDS)).prop_map(|(at, word)| Edit::Insert(at, word)),
+        (place(), 1..20usize).prop_map(|(at, len)| Edit::Remove(at, len)),
+        (place(), 1..20usize, 1..60usize).prop_map(|(at, len, n)| Edit::Repeat(at, len, n)),
+        place().prop_map(Edit::Truncate),
+    ]
+}
+
+impl Edit {
+    fn apply(&self, text: &mut Vec<u8>) {
+        let place = |at: &Index| at.index(text.len() + 1);
+        match self {
+            Self::Replace(at, byte) => {
+                let at = place(at);
+                text.splice(at..(at + 1).min(text.len()), [*byte]);
+            }
+            Self::Insert(at, word) => {
+                let at = place(at);
+                text.splice(at..at, word.bytes());
+            }
+            Self::Remove(at, len) => {
+                let at = place(at);
+                text.drain(at..(at + len).min(text.len()));
+            }
+            Self::Repeat(at, len, times) => {
+                let at = place(at);
+                let part = text[at..(at + len).min(text.len())].repeat(*times);
+                text.splice(at..at, part);
+            }
+            Self::Truncate(at) => text.truncate(place(at)),
+        }
+    }
+}
+
+/// A changed seed, or bytes of no sense at all.
+fn damaged(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let changed = (prop::sample::select(seeds), prop::collection::vec(edit(), 0..4));
+    let changed = changed.prop_map(|(mut text, edits)| {
+        edits.iter().for_each(|edit| edit.apply(&mut text));
+        text
+    });
+    prop_oneof![9 => changed, 1 => prop::collection::vec(any::<u8>(), 0..60)]
+}
+
+/// Feeds damaged forms of the seeds to a reader. An error must be one line that says something.
+fn feed(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> Result<(), Error>) {
+    let seeds: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.as_ref().to_vec()).collect();
+    for seed in &seeds {
+        if let Err(error) = read(seed) {
+            panic!("a seed is damaged from the start: {error}");
+        }
+    }
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = proptest::test_runner::TestRunner::new(config).run(&damaged(seeds), |text| {
+        let words = read(&text).err().map(|error| error.to_string());
+        let fine = words.as_ref().is_none_or(|words| !words.is_empty() && !words.contains('\n'));
+        prop_assert!(fine, "an error of no use: {words:?}");
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// Looks at all that a vocabulary says of itself.
+fn use_vocabulary(vocabulary: &Vocabulary) {
+    for id in (0..vocabulary.len() as u32).take(1_000) {
+        let text = vocabulary.decode(&[id]);
+        assert_eq!(vocabulary.token_bytes(id).unwrap_or_default(), text);
+        assert!(!vocabulary.token_name(id).is_empty());
+    }
+}
+
+#[test]
+fn tokenizer_json() {
+    let byte_level = r#"{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2,"Ġ":3},"merges":["a b"]},
+        "pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"},
+        "added_tokens":[{"id":4,"content":"<|endoftext|>","special":true}]}"#;
+    let sentence_piece = r#"{"model":{"type":"BPE","byte_fallback":true,
+        "vocab":{"<unk>":0,"</s>":1,"<0x00>":2,"▁":3,"a":4,"▁a":5},"merges":[["▁","a"]]},
+        "decoder":{"type":"Sequence","decoders":[
+            {"type":"Replace","pattern":{"String":"▁"},"content":" "},
+            {"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},
+        "added_tokens":[{"id":1,"content":"</s>","special":true}]}"#;
+    feed(&[byte_level, sentence_piece], |text| {
+        Vocabulary::from_tokenizer_json(text).map(|vocabulary| use_vocabulary(&vocabulary))
+    });
+}
+
+#[test]
+fn tiktoken() {
+    feed(&["YQ== 0\nYg== 1\nYWI= 2\n"], |text| {
+        Vocabulary::from_tiktoken(text).map(|vocabulary| use_vocabulary(&vocabulary))
+    });
+}
+
+#[test]
+fn gguf() {
+    feed(&[gguf_file()], |bytes| {
+        Vocabulary::from_gguf(bytes).map(|vocabulary| use_vocabulary(&vocabulary))
+    });
+}
+
+/// A GGUF file of three tokens, as the specification lays it out.
+fn gguf_file() -> Vec<u8> {
+    const STRING: u32 = 8;
+    const ARRAY: u32 = 9;
+    const INT32: u32 = 5;
+    const UINT32: u32 = 4;
+    fn string(file: &mut Vec<u8>, text: &str) {
+        file.extend((text.len() as u64).to_le_bytes());
+        file.extend(text.as_bytes());
+    }
+    fn key(file: &mut Vec<u8>, name: &str, kind: u32) {
+        string(file, name);
+        file.extend(kind.to_le_bytes());
+    }
+    fn array(file: &mut Vec<u8>, name: &str, kind: u32, len: u64) {
+        key(file, name, ARRAY);
+        file.extend(kind.to_le_bytes());
+        file.extend(len.to_le_bytes());
+    }
+    let mut file = b"GGUF".to_vec();
+    file.extend(3u32.to_le_bytes());
+    file.extend(0u64.to_le_bytes());
+    file.extend(5u64.to_le_bytes());
+    key(&mut file, "tokenizer.ggml.model", STRING);
+    string(&mut file, "gpt2");
+    array(&mut file, "tokenizer.ggml.tokens", STRING, 3);
+    ["a", "Ġb", "<|endoftext|>"].iter().for_each(|token| string(&mut file, token));
+    array(&mut file, "tokenizer.ggml.token_type", INT32, 3);
+    [1i32, 1, 3].iter().for_each(|kind| file.extend(kind.to_le_bytes()));
+    array(&mut file, "tokenizer.ggml.merges", STRING, 0);
+    key(&mut file, "tokenizer.ggml.eos_token_id", UINT32);
+    file.extend(2u32.to_le_bytes());
+    file
+}
