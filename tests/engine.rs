@@ -96,6 +96,26 @@ fn counted_repeats_are_not_unrolled() {
 }
 
 #[test]
+fn a_repeat_of_no_times_is_empty_wherever_it_stands() {
+    // a = "z"{0,0} a "x" | "z"{2,1} | "z"{1} "y"
+    let c = grammar(|g| {
+        let a = g.declare("a");
+        let (x, y, z) = (g.literal(b"x"), g.literal(b"y"), g.literal(b"z"));
+        let (none, never) = (g.repeat(z, 0, Some(0)), g.repeat(z, 2, Some(1)));
+        let (call, once) = (g.call(a), g.repeat(z, 1, Some(1)));
+        let (more, last) = (g.sequence([none, call, x]), g.sequence([once, y]));
+        let body = g.choice([more, never, last]);
+        g.define(a, body);
+        a
+    });
+    let c = Compiler::new(bytes()).compile(c).unwrap();
+    for (text, expected) in [("zy", true), ("zyxx", true), ("", false), ("zx", false), ("y", false)]
+    {
+        assert_eq!(accepts(&c, text), expected, "{text}");
+    }
+}
+
+#[test]
 fn special_tokens_match_no_text() {
     let c = grammar(|g| {
         let tool = g.special(SpecialToken::Name("<tool>".into()));

@@ -65,7 +65,7 @@ pub enum Node {
     Sequence(Box<[NodeId]>),
     /// Any one of these; none at all is the empty language.
     Choice(Box<[NodeId]>),
-    /// `min` to `max` times, `max` inclusive, `None` for no bound.
+    /// `min` to `max` times, `max` inclusive, `None` for no bound; `min <= max`, and `max >= 1`.
     Repeat {
         /// What is repeated.
         node: NodeId,
@@ -216,9 +216,13 @@ impl GrammarBuilder {
         }
     }
 
-    /// `min` to `max` times (inclusive; `None` for no bound).
+    /// `min` to `max` times (inclusive; `None` for no bound); the empty language if `min > max`.
     pub fn repeat(&mut self, node: NodeId, min: u32, max: Option<u32>) -> NodeId {
-        self.push(Node::Repeat { node, min, max })
+        match max {
+            Some(max) if min > max => self.choice([]),
+            Some(0) => self.empty(),
+            _ => self.push(Node::Repeat { node, min, max }),
+        }
     }
 
     /// The language of a rule.

@@ -441,12 +441,11 @@ impl LeftCorner {
             }
             Node::Repeat { node: part, min, max } => {
                 // x{n,m} = x x{n-1,m-1}, or nothing where n = 0; x itself is never empty here.
-                let less = Node::Repeat {
-                    node: part,
-                    min: min.saturating_sub(1),
-                    max: max.map(|max| max.saturating_sub(1)),
+                let (min_left, max_left) = (min.saturating_sub(1), max.map(|max| max - 1));
+                let rest = match max_left {
+                    Some(0) => self.sequence([]),
+                    _ => self.push(Node::Repeat { node: part, min: min_left, max: max_left }),
                 };
-                let rest = self.push(less);
                 let mut split = self.split_pair(part, rest, depth)?;
                 if min == 0 {
                     let nothing = self.sequence([]);
