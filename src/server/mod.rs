@@ -1,1 +1,169 @@
 //! The OpenAI-compatible HTTP server.
+//!
+//! | path | |
+//! |---|---|
+//! | `POST /v1/chat/completions` | an answer, whole or streamed, under a `response_format` |
+//! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
+//! | `GET /health` | the server is up |
+//!
+//! A request goes from [`routes`] through [`chat`], which reads it ([`request`], field by field) and
+//! compiles its constraint, to the one thread that owns the model ([`worker`]); what that thread
+//! writes comes back over a channel and leaves as one answer or as events ([`response`]). Whatever
+//! is wrong becomes an [`ApiError`](error::ApiError), OpenAI's error object.
+//!
+//! Deliberately absent: a field that would change the answer is never ignored. It is enforced, or
+//! the request is refused with the field's name.
+
+mod auth;
+mod chat;
+mod error;
+mod fields;
+mod models;
+mod request;
+mod response;
+mod routes;
+mod stream;
+mod worker;
+
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Compiler;
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::Engine;
+
+use auth::Keys;
+use worker::Worker;
+
+/// How long requests in flight may go on once the server is told to stop.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What a server is told beside its model and its address.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Requests must carry one of these as a bearer token; where there are none, all are served.
+    pub api_keys: Vec<String>,
+}
+
+/// What every handler may look at.
+struct App {
+    model: String,
+    created: u64,
+    keys: Keys,
+    compiler: Compiler,
+    context_length: usize,
+    worker: Worker,
+}
+
+/// A server that holds its port and its model, ready to [`run`](Self::run).
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+}
+
+impl Server {
+    /// Takes a port; errors at once where another process has it.
+    pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+        TcpListener::bind(address).map_err(|error| {
+            let port = address.port();
+            let help = match error.kind() {
+                std::io::ErrorKind::AddrInUse => "choose another --port, or 0 for any free one",
+                std::io::ErrorKind::PermissionDenied => "choose a --port from 1024 up",
+                _ => "choose a --host that this machine has",
+            };
+            let message = format!("cannot listen on {}, port {port}: {error}", address.ip());
+            Error::new(ErrorKind::Io, message).with_help(help)
+        })
+    }
+
+    /// A server of this model on a listener that [`listen`](Self::listen) made.
+    pub fn new(listener: TcpListener, engine: Engine, options: Options) -> Result<Self> {
+        let address = listener.local_addr().map_err(socket)?;
+        let app = Arc::new(App {
+            model: engine.model().name(),
+            created: response::now(),
+            keys: Keys::new(&options.api_keys),
+            compiler: Compiler::new(Arc::clone(engine.vocabulary())),
+            context_length: engine.model().context_length(),
+            worker: Worker::start(engine)?,
+        });
+        Ok(Self { listener, address, app })
+    }
+
+    /// Where it listens; tells the port where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is ready and the requests in flight are answered (or have had a few
+    /// seconds more). Blocks the thread; must not be called inside an async runtime.
+    pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::new(ErrorKind::Io, format!("cannot start threads: {error}")))?;
+        let result = runtime.block_on(self.serve(stop));
+        runtime.shutdown_background();
+        result
+    }
+
+    async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        self.listener.set_nonblocking(true).map_err(socket)?;
+        let listener = tokio::net::TcpListener::from_std(self.listener).map_err(socket)?;
+        let (stopping, stopped) = tokio::sync::oneshot::channel();
+        let graceful = async move {
+            stop.await;
+            let _ = stopping.send(()); // the receiver lives as long as this function
+        };
+        let drained = async move {
+            match stopped.await {
+                Ok(()) => tokio::time::sleep(DRAIN).await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let server =
+            axum::serve(listener, routes::router(self.app)).with_graceful_shutdown(graceful);
+        tokio::select! {
+            result = async { server.await } => result.map_err(socket),
+            () = drained => Ok(()),
+        }
+    }
+}
+
+fn socket(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("the listening socket failed: {error}"))
+}
+
+/// Ready when the process is asked to end: Ctrl-C, or SIGTERM on Unix. A second Ctrl-C ends the
+/// process at once.
+pub async fn interrupted() {
+    let interrupt = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    #[cfg(unix)]
+    let terminate = async {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => {
+                terminate.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminate = std::future::pending::<()>();
+    tokio::select! {
+        () = interrupt => {}
+        () = terminate => {}
+    }
+    tokio::spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130); // 128 + SIGINT, as shells report it
+        }
+    });
+}

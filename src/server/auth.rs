@@ -1,0 +1,64 @@
+//! API keys, compared without telling by the time it takes how much of one was right.
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use subtle::{Choice, ConstantTimeEq as _};
+
+use super::error::ApiError;
+
+/// The keys that open the API; none at all leaves it open.
+#[derive(Clone, Default)]
+pub(super) struct Keys(Vec<Vec<u8>>);
+
+impl Keys {
+    pub(super) fn new(keys: &[String]) -> Self {
+        Self(keys.iter().map(|key| key.clone().into_bytes()).collect())
+    }
+
+    /// Errors unless the request carries one of the keys.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let Some(given) = headers.get(AUTHORIZATION) else {
+            let message = "no API key was given; send the header `Authorization: Bearer KEY`";
+            return Err(ApiError::unauthorized(message));
+        };
+        let key = match given.as_bytes().split_at_checked(b"Bearer ".len()) {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
+            _ => &[],
+        };
+        // All keys are looked at, so that the time does not tell which one was nearly right.
+        let right = self.0.iter().fold(Choice::from(0), |right, known| right | known.ct_eq(key));
+        match bool::from(right) {
+            true => Ok(()),
+            false => Err(ApiError::unauthorized("the API key is not one of this server's")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_the_keys_opens() {
+        let keys = Keys::new(&["first".into(), "second".into()]);
+        for (header, opens) in [
+            (None, false),
+            (Some("Bearer first"), true),
+            (Some("bearer second"), true),
+            (Some("Bearer firs"), false),
+            (Some("Bearer first2"), false),
+            (Some("first"), false),
+            (Some("Bearer "), false),
+            (Some(""), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert(AUTHORIZATION, header.parse().unwrap());
+            }
+            assert_eq!(keys.check(&headers).is_ok(), opens, "{header:?}");
+            assert!(Keys::default().check(&headers).is_ok());
+        }
+    }
+}

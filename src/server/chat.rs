@@ -1,0 +1,104 @@
+//! `POST /v1/chat/completions`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, header::CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use crate::generation::{Request, Usage};
+
+use super::App;
+use super::error::ApiError;
+use super::request::ChatRequest;
+use super::response::{Choice, Head, add_usage};
+use super::stream::Chunks;
+use super::worker::{Replies, Reply};
+
+/// One answer, or several, to a conversation.
+pub(super) async fn completions(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let chat = ChatRequest::read(json_body(&headers, body)?, &app.model)?;
+    let head = Head::new(&app.model);
+    let (stream, include_usage) = (chat.stream, chat.include_usage);
+    // Large schemas take a while to compile: not on a thread that serves connections.
+    let compile = {
+        let app = Arc::clone(&app);
+        move || requests(&app, chat)
+    };
+    let requests = tokio::task::spawn_blocking(compile).await.map_err(|_| ApiError::gone())??;
+    let choices = requests.len();
+    let mut replies = app.worker.submit(requests)?;
+    // The status line waits for the first reply, so that a request which the model's thread
+    // refuses is refused as such, streamed or not.
+    let first = match replies.recv().await {
+        Some(Reply::Failed(error)) => return Err(ApiError::from_engine(&error)),
+        Some(first) => first,
+        None => return Err(ApiError::gone()),
+    };
+    match stream {
+        true => Ok(Chunks::new(head, first, replies, choices, include_usage).into_response()),
+        false => whole(head, first, replies).await.map(IntoResponse::into_response),
+    }
+}
+
+/// The body as JSON, whatever went wrong as an error object.
+fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
+    let json =
+        headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|kind| {
+            kind.split(';')
+                .next()
+                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        });
+    if !json {
+        return Err(ApiError::media_type());
+    }
+    let body =
+        body.map_err(|rejection| ApiError::body(rejection.status(), rejection.body_text()))?;
+    serde_json::from_slice(&body)
+        .map_err(|error| ApiError::bad(format!("the body is not JSON: {error}")))
+}
+
+/// What the model's thread is asked for: one request a choice.
+fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
+    let constraint = chat.format.compile(&app.compiler)?;
+    let request = Request {
+        constraint,
+        sampling: chat.sampling,
+        max_tokens: chat.max_tokens.unwrap_or(app.context_length),
+        stop: chat.stop,
+        ..Request::chat(chat.messages)
+    };
+    let choice = |index: usize| {
+        let mut request = request.clone();
+        // Choices differ in their seed, so that one seed gives the same set again.
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
+        request
+    };
+    Ok((0..chat.choices).map(choice).collect())
+}
+
+/// All choices in one answer.
+async fn whole(head: Head, first: Reply, mut replies: Replies) -> Result<Json<Value>, ApiError> {
+    let (mut choices, mut usage) = (Vec::new(), Usage::default());
+    let mut next = Some(first);
+    while let Some(reply) = next {
+        match reply {
+            Reply::Text(..) => {}
+            Reply::Done(_, response) => {
+                add_usage(&mut usage, &response.usage);
+                choices.push(Choice { text: response.text, finish: response.finish });
+            }
+            Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
+        }
+        next = replies.recv().await;
+    }
+    Ok(Json(head.completion(&choices, &usage)))
+}

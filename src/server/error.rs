@@ -1,0 +1,110 @@
+//! OpenAI's error object.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::error::{Error, ErrorKind};
+
+/// A request that is not answered, and why.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    message: String,
+    param: Option<String>,
+    code: Option<&'static str>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None }
+    }
+
+    /// A field that cannot be used as it is, by its name.
+    pub(super) fn field(name: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        let name = name.into();
+        let mut error = Self::new(StatusCode::BAD_REQUEST, format!("`{name}`: {message}"));
+        error.param = Some(name);
+        error
+    }
+
+    /// A request that cannot be read, or cannot be answered by this model.
+    pub(super) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn unauthorized(message: &str) -> Self {
+        Self { code: Some("invalid_api_key"), ..Self::new(StatusCode::UNAUTHORIZED, message) }
+    }
+
+    pub(super) fn unknown_model(asked: &str, served: &str) -> Self {
+        let message =
+            format!("the model `{asked}` does not exist here; this server has `{served}`");
+        let mut error = Self::new(StatusCode::NOT_FOUND, message);
+        (error.param, error.code) = (Some("model".to_owned()), Some("model_not_found"));
+        error
+    }
+
+    pub(super) fn unknown_path(method: &str, path: &str) -> Self {
+        let message = format!(
+            "there is no {method} {path} here; there are POST /v1/chat/completions, \
+             GET /v1/models and GET /health"
+        );
+        Self { code: Some("unknown_url"), ..Self::new(StatusCode::NOT_FOUND, message) }
+    }
+
+    pub(super) fn method(method: &str, path: &str) -> Self {
+        let message =
+            format!("{path} does not answer {method}; the header `Allow` says what it does");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    pub(super) fn media_type() -> Self {
+        let message = "the body must be JSON; send the header `Content-Type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    pub(super) fn body(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::new(status, message)
+    }
+
+    pub(super) fn busy() -> Self {
+        let message = "too many requests are waiting for the model; try again in a moment";
+        Self { code: Some("overloaded"), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
+    pub(super) fn gone() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the model has stopped; restart the server")
+    }
+
+    /// What the request named cannot be compiled or generated. What the library blames on the
+    /// model or the machine is the server's fault, everything else the request's.
+    pub(super) fn from_engine(error: &Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Io | ErrorKind::Model => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Self::new(status, error.to_string())
+    }
+
+    /// The error object, as it also stands in a stream that has begun.
+    pub(super) fn object(&self) -> serde_json::Value {
+        let kind = match self.status.is_server_error() {
+            true => "server_error",
+            false => "invalid_request_error",
+        };
+        json!({ "error": {
+            "message": self.message,
+            "type": kind,
+            "param": self.param,
+            "code": self.code,
+        }})
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.object())).into_response()
+    }
+}

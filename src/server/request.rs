@@ -1,0 +1,364 @@
+//! The body of a chat completion, read field by field.
+//!
+//! A field is read, or accepted because it cannot change the answer, or refused by its name. There
+//! is no fourth way.
+
+use serde_json::{Value, json};
+
+use crate::model::Message;
+use crate::sampling::SamplingParams;
+use crate::{Compiler, Constraint};
+
+use super::error::ApiError;
+use super::fields::{Fields, wrong};
+
+/// The most answers to one request.
+const MAX_CHOICES: usize = 16;
+
+/// The most stop strings; OpenAI's limit is four.
+const MAX_STOPS: usize = 16;
+
+/// A chat completion as it was asked for.
+pub(super) struct ChatRequest {
+    pub(super) messages: Vec<Message>,
+    pub(super) format: Format,
+    pub(super) sampling: SamplingParams,
+    /// The most tokens to write; as many as fit where nothing is said.
+    pub(super) max_tokens: Option<usize>,
+    pub(super) stop: Vec<String>,
+    /// How many answers.
+    pub(super) choices: usize,
+    pub(super) stream: bool,
+    pub(super) include_usage: bool,
+}
+
+/// What the answer must be.
+pub(super) enum Format {
+    Text,
+    JsonObject,
+    JsonSchema(Value),
+}
+
+impl ChatRequest {
+    /// Reads a body for the model that is served under this name.
+    pub(super) fn read(body: Value, model: &str) -> Result<Self, ApiError> {
+        let mut fields = Fields::new("", body)?;
+        match fields.string("model")? {
+            Some(asked) if asked == model => {}
+            Some(asked) => return Err(ApiError::unknown_model(&asked, model)),
+            None => return Err(ApiError::field("model", format!("is missing; write \"{model}\""))),
+        }
+        let messages = messages(&mut fields)?;
+        let format = format(&mut fields)?;
+        let sampling = sampling(&mut fields)?;
+        let max_tokens = max_tokens(&mut fields)?;
+        let stop = stop(&mut fields)?;
+        let wanted = format!("an integer from 1 to {MAX_CHOICES}");
+        let choices = fields.read("n", &wanted, |value| {
+            let n = usize::try_from(value.as_u64()?).ok()?;
+            (1..=MAX_CHOICES).contains(&n).then_some(n)
+        })?;
+        let stream = fields.flag("stream")?.unwrap_or(false);
+        let include_usage = stream_options(&mut fields, stream)?;
+        refuse_what_is_not_done(&mut fields)?;
+        fields.finish()?;
+        let choices = choices.unwrap_or(1);
+        Ok(Self { messages, format, sampling, max_tokens, stop, choices, stream, include_usage })
+    }
+}
+
+impl Format {
+    /// The constraint that makes the answer so.
+    pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
+        let (field, compiled) = match self {
+            Self::Text => return Ok(None),
+            Self::JsonObject => ("response_format", compiler.json_object()),
+            Self::JsonSchema(schema) => {
+                ("response_format.json_schema.schema", compiler.json_schema(schema))
+            }
+        };
+        compiled.map(Some).map_err(|error| ApiError::field(field, error))
+    }
+}
+
+fn sampling(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
+    let off = SamplingParams::default();
+    let above_zero = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
+    let repetition = fields.read("repetition_penalty", "a number above 0", above_zero)?;
+    let params = SamplingParams {
+        temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(off.temperature),
+        top_k: fields.integer("top_k", 0)?,
+        top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
+        min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
+        repetition_penalty: repetition.map_or(off.repetition_penalty, |number| number as f32),
+        frequency_penalty: fields
+            .number("frequency_penalty", -2.0..=2.0)?
+            .unwrap_or(off.frequency_penalty),
+        presence_penalty: fields
+            .number("presence_penalty", -2.0..=2.0)?
+            .unwrap_or(off.presence_penalty),
+        // OpenAI's seeds are signed; all 64 bits count.
+        seed: fields.read("seed", "an integer of 64 bits", |value| {
+            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
+        })?,
+    };
+    params.validate().map_err(|error| ApiError::from_engine(&error))?;
+    Ok(params)
+}
+
+fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
+    let old = fields.integer("max_tokens", 1)?;
+    let new = fields.integer("max_completion_tokens", 1)?;
+    match (old, new) {
+        (Some(old), Some(new)) if old != new => Err(ApiError::field(
+            "max_tokens",
+            "differs from `max_completion_tokens`, which says the same; write one of them",
+        )),
+        _ => Ok(new.or(old)),
+    }
+}
+
+fn stop(fields: &mut Fields) -> Result<Vec<String>, ApiError> {
+    let wanted = format!("a string or a list of at most {MAX_STOPS} strings, none of them empty");
+    let read = |value: &Value| {
+        let strings: Vec<String> = match value {
+            Value::String(string) => vec![string.clone()],
+            Value::Array(list) => {
+                list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<_>>()?
+            }
+            _ => return None,
+        };
+        let fine = strings.len() <= MAX_STOPS && strings.iter().all(|string| !string.is_empty());
+        fine.then_some(strings)
+    };
+    Ok(fields.read("stop", &wanted, read)?.unwrap_or_default())
+}
+
+fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
+    let Some(options) = fields.value("stream_options") else { return Ok(false) };
+    if !stream {
+        return Err(ApiError::field("stream_options", "is only for `stream`: true"));
+    }
+    let mut options = Fields::new("stream_options", options)?;
+    let include_usage = options.flag("include_usage")?.unwrap_or(false);
+    // Padding against observers of the network; the text is the same with and without.
+    options.ignore("include_obfuscation");
+    options.finish()?;
+    Ok(include_usage)
+}
+
+fn format(fields: &mut Fields) -> Result<Format, ApiError> {
+    let Some(value) = fields.value("response_format") else { return Ok(Format::Text) };
+    let mut format = Fields::new("response_format", value)?;
+    let wanted = "\"text\", \"json_object\" or \"json_schema\"";
+    let Some(kind) = format.value("type") else {
+        return Err(ApiError::field("response_format.type", format!("is missing; write {wanted}")));
+    };
+    let read = match kind.as_str() {
+        Some("text") => Format::Text,
+        Some("json_object") => Format::JsonObject,
+        Some("json_schema") => Format::JsonSchema(json_schema(&mut format)?),
+        _ => return Err(wrong("response_format.type", wanted, &kind)),
+    };
+    format.finish()?;
+    Ok(read)
+}
+
+fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
+    let name = format.name("json_schema");
+    let Some(value) = format.value("json_schema") else {
+        return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
+    };
+    let mut fields = Fields::new(name, value)?;
+    let schema = fields.value("schema");
+    // Neither is text that the model reads, and every schema is enforced, strict or not.
+    fields.string("name")?;
+    fields.string("description")?;
+    fields.flag("strict")?;
+    let missing = fields.name("schema");
+    fields.finish()?;
+    schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
+}
+
+fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
+    let list = match fields.value("messages") {
+        Some(Value::Array(list)) if !list.is_empty() => list,
+        Some(value) => return Err(wrong("messages", "a list of at least one message", &value)),
+        None => return Err(ApiError::field("messages", "is missing; write a list of messages")),
+    };
+    list.into_iter()
+        .enumerate()
+        .map(|(i, value)| message(format!("messages[{i}]"), value))
+        .collect()
+}
+
+fn message(path: String, value: Value) -> Result<Message, ApiError> {
+    let mut fields = Fields::new(path, value)?;
+    let wanted = "\"system\", \"developer\", \"user\" or \"assistant\"";
+    let role = fields.value("role").unwrap_or_default();
+    let role = match role.as_str() {
+        // A developer message is OpenAI's newer name of a system message.
+        Some("system" | "developer") => "system",
+        Some("user") => "user",
+        Some("assistant") => "assistant",
+        _ => return Err(wrong(&fields.name("role"), wanted, &role)),
+    };
+    let name = fields.name("content");
+    let content = match fields.value("content") {
+        Some(Value::String(text)) => text,
+        Some(Value::Array(parts)) => text_parts(&name, parts)?,
+        Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
+        None => return Err(ApiError::field(name, "is missing; write the message's text")),
+    };
+    // An answer of ours comes back with these in the next request.
+    let none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    for field in ["refusal", "audio", "annotations", "function_call", "tool_calls"] {
+        fields.only(field, none, "only the text of a message is read")?;
+    }
+    fields.finish()?;
+    Ok(Message::new(role, content))
+}
+
+/// Text parts, a line each.
+fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
+    let mut texts = Vec::with_capacity(parts.len());
+    for (i, part) in parts.into_iter().enumerate() {
+        let mut fields = Fields::new(format!("{path}[{i}]"), part)?;
+        let kind = fields.value("type").unwrap_or_default();
+        if kind.as_str() != Some("text") {
+            return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
+        }
+        let name = fields.name("text");
+        let text = fields.string("text")?;
+        texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);
+        fields.finish()?;
+    }
+    Ok(texts.join("\n"))
+}
+
+/// Fields of OpenAI's API that this server knows and does not do.
+fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
+    // Bookkeeping of the caller, and hints to a scheduler or a cache.
+    for field in [
+        "metadata",
+        "prediction",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "user",
+    ] {
+        fields.ignore(field);
+    }
+    let is_false = |value: &Value| value == &Value::Bool(false);
+    let is_empty = |value: &Value| {
+        value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty)
+    };
+    let leave = "leave it out";
+    fields.only("logprobs", is_false, "leave it out or write false")?;
+    fields.only("top_logprobs", |value| value.as_u64() == Some(0), leave)?;
+    fields.only("logit_bias", is_empty, leave)?;
+    let json_schema = "leave it out, and ask for JSON with `response_format`";
+    fields.only("tools", is_empty, json_schema)?;
+    fields.only("functions", is_empty, json_schema)?;
+    // Without tools, nothing is left to choose.
+    let no_choice = |value: &Value| matches!(value.as_str(), Some("none" | "auto"));
+    fields.only("tool_choice", no_choice, json_schema)?;
+    fields.only("function_call", no_choice, json_schema)?;
+    fields.only("parallel_tool_calls", Value::is_boolean, leave)?;
+    let text_only = |value: &Value| value == &json!(["text"]);
+    fields.only("modalities", text_only, "this model writes text only")?;
+    fields.only("audio", is_empty, "this model writes text only")?;
+    fields.only("reasoning_effort", |value| value == "none", leave)?;
+    fields.only("verbosity", |value| value == "medium", leave)?;
+    fields.only("web_search_options", |_| false, leave)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(extra: Value) -> Result<ChatRequest, ApiError> {
+        let mut body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] });
+        if let (Value::Object(body), Value::Object(extra)) = (&mut body, extra) {
+            body.extend(extra);
+        }
+        ChatRequest::read(body, "m")
+    }
+
+    #[test]
+    fn what_would_change_the_answer_is_refused_by_name() {
+        for (extra, param) in [
+            (json!({ "temprature": 1 }), "temprature"),
+            (json!({ "temperature": "hot" }), "temperature"),
+            (json!({ "temperature": 2.5 }), "temperature"),
+            (json!({ "top_p": -0.1 }), "top_p"),
+            (json!({ "repetition_penalty": 0 }), "repetition_penalty"),
+            (json!({ "max_tokens": 0 }), "max_tokens"),
+            (json!({ "max_tokens": 5, "max_completion_tokens": 6 }), "max_tokens"),
+            (json!({ "n": 0 }), "n"),
+            (json!({ "stop": [""] }), "stop"),
+            (json!({ "stop": 7 }), "stop"),
+            (json!({ "logprobs": true }), "logprobs"),
+            (json!({ "logit_bias": { "5": 1 } }), "logit_bias"),
+            (json!({ "tools": [{ "type": "function" }] }), "tools"),
+            (json!({ "tool_choice": "required" }), "tool_choice"),
+            (json!({ "reasoning_effort": "high" }), "reasoning_effort"),
+            (json!({ "stream_options": {} }), "stream_options"),
+            (json!({ "stream": true, "stream_options": { "x": 1 } }), "stream_options.x"),
+            (json!({ "response_format": { "type": "xml" } }), "response_format.type"),
+            (
+                json!({ "response_format": { "type": "json_schema" } }),
+                "response_format.json_schema",
+            ),
+            (
+                json!({ "response_format": { "type": "json_schema", "json_schema": {} } }),
+                "response_format.json_schema.schema",
+            ),
+            (json!({ "response_format": { "type": "text", "x": 1 } }), "response_format.x"),
+            (json!({ "messages": [] }), "messages"),
+            (json!({ "messages": [{ "role": "tool", "content": "" }] }), "messages[0].role"),
+            (json!({ "messages": [{ "role": "user" }] }), "messages[0].content"),
+            (
+                json!({ "messages": [{ "role": "user", "content": "", "name": "x" }] }),
+                "messages[0].name",
+            ),
+            (
+                json!({ "messages": [{ "role": "user", "content": [{ "type": "image_url" }] }] }),
+                "messages[0].content[0].type",
+            ),
+        ] {
+            let error = read(extra.clone()).err().unwrap_or_else(|| panic!("{extra} was accepted"));
+            assert_eq!(error.object()["error"]["param"], param, "{extra}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_change_the_answer_is_accepted() {
+        for extra in [
+            json!({}),
+            json!({ "user": "someone", "metadata": { "a": "b" }, "store": false, "n": 1 }),
+            json!({ "logprobs": false, "logit_bias": {}, "tools": [], "parallel_tool_calls": true }),
+            json!({ "temperature": null, "tools": null, "response_format": null, "stop": null }),
+            json!({ "seed": -1, "stop": "x", "response_format": { "type": "text" } }),
+            json!({ "stream": true, "stream_options": { "include_usage": true } }),
+        ] {
+            let read = read(extra.clone());
+            assert!(read.is_ok(), "{extra}: {:?}", read.err());
+        }
+    }
+
+    #[test]
+    fn text_parts_and_roles_become_messages() {
+        let messages = json!([
+            { "role": "developer", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] },
+            { "role": "assistant", "content": "c", "refusal": null, "tool_calls": null },
+        ]);
+        let read = read(json!({ "messages": messages })).unwrap();
+        let read: Vec<_> =
+            read.messages.iter().map(|m| (m.role.as_str(), m.content.as_str())).collect();
+        assert_eq!(read, [("system", "a\nb"), ("assistant", "c")]);
+    }
+}

@@ -1,0 +1,122 @@
+//! Answers, as OpenAI's clients read them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::generation::{FinishReason, Usage};
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// What all pieces of one answer share.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+impl Head {
+    pub(super) fn new(model: &str) -> Self {
+        // Unique within this server by the count, and across restarts by the time.
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let (created, count) = (now(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let id = format!("chatcmpl-{created:x}-{count:x}");
+        Self { id, created, model: model.to_owned() }
+    }
+
+    /// A whole answer.
+    pub(super) fn completion(&self, choices: &[Choice], usage: &Usage) -> Value {
+        let choices: Vec<Value> = choices
+            .iter()
+            .enumerate()
+            .map(|(index, choice)| {
+                json!({
+                    "index": index,
+                    "message": { "role": "assistant", "content": choice.text, "refusal": null },
+                    "logprobs": null,
+                    "finish_reason": finish_reason(choice.finish),
+                })
+            })
+            .collect();
+        json!({
+            "id": self.id,
+            "object": "chat.completion",
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+            "usage": usage_object(usage),
+        })
+    }
+
+    /// The first piece of a streamed choice: who speaks.
+    pub(super) fn role_chunk(&self, index: usize) -> Value {
+        self.chunk(index, json!({ "role": "assistant", "content": "", "refusal": null }), None)
+    }
+
+    /// A piece of text.
+    pub(super) fn text_chunk(&self, index: usize, text: &str) -> Value {
+        self.chunk(index, json!({ "content": text }), None)
+    }
+
+    /// The last piece of a choice: why it ended.
+    pub(super) fn finish_chunk(&self, index: usize, finish: FinishReason) -> Value {
+        self.chunk(index, json!({}), Some(finish))
+    }
+
+    /// The piece after the last, where usage was asked for.
+    pub(super) fn usage_chunk(&self, usage: &Usage) -> Value {
+        let mut chunk = self.chunk(0, Value::Null, None);
+        chunk["choices"] = json!([]);
+        chunk["usage"] = usage_object(usage);
+        chunk
+    }
+
+    fn chunk(&self, index: usize, delta: Value, finish: Option<FinishReason>) -> Value {
+        json!({
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": [{
+                "index": index,
+                "delta": delta,
+                "logprobs": null,
+                "finish_reason": finish.map(finish_reason),
+            }],
+        })
+    }
+}
+
+/// One answer to a request.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) text: String,
+    pub(super) finish: FinishReason,
+}
+
+/// The tokens of all choices; the prompt is counted once.
+pub(super) fn add_usage(sum: &mut Usage, one: &Usage) {
+    sum.prompt_tokens = one.prompt_tokens;
+    sum.completion_tokens += one.completion_tokens;
+}
+
+fn usage_object(usage: &Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    })
+}
+
+/// OpenAI has two words for the ways in which a text without tools ends.
+fn finish_reason(finish: FinishReason) -> &'static str {
+    match finish {
+        FinishReason::Length => "length",
+        FinishReason::Stop | FinishReason::StopString | FinishReason::Cancelled => "stop",
+    }
+}

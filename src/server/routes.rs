@@ -1,0 +1,55 @@
+//! Which path goes where, and what holds for all of them: keys, the size of a body, JSON errors.
+
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{Method, Uri};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
+
+use super::error::ApiError;
+use super::{App, chat, models};
+
+/// The largest body in bytes; schemas of several megabytes exist.
+const BODY_LIMIT: usize = 16 << 20;
+
+/// All routes.
+pub(super) fn router(app: Arc<App>) -> Router {
+    let keyed = Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(models::list))
+        .route("/v1/models/{*model}", get(models::get))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .method_not_allowed_fallback(method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), check_key));
+    Router::new()
+        .route("/health", get(health))
+        .method_not_allowed_fallback(method)
+        .merge(keyed)
+        .fallback(unknown)
+        .with_state(app)
+}
+
+async fn health() -> impl IntoResponse {
+    Json(json!({ "status": "ok" }))
+}
+
+async fn check_key(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    app.keys.check(request.headers())?;
+    Ok(next.run(request).await)
+}
+
+async fn unknown(method: Method, uri: Uri) -> ApiError {
+    ApiError::unknown_path(method.as_str(), uri.path())
+}
+
+async fn method(method: Method, uri: Uri) -> ApiError {
+    ApiError::method(method.as_str(), uri.path())
+}

@@ -1,0 +1,131 @@
+//! An answer as server-sent events: each choice's role, text and end, then `[DONE]`.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use tokio_stream::Stream;
+
+use crate::generation::Usage;
+
+use super::error::ApiError;
+use super::response::{Head, add_usage};
+use super::worker::{Replies, Reply};
+
+/// The event that ends every stream that did not fail.
+const DONE: &str = "[DONE]";
+
+/// Turns the worker's replies into events. Dropping it, as a client that hangs up does, cancels
+/// the job.
+pub(super) struct Chunks {
+    head: Head,
+    replies: Replies,
+    /// Choices that have not ended.
+    left: usize,
+    /// The choice that is being written, if its role was told.
+    speaking: Option<usize>,
+    usage: Usage,
+    include_usage: bool,
+    ready: VecDeque<String>,
+    ended: bool,
+}
+
+impl Chunks {
+    /// A stream of this many choices that begins with `first`.
+    pub(super) fn new(
+        head: Head,
+        first: Reply,
+        replies: Replies,
+        choices: usize,
+        include_usage: bool,
+    ) -> Self {
+        let mut chunks = Self {
+            head,
+            replies,
+            left: choices,
+            speaking: None,
+            usage: Usage::default(),
+            include_usage,
+            ready: VecDeque::new(),
+            ended: false,
+        };
+        chunks.take(first);
+        chunks
+    }
+
+    fn take(&mut self, reply: Reply) {
+        match reply {
+            Reply::Text(index, text) => {
+                self.speak(index);
+                self.push(self.head.text_chunk(index, &text));
+            }
+            Reply::Done(index, response) => {
+                self.speak(index);
+                self.push(self.head.finish_chunk(index, response.finish));
+                add_usage(&mut self.usage, &response.usage);
+                self.left -= 1;
+                if self.left == 0 {
+                    self.end();
+                }
+            }
+            Reply::Failed(error) => self.fail(&ApiError::from_engine(&error)),
+        }
+    }
+
+    fn speak(&mut self, index: usize) {
+        if self.speaking.replace(index) != Some(index) {
+            self.push(self.head.role_chunk(index));
+        }
+    }
+
+    fn end(&mut self) {
+        if self.include_usage {
+            self.ready.push_back(self.head.usage_chunk(&self.usage).to_string());
+        }
+        self.ready.push_back(DONE.to_owned());
+        self.ended = true;
+    }
+
+    /// The status line is long gone: an error object is what OpenAI's clients look for.
+    fn fail(&mut self, error: &ApiError) {
+        self.ready.push_back(error.object().to_string());
+        self.ended = true;
+    }
+
+    fn push(&mut self, mut chunk: Value) {
+        if self.include_usage {
+            // Told in every piece, so that a reader knows that the last one will have it.
+            chunk["usage"] = Value::Null;
+        }
+        self.ready.push_back(chunk.to_string());
+    }
+}
+
+impl Stream for Chunks {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(data) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Event::default().data(data))));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            match ready!(self.replies.poll_recv(context)) {
+                Some(reply) => self.take(reply),
+                None => self.fail(&ApiError::gone()),
+            }
+        }
+    }
+}
+
+impl IntoResponse for Chunks {
+    fn into_response(self) -> Response {
+        Sse::new(self).keep_alive(KeepAlive::default()).into_response()
+    }
+}

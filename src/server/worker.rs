@@ -1,0 +1,100 @@
+//! The one thread that owns the model. Jobs wait in a short queue and are done in order.
+
+use std::ops::ControlFlow;
+
+use tokio::sync::mpsc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::{Engine, Event, Request, Response};
+
+use super::error::ApiError;
+
+/// Jobs that wait at most; one more is told to come back.
+const QUEUE: usize = 64;
+
+/// What the model's thread says of a job, in order.
+pub(super) enum Reply {
+    /// More text of a choice.
+    Text(usize, String),
+    /// A choice has ended.
+    Done(usize, Response),
+    /// Nothing more will come.
+    Failed(Error),
+}
+
+/// Receives the replies of one job. Dropping it cancels the job at its next token, or before it
+/// starts.
+pub(super) type Replies = mpsc::UnboundedReceiver<Reply>;
+
+struct Job {
+    /// One for each choice, in order.
+    requests: Vec<Request>,
+    // Unbounded, because a slow reader must not hold up the others; the text is bounded by
+    // `max_tokens`.
+    replies: mpsc::UnboundedSender<Reply>,
+}
+
+/// The handle of the model's thread, which ends when the last handle is dropped.
+pub(super) struct Worker {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Worker {
+    /// Starts the thread.
+    pub(super) fn start(engine: Engine) -> Result<Self> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        std::thread::Builder::new()
+            .name("model".to_owned())
+            .spawn(|| work(engine, queue))
+            .map_err(|error| {
+                Error::new(ErrorKind::Io, format!("cannot start the model's thread: {error}"))
+            })?;
+        Ok(Self { jobs })
+    }
+
+    /// Queues the choices of one request.
+    pub(super) fn submit(&self, requests: Vec<Request>) -> std::result::Result<Replies, ApiError> {
+        let (replies, receiver) = mpsc::unbounded_channel();
+        match self.jobs.try_send(Job { requests, replies }) {
+            Ok(()) => Ok(receiver),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(ApiError::busy()),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(ApiError::gone()),
+        }
+    }
+}
+
+fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.blocking_recv() {
+        for (index, request) in job.requests.iter().enumerate() {
+            if job.replies.is_closed() {
+                break;
+            }
+            let result = engine.generate(request, &mut |event| forward(index, event, &job.replies));
+            let reply = match result {
+                Ok(response) => Reply::Done(index, response),
+                Err(error) => Reply::Failed(error),
+            };
+            let failed = matches!(reply, Reply::Failed(_));
+            // A receiver that is gone is seen at the next turn.
+            let _ = job.replies.send(reply);
+            if failed {
+                break;
+            }
+        }
+    }
+}
+
+fn forward(
+    index: usize,
+    event: Event<'_>,
+    replies: &mpsc::UnboundedSender<Reply>,
+) -> ControlFlow<()> {
+    let listening = match event {
+        Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
+        _ => !replies.is_closed(),
+    };
+    match listening {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    }
+}
