@@ -1,3 +1,7 @@
 //! The `maskwright` command; see `maskwright --help`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    maskwright::cli::run(std::env::args_os())
+}

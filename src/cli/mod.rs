@@ -1,1 +1,116 @@
-//! The `maskwright` command: one file per subcommand.
+//! The `maskwright` command: one file per subcommand, no logic of its own.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 the
+//! input (or the text that a model wrote) is not accepted, 2 usage or a bad schema, grammar or
+//! model. An error is one line that names the place and the cure.
+
+mod check;
+mod constraint;
+mod generate;
+mod mask;
+mod model;
+mod output;
+mod sampling;
+#[cfg(feature = "server")]
+mod serve;
+mod trace;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind as Usage;
+use clap::{Parser, Subcommand};
+
+use output::Stop;
+
+/// Structured decoding: a language model writes only text that a constraint accepts.
+#[derive(Debug, Parser)]
+#[command(name = "maskwright", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write text with a model; with a constraint, only text that it accepts
+    Generate(generate::Args),
+    /// Say whether a text is accepted, or where it is first rejected and what was expected there
+    Check(check::Args),
+    /// List the tokens that a constraint allows after a prefix
+    Mask(mask::Args),
+    /// Serve the OpenAI chat completions API over HTTP
+    #[cfg(feature = "server")]
+    Serve(serve::Args),
+}
+
+/// How a subcommand ended, where it ended well enough to have an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Exit code 0.
+    Success,
+    /// Exit code 1: the text is not accepted by the constraint.
+    NotAccepted,
+}
+
+/// Exit code of usage errors and of schemas, grammars and models that cannot be used.
+const EXIT_BAD: u8 = 2;
+
+/// Runs the command on these arguments (the first is the program's name).
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let result = match cli.command {
+        Command::Generate(args) => generate::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Mask(args) => mask::run(args),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args),
+    };
+    match result {
+        Ok(Outcome::Success) => ExitCode::SUCCESS,
+        Ok(Outcome::NotAccepted) => ExitCode::FAILURE,
+        // The reader went away: there is nobody to tell.
+        Err(Stop::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Stop::Error(error)) => {
+            output::note(&format!("error: {error}"));
+            ExitCode::from(EXIT_BAD)
+        }
+    }
+}
+
+/// Help and version as clap prints them; a usage error on one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), Usage::DisplayHelp | Usage::DisplayVersion) {
+        // A closed standard output leaves nobody to tell.
+        let _ = write!(std::io::stdout(), "{error}");
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == Usage::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = write!(std::io::stderr(), "{error}");
+        return ExitCode::from(EXIT_BAD);
+    }
+    let text = error.to_string();
+    let parts: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    output::note(&format!("{}; see --help", parts.join(" ")));
+    ExitCode::from(EXIT_BAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

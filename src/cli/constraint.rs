@@ -1,0 +1,145 @@
+//! The options that name a constraint, and the constraint they name.
+
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::{Draft, Options, Whitespace};
+use crate::{Compiler, Constraint};
+
+use super::output;
+
+/// A constraint: what the text must be, and how JSON is written.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConstraintArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// One of these.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Constraint")]
+#[group(multiple = false)]
+struct Which {
+    /// A JSON Schema: a file, or the schema itself
+    #[arg(long, value_name = "FILE|JSON", group = JSON)]
+    schema: Option<String>,
+    /// One of these texts (repeat the option)
+    #[arg(long, value_name = "TEXT")]
+    choice: Vec<String>,
+    /// Any JSON object
+    #[arg(long, group = JSON)]
+    json_object: bool,
+}
+
+/// The constraints that [`JsonArgs`] apply to.
+const JSON: &str = "json_constraint";
+
+/// How JSON is written; part of the constraint.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Constraint")]
+struct JsonArgs {
+    /// White space between JSON tokens
+    #[arg(long, value_enum, value_name = "HOW", default_value = "flexible", requires = JSON)]
+    whitespace: Spaces,
+    /// Digits that a JSON number may have on each side of its point
+    #[arg(long, value_name = "N", requires = JSON)]
+    digits: Option<u32>,
+    /// Whether `format` is enforced or a remark
+    #[arg(long, value_enum, value_name = "HOW", default_value = "enforce", requires = JSON)]
+    formats: Formats,
+    /// The draft of a schema that names none in `$schema`
+    #[arg(long, value_enum, value_name = "DRAFT", requires = JSON)]
+    schema_draft: Option<DraftName>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Spaces {
+    /// What json.dumps and pretty-printers write
+    Flexible,
+    /// None
+    Compact,
+    /// All that JSON allows
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Formats {
+    /// A string must have the format
+    Enforce,
+    /// A string may be anything
+    Annotate,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum DraftName {
+    #[value(name = "4")]
+    Draft4,
+    #[value(name = "6")]
+    Draft6,
+    #[value(name = "7")]
+    Draft7,
+    #[value(name = "2019-09")]
+    Draft201909,
+    #[value(name = "2020-12")]
+    Draft202012,
+}
+
+impl ConstraintArgs {
+    /// The constraint, where one is named.
+    pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
+        let Which { schema, choice, json_object } = &self.which;
+        let compiler = &compiler.clone().with_json_options(self.json.options());
+        let constraint = if let Some(schema) = schema {
+            compile_schema(compiler, schema)?
+        } else if !choice.is_empty() {
+            compiler.choice(choice)?
+        } else if *json_object {
+            compiler.json_object()?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(constraint))
+    }
+
+    /// The constraint, for a subcommand that cannot do without.
+    pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
+        self.compile(compiler)?.ok_or_else(|| {
+            Error::new(ErrorKind::Request, "no constraint is given")
+                .with_help("give one of --schema, --choice or --json-object")
+        })
+    }
+}
+
+impl JsonArgs {
+    fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.whitespace = match self.whitespace {
+            Spaces::Flexible => Whitespace::Flexible,
+            Spaces::Compact => Whitespace::Compact,
+            Spaces::Any => Whitespace::Any,
+        };
+        options.digits = self.digits.unwrap_or(options.digits);
+        options.formats = self.formats == Formats::Enforce;
+        options.draft = self.schema_draft.map(|name| match name {
+            DraftName::Draft4 => Draft::Draft4,
+            DraftName::Draft6 => Draft::Draft6,
+            DraftName::Draft7 => Draft::Draft7,
+            DraftName::Draft201909 => Draft::Draft201909,
+            DraftName::Draft202012 => Draft::Draft202012,
+        });
+        options
+    }
+}
+
+/// A value that begins like a schema is one; anything else is a file's name.
+fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
+    let inline = given.trim();
+    if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
+        return compiler.json_schema_text(given);
+    }
+    let file = Path::new(given);
+    let text = output::read_text(file, "a JSON Schema file, or the schema itself")?;
+    compiler.json_schema_text(&text).map_err(|error| error.in_file(file))
+}

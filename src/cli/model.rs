@@ -1,0 +1,38 @@
+//! The options that name a model or a vocabulary.
+
+use std::sync::Arc;
+
+use crate::Vocabulary;
+use crate::error::Result;
+use crate::generation::Engine;
+use crate::model::{DType, Device, Model, ModelOptions, ModelSource};
+
+/// Which model writes, and where it runs.
+#[derive(Debug, clap::Args)]
+pub(super) struct ModelArgs {
+    /// `tiny`, the embedded model, or a folder with config.json, tokenizer.json and safetensors
+    #[arg(long, value_name = "tiny|DIR", default_value = "tiny")]
+    model: ModelSource,
+    /// Where the model runs: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "cpu|cuda[:N]", default_value = "cpu")]
+    device: Device,
+    /// What the weights are converted to
+    #[arg(long, value_name = "f32|bf16|f16", default_value = "f32")]
+    dtype: DType,
+}
+
+impl ModelArgs {
+    /// Loads the model.
+    pub(super) fn load(&self) -> Result<Engine> {
+        let source = self.model.clone();
+        Engine::load(&ModelOptions { source, device: self.device, dtype: self.dtype })
+    }
+}
+
+/// The vocabulary of `--tokenizer`: the embedded model's, or a file's.
+pub(super) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
+    match tokenizer {
+        "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
+        file => Vocabulary::from_file(file).map(Arc::new),
+    }
+}
