@@ -1,7 +1,37 @@
-//! Regular languages of byte strings, closed under and, or and not.
+//! Regular languages of byte strings, closed under and, or and not, and the patterns that name
+//! them.
+//!
+//! [`Languages`] is the algebra; [`parse()`] reads a pattern, of Rust's `regex` crate or of
+//! ECMA-262, as a [`Language`]; [`CodePoints`] says how the pattern's characters are spelled in
+//! bytes. For the meaning of a whole JSON Schema string, intersect and complement what several
+//! patterns give; the complement of a pattern is meant within [`any_text`].
+//!
+//! ```
+//! use maskwright::regex::{self, Anchoring, Dialect, Languages, Options, Utf8, any_text};
+//! let mut l = Languages::new();
+//! let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
+//! let starts = regex::parse(&mut l, "^[a-z]", options, &Utf8)?;
+//! let digit = regex::parse(&mut l, r"\d", options, &Utf8)?;
+//! let text = any_text(&mut l, &Utf8);
+//! let no_digit = l.difference(text, digit);
+//! let both = l.intersect([starts, no_digit]);
+//! assert!(l.matches(both, "né".as_bytes())?);
+//! assert!(!l.matches(both, b"n1")? && !l.matches(both, b"n\xFF")?);
+//! # Ok::<(), maskwright::Error>(())
+//! ```
 
 mod byte_set;
+mod compile;
+mod contexts;
+mod ecma;
+mod ecma_class;
 mod languages;
+mod parse;
+mod pattern;
+mod rust_syntax;
+mod spelling;
 
 pub use byte_set::ByteSet;
 pub use languages::{Language, Languages, Row};
+pub use parse::{Anchoring, Dialect, Options, parse};
+pub use spelling::{CodePoints, JsonString, Utf8, any_text};

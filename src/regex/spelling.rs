@@ -1,0 +1,178 @@
+//! How code points are spelled in bytes: as they are, or inside a JSON string.
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use rustc_hash::FxHashMap;
+
+use super::{ByteSet, Language, Languages};
+
+/// How a text of Unicode code points is written in bytes. A pattern is about code points; its
+/// language is about bytes, and this stands between the two.
+///
+/// The spellings of all code points form a prefix code (none is the beginning of another), so
+/// that a spelled text reads back in one way only.
+pub trait CodePoints {
+    /// The spellings of one code point of a set, given as ranges with both ends included.
+    /// Surrogates (U+D800 to U+DFFF) and numbers above U+10FFFF are no code points of a text and
+    /// are ignored.
+    fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language;
+}
+
+/// Code points as they are, in UTF-8 (RFC 3629).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Utf8;
+
+/// Code points inside a JSON string (RFC 8259, section 7), in the one spelling that escapes only
+/// what must be escaped: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other controls as `\u00xx` with
+/// small letters, everything else raw UTF-8. The quotes around the string are not part of it.
+///
+/// ```
+/// use maskwright::regex::{CodePoints, JsonString, Languages};
+/// let mut l = Languages::new();
+/// let control_or_quote = JsonString.class(&mut l, &[(0, 0x1F), (0x22, 0x22)]);
+/// assert!(l.matches(control_or_quote, br"\n")? && l.matches(control_or_quote, br"\u001f")?);
+/// assert!(l.matches(control_or_quote, br#"\""#)? && !l.matches(control_or_quote, b"\n")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JsonString;
+
+/// Every text of any length, the empty one included: the universe in which the complement of a
+/// pattern is meant.
+pub fn any_text(languages: &mut Languages, spelling: &dyn CodePoints) -> Language {
+    let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
+    languages.repeat(any, 0, None)
+}
+
+impl CodePoints for Utf8 {
+    fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language {
+        let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
+        for &(first, last) in ranges {
+            // Split around the surrogates, where `char` has a hole.
+            for (first, last) in [(first, last.min(0xD7FF)), (first.max(0xE000), last)] {
+                let last = last.min(0x10_FFFF);
+                if let (Some(first), Some(last)) = (char::from_u32(first), char::from_u32(last))
+                    && first <= last
+                {
+                    sequences
+                        .extend(Utf8Sequences::new(first, last).map(|s| s.as_slice().to_vec()));
+                }
+            }
+        }
+        sequences.sort_unstable();
+        sequences.dedup();
+        trie(languages, &sequences, 0)
+    }
+}
+
+/// The sequences from `depth` on. Ranges of lead bytes are equal or disjoint: UTF-8 sequences of
+/// code point ranges only share a lead byte where both have split down to that byte.
+fn trie(languages: &mut Languages, sequences: &[Vec<Utf8Range>], depth: usize) -> Language {
+    if sequences.first().is_some_and(|s| s.len() == depth) {
+        return Language::EPSILON;
+    }
+    // Leads that go on alike become one set: the trie is shared from both ends.
+    let mut leads: FxHashMap<Language, ByteSet> = FxHashMap::default();
+    for group in sequences.chunk_by(|a, b| a[depth] == b[depth]) {
+        let rest = trie(languages, group, depth + 1);
+        let set = ByteSet::range(group[0][depth].start, group[0][depth].end);
+        let lead = leads.entry(rest).or_default();
+        *lead = lead.union(&set);
+    }
+    let mut leads: Vec<_> = leads.into_iter().collect();
+    leads.sort_unstable();
+    let parts: Vec<_> = leads
+        .into_iter()
+        .map(|(rest, set)| {
+            let set = languages.byte_set(set);
+            languages.concat([set, rest])
+        })
+        .collect();
+    languages.union(parts)
+}
+
+/// The characters that a JSON string must escape and that have a short form, with its letter.
+const SHORT_ESCAPES: [(u32, u8); 7] = [
+    (0x08, b'b'),
+    (0x09, b't'),
+    (0x0A, b'n'),
+    (0x0C, b'f'),
+    (0x0D, b'r'),
+    (0x22, b'"'),
+    (0x5C, b'\\'),
+];
+
+impl CodePoints for JsonString {
+    fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language {
+        let holds = |c: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&c));
+        let short = |c: u32| SHORT_ESCAPES.iter().find(|&&(short, _)| short == c);
+        let mut escapes: Vec<Vec<u8>> = Vec::new();
+        for c in (0..0x20).chain([0x22, 0x5C]).filter(|&c| holds(c)) {
+            escapes.push(match short(c) {
+                Some(&(_, letter)) => vec![b'\\', letter],
+                None => format!("\\u{c:04x}").into_bytes(),
+            });
+        }
+        let mut raw = Vec::new();
+        for &(first, last) in ranges {
+            let free = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10_FFFF)];
+            raw.extend(
+                free.iter()
+                    .map(|&(low, high)| (first.max(low), last.min(high)))
+                    .filter(|(first, last)| first <= last),
+            );
+        }
+        let raw = Utf8.class(languages, &raw);
+        let escaped = languages.literals(escapes.iter().map(Vec::as_slice));
+        languages.union([raw, escaped])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn utf8_classes_hold_exactly_their_characters() {
+        let mut l = Languages::new();
+        let cases: [&[(u32, u32)]; 6] = [
+            &[(0, 0x10_FFFF)],
+            &[(0x61, 0x7A)],
+            &[(0x7F, 0x80), (0x7FF, 0x800)],
+            &[(0xFFFF, 0x1_0000)],
+            &[(0xD7FF, 0xE000), (0x1000, 0x100F), (0x1011, 0x3FFF)],
+            &[(0x10_FFFF, 0x20_0000), (0xD800, 0xDFFF)],
+        ];
+        for ranges in cases {
+            let class = Utf8.class(&mut l, ranges);
+            for c in ('\0'..=char::MAX).step_by(7).chain("\u{7F}\u{80}\u{7FF}\u{800}\u{D7FF}\u{E000}\u{FFFF}\u{10000}\u{10FFFF}\u{100F}\u{1010}\u{1011}".chars()) {
+                let inside = ranges.iter().any(|&(a, b)| (a..=b).contains(&u32::from(c)));
+                let mut buffer = [0; 4];
+                let bytes = c.encode_utf8(&mut buffer).as_bytes();
+                assert_eq!(l.matches(class, bytes).unwrap(), inside, "{c:?} in {ranges:x?}");
+            }
+            assert!(!l.matches(class, b"\xED\xA0\x80").unwrap(), "a surrogate in {ranges:x?}");
+            assert!(!l.matches(class, b"\xC0\x80").unwrap(), "an overlong form in {ranges:x?}");
+        }
+    }
+
+    #[test]
+    fn json_spellings_are_those_of_a_json_writer() {
+        let mut l = Languages::new();
+        let any = JsonString.class(&mut l, &[(0, 0x10_FFFF)]);
+        for c in ('\0'..'\u{300}').chain("\u{2028}\u{FFFF}\u{1F600}".chars()) {
+            let written = serde_json::to_string(&c).unwrap();
+            let inner = &written.as_bytes()[1..written.len() - 1];
+            assert!(l.matches(any, inner).unwrap(), "{c:?} as {written}");
+            let raw = c.to_string();
+            let escaped = inner != raw.as_bytes();
+            assert_eq!(l.matches(any, raw.as_bytes()).unwrap(), !escaped, "{c:?} raw");
+            let one = JsonString.class(&mut l, &[(c.into(), c.into())]);
+            assert_eq!(l.shortest(one).unwrap().unwrap(), inner);
+            let others = JsonString
+                .class(&mut l, &[(0, u32::from(c).wrapping_sub(1)), (u32::from(c) + 1, 0x10_FFFF)]);
+            if c != '\0' {
+                assert!(!l.matches(others, inner).unwrap(), "{c:?}");
+            }
+        }
+    }
+}
