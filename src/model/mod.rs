@@ -151,11 +151,27 @@ impl Model {
         if len > most {
             return error(format!("{len} tokens do not fit the model's context of {most}"));
         }
-        self.llama.forward(tokens, cache).map(Logits::new).map_err(internal)
+        let before = cache.len();
+        let mut logits = None;
+        for piece in tokens.chunks(PIECE) {
+            match self.llama.forward(piece, cache) {
+                Ok(tensor) => logits = Some(tensor),
+                Err(error) => {
+                    cache.truncate(before);
+                    return Err(internal(error));
+                }
+            }
+        }
+        // There is a last piece, for there is a token.
+        logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
     }
 }
 
 const TOKENIZER: &str = "tokenizer.json";
+
+/// Long prompts are read in pieces of so many tokens: attention scores take memory in proportion to
+/// a piece times the whole, and beyond a few hundred rows products gain nothing from more.
+const PIECE: usize = 512;
 
 /// An error of candle's, which no input should reach.
 fn internal(error: candle_core::Error) -> Error {
