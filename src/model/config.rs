@@ -8,6 +8,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 const FILE: &str = "config.json";
 
+/// No size of a model is beyond this; the product of two fits every integer.
+const MOST: usize = 1 << 30;
+
 /// Shape and constants of a decoder of the Llama family; the names are Hugging Face's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -156,8 +159,15 @@ impl Config {
             ("head_dim", self.head_dim),
             ("max_position_embeddings", self.max_position_embeddings),
         ];
-        if let Some((name, _)) = sizes.iter().find(|size| size.1 == 0) {
-            return Err(error(&format!("`{name}` is 0")).at_pointer(format!("/{name}")));
+        if let Some((name, size)) = sizes.iter().find(|size| !(1..=MOST).contains(&size.1)) {
+            return Err(error(&format!("`{name}` is {size}"))
+                .at_pointer(format!("/{name}"))
+                .with_help(format!("it must be a number from 1 to {MOST}")));
+        }
+        if !(self.rope_theta > 0.0 && self.rope_theta.is_finite()) {
+            return Err(error(&format!("`rope_theta` is {}", self.rope_theta))
+                .at_pointer("/rope_theta")
+                .with_help("it must be a number above 0"));
         }
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
         if !heads.is_multiple_of(kv_heads) {
@@ -293,6 +303,8 @@ mod tests {
             (json!({"rope_scaling": {"type": "llama3"}}), "at /rope_scaling: missing field"),
             (json!({"hidden_size": "64"}), "invalid type: string \"64\""),
             (json!({"num_attention_heads": 0}), "at /num_attention_heads: "),
+            (json!({"head_dim": 1u64 << 40}), "at /head_dim: `head_dim` is 1099511627776; it must"),
+            (json!({"rope_theta": -1.0}), "at /rope_theta: `rope_theta` is -1"),
             (json!({"num_key_value_heads": 3}), "8 attention heads cannot share 3"),
             (json!({"head_dim": 7}), "at /head_dim: a head width of 7 is odd"),
         ] {

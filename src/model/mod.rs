@@ -77,9 +77,11 @@ impl Model {
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let files = options.source.files()?;
         let config = Config::read(&files)?;
-        let tokenizer = Tokenizer::from_bytes(&files.require(TOKENIZER)?)
-            .map_err(|error| error.in_file(files.path(TOKENIZER)))?;
-        let vocabulary = vocabulary(&files, &config)?;
+        // First the vocabulary, which says best what is wrong with a tokenizer.
+        let json = files.require(TOKENIZER)?;
+        let vocabulary = vocabulary(&files, &json, &config)?;
+        let tokenizer =
+            Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
         let chat_template = ChatTemplate::read(&files)?;
         let (device, dtype) = (options.device.open()?, options.dtype.into());
         let weights = Weights::open(&files, dtype, &device)?;
@@ -183,11 +185,11 @@ fn internal(error: candle_core::Error) -> Error {
 
 /// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
 /// its files together say; the model in the binary says them in its `config.json`.
-fn vocabulary(files: &ModelFiles, config: &Config) -> Result<Vocabulary> {
+fn vocabulary(files: &ModelFiles, json: &[u8], config: &Config) -> Result<Vocabulary> {
     let path = files.path(TOKENIZER);
     let vocabulary = match files {
         ModelFiles::Folder(_) => Vocabulary::from_file(&path),
-        ModelFiles::Embedded(..) => Vocabulary::from_tokenizer_json(&files.require(TOKENIZER)?)
+        ModelFiles::Embedded(..) => Vocabulary::from_tokenizer_json(json)
             .and_then(|vocabulary| vocabulary.with_end_tokens(&config.eos_token_ids)),
     };
     vocabulary
