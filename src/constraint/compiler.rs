@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Limits;
+use super::liveness::Spelling;
 use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::Program;
@@ -11,6 +12,7 @@ use super::slices::Slices;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::{Options, Schema};
+use crate::regex::{self, Utf8};
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -20,6 +22,7 @@ pub struct Compiler {
     limits: Limits,
     json_options: Options,
     slices: Arc<Slices>,
+    spelling: Spelling,
 }
 
 impl Compiler {
@@ -28,7 +31,9 @@ impl Compiler {
         let limits = Limits::default();
         let slices = Arc::new(Slices::new(&limits));
         let json_options = Options::default();
-        Self { vocabulary: vocabulary.into(), limits, json_options, slices }
+        let vocabulary = vocabulary.into();
+        let spelling = Spelling::new(&vocabulary);
+        Self { vocabulary, limits, json_options, slices, spelling }
     }
 
     /// The same with other limits.
@@ -55,10 +60,12 @@ impl Compiler {
     /// Errors if no text satisfies it, if it names a special token that the vocabulary does not
     /// have, or if it is larger than the limits allow.
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
-        let (program, languages) = Program::new(grammar, &self.vocabulary, &self.limits)?;
+        let (program, languages) =
+            Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
         let vocabulary = Arc::clone(&self.vocabulary);
         let slices = Arc::clone(&self.slices);
-        let (fresh, start) = Machine::new(&program, &vocabulary, languages, slices, &self.limits)?;
+        let (fresh, start) =
+            Machine::new(&program, &vocabulary, languages, slices, &self.spelling, &self.limits)?;
         let current = Mutex::new(Cell::new(fresh.clone()));
         let cache_bytes = self.limits.cache_bytes;
         let shared = Shared { vocabulary, program, cache_bytes, fresh, start, current };
@@ -105,6 +112,16 @@ impl Compiler {
 
     fn schema(&self, schema: &Schema) -> Result<Constraint> {
         self.compile(schema.grammar(&self.json_options)?)
+    }
+
+    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
+    pub fn regex(&self, pattern: &str) -> Result<Constraint> {
+        let mut grammar = GrammarBuilder::new();
+        let options = regex::Options::default();
+        let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
+        let body = grammar.regular(language);
+        let rule = grammar.rule("regex", body);
+        self.compile(grammar.finish(rule)?)
     }
 
     /// Exactly one of these texts.

@@ -32,16 +32,29 @@ pub(super) struct Liveness {
     configs: FxHashMap<ConfigId, bool>,
 }
 
-/// The bytes that are tokens by themselves, and those that stand in any token.
-pub(super) fn spelled_bytes(vocabulary: &Vocabulary) -> (ByteSet, ByteSet) {
-    let (mut single, mut any) = (ByteSet::EMPTY, ByteSet::EMPTY);
-    for (i, node) in vocabulary.trie().nodes().iter().enumerate().skip(1) {
-        any.insert(node.byte);
-        if node.depth == 1 && !vocabulary.trie().tokens(i).is_empty() {
-            single.insert(node.byte);
+/// How a vocabulary spells bytes; computed once for each compiler.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spelling {
+    /// The bytes that are tokens by themselves.
+    pub(super) single: ByteSet,
+    /// The bytes that stand in any token.
+    pub(super) any: ByteSet,
+    /// The length of the longest token, in bytes.
+    pub(super) longest: u32,
+}
+
+impl Spelling {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let mut this = Self { single: ByteSet::EMPTY, any: ByteSet::EMPTY, longest: 0 };
+        for (i, node) in vocabulary.trie().nodes().iter().enumerate().skip(1) {
+            this.any.insert(node.byte);
+            this.longest = this.longest.max(node.depth.into());
+            if node.depth == 1 && !vocabulary.trie().tokens(i).is_empty() {
+                this.single.insert(node.byte);
+            }
         }
+        this
     }
-    (single, any)
 }
 
 impl Liveness {
@@ -49,13 +62,12 @@ impl Liveness {
     pub(super) fn new(
         program: &Program,
         languages: &mut Languages,
-        vocabulary: &Vocabulary,
+        spelling: &Spelling,
     ) -> Result<Option<Self>> {
-        let (single, any) = spelled_bytes(vocabulary);
-        if single == any {
+        if spelling.single == spelling.any {
             return Ok(None);
         }
-        let one = languages.byte_set(single);
+        let one = languages.byte_set(spelling.single);
         let spelled = languages.repeat(one, 0, None);
         let count = program.len();
         let mut points = vec![false; count];

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::limits::Limits;
-use super::liveness::Liveness;
+use super::liveness::{Liveness, Spelling};
 use super::program::{ACCEPT, Point, PointId, Program, RETURN};
 use super::slices::{Slice, Slices};
 use super::stacks::{BOTTOM, StackId, Stacks};
@@ -44,6 +44,8 @@ pub(super) struct Machine {
     /// Slices by terminal state, as far as this machine has asked for them.
     slices: FxHashMap<Language, Option<Arc<Slice>>>,
     shared_slices: Arc<Slices>,
+    /// In bytes.
+    longest_token: u32,
     fingerprints: FxHashMap<Language, u128>,
     masks: FxHashMap<ConfigId, Arc<TokenMask>>,
     mask_bytes: usize,
@@ -69,9 +71,10 @@ impl Machine {
         vocabulary: &Vocabulary,
         mut languages: Languages,
         slices: Arc<Slices>,
+        spelling: &Spelling,
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
-        let liveness = Liveness::new(program, &mut languages, vocabulary)?;
+        let liveness = Liveness::new(program, &mut languages, spelling)?;
         let mut this = Self {
             languages,
             liveness,
@@ -80,6 +83,7 @@ impl Machine {
             ids: FxHashMap::default(),
             slices: FxHashMap::default(),
             shared_slices: slices,
+            longest_token: spelling.longest,
             fingerprints: FxHashMap::default(),
             masks: FxHashMap::default(),
             mask_bytes: 0,

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use super::limits::Limits;
-use super::liveness::spelled_bytes;
+use super::liveness::Spelling;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::normal::normalize;
@@ -84,11 +84,12 @@ impl Program {
     pub(super) fn new(
         grammar: Grammar,
         vocabulary: &Vocabulary,
+        spelling: &Spelling,
         limits: &Limits,
     ) -> Result<(Self, Languages)> {
         let mut grammar = normalize(grammar, limits.grammar_size)?;
         grammar.languages_mut().set_limit(limits.language_states);
-        let languages = spelled_languages(&mut grammar, vocabulary)?;
+        let languages = spelled_languages(&mut grammar, spelling);
         let specials = resolve_specials(&grammar, vocabulary)?;
         let mut live = FxHashMap::default();
         for &language in languages.values() {
@@ -134,11 +135,7 @@ impl Program {
 }
 
 /// Each terminal, less the strings that no token can spell: bytes that stand in no token at all.
-fn spelled_languages(
-    grammar: &mut Grammar,
-    vocabulary: &Vocabulary,
-) -> Result<FxHashMap<Language, Language>> {
-    let (_, spelled) = spelled_bytes(vocabulary);
+fn spelled_languages(grammar: &mut Grammar, spelling: &Spelling) -> FxHashMap<Language, Language> {
     let terminals: Vec<Language> = grammar
         .nodes()
         .iter()
@@ -148,11 +145,11 @@ fn spelled_languages(
         })
         .collect();
     let languages = grammar.languages_mut();
-    let one = languages.byte_set(spelled);
+    let one = languages.byte_set(spelling.any);
     let text = languages.repeat(one, 0, None);
-    let all = spelled == ByteSet::ALL;
+    let all = spelling.any == ByteSet::ALL;
     let map = |x: Language| (x, if all { x } else { languages.intersect([x, text]) });
-    Ok(terminals.into_iter().map(map).collect())
+    terminals.into_iter().map(map).collect()
 }
 
 fn resolve_specials(grammar: &Grammar, vocabulary: &Vocabulary) -> Result<FxHashMap<NodeId, u32>> {
