@@ -406,8 +406,9 @@ impl Machine {
         if let Some(slice) = self.slices.get(&state) {
             return Ok(slice.clone());
         }
-        let fingerprint = self.languages.fingerprint(state, &mut self.fingerprints);
-        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
+        let near = self.languages.horizon(state, self.longest_token);
+        let fingerprint = self.languages.fingerprint(near, &mut self.fingerprints);
+        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, near)?;
         self.slices.insert(state, slice.clone());
         Ok(slice)
     }
