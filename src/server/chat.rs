@@ -26,6 +26,9 @@ pub(super) async fn completions(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let chat = ChatRequest::read(json_body(&headers, body)?, &app.model)?;
+    if let Some(error) = &app.no_chat {
+        return Err(ApiError::bad(error.to_string()));
+    }
     let head = Head::new(&app.model);
     let (stream, include_usage) = (chat.stream, chat.include_usage);
     // Large schemas take a while to compile: not on a thread that serves connections.

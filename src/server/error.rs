@@ -65,6 +65,11 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
+    pub(super) fn too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {} MiB", limit >> 20);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
     pub(super) fn body(status: StatusCode, message: impl Into<String>) -> Self {
         Self::new(status, message)
     }

@@ -54,6 +54,8 @@ struct App {
     keys: Keys,
     compiler: Compiler,
     context_length: usize,
+    /// Why conversations cannot be answered, where the model has no chat template.
+    no_chat: Option<Error>,
     worker: Worker,
 }
 
@@ -88,6 +90,7 @@ impl Server {
             keys: Keys::new(&options.api_keys),
             compiler: Compiler::new(Arc::clone(engine.vocabulary())),
             context_length: engine.model().context_length(),
+            no_chat: engine.model().chat_template().err(),
             worker: Worker::start(engine)?,
         });
         Ok(Self { listener, address, app })

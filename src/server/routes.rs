@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -24,7 +25,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .route("/v1/models/{*model}", get(models::get))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .method_not_allowed_fallback(method)
-        .layer(middleware::from_fn_with_state(Arc::clone(&app), check_key));
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
     Router::new()
         .route("/health", get(health))
         .method_not_allowed_fallback(method)
@@ -37,12 +38,19 @@ async fn health() -> impl IntoResponse {
     Json(json!({ "status": "ok" }))
 }
 
-async fn check_key(
+/// What is known from a request's head: a key, and how long the body will be. A body that is not
+/// announced is cut off by [`DefaultBodyLimit`].
+async fn admit(
     State(app): State<Arc<App>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    app.keys.check(request.headers())?;
+    let headers = request.headers();
+    app.keys.check(headers)?;
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > BODY_LIMIT as u64) {
+        return Err(ApiError::too_large(BODY_LIMIT));
+    }
     Ok(next.run(request).await)
 }
 

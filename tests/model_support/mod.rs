@@ -58,6 +58,48 @@ pub(crate) fn write_model(
     folder
 }
 
+/// The end token of [`byte_tokenizer`].
+#[allow(dead_code)]
+pub(crate) const END: u32 = 256;
+
+/// Turns a conversation into the texts of its messages and a `>`.
+#[allow(dead_code)]
+const TEMPLATE: &str = "{% for m in messages %}{{ m.content }}{% endfor %}>";
+
+/// A model without any block, with a chat template: each of these tokens is followed by the one
+/// beside it.
+#[allow(dead_code)]
+pub(crate) fn parrot(name: &str, follows: &[(u8, u32)], context: usize) -> PathBuf {
+    let (vocabulary, hidden) = (260, 16);
+    assert!(follows.len() <= hidden);
+    let config = json!({
+        "model_type": "llama", "hidden_size": hidden, "intermediate_size": 1,
+        "vocab_size": vocabulary, "num_hidden_layers": 0, "num_attention_heads": 1,
+        "rms_norm_eps": 1e-5, "max_position_embeddings": context, "eos_token_id": END
+    });
+    let mut embedding = vec![0.0; vocabulary * hidden];
+    let mut head = embedding.clone();
+    for (i, &(token, next)) in follows.iter().enumerate() {
+        embedding[usize::from(token) * hidden + i] = 1.0;
+        head[next as usize * hidden + i] = 2.0;
+    }
+    let tensors = Tensors::from([
+        ("model.embed_tokens.weight".to_owned(), (vec![vocabulary, hidden], embedding)),
+        ("lm_head.weight".to_owned(), (vec![vocabulary, hidden], head)),
+        ("model.norm.weight".to_owned(), (vec![hidden], vec![1.0; hidden])),
+    ]);
+    let folder = write_model(name, &config, &tensors, "F32", 1);
+    std::fs::write(folder.join("chat_template.jinja"), TEMPLATE).unwrap();
+    folder
+}
+
+/// A parrot that answers `Hey`.
+#[allow(dead_code)]
+pub(crate) fn hey(name: &str) -> PathBuf {
+    let next = |byte: u8| u32::from(byte);
+    parrot(name, &[(b'>', next(b'H')), (b'H', next(b'e')), (b'e', next(b'y')), (b'y', END)], 2048)
+}
+
 /// The safetensors format: the header's length, the header, the data.
 fn safetensors(tensors: &Tensors, dtype: &str) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());

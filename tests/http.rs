@@ -1,0 +1,376 @@
+//! The HTTP server from outside: a socket, requests as text, answers as OpenAI's clients read them.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod model_support;
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use maskwright::Engine;
+use maskwright::model::{ModelOptions, ModelSource};
+use maskwright::server::{Options, Server};
+use model_support::{hey, parrot};
+use serde_json::{Value, json};
+
+/// How long an answer may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Serves a model on a free port, as long as the test runs.
+fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
+    let source = ModelSource::Folder(folder);
+    let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
+    let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let options = Options { api_keys: api_keys.iter().map(|&key| key.to_owned()).collect() };
+    let server = Server::new(listener, engine, options).unwrap();
+    let address = server.address();
+    std::thread::spawn(move || server.run(std::future::pending()).unwrap());
+    address
+}
+
+struct Answer {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.body))
+    }
+
+    /// The data of all server-sent events.
+    fn events(&self) -> Vec<String> {
+        assert_eq!(self.headers["content-type"], "text/event-stream");
+        let events = self.body.split_terminator("\n\n");
+        events.map(|event| event.strip_prefix("data: ").unwrap().to_owned()).collect()
+    }
+}
+
+fn connect(address: SocketAddr, head: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{head}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    stream
+}
+
+/// One request: a request line with headers, and a body.
+fn send(address: SocketAddr, head: &str, body: &str) -> Answer {
+    let mut answer = Vec::new();
+    connect(address, head, body).read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers: BTreeMap<String, String> = lines
+        .map(|line| line.split_once(": ").unwrap())
+        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        .collect();
+    let chunked = headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked");
+    let body = if chunked { dechunk(body) } else { body.to_owned() };
+    Answer { status, headers, body }
+}
+
+fn dechunk(mut body: &str) -> String {
+    let mut text = String::new();
+    loop {
+        let (length, rest) = body.split_once("\r\n").unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return text;
+        }
+        text += &rest[..length];
+        body = &rest[length + 2..];
+    }
+}
+
+const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nContent-Type: application/json";
+
+/// A chat completion of a model of this name, with these fields beside the messages.
+fn chat(address: SocketAddr, model: &str, extra: Value) -> Answer {
+    let mut body = json!({
+        "model": model,
+        "messages": [{ "role": "user", "content": "Hello" }],
+        "temperature": 0,
+    });
+    body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    send(address, CHAT, &body.to_string())
+}
+
+#[test]
+fn an_answer_has_the_shape_that_clients_know() {
+    let address = serve(hey("http-shape"), &[]);
+    let answer = chat(address, "http-shape", json!({}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let mut answer = answer.json();
+    assert!(answer["id"].as_str().unwrap().starts_with("chatcmpl-"));
+    assert!(answer["created"].as_u64().unwrap() > 1_700_000_000);
+    answer["id"] = Value::Null;
+    answer["created"] = Value::Null;
+    assert_eq!(
+        answer,
+        json!({
+            "id": null,
+            "object": "chat.completion",
+            "created": null,
+            "model": "http-shape",
+            "choices": [{
+                "index": 0,
+                "message": { "role": "assistant", "content": "Hey", "refusal": null },
+                "logprobs": null,
+                "finish_reason": "stop",
+            }],
+            "usage": { "prompt_tokens": 6, "completion_tokens": 3, "total_tokens": 9 },
+        })
+    );
+    for (extra, content, finish) in [
+        (json!({ "max_tokens": 2 }), "He", "length"),
+        (json!({ "max_completion_tokens": 1 }), "H", "length"),
+        (json!({ "stop": "y" }), "He", "stop"),
+        (json!({ "stop": ["x", "ey"] }), "H", "stop"),
+        (json!({ "response_format": { "type": "text" } }), "Hey", "stop"),
+    ] {
+        let answer = chat(address, "http-shape", extra.clone()).json();
+        let choice = &answer["choices"][0];
+        assert_eq!(choice["message"]["content"], content, "{extra}");
+        assert_eq!(choice["finish_reason"], finish, "{extra}");
+    }
+}
+
+#[test]
+fn a_stream_tells_the_role_the_text_and_the_end() {
+    let address = serve(hey("http-stream"), &[]);
+    let usage = json!({ "stream": true, "n": 2, "stream_options": { "include_usage": true } });
+    let events = chat(address, "http-stream", usage).events();
+    let (done, chunks) = events.split_last().unwrap();
+    assert_eq!(done, "[DONE]");
+    let chunks: Vec<Value> = chunks.iter().map(|c| serde_json::from_str(c).unwrap()).collect();
+    let (usage, chunks) = chunks.split_last().unwrap();
+    assert_eq!(usage["choices"], json!([]));
+    assert_eq!(
+        usage["usage"],
+        json!({ "prompt_tokens": 6, "completion_tokens": 6, "total_tokens": 12 })
+    );
+    for index in 0..2 {
+        let chunks: Vec<&Value> =
+            chunks.iter().filter(|chunk| chunk["choices"][0]["index"] == index).collect();
+        for chunk in &chunks {
+            assert_eq!(chunk["object"], "chat.completion.chunk");
+            assert_eq!(chunk["id"], usage["id"]);
+            assert_eq!(chunk["usage"], Value::Null);
+        }
+        let first = &chunks[0]["choices"][0]["delta"];
+        assert_eq!((&first["role"], &first["content"]), (&json!("assistant"), &json!("")));
+        let text: String = chunks
+            .iter()
+            .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str())
+            .collect();
+        assert_eq!(text, "Hey");
+        let (last, others) = chunks.split_last().unwrap();
+        assert_eq!(last["choices"][0]["delta"], json!({}));
+        assert_eq!(last["choices"][0]["finish_reason"], "stop");
+        assert!(others.iter().all(|chunk| chunk["choices"][0]["finish_reason"].is_null()));
+    }
+    // Without `include_usage` no chunk speaks of usage, as OpenAI has it.
+    let events = chat(address, "http-stream", json!({ "stream": true })).events();
+    assert!(!events.concat().contains("usage"));
+}
+
+#[test]
+fn a_response_format_is_enforced() {
+    let address = serve(hey("http-format"), &[]);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 4 },
+            "age": { "type": "integer", "minimum": 0, "maximum": 150 },
+        },
+        "required": ["name", "age"],
+        "additionalProperties": false,
+    });
+    let format = json!({
+        "type": "json_schema",
+        "json_schema": { "name": "person", "strict": true, "schema": schema },
+    });
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for seed in 0..5 {
+        let fields = json!({ "response_format": format, "temperature": 1, "seed": seed });
+        let answer = chat(address, "http-format", fields.clone()).json();
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{answer}");
+        let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+        let value = serde_json::from_str(text).unwrap();
+        assert!(validator.is_valid(&value), "{text}");
+        // The same request is the same text, also in pieces.
+        let mut fields = fields;
+        fields["stream"] = json!(true);
+        let events = chat(address, "http-format", fields).events();
+        let pieces: String = events
+            .iter()
+            .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+            .filter_map(|event| Some(event["choices"][0]["delta"]["content"].as_str()?.to_owned()))
+            .collect();
+        assert_eq!(pieces, text);
+    }
+    let any = json!({ "response_format": { "type": "json_object" }, "max_tokens": 5 });
+    let answer = chat(address, "http-format", any).json();
+    assert!(answer["choices"][0]["message"]["content"].as_str().unwrap().starts_with('{'));
+}
+
+#[test]
+fn a_bad_request_gets_an_error_object_that_names_the_field() {
+    let address = serve(hey("http-errors"), &[]);
+    let schema = |schema: Value| {
+        json!({ "response_format": {
+            "type": "json_schema",
+            "json_schema": { "name": "x", "schema": schema },
+        }})
+    };
+    for (extra, status, param, says) in [
+        (json!({ "model": "gpt" }), 404, "model", "`http-errors`"),
+        (json!({ "model": null }), 400, "model", "is missing"),
+        (json!({ "temperature": -1 }), 400, "temperature", "from 0 to 2"),
+        (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
+        (json!({ "logprobs": true }), 400, "logprobs", "is not supported"),
+        (json!({ "best_of": 3 }), 400, "best_of", "is not a field that is supported here"),
+        (
+            schema(json!({ "properties": { "a": { "type": "sting" } } })),
+            400,
+            "response_format.json_schema.schema",
+            "at /properties/a/type",
+        ),
+        (
+            schema(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
+            400,
+            "response_format.json_schema.schema",
+            "",
+        ),
+        (
+            json!({ "messages": [{ "role": "user", "content": "x".repeat(3000) }] }),
+            400,
+            "",
+            "context of 2048",
+        ),
+    ] {
+        for stream in [false, true] {
+            let mut extra = extra.clone();
+            extra["stream"] = json!(stream);
+            let answer = chat(address, "http-errors", extra.clone());
+            assert_eq!(answer.status, status, "{extra}: {}", answer.body);
+            let error = &answer.json()["error"];
+            assert_eq!(error["type"], "invalid_request_error");
+            assert_eq!(error["param"].as_str().unwrap_or_default(), param);
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(says), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_json() {
+    let address = serve(hey("http-json-errors"), &[]);
+    for (head, body, status) in [
+        ("GET /nowhere HTTP/1.1", "", 404),
+        ("POST /v1/completions HTTP/1.1", "{}", 404),
+        ("GET /v1/models/nothing HTTP/1.1", "", 404),
+        ("GET /v1/chat/completions HTTP/1.1", "", 405),
+        ("DELETE /health HTTP/1.1", "", 405),
+        ("POST /v1/chat/completions HTTP/1.1", "{}", 415),
+        (CHAT, "{", 400),
+        (CHAT, "[]", 400),
+        (CHAT, "\u{feff}", 400),
+        (CHAT, "", 400),
+    ] {
+        let answer = send(address, head, body);
+        assert_eq!(answer.status, status, "{head} {body}");
+        assert!(answer.json()["error"]["message"].is_string(), "{head} {body}");
+        assert_eq!(status == 405, answer.headers.contains_key("allow"), "{head}");
+    }
+    // Told before the body is sent, so that it need not be.
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "{CHAT}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("\"error\""), "{answer}");
+}
+
+#[test]
+fn models_and_health_answer() {
+    let address = serve(hey("http-models"), &[]);
+    let models = send(address, "GET /v1/models HTTP/1.1", "").json();
+    assert_eq!(models["object"], "list");
+    assert_eq!(models["data"][0]["id"], "http-models");
+    assert_eq!(models["data"].as_array().unwrap().len(), 1);
+    let model = send(address, "GET /v1/models/http-models HTTP/1.1", "").json();
+    assert_eq!(model, models["data"][0]);
+    assert_eq!(send(address, "GET /health HTTP/1.1", "").json(), json!({ "status": "ok" }));
+}
+
+#[test]
+fn a_server_with_keys_is_closed_without_one() {
+    let address = serve(hey("http-keys"), &["one", "two"]);
+    for (key, status) in [("one", 200), ("two", 200), ("three", 401), ("", 401)] {
+        let head = format!("GET /v1/models HTTP/1.1\r\nAuthorization: Bearer {key}");
+        let answer = send(address, &head, "");
+        assert_eq!(answer.status, status, "{key}");
+        if status == 401 {
+            assert_eq!(answer.json()["error"]["code"], "invalid_api_key");
+        }
+    }
+    assert_eq!(chat(address, "http-keys", json!({})).status, 401);
+    assert_eq!(send(address, "GET /health HTTP/1.1", "").status, 200);
+}
+
+#[test]
+fn a_model_without_chat_template_says_what_to_do() {
+    let folder = hey("http-no-template");
+    std::fs::remove_file(folder.join("chat_template.jinja")).unwrap();
+    let answer = chat(serve(folder, &[]), "http-no-template", json!({}));
+    assert_eq!(answer.status, 400);
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(message.contains("chat_template.jinja"), "{message}");
+}
+
+#[test]
+fn hanging_up_cancels() {
+    // A text that would not end in this test's lifetime.
+    let endless = parrot("http-endless", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let address = serve(endless, &[]);
+    for stream in [true, false] {
+        let body = json!({
+            "model": "http-endless",
+            "messages": [{ "role": "user", "content": "x" }],
+            "stream": stream,
+            "temperature": 0,
+        });
+        let mut stream = connect(address, CHAT, &body.to_string());
+        if body["stream"] == true {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+        }
+        drop(stream);
+    }
+    // Answered only because the model's thread is free again.
+    let answer = chat(address, "http-endless", json!({ "max_tokens": 3 })).json();
+    assert_eq!(answer["choices"][0]["message"]["content"], "aaa");
+}
+
+#[test]
+fn a_port_in_use_is_an_error_with_a_cure() {
+    let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let error = Server::listen(listener.local_addr().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("--port"), "{error}");
+}
