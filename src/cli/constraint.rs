@@ -23,34 +23,34 @@ pub(super) struct ConstraintArgs {
 #[group(multiple = false)]
 struct Which {
     /// A JSON Schema: a file, or the schema itself
-    #[arg(long, value_name = "FILE|JSON", group = JSON)]
+    #[arg(long, value_name = "FILE|JSON")]
     schema: Option<String>,
+    /// A regular expression, as Rust's `regex` crate writes them, that the whole text must match
+    #[arg(long, value_name = "RE")]
+    regex: Option<String>,
     /// One of these texts (repeat the option)
     #[arg(long, value_name = "TEXT")]
     choice: Vec<String>,
     /// Any JSON object
-    #[arg(long, group = JSON)]
+    #[arg(long)]
     json_object: bool,
 }
-
-/// The constraints that [`JsonArgs`] apply to.
-const JSON: &str = "json_constraint";
 
 /// How JSON is written; part of the constraint.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
 struct JsonArgs {
-    /// White space between JSON tokens
-    #[arg(long, value_enum, value_name = "HOW", default_value = "flexible", requires = JSON)]
-    whitespace: Spaces,
+    /// White space between JSON tokens [default: flexible]
+    #[arg(long, value_enum, value_name = "HOW")]
+    whitespace: Option<Spaces>,
     /// Digits that a JSON number may have on each side of its point
-    #[arg(long, value_name = "N", requires = JSON)]
+    #[arg(long, value_name = "N")]
     digits: Option<u32>,
-    /// Whether `format` is enforced or a remark
-    #[arg(long, value_enum, value_name = "HOW", default_value = "enforce", requires = JSON)]
-    formats: Formats,
+    /// Whether `format` is enforced or a remark [default: enforce]
+    #[arg(long, value_enum, value_name = "HOW")]
+    formats: Option<Formats>,
     /// The draft of a schema that names none in `$schema`
-    #[arg(long, value_enum, value_name = "DRAFT", requires = JSON)]
+    #[arg(long, value_enum, value_name = "DRAFT")]
     schema_draft: Option<DraftName>,
 }
 
@@ -89,10 +89,20 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
-        let Which { schema, choice, json_object } = &self.which;
+        let Which { schema, regex, choice, json_object } = &self.which;
+        if let Some(option) = self.json.given()
+            && schema.is_none()
+            && !json_object
+        {
+            let message = format!("{option} says how JSON is written, and the text is no JSON");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --schema or --json-object"));
+        }
         let compiler = &compiler.clone().with_json_options(self.json.options());
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
+        } else if let Some(regex) = regex {
+            compiler.regex(regex)?
         } else if !choice.is_empty() {
             compiler.choice(choice)?
         } else if *json_object {
@@ -107,21 +117,34 @@ impl ConstraintArgs {
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
         self.compile(compiler)?.ok_or_else(|| {
             Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --choice or --json-object")
+                .with_help("give one of --schema, --regex, --choice or --json-object")
         })
     }
 }
 
 impl JsonArgs {
+    /// One that was given, and the others do not apply to other constraints than JSON either.
+    fn given(&self) -> Option<&'static str> {
+        [
+            ("--whitespace", self.whitespace.is_some()),
+            ("--digits", self.digits.is_some()),
+            ("--formats", self.formats.is_some()),
+            ("--schema-draft", self.schema_draft.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(option, given)| given.then_some(option))
+    }
+
     fn options(&self) -> Options {
         let mut options = Options::default();
         options.whitespace = match self.whitespace {
-            Spaces::Flexible => Whitespace::Flexible,
-            Spaces::Compact => Whitespace::Compact,
-            Spaces::Any => Whitespace::Any,
+            None => options.whitespace,
+            Some(Spaces::Flexible) => Whitespace::Flexible,
+            Some(Spaces::Compact) => Whitespace::Compact,
+            Some(Spaces::Any) => Whitespace::Any,
         };
         options.digits = self.digits.unwrap_or(options.digits);
-        options.formats = self.formats == Formats::Enforce;
+        options.formats = self.formats != Some(Formats::Annotate);
         options.draft = self.schema_draft.map(|name| match name {
             DraftName::Draft4 => Draft::Draft4,
             DraftName::Draft6 => Draft::Draft6,

@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
     /// The most tokens that are written
-    #[arg(long, value_name = "N", default_value = "256")]
+    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
     max_tokens: NonZeroUsize,
     /// Ends the text before this string (repeat the option for more)
     #[arg(long, value_name = "TEXT")]
@@ -51,6 +51,10 @@ pub(super) struct Args {
     /// How the result is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1 up")
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {

@@ -33,6 +33,9 @@ impl ModelArgs {
 pub(super) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
     match tokenizer {
         "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
-        file => Vocabulary::from_file(file).map(Arc::new),
+        file => Vocabulary::from_file(file).map(Arc::new).map_err(|error| match error.help() {
+            Some(_) => error,
+            None => error.with_help("give a tokenizer.json, .tiktoken or .gguf file, or `tiny`"),
+        }),
     }
 }

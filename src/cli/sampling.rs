@@ -9,25 +9,25 @@ use crate::sampling::SamplingParams;
 pub(super) struct SamplingArgs {
     /// 0 takes the most probable token, higher values draw more evenly [default: 0; 1 where
     /// --top-k, --top-p, --min-p or --seed asks for a draw]
-    #[arg(long, value_name = "T")]
+    #[arg(long, allow_negative_numbers = true, value_name = "T")]
     temperature: Option<f32>,
     /// Draws from the K most probable tokens only
     #[arg(long, value_name = "K")]
     top_k: Option<usize>,
     /// Draws from the smallest set of tokens whose probabilities reach P
-    #[arg(long, value_name = "P")]
+    #[arg(long, allow_negative_numbers = true, value_name = "P")]
     top_p: Option<f32>,
     /// Draws from tokens at least P times as probable as the most probable one
-    #[arg(long, value_name = "P")]
+    #[arg(long, allow_negative_numbers = true, value_name = "P")]
     min_p: Option<f32>,
     /// Makes tokens of prompt and text less probable where above 1
-    #[arg(long, value_name = "R", default_value = "1")]
+    #[arg(long, allow_negative_numbers = true, value_name = "R", default_value = "1")]
     repetition_penalty: f32,
     /// Taken off a token's logit for each time it was written
-    #[arg(long, value_name = "F", default_value = "0", allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
     frequency_penalty: f32,
     /// Taken off a token's logit once it was written
-    #[arg(long, value_name = "F", default_value = "0", allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
     presence_penalty: f32,
     /// Makes the draws repeatable
     #[arg(long, value_name = "N")]
