@@ -1,0 +1,190 @@
+"""The official `openai` client against `maskwright serve`.
+
+    python tests/openai_client.py target/debug/maskwright
+
+Needs Python 3.9 or later and the packages `openai` and `jsonschema`;
+`tests/openai_client.sh` makes a virtual environment that has them. Starts the server itself, on a
+free port, with the embedded model.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+
+import httpx
+import jsonschema
+import openai
+
+KEY = "secret"
+PROMPT = "Ada Lovelace, 36, lives in London and writes to ada@example.org."
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCHEMA = json.loads((ROOT / "examples/schemas/person.json").read_text())
+MESSAGES = [
+    {"role": "system", "content": "Extract the fields."},
+    {"role": "user", "content": [{"type": "text", "text": PROMPT}]},
+]
+FORMAT = {
+    "type": "json_schema",
+    "json_schema": {"name": "person", "strict": True, "schema": SCHEMA},
+}
+
+
+def start(binary, model):
+    """Starts the server; returns its process and its base URL."""
+    server = subprocess.Popen(
+        [binary, "serve", "--model", model, "--port", "0", "--api-key", KEY],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in server.stderr:
+        if found := re.search(r"http://\S+", line):
+            # Whatever else the server says must not fill the pipe.
+            threading.Thread(target=server.stderr.read, daemon=True).start()
+            return server, found.group()
+    raise SystemExit(f"the server ended with {server.wait()} before it listened")
+
+
+def check_json_schema(client, model):
+    answer = client.chat.completions.create(
+        model=model,
+        messages=MESSAGES,
+        response_format=FORMAT,
+        temperature=0,
+        max_tokens=200,
+        user="test",
+    )
+    choice = answer.choices[0]
+    assert choice.finish_reason == "stop", answer
+    assert choice.message.role == "assistant"
+    jsonschema.validate(json.loads(choice.message.content), SCHEMA)
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+    return choice.message.content
+
+
+def check_stream(client, model, expected):
+    stream = client.chat.completions.create(
+        model=model,
+        messages=MESSAGES,
+        response_format=FORMAT,
+        temperature=0,
+        max_completion_tokens=200,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    assert len(chunks) > 3, "the text comes in pieces"
+    assert chunks[0].choices[0].delta.role == "assistant"
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == expected, f"streamed {text!r}, whole {expected!r}"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-1].choices == [] and chunks[-1].usage.completion_tokens > 0
+
+
+def check_sampling(client, model):
+    def draw(seed):
+        answer = client.chat.completions.create(
+            model=model,
+            messages=MESSAGES,
+            response_format=FORMAT,
+            temperature=1.2,
+            top_p=0.9,
+            frequency_penalty=0.1,
+            presence_penalty=-0.1,
+            seed=seed,
+            n=2,
+            max_tokens=300,
+            extra_body={"top_k": 50, "min_p": 0.01, "repetition_penalty": 1.05},
+        )
+        return [choice.message.content for choice in answer.choices if choice.finish_reason == "stop"]
+
+    texts = draw(7)
+    assert texts == draw(7), "one seed, one answer"
+    for text in texts:
+        jsonschema.validate(json.loads(text), SCHEMA)
+
+
+def check_json_object(client, model):
+    for seed in range(5):
+        answer = client.chat.completions.create(
+            model=model,
+            messages=MESSAGES,
+            response_format={"type": "json_object"},
+            temperature=0.7,
+            seed=seed,
+            max_tokens=400,
+        )
+        if answer.choices[0].finish_reason == "stop":
+            assert isinstance(json.loads(answer.choices[0].message.content), dict)
+            return
+    raise AssertionError("no JSON object ended within its limit")
+
+
+def check_models(client, model):
+    assert [entry.id for entry in client.models.list()] == [model]
+    assert client.models.retrieve(model).id == model
+
+
+def check_errors(client, model, url):
+    def refused(kind, param, **fields):
+        try:
+            client.chat.completions.create(**{"model": model, "messages": MESSAGES, **fields})
+        except kind as error:
+            assert error.param == param, error
+            assert error.type == "invalid_request_error", error
+            return
+        raise AssertionError(f"{param} was accepted: {fields}")
+
+    schema = "response_format.json_schema.schema"
+    broken = {"type": "object", "properties": {"a": {"type": "sting"}}}
+    named = {"name": "x", "schema": broken}
+    bad, missing = openai.BadRequestError, openai.NotFoundError
+    refused(bad, schema, response_format={"type": "json_schema", "json_schema": named})
+    refused(bad, schema, response_format={"type": "json_schema", "json_schema": named}, stream=True)
+    refused(bad, "temperature", temperature=9)
+    refused(bad, "max_tokens", max_tokens=0)
+    refused(bad, "logprobs", logprobs=True)
+    refused(bad, "best_of", extra_body={"best_of": 2})
+    refused(bad, "messages[0].role", messages=[{"role": "tool", "content": "", "tool_call_id": "1"}])
+    refused(missing, "model", model="gpt-4o")
+    try:
+        openai.OpenAI(base_url=url, api_key="wrong", max_retries=0).models.list()
+    except openai.AuthenticationError as error:
+        assert error.code == "invalid_api_key"
+    else:
+        raise AssertionError("a wrong key was accepted")
+
+
+def check_hanging_up(client, model):
+    stream = client.chat.completions.create(model=model, messages=MESSAGES, stream=True)
+    next(iter(stream))
+    stream.close()
+    assert client.chat.completions.create(model=model, messages=MESSAGES, max_tokens=1).choices
+
+
+def main():
+    binary, *rest = sys.argv[1:]
+    folder = rest[0] if rest else "tiny"
+    server, url = start(binary, folder)
+    try:
+        client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0, timeout=120)
+        model = client.models.list().data[0].id
+        assert httpx.get(url.removesuffix("/v1") + "/health").json() == {"status": "ok"}
+        text = check_json_schema(client, model)
+        check_stream(client, model, text)
+        check_sampling(client, model)
+        check_json_object(client, model)
+        check_models(client, model)
+        check_errors(client, model, url)
+        check_hanging_up(client, model)
+    finally:
+        server.terminate()
+        code = server.wait(timeout=30)
+    assert code == 0, f"the server ended with {code}"
+    print(f"openai {openai.__version__}: {text}")
+
+
+if __name__ == "__main__":
+    main()
