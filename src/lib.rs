@@ -29,3 +29,8 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use generation::{Engine, Request};
 pub use sampling::{Sampler, SamplingParams};
 pub use vocab::{TokenMask, Vocabulary};
+
+/// Runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
