@@ -1,0 +1,301 @@
+//! A fact that a text can tell and a JSON field can ask for: its keys, its wordings, its values.
+
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use super::words::{Words, capitalised, one_in, pick};
+
+/// One kind of fact about a subject. `{}` in a wording stands for the value.
+pub struct Concept {
+    /// JSON keys that ask for it; the first is the usual one.
+    pub keys: &'static [&'static str],
+    /// What follows the subject: "lives in {}". For a [`Kind::Flag`], where it is true.
+    pub says: &'static [&'static str],
+    /// The same in the first person; empty where nobody speaks so. For a flag, where it is false.
+    pub other: &'static [&'static str],
+    /// Short forms between commas: "from {}".
+    pub short: &'static [&'static str],
+    pub kind: Kind,
+}
+
+/// What values a concept has.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Name,
+    City,
+    Country,
+    Email,
+    Phone,
+    Street,
+    Zip,
+    Date,
+    Time,
+    /// A whole number of a range.
+    Int(i64, i64),
+    /// A small count, at times in words: "three".
+    Count,
+    /// A number with up to two digits after the point.
+    Decimal(i64),
+    /// A made-up capitalised word or two.
+    Brand,
+    /// A thing: an adjective and a noun, at times made up.
+    Thing,
+    /// A phrase of two to five words.
+    Phrase,
+    /// An identifier of letters and digits.
+    Code,
+    /// One of a few: what the text says, and the JSON string for it.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// True or false, told by the wording alone.
+    Flag,
+    /// An array of two to four strings: names, things or topics.
+    Names,
+    Things,
+    Topics,
+}
+
+/// A concept with a value, as the text writes it and as JSON has it.
+#[derive(Clone)]
+pub struct Fact {
+    pub concept: &'static Concept,
+    pub text: String,
+    pub value: Value,
+}
+
+const NOUNS: &[&str] = &[
+    "book", "lamp", "chair", "table", "phone", "bike", "jacket", "camera", "coffee", "tea", "pen",
+    "bag", "shoe", "cup", "clock", "guitar", "laptop", "mirror", "ticket", "pizza", "sandwich",
+    "keyboard", "monitor", "umbrella", "notebook", "bottle", "blanket", "helmet", "tent", "apple",
+];
+const ADJECTIVES: &[&str] = &[
+    "red", "blue", "green", "small", "large", "old", "new", "wooden", "black", "white", "heavy",
+    "light", "round", "cheap", "quiet", "fast", "warm", "paper", "steel", "yellow", "silver",
+];
+const TOPICS: &[&str] = &[
+    "chess", "music", "hiking", "painting", "cooking", "tennis", "reading", "math", "history",
+    "football", "sailing", "poetry", "physics", "dancing", "running", "gardening", "films",
+    "swimming", "travel", "yoga", "rust", "python", "biology", "robots", "jazz", "cycling",
+];
+const NUMBERS: &[&str] =
+    &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+const MONTHS: &[(&str, u32)] = &[
+    ("January", 31), ("February", 28), ("March", 31), ("April", 30), ("May", 31), ("June", 30),
+    ("July", 31), ("August", 31), ("September", 30), ("October", 31), ("November", 30),
+    ("December", 31),
+];
+
+impl Concept {
+    /// Draws a value. `name` is the subject's, which an e-mail address may be built from.
+    pub fn fact(&'static self, words: &mut Words<'_>, name: Option<&str>) -> Fact {
+        let (text, value) = self.kind.draw(words, name);
+        Fact { concept: self, text, value }
+    }
+
+    /// A key that asks for it: the usual one half the time, then any, in any of the usual spellings.
+    pub fn key(&self, words: &mut Words<'_>) -> String {
+        if one_in(words.rng, 2) {
+            return self.keys[0].to_owned();
+        }
+        let key = pick(words.rng, self.keys);
+        match words.rng.random_range(0..12) {
+            0 => capitalised(key),
+            1 => camel_case(key),
+            2 => key.replace('_', "-"),
+            3 => key.replace('_', " "),
+            4 => key.to_uppercase(),
+            _ => key.to_owned(),
+        }
+    }
+}
+
+impl Fact {
+    /// The wording after the subject, or after "I" where `first` and the concept has one.
+    pub fn clause(&self, words: &mut Words<'_>, first: bool) -> String {
+        let concept = self.concept;
+        let wordings = match (&self.value, concept.kind) {
+            (Value::Bool(false), Kind::Flag) => concept.other,
+            (_, Kind::Flag) => concept.says,
+            _ if first && !concept.other.is_empty() => concept.other,
+            _ => concept.says,
+        };
+        pick(words.rng, wordings).replace("{}", &self.text)
+    }
+
+    /// Whether the clause can follow "I".
+    pub fn in_first_person(&self) -> bool {
+        !matches!(self.concept.kind, Kind::Flag) && !self.concept.other.is_empty()
+    }
+}
+
+fn camel_case(key: &str) -> String {
+    let mut words = key.split('_');
+    words.next().unwrap_or_default().to_owned() + &words.map(capitalised).collect::<String>()
+}
+
+impl Kind {
+    fn draw(self, words: &mut Words<'_>, name: Option<&str>) -> (String, Value) {
+        let text = match self {
+            Self::Name => words.name(),
+            Self::City => words.city(),
+            Self::Country => words.country(),
+            Self::Email => words.email(name),
+            Self::Phone => phone(words),
+            Self::Street => street(words),
+            Self::Zip => digits(words, 5),
+            Self::Date => return date(words),
+            Self::Time => format!(
+                "{:02}:{:02}",
+                words.rng.random_range(0..24),
+                pick(words.rng, &[&0, &15, &30, &45, &5, &10, &20])
+            ),
+            Self::Int(low, high) => {
+                let number = words.rng.random_range(low..=high);
+                return (number.to_string(), json!(number));
+            }
+            Self::Count => return count(words),
+            Self::Decimal(high) => return decimal(words, high),
+            Self::Brand => match words.rng.random_range(0..5) {
+                0 => format!("{} {}", words.capital(), words.capital()),
+                1 => format!("{} & {}", words.capital(), words.capital()),
+                2 => format!("{} {}", words.capital(), pick(words.rng, &["Ltd", "Inc", "GmbH", "Labs", "AG"])),
+                _ => words.capital(),
+            },
+            Self::Thing => thing(words),
+            Self::Phrase => phrase(words),
+            Self::Code => code(words),
+            Self::Choice(of) => {
+                let (text, value) = of[words.rng.random_range(0..of.len())];
+                return (text.to_owned(), json!(value));
+            }
+            Self::Flag => return (String::new(), json!(one_in(words.rng, 2))),
+            Self::Names => return list(words, |words| words.name()),
+            Self::Things => return list(words, thing),
+            Self::Topics => return list(words, topic),
+        };
+        let value = json!(text);
+        (text, value)
+    }
+}
+
+fn digits(words: &mut Words<'_>, length: usize) -> String {
+    (0..length).map(|_| words.rng.random_range('0'..='9')).collect()
+}
+
+fn phone(words: &mut Words<'_>) -> String {
+    let length = words.rng.random_range(3..=4);
+    match words.rng.random_range(0..4) {
+        0 => format!("+{} {} {}", words.rng.random_range(1..100), digits(words, 3), digits(words, length)),
+        1 => format!("{}-{}", digits(words, 3), digits(words, length)),
+        2 => format!("({}) {}-{}", digits(words, 3), digits(words, 3), digits(words, 4)),
+        _ => digits(words, length + 3),
+    }
+}
+
+fn street(words: &mut Words<'_>) -> String {
+    let number = words.rng.random_range(1..300);
+    let kind = pick(words.rng, &["Street", "Road", "Lane", "Avenue", "Way", "Square"]);
+    match words.rng.random_range(0..4) {
+        0 => format!("{} {number}", words.capital() + "strasse"),
+        1 => format!("{} {kind} {number}", words.capital()),
+        _ => format!("{number} {} {kind}", words.capital()),
+    }
+}
+
+/// A date, mostly as ISO 8601 has it; else as the text writes it, copied or turned into ISO form.
+fn date(words: &mut Words<'_>) -> (String, Value) {
+    let year = words.rng.random_range(1950..2040);
+    let month = words.rng.random_range(0..MONTHS.len());
+    let (name, days) = MONTHS[month];
+    let day = words.rng.random_range(1..=days);
+    let iso = format!("{year}-{:02}-{day:02}", month + 1);
+    let text = match words.rng.random_range(0..8) {
+        0 => format!("{day} {name} {year}"),
+        1 => format!("{name} {day}"),
+        2 => pick(words.rng, &["Monday", "Friday", "Sunday", "tomorrow", "today", "Tuesday"]).to_owned(),
+        _ => iso,
+    };
+    let value = json!(text);
+    (text, value)
+}
+
+fn count(words: &mut Words<'_>) -> (String, Value) {
+    if one_in(words.rng, 4) {
+        let number = words.rng.random_range(0..NUMBERS.len());
+        return (NUMBERS[number].to_owned(), json!(number + 1));
+    }
+    let high = if one_in(words.rng, 3) { 999 } else { 20 };
+    let number = words.rng.random_range(1..=high);
+    (number.to_string(), json!(number))
+}
+
+/// Written without a trailing zero, so that text and JSON agree to the letter.
+fn decimal(words: &mut Words<'_>, high: i64) -> (String, Value) {
+    let whole = words.rng.random_range(0..=high);
+    let hundredths = match words.rng.random_range(0..4) {
+        0 => return (whole.to_string(), json!(whole)),
+        1 => words.rng.random_range(1..10) * 10,
+        _ => words.rng.random_range(0..10) * 10 + words.rng.random_range(1..10),
+    };
+    let number = (whole * 100 + hundredths) as f64 / 100.0;
+    (json!(number).to_string(), json!(number))
+}
+
+fn thing(words: &mut Words<'_>) -> String {
+    let noun = if one_in(words.rng, 2) { words.word() } else { pick(words.rng, NOUNS).to_owned() };
+    match words.rng.random_range(0..3) {
+        0 => format!("{} {noun}", pick(words.rng, ADJECTIVES)),
+        1 if one_in(words.rng, 2) => format!("{} {noun}", words.capital()),
+        _ => noun,
+    }
+}
+
+fn topic(words: &mut Words<'_>) -> String {
+    if one_in(words.rng, 2) { words.word() } else { pick(words.rng, TOPICS).to_owned() }
+}
+
+fn phrase(words: &mut Words<'_>) -> String {
+    let length = words.rng.random_range(1..=4);
+    let mut phrase = Vec::new();
+    for at in 0..length {
+        phrase.push(match words.rng.random_range(0..5) {
+            0 => pick(words.rng, NOUNS).to_owned(),
+            1 => pick(words.rng, TOPICS).to_owned(),
+            2 if at > 0 && at + 1 < length => {
+                pick(words.rng, &["the", "of", "and", "for", "in", "my", "with"]).to_owned()
+            }
+            _ => words.word(),
+        });
+    }
+    let phrase = phrase.join(" ");
+    if one_in(words.rng, 2) { capitalised(&phrase) } else { phrase }
+}
+
+fn code(words: &mut Words<'_>) -> String {
+    let letters: String =
+        (0..words.rng.random_range(1..=3)).map(|_| words.rng.random_range('A'..='Z')).collect();
+    let length = words.rng.random_range(2..=5);
+    match words.rng.random_range(0..4) {
+        0 => format!("{letters}-{}", digits(words, length)),
+        1 => format!("{letters}{}", digits(words, length)),
+        2 => format!("{}{}", digits(words, length), letters.to_lowercase()),
+        _ => digits(words, length + 1),
+    }
+}
+
+fn list(words: &mut Words<'_>, mut item: impl FnMut(&mut Words<'_>) -> String) -> (String, Value) {
+    let mut items: Vec<String> = Vec::new();
+    for _ in 0..words.rng.random_range(1..=4) {
+        let next = item(words);
+        if !items.contains(&next) {
+            items.push(next);
+        }
+    }
+    let (last, front) = items.split_last().expect("a list has an item");
+    let text = match (front, words.rng.random_range(0..3)) {
+        ([], _) => last.clone(),
+        (_, 0) => items.join(", "),
+        (_, 1) if front.len() > 1 => format!("{}, and {last}", front.join(", ")),
+        _ => format!("{} and {last}", front.join(", ")),
+    };
+    (text, json!(items))
+}

@@ -1,0 +1,244 @@
+//! The text that `tiny` learns from, made up by this program: a prompt that tells some facts, and
+//! the JSON that a schema would ask of it.
+//!
+//! Example `n` of a seed is always the same, whichever came before it, so that training resumes
+//! exactly where it stopped and an evaluation can be repeated. Words never mix between the
+//! [`Split`]s, and the words of [`words::HELD_OUT`] are in neither.
+
+// Training, evaluation and tests each use a part of it.
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod answer;
+mod concept;
+mod prose;
+mod recall;
+mod tools;
+mod topics;
+pub mod words;
+
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
+use serde_json::{Map, Value, json};
+
+pub use answer::{Part, Piece};
+use answer::{Style, pieces};
+use concept::{Fact, Kind};
+use prose::{Told, tell};
+use topics::{TOPICS, Topic};
+use words::{Rng, Split, Words, mentions_held_out, one_in, pick};
+
+/// A prompt and its answer.
+#[derive(Clone, Debug)]
+pub struct Example {
+    pub prompt: String,
+    pub answer: Value,
+    /// The answer's text in pieces.
+    pub pieces: Vec<Piece>,
+    /// Whether the prompt names the fields, so that the answer's keys can be known from it.
+    pub named: bool,
+}
+
+/// What kind of example to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Short copying tasks only: the first lesson.
+    Copying,
+    /// Everything.
+    Full,
+    /// Records told in prose, with or without the fields named: what the accuracy is measured on.
+    Records { named: bool },
+    /// Tool calls.
+    Tools,
+}
+
+/// Example number `index` of `seed`.
+pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
+    let mut rng = Rng::seed_from_u64(seed);
+    rng.set_stream(index);
+    loop {
+        let example = draw(&mut Words { rng: &mut rng, split }, course);
+        let held_out = mentions_held_out(&example.prompt)
+            || example.pieces.iter().any(|piece| mentions_held_out(&piece.text));
+        if !held_out {
+            return example;
+        }
+    }
+}
+
+fn draw(words: &mut Words<'_>, course: Course) -> Example {
+    let (prompt, answer, named) = match course {
+        Course::Copying => match words.rng.random_range(0..3) {
+            0 => unnamed(recall::repeat(words)),
+            _ => unnamed(recall::pairs(words, 3)),
+        },
+        Course::Full => match words.rng.random_range(0..100) {
+            0..=2 => unnamed(recall::repeat(words)),
+            3..=12 => unnamed(recall::pairs(words, 5)),
+            13..=24 => unnamed(tools::request(words)),
+            25..=28 => unnamed(several(words)),
+            _ => {
+                let named = one_in(words.rng, 2);
+                record(words, named)
+            }
+        },
+        Course::Records { named } => record(words, named),
+        Course::Tools => unnamed(tools::request(words)),
+    };
+    let style = match words.rng.random_range(0..100) {
+        _ if matches!(course, Course::Records { .. } | Course::Tools) => Style::Spaced,
+        0..=11 => Style::Compact,
+        12..=17 => Style::Indented(2),
+        18..=19 => Style::Indented(4),
+        _ => Style::Spaced,
+    };
+    let pieces = pieces(&answer, style);
+    Example { prompt, answer, pieces, named }
+}
+
+fn unnamed((prompt, answer): (String, Value)) -> (String, Value, bool) {
+    (prompt, answer, false)
+}
+
+fn topic(words: &mut Words<'_>) -> &'static Topic {
+    TOPICS.choose_weighted(words.rng, |(_, weight)| *weight).expect("weights are positive").0
+}
+
+/// One record told in prose, and some of its facts as an object.
+fn record(words: &mut Words<'_>, named: bool) -> (String, Value, bool) {
+    let topic = topic(words);
+    let most = if one_in(words.rng, 4) { 6 } else { 4 };
+    let Told { text, facts: told } = tell(words, topic, most);
+    let mut asked = told.clone();
+    if one_in(words.rng, 2) {
+        asked.shuffle(words.rng);
+    }
+    if one_in(words.rng, 2) {
+        let keep = words.rng.random_range(1..=asked.len());
+        asked.truncate(keep);
+    }
+    let mut fields = Map::new();
+    for fact in &asked {
+        let key = key_for(words, fact, &told);
+        if !fields.contains_key(&key) {
+            let value = asked_value(words, fact);
+            fields.insert(key, value);
+        }
+    }
+    if one_in(words.rng, 30) {
+        // What the text does not tell is null.
+        let absent = topic.facts.choose(words.rng).expect("a topic has facts").0;
+        if told.iter().all(|fact| !std::ptr::eq(fact.concept, absent)) {
+            fields.entry(absent.keys[0]).or_insert(Value::Null);
+        }
+    }
+    if named {
+        let prompt = ask_for(words, &text, &fields);
+        return (prompt, Value::Object(fields), true);
+    }
+    (text, nested(words, topic, fields), false)
+}
+
+/// A key that, among the facts told, asks for this one only.
+fn key_for(words: &mut Words<'_>, fact: &Fact, told: &[Fact]) -> String {
+    for _ in 0..4 {
+        let key = fact.concept.key(words);
+        let plain = key.to_lowercase().replace(['-', ' '], "_");
+        let ambiguous = told.iter().any(|other| {
+            !std::ptr::eq(other.concept, fact.concept) && other.concept.keys.contains(&plain.as_str())
+        });
+        if !ambiguous {
+            return key;
+        }
+    }
+    fact.concept.keys[0].to_owned()
+}
+
+/// The fact's value, at times a number as a string, or a list's length cut to its first item.
+fn asked_value(words: &mut Words<'_>, fact: &Fact) -> Value {
+    match (&fact.value, fact.concept.kind) {
+        (Value::Number(_), Kind::Int(..) | Kind::Decimal(_)) if one_in(words.rng, 25) => {
+            json!(fact.text)
+        }
+        (value, _) => value.clone(),
+    }
+}
+
+fn ask_for(words: &mut Words<'_>, text: &str, fields: &Map<String, Value>) -> String {
+    let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
+    let list = keys.join(", ");
+    let front = ["Extract {} from: ", "Give {} as JSON: ", "Fields: {}.\n", "JSON with {}. "];
+    let back = [
+        "Fields: {}.", "Fields: {}.", "Fields: {}", "Extract {}.", "Give me {} as JSON.",
+        "Return JSON with {}.", "Keys: {}.", "JSON fields: {}",
+    ];
+    if one_in(words.rng, 4) {
+        return pick(words.rng, &front).replace("{}", &list) + text;
+    }
+    let gap = if one_in(words.rng, 2) { "\n" } else { " " };
+    format!("{text}{gap}{}", pick(words.rng, &back).replace("{}", &list))
+}
+
+/// At times some of the fields go into an object of their own, or all of them do.
+fn nested(words: &mut Words<'_>, topic: &Topic, mut fields: Map<String, Value>) -> Value {
+    match words.rng.random_range(0..14) {
+        0 => {
+            let mut outer = Map::new();
+            outer.insert(pick(words.rng, topic.names).to_owned(), Value::Object(fields));
+            Value::Object(outer)
+        }
+        1 if fields.len() > 1 => {
+            let at = words.rng.random_range(1..fields.len());
+            let inner: Map<String, Value> = fields
+                .keys()
+                .skip(at)
+                .cloned()
+                .collect::<Vec<_>>()
+                .into_iter()
+                .filter_map(|key| fields.shift_remove(&key).map(|value| (key, value)))
+                .collect();
+            let keys = ["details", "contact", "address", "info", "data", "more", "location"];
+            fields.insert(pick(words.rng, &keys).to_owned(), Value::Object(inner));
+            Value::Object(fields)
+        }
+        _ => Value::Object(fields),
+    }
+}
+
+/// Two or three records of a topic, and an array with the same keys of each.
+fn several(words: &mut Words<'_>) -> (String, Value) {
+    let topic = topic(words);
+    let first = tell(words, topic, 2);
+    let keys: Vec<(&'static concept::Concept, String)> = first
+        .facts
+        .iter()
+        .map(|fact| (fact.concept, key_for(words, fact, &first.facts)))
+        .collect();
+    let mut texts = vec![first.text];
+    let mut records = vec![first.facts];
+    for _ in 0..words.rng.random_range(1..=2) {
+        // The same facts of another: drawn until one tells enough.
+        let next = tell(words, topic, 2);
+        texts.push(next.text);
+        records.push(next.facts);
+    }
+    let list: Vec<Value> = records
+        .iter()
+        .map(|facts| {
+            let fields: Map<String, Value> = keys
+                .iter()
+                .filter_map(|(concept, key)| {
+                    let fact = facts.iter().find(|fact| std::ptr::eq(fact.concept, *concept))?;
+                    Some((key.clone(), fact.value.clone()))
+                })
+                .collect();
+            Value::Object(fields)
+        })
+        .collect();
+    let text = texts.join(pick(words.rng, &[" ", "\n", " "]));
+    let list = Value::Array(list);
+    if one_in(words.rng, 2) {
+        return (text, list);
+    }
+    let plural = format!("{}s", topic.names[0]);
+    (text, json!({ plural: list }))
+}

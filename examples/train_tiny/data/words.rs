@@ -1,0 +1,273 @@
+//! Names, places and addresses: mostly made up, so that there is nothing to learn by heart.
+//!
+//! Every word belongs to exactly one [`Split`], decided by its hash: a word of the held-out half is
+//! never written into the training text, neither from a list nor by chance. The words of
+//! [`HELD_OUT`] belong to neither.
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+/// The random numbers that all text is drawn from.
+pub type Rng = ChaCha8Rng;
+
+/// What the project's documentation shows the model: kept out of all generated text, in any case
+/// and even inside other words, so that a right answer there can only have been copied.
+pub const HELD_OUT: [&str; 4] = ["ada", "lovelace", "london", "example"];
+
+/// Which words may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// What the model is trained on: nine words of ten.
+    Train,
+    /// What it is measured on: the tenth.
+    HeldOut,
+}
+
+/// Whether `text` has one of the [`HELD_OUT`] words in it.
+pub fn mentions_held_out(text: &str) -> bool {
+    let text = text.to_lowercase();
+    HELD_OUT.iter().any(|word| text.contains(word))
+}
+
+/// The split of one word: FNV-1a over its lower-case bytes, so that "Mira" and "mira" agree.
+pub fn split_of(word: &str) -> Split {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in word.to_lowercase().bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    if (hash >> 32).is_multiple_of(10) { Split::HeldOut } else { Split::Train }
+}
+
+/// One of `list`, each as likely as the other.
+pub fn pick<'a, T: ?Sized>(rng: &mut Rng, list: &[&'a T]) -> &'a T {
+    list.choose(rng).expect("the list has something to pick")
+}
+
+/// `true` once in `n` draws.
+pub fn one_in(rng: &mut Rng, n: u32) -> bool {
+    rng.random_range(0..n) == 0
+}
+
+const FIRST: &[&str] = &[
+    "Mira", "Jonas", "Elena", "Omar", "Priya", "Lucas", "Sofia", "Henry", "Yuki", "Carlos", "Nina",
+    "Peter", "Amina", "David", "Laura", "Ivan", "Maria", "Thomas", "Chloe", "Ahmed", "Julia",
+    "Mark", "Ines", "Felix", "Rosa", "Samuel", "Helen", "George", "Tara", "Victor", "Emma", "Paul",
+    "Lena", "Marco", "Olga", "Simon", "Fatima", "Robert", "Clara", "Hugo", "Ruth", "Edgar",
+    "Bianca", "Karl", "Noor", "Oscar", "Petra", "Quentin", "Rita", "Stefan", "Uma", "Walter",
+    "Xenia", "Yusuf", "Zoe", "Anna", "Ben", "Kate", "John", "Jane", "Alice", "Bob", "Marie",
+    "Linus", "Dennis", "Barbara", "Donald", "Edsger", "Katherine", "Margaret", "Hedy", "Charles",
+];
+
+const LAST: &[&str] = &[
+    "Keller", "Novak", "Silva", "Tanaka", "Okafor", "Schmidt", "Rossi", "Dubois", "Larsen",
+    "Moreau", "Petrov", "Haddad", "Nguyen", "Kowalski", "Fischer", "Lopez", "Walker", "Bauer",
+    "Jensen", "Ortega", "Sharma", "Costa", "Weber", "Ito", "Brown", "Miller", "Garcia", "Martin",
+    "Clark", "Young", "King", "Wright", "Hill", "Green", "Baker", "Carter", "Turner", "Parker",
+    "Collins", "Murphy", "Cook", "Rogers", "Reed", "Bell", "Ward", "Cox", "Smith", "Jones", "Lee",
+    "Curie", "Newton", "Babbage", "Knuth", "Dijkstra", "Hamilton", "Johnson", "Torvalds", "Liskov",
+];
+
+const CITIES: &[&str] = &[
+    "Oslo", "Lima", "Kyoto", "Porto", "Vienna", "Dublin", "Madrid", "Warsaw", "Athens", "Cairo",
+    "Seoul", "Boston", "Chicago", "Denver", "Toronto", "Sydney", "Mumbai", "Nairobi", "Lagos",
+    "Bogota", "Prague", "Zurich", "Geneva", "Milan", "Rome", "Naples", "Seville", "Bergen", "Turku",
+    "Riga", "Vilnius", "Lyon", "Nantes", "Ghent", "Leiden", "Bremen", "Dresden", "Munich", "Graz",
+    "Austin", "Portland", "Seattle", "Dallas", "Miami", "Quito", "Tokyo", "Osaka", "Hanoi", "Delhi",
+    "Paris", "Berlin", "Cambridge", "Oxford", "Manchester", "Edinburgh", "Helsinki", "Stockholm",
+];
+
+const COUNTRIES: &[&str] = &[
+    "Norway", "Peru", "Japan", "Portugal", "Austria", "Ireland", "Spain", "Poland", "Greece",
+    "Egypt", "Korea", "Brazil", "Chile", "Kenya", "Italy", "France", "Germany", "India", "Mexico",
+    "Finland", "Sweden", "Latvia", "Turkey", "Morocco", "Vietnam", "Belgium", "Iceland", "Cuba",
+];
+
+/// Accented and other scripts' letters: their tokens are single bytes.
+const FOREIGN: &[&str] = &[
+    "José", "Zoë", "Łukasz", "Müller", "Søren", "François", "Núñez", "Çelik", "Björk", "Dvořák",
+    "Иван", "Мария", "Ольга", "山田", "太郎", "李娜", "王伟", "Γιώργος", "Ελένη", "سارة", "محمد",
+    "Håkan", "Señora", "Ångström", "Ünal", "Žižek", "Brontë", "Élodie", "Óscar", "Ñandú",
+];
+
+const ONSETS: &[&str] = &[
+    "b", "br", "c", "ch", "cl", "d", "dr", "f", "fl", "g", "gr", "h", "j", "k", "kr", "l", "m",
+    "n", "p", "pl", "qu", "r", "s", "sh", "st", "t", "th", "tr", "v", "w", "x", "y", "z", "",
+];
+const VOWELS: &[&str] =
+    &["a", "e", "i", "o", "u", "a", "e", "i", "o", "ai", "ea", "ee", "ia", "io", "ou", "y"];
+const CODAS: &[&str] = &[
+    "", "", "", "", "n", "r", "l", "s", "t", "m", "nd", "rk", "ck", "th", "x", "v", "rn", "ll",
+    "st", "sh", "d", "g",
+];
+
+/// Text in the making: the random numbers, and the split that its names come from.
+pub struct Words<'a> {
+    pub rng: &'a mut Rng,
+    pub split: Split,
+}
+
+impl Words<'_> {
+    /// Draws until the word is in our split and not a [`HELD_OUT`] one.
+    fn draw(&mut self, mut make: impl FnMut(&mut Rng) -> String) -> String {
+        loop {
+            let word = make(self.rng);
+            if split_of(&word) == self.split && !mentions_held_out(&word) {
+                return word;
+            }
+        }
+    }
+
+    /// A made-up lower-case word of syllables, or (once in six) of random letters.
+    pub fn word(&mut self) -> String {
+        self.draw(|rng| {
+            if one_in(rng, 6) {
+                let length = rng.random_range(2..=7);
+                return (0..length).map(|_| rng.random_range('a'..='z')).collect();
+            }
+            let mut word = String::new();
+            let syllables = pick(rng, &[&1, &2, &2, &2, &3]);
+            for left in (0..*syllables).rev() {
+                word += pick(rng, ONSETS);
+                word += pick(rng, VOWELS);
+                if left == 0 || one_in(rng, 4) {
+                    word += pick(rng, CODAS);
+                }
+            }
+            if word.len() < 2 { word + "n" } else { word }
+        })
+    }
+
+    /// A made-up word with a capital.
+    pub fn capital(&mut self) -> String {
+        capitalised(&self.word())
+    }
+
+    /// One of `list` that belongs to our split, or a made-up capitalised word.
+    fn listed(&mut self, list: &[&str], made_up_percent: u32) -> String {
+        if self.rng.random_range(0..100) < made_up_percent {
+            return self.capital();
+        }
+        let ours: Vec<&str> =
+            list.iter().copied().filter(|word| split_of(word) == self.split).collect();
+        if ours.is_empty() { self.capital() } else { pick(self.rng, &ours).to_owned() }
+    }
+
+    fn given_name(&mut self) -> String {
+        if one_in(self.rng, 25) { self.listed(FOREIGN, 0) } else { self.listed(FIRST, 60) }
+    }
+
+    fn family_name(&mut self) -> String {
+        if one_in(self.rng, 25) {
+            return self.listed(FOREIGN, 0);
+        }
+        let last = self.listed(LAST, 65);
+        match self.rng.random_range(0..40) {
+            0 => format!("{last}-{}", self.listed(LAST, 65)),
+            1 => format!("O'{last}"),
+            2 => format!("Mc{last}"),
+            3 => format!("{last}son"),
+            _ => last,
+        }
+    }
+
+    /// A person's name: mostly two words.
+    pub fn name(&mut self) -> String {
+        let first = self.given_name();
+        match self.rng.random_range(0..20) {
+            0..=2 => first,
+            3 => {
+                let initial = self.rng.random_range('A'..='Z');
+                format!("{first} {initial}. {}", self.family_name())
+            }
+            4 => {
+                let particle = pick(self.rng, &["van", "de", "von", "del", "di", "la", "al"]);
+                format!("{first} {particle} {}", self.family_name())
+            }
+            5 => format!("{first} {} {}", self.given_name(), self.family_name()),
+            6 => {
+                let title = pick(self.rng, &["Dr.", "Ms", "Mr", "Prof.", "Mrs"]);
+                format!("{title} {}", self.family_name())
+            }
+            _ => format!("{first} {}", self.family_name()),
+        }
+    }
+
+    /// A town, real or made up, of one to three words.
+    pub fn city(&mut self) -> String {
+        match self.rng.random_range(0..12) {
+            0 => {
+                let front = ["New", "San", "Port", "Saint", "Fort", "Bad", "Lake", "El", "North"];
+                format!("{} {}", pick(self.rng, &front), self.capital())
+            }
+            1 | 2 => {
+                let back = ["burg", "ville", "ton", "stad", "ford", "polis", "dorf", "grad", "mouth"];
+                self.draw_city(&back)
+            }
+            3 if one_in(self.rng, 3) => {
+                format!("{} on {}", self.capital(), self.capital())
+            }
+            4 if one_in(self.rng, 3) => self.listed(FOREIGN, 0),
+            _ => self.listed(CITIES, 60),
+        }
+    }
+
+    fn draw_city(&mut self, back: &[&str]) -> String {
+        loop {
+            let city = self.capital() + pick(self.rng, back);
+            if split_of(&city) == self.split && !mentions_held_out(&city) {
+                return city;
+            }
+        }
+    }
+
+    /// A country, real or made up.
+    pub fn country(&mut self) -> String {
+        self.listed(COUNTRIES, 35)
+    }
+
+    /// An address: from the name (half of them) or of words of its own.
+    pub fn email(&mut self, name: Option<&str>) -> String {
+        let parts: Vec<String> = name
+            .unwrap_or_default()
+            .split(|c: char| !c.is_ascii_alphabetic())
+            .filter(|part| part.len() > 1)
+            .map(str::to_lowercase)
+            .collect();
+        let user = match (parts.as_slice(), self.rng.random_range(0..12)) {
+            ([first, ..], 0..=2) => first.clone(),
+            ([first, .., last], 3) => format!("{first}.{last}"),
+            ([first, .., last], 4) => format!("{}.{last}", &first[..1]),
+            ([first, .., last], 5) => format!("{first}{last}"),
+            ([.., last], 6) => format!("{last}{}", self.rng.random_range(1..100)),
+            (_, 7) => format!("{}{}", self.word(), self.rng.random_range(1..1000)),
+            (_, 8) => format!("{}.{}", self.word(), self.word()),
+            (_, 9) => format!("{}_{}", self.word(), self.word()),
+            _ => self.word(),
+        };
+        format!("{user}@{}", self.domain())
+    }
+
+    /// A host name.
+    pub fn domain(&mut self) -> String {
+        let ends = [
+            "com", "com", "org", "org", "net", "io", "de", "fr", "edu", "dev", "info", "co.uk",
+            "app", "eu", "it", "no", "jp",
+        ];
+        let middle = match self.rng.random_range(0..8) {
+            0 => format!("{}-{}", self.word(), self.word()),
+            1 => format!("mail.{}", self.word()),
+            2 => pick(self.rng, &["mail", "post", "inbox", "web", "work", "home"]).to_owned(),
+            _ => self.word(),
+        };
+        format!("{middle}.{}", pick(self.rng, &ends))
+    }
+}
+
+/// `word` with its first letter in upper case.
+pub fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}

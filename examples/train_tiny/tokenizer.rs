@@ -1,0 +1,121 @@
+//! The tokenizer: byte-level BPE that merges letters with letters only.
+//!
+//! A word must become the same tokens wherever it stands, after a blank or after a quote: copying
+//! is then a matter of repeating tokens. So words are split off before anything else, and digits,
+//! blanks and punctuation are tokens of their own.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tokenizers::decoders::byte_level::ByteLevel;
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{
+    AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
+    SplitDelimiterBehavior, Tokenizer, TokenizerImpl,
+};
+
+/// Begins a conversation.
+pub const BOS: &str = "<|bos|>";
+/// Begins what each side says.
+pub const SYSTEM: &str = "<|system|>";
+pub const USER: &str = "<|user|>";
+pub const ASSISTANT: &str = "<|assistant|>";
+/// Ends what a side says; the model's end of text.
+pub const END: &str = "<|end|>";
+/// All of them, in the order of their numbers.
+pub const SPECIAL: [&str; 5] = [BOS, SYSTEM, USER, ASSISTANT, END];
+
+/// A word, or a single character that is no letter.
+const WORD: &str = r"[A-Za-z]+|[^A-Za-z]";
+
+type Result<T> = tokenizers::Result<T>;
+
+/// Learns a vocabulary of `size` tokens from `texts`: the special ones, all bytes, and merges.
+pub fn train(texts: &[String], size: usize) -> Result<Tokenizer> {
+    let mut tokenizer: TokenizerImpl<
+        BPE,
+        NormalizerWrapper,
+        PreTokenizerWrapper,
+        PostProcessorWrapper,
+        DecoderWrapper,
+    > = TokenizerImpl::new(BPE::default());
+    let words = Split::new(
+        SplitPattern::Regex(WORD.to_owned()),
+        SplitDelimiterBehavior::Isolated,
+        false,
+    )?;
+    let bytes = ByteLevel::new(false, false, false);
+    tokenizer
+        .with_pre_tokenizer(Some(Sequence::new(vec![words.into(), bytes.into()])))
+        .with_decoder(Some(bytes));
+    let special = SPECIAL.iter().map(|token| AddedToken::from(*token, true)).collect();
+    let mut trainer = BpeTrainer::builder()
+        .vocab_size(size)
+        .show_progress(false)
+        .special_tokens(special)
+        .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
+        .build();
+    tokenizer.train(&mut trainer, texts.iter())?;
+    Ok(tokenizer.into())
+}
+
+/// How a conversation is written for the model.
+const CHAT_TEMPLATE: &str = "\
+{{- '<|bos|>' }}\
+{%- for message in messages %}\
+{%- if message.role == 'assistant' %}\
+{{- '<|assistant|>' ~ (message.content or '') ~ '<|end|>' }}\
+{%- elif message.role == 'system' or message.role == 'developer' %}\
+{{- '<|system|>' ~ message.content }}\
+{%- else %}\
+{{- '<|user|>' ~ message.content }}\
+{%- endif %}\
+{%- endfor %}\
+{%- if add_generation_prompt %}\
+{{- '<|assistant|>' }}\
+{%- endif %}";
+
+/// The `tokenizer_config.json` that belongs to it.
+pub fn config() -> Value {
+    json!({
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": BOS,
+        "eos_token": END,
+        "pad_token": END,
+        "add_bos_token": false,
+        "clean_up_tokenization_spaces": false,
+        "model_max_length": 2048,
+        "chat_template": CHAT_TEMPLATE,
+    })
+}
+
+/// Text to tokens, with the special tokens' numbers at hand and words remembered.
+pub struct Encoder {
+    tokenizer: Tokenizer,
+    special: HashMap<&'static str, u32>,
+}
+
+impl Encoder {
+    pub fn new(tokenizer: Tokenizer) -> Result<Self> {
+        let mut special = HashMap::new();
+        for token in SPECIAL {
+            let id = tokenizer.token_to_id(token).ok_or_else(|| format!("no token {token}"))?;
+            special.insert(token, id);
+        }
+        Ok(Self { tokenizer, special })
+    }
+
+    pub fn special(&self, token: &str) -> u32 {
+        self.special[token]
+    }
+
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.tokenizer.encode_fast(text, false)?.get_ids().to_vec())
+    }
+
+    pub fn vocabulary(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+}
