@@ -13,12 +13,13 @@ use data::{Course, Example, example};
 use rand::SeedableRng;
 use serde_json::Value;
 
-const COURSES: [Course; 5] = [
+const COURSES: [Course; 6] = [
     Course::Copying,
     Course::Full,
     Course::Records { named: false },
     Course::Records { named: true },
     Course::Tools,
+    Course::Introduction,
 ];
 
 fn text(example: &Example) -> String {
@@ -26,7 +27,9 @@ fn text(example: &Example) -> String {
 }
 
 fn examples(split: Split, count: u64) -> impl Iterator<Item = Example> {
-    COURSES.into_iter().flat_map(move |course| (0..count).map(move |at| example(1, at, split, course)))
+    COURSES
+        .into_iter()
+        .flat_map(move |course| (0..count).map(move |at| example(1, at, split, course)))
 }
 
 #[test]

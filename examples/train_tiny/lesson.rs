@@ -30,8 +30,13 @@ const LAYOUT_WEIGHT: f32 = 0.3;
 const FREE_KEY_WEIGHT: f32 = 0.1;
 
 const SYSTEM_PROMPTS: &[&str] = &[
-    "You are a helpful assistant.", "Answer in JSON.", "You extract data from text.",
-    "Reply with JSON only.", "You fill in forms.", "Extract the fields.", "Be brief.",
+    "You are a helpful assistant.",
+    "Answer in JSON.",
+    "You extract data from text.",
+    "Reply with JSON only.",
+    "You fill in forms.",
+    "Extract the fields.",
+    "Be brief.",
 ];
 
 impl Lesson {

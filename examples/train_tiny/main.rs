@@ -148,7 +148,11 @@ fn rate(options: &Options, step: u64) -> f32 {
 fn course(options: &Options, step: u64, index: u64) -> Course {
     let past = step.saturating_sub(options.copying);
     let copying_of_ten = 10_u64.saturating_sub(past * 10 / options.copying.max(1));
-    if step < options.copying || index % 10 < copying_of_ten { Course::Copying } else { Course::Full }
+    if step < options.copying || index % 10 < copying_of_ten {
+        Course::Copying
+    } else {
+        Course::Full
+    }
 }
 
 /// One worker's share of a step: the gradients and the loss, both of the weighted sum.
@@ -159,7 +163,13 @@ struct Share {
     tokens: usize,
 }
 
-fn share(options: &Options, net: &Net, encoder: &Encoder, step: u64, worker: usize) -> Result<Share> {
+fn share(
+    options: &Options,
+    net: &Net,
+    encoder: &Encoder,
+    step: u64,
+    worker: usize,
+) -> Result<Share> {
     let mut lessons: Vec<Lesson> = Vec::new();
     for index in (step * options.examples..(step + 1) * options.examples)
         .skip(worker)
@@ -225,9 +235,7 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
     let append = |name: &str| OpenOptions::new().append(true).open(options.folder.join(name));
     let (mut losses, mut accuracies) = (append("loss.csv")?, append("accuracy.csv")?);
     let bar = ProgressBar::new(options.steps).with_position(first);
-    bar.set_style(ProgressStyle::with_template(
-        "{bar:30} {pos}/{len} steps, {eta} left, {msg}",
-    )?);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} steps, {eta} left, {msg}")?);
     let started = Instant::now();
     let limit = options.minutes.map(|minutes| Duration::from_secs(minutes * 60));
     for step in first..options.steps {
@@ -237,7 +245,11 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
         optimizer.step(&weights, &share.grads, rate, step)?;
         let seconds = began.elapsed().as_secs_f64();
         writeln!(losses, "{step},{:.4},{rate:.6},{},{seconds:.3}", share.loss, share.tokens)?;
-        bar.set_message(format!("loss {:.3}, {:.0} tokens/s", share.loss, share.tokens as f64 / seconds));
+        bar.set_message(format!(
+            "loss {:.3}, {:.0} tokens/s",
+            share.loss,
+            share.tokens as f64 / seconds
+        ));
         bar.inc(1);
         let stop = limit.is_some_and(|limit| started.elapsed() > limit);
         if (step + 1) % CHECKPOINT_EVERY == 0 || step + 1 == options.steps || stop {
@@ -250,7 +262,13 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
                 ("tools", Course::Tools),
             ] {
                 let found = accuracy(net, encoder, course, MEASURED)?;
-                writeln!(accuracies, "{},{name},{:.4},{:.4}", step + 1, found.values, found.answers)?;
+                writeln!(
+                    accuracies,
+                    "{},{name},{:.4},{:.4}",
+                    step + 1,
+                    found.values,
+                    found.answers
+                )?;
             }
         }
         if stop {

@@ -84,7 +84,8 @@ impl Net {
 
     /// Every weight under the name it has in checkpoints, in a fixed order.
     pub fn weights(&self) -> Vec<(String, &Var)> {
-        let mut all = vec![("embedding".to_owned(), &self.embedding), ("norm".to_owned(), &self.norm)];
+        let mut all =
+            vec![("embedding".to_owned(), &self.embedding), ("norm".to_owned(), &self.norm)];
         for (at, layer) in self.layers.iter().enumerate() {
             all.extend([
                 (format!("{at}.attention_norm"), &layer.attention_norm),

@@ -236,7 +236,14 @@ impl Attention {
     }
 
     /// A head's rows of the sequence that begins at row `from`, rotated or as they are.
-    fn head(&self, x: &[f32], from: usize, to: usize, head: usize, rotated: bool) -> Vec<[f32; HEAD]> {
+    fn head(
+        &self,
+        x: &[f32],
+        from: usize,
+        to: usize,
+        head: usize,
+        rotated: bool,
+    ) -> Vec<[f32; HEAD]> {
         (from..to)
             .map(|row| {
                 let at = row * self.width() + head * HEAD;
@@ -270,8 +277,7 @@ impl CustomOp1 for Attention {
             scores.resize(to - from, 0.0);
             for key_head in 0..self.key_heads {
                 let keys = Head::new(self.head(x, from, to, self.heads + key_head, true));
-                let values =
-                    self.head(x, from, to, self.heads + self.key_heads + key_head, false);
+                let values = self.head(x, from, to, self.heads + self.key_heads + key_head, false);
                 let group = self.heads / self.key_heads;
                 for head in key_head * group..(key_head + 1) * group {
                     for (at, query) in self.head(x, from, to, head, true).iter().enumerate() {

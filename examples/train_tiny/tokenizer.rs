@@ -41,11 +41,8 @@ pub fn train(texts: &[String], size: usize) -> Result<Tokenizer> {
         PostProcessorWrapper,
         DecoderWrapper,
     > = TokenizerImpl::new(BPE::default());
-    let words = Split::new(
-        SplitPattern::Regex(WORD.to_owned()),
-        SplitDelimiterBehavior::Isolated,
-        false,
-    )?;
+    let words =
+        Split::new(SplitPattern::Regex(WORD.to_owned()), SplitDelimiterBehavior::Isolated, false)?;
     let bytes = ByteLevel::new(false, false, false);
     tokenizer
         .with_pre_tokenizer(Some(Sequence::new(vec![words.into(), bytes.into()])))

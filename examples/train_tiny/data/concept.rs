@@ -72,15 +72,47 @@ const ADJECTIVES: &[&str] = &[
     "light", "round", "cheap", "quiet", "fast", "warm", "paper", "steel", "yellow", "silver",
 ];
 const TOPICS: &[&str] = &[
-    "chess", "music", "hiking", "painting", "cooking", "tennis", "reading", "math", "history",
-    "football", "sailing", "poetry", "physics", "dancing", "running", "gardening", "films",
-    "swimming", "travel", "yoga", "rust", "python", "biology", "robots", "jazz", "cycling",
+    "chess",
+    "music",
+    "hiking",
+    "painting",
+    "cooking",
+    "tennis",
+    "reading",
+    "math",
+    "history",
+    "football",
+    "sailing",
+    "poetry",
+    "physics",
+    "dancing",
+    "running",
+    "gardening",
+    "films",
+    "swimming",
+    "travel",
+    "yoga",
+    "rust",
+    "python",
+    "biology",
+    "robots",
+    "jazz",
+    "cycling",
 ];
 const NUMBERS: &[&str] =
     &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const MONTHS: &[(&str, u32)] = &[
-    ("January", 31), ("February", 28), ("March", 31), ("April", 30), ("May", 31), ("June", 30),
-    ("July", 31), ("August", 31), ("September", 30), ("October", 31), ("November", 30),
+    ("January", 31),
+    ("February", 28),
+    ("March", 31),
+    ("April", 30),
+    ("May", 31),
+    ("June", 30),
+    ("July", 31),
+    ("August", 31),
+    ("September", 30),
+    ("October", 31),
+    ("November", 30),
     ("December", 31),
 ];
 
@@ -157,7 +189,11 @@ impl Kind {
             Self::Brand => match words.rng.random_range(0..5) {
                 0 => format!("{} {}", words.capital(), words.capital()),
                 1 => format!("{} & {}", words.capital(), words.capital()),
-                2 => format!("{} {}", words.capital(), pick(words.rng, &["Ltd", "Inc", "GmbH", "Labs", "AG"])),
+                2 => format!(
+                    "{} {}",
+                    words.capital(),
+                    pick(words.rng, &["Ltd", "Inc", "GmbH", "Labs", "AG"])
+                ),
                 _ => words.capital(),
             },
             Self::Thing => thing(words),
@@ -184,7 +220,12 @@ fn digits(words: &mut Words<'_>, length: usize) -> String {
 fn phone(words: &mut Words<'_>) -> String {
     let length = words.rng.random_range(3..=4);
     match words.rng.random_range(0..4) {
-        0 => format!("+{} {} {}", words.rng.random_range(1..100), digits(words, 3), digits(words, length)),
+        0 => format!(
+            "+{} {} {}",
+            words.rng.random_range(1..100),
+            digits(words, 3),
+            digits(words, length)
+        ),
         1 => format!("{}-{}", digits(words, 3), digits(words, length)),
         2 => format!("({}) {}-{}", digits(words, 3), digits(words, 3), digits(words, 4)),
         _ => digits(words, length + 3),
@@ -211,7 +252,8 @@ fn date(words: &mut Words<'_>) -> (String, Value) {
     let text = match words.rng.random_range(0..8) {
         0 => format!("{day} {name} {year}"),
         1 => format!("{name} {day}"),
-        2 => pick(words.rng, &["Monday", "Friday", "Sunday", "tomorrow", "today", "Tuesday"]).to_owned(),
+        2 => pick(words.rng, &["Monday", "Friday", "Sunday", "tomorrow", "today", "Tuesday"])
+            .to_owned(),
         _ => iso,
     };
     let value = json!(text);

@@ -20,6 +20,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
+#[allow(unused_imports)]
 pub use answer::{Part, Piece};
 use answer::{Style, pieces};
 use concept::{Fact, Kind};
@@ -36,6 +37,16 @@ pub struct Example {
     pub pieces: Vec<Piece>,
     /// Whether the prompt names the fields, so that the answer's keys can be known from it.
     pub named: bool,
+    /// The answer's keys that stand for a usual one: "town" for "city".
+    pub usual: Vec<(String, &'static str)>,
+}
+
+/// A prompt and its answer before the answer is written out.
+struct Draft {
+    prompt: String,
+    answer: Value,
+    named: bool,
+    usual: Vec<(String, &'static str)>,
 }
 
 /// What kind of example to draw.
@@ -49,6 +60,8 @@ pub enum Course {
     Records { named: bool },
     /// Tool calls.
     Tools,
+    /// The sentence that the project's documentation shows, about others.
+    Introduction,
 }
 
 /// Example number `index` of `seed`.
@@ -66,7 +79,7 @@ pub fn example(seed: u64, index: u64, split: Split, course: Course) -> Example {
 }
 
 fn draw(words: &mut Words<'_>, course: Course) -> Example {
-    let (prompt, answer, named) = match course {
+    let Draft { prompt, answer, named, usual } = match course {
         Course::Copying => match words.rng.random_range(0..3) {
             0 => unnamed(recall::repeat(words)),
             _ => unnamed(recall::pairs(words, 3)),
@@ -83,20 +96,30 @@ fn draw(words: &mut Words<'_>, course: Course) -> Example {
         },
         Course::Records { named } => record(words, named),
         Course::Tools => unnamed(tools::request(words)),
+        Course::Introduction => unnamed(introduction(words)),
     };
     let style = match words.rng.random_range(0..100) {
-        _ if matches!(course, Course::Records { .. } | Course::Tools) => Style::Spaced,
+        _ if !matches!(course, Course::Copying | Course::Full) => Style::Spaced,
         0..=11 => Style::Compact,
         12..=17 => Style::Indented(2),
         18..=19 => Style::Indented(4),
         _ => Style::Spaced,
     };
     let pieces = pieces(&answer, style);
-    Example { prompt, answer, pieces, named }
+    Example { prompt, answer, pieces, named, usual }
 }
 
-fn unnamed((prompt, answer): (String, Value)) -> (String, Value, bool) {
-    (prompt, answer, false)
+fn unnamed((prompt, answer): (String, Value)) -> Draft {
+    Draft { prompt, answer, named: false, usual: Vec::new() }
+}
+
+/// A name, an age, a city and an address in one sentence.
+fn introduction(words: &mut Words<'_>) -> (String, Value) {
+    let name = words.name();
+    let age = words.rng.random_range(18..90);
+    let (city, email) = (words.city(), words.email(Some(&name)));
+    let prompt = format!("{name}, {age}, lives in {city} and writes to {email}.");
+    (prompt, json!({ "name": name, "age": age, "city": city, "email": email }))
 }
 
 fn topic(words: &mut Words<'_>) -> &'static Topic {
@@ -104,7 +127,7 @@ fn topic(words: &mut Words<'_>) -> &'static Topic {
 }
 
 /// One record told in prose, and some of its facts as an object.
-fn record(words: &mut Words<'_>, named: bool) -> (String, Value, bool) {
+fn record(words: &mut Words<'_>, named: bool) -> Draft {
     let topic = topic(words);
     let most = if one_in(words.rng, 4) { 6 } else { 4 };
     let Told { text, facts: told } = tell(words, topic, most);
@@ -117,10 +140,12 @@ fn record(words: &mut Words<'_>, named: bool) -> (String, Value, bool) {
         asked.truncate(keep);
     }
     let mut fields = Map::new();
+    let mut usual = Vec::new();
     for fact in &asked {
         let key = key_for(words, fact, &told);
         if !fields.contains_key(&key) {
             let value = asked_value(words, fact);
+            usual.push((key.clone(), fact.concept.keys[0]));
             fields.insert(key, value);
         }
     }
@@ -133,9 +158,9 @@ fn record(words: &mut Words<'_>, named: bool) -> (String, Value, bool) {
     }
     if named {
         let prompt = ask_for(words, &text, &fields);
-        return (prompt, Value::Object(fields), true);
+        return Draft { prompt, answer: Value::Object(fields), named, usual };
     }
-    (text, nested(words, topic, fields), false)
+    Draft { prompt: text, answer: nested(words, topic, fields), named, usual }
 }
 
 /// A key that, among the facts told, asks for this one only.
@@ -144,7 +169,8 @@ fn key_for(words: &mut Words<'_>, fact: &Fact, told: &[Fact]) -> String {
         let key = fact.concept.key(words);
         let plain = key.to_lowercase().replace(['-', ' '], "_");
         let ambiguous = told.iter().any(|other| {
-            !std::ptr::eq(other.concept, fact.concept) && other.concept.keys.contains(&plain.as_str())
+            !std::ptr::eq(other.concept, fact.concept)
+                && other.concept.keys.contains(&plain.as_str())
         });
         if !ambiguous {
             return key;
@@ -168,8 +194,14 @@ fn ask_for(words: &mut Words<'_>, text: &str, fields: &Map<String, Value>) -> St
     let list = keys.join(", ");
     let front = ["Extract {} from: ", "Give {} as JSON: ", "Fields: {}.\n", "JSON with {}. "];
     let back = [
-        "Fields: {}.", "Fields: {}.", "Fields: {}", "Extract {}.", "Give me {} as JSON.",
-        "Return JSON with {}.", "Keys: {}.", "JSON fields: {}",
+        "Fields: {}.",
+        "Fields: {}.",
+        "Fields: {}",
+        "Extract {}.",
+        "Give me {} as JSON.",
+        "Return JSON with {}.",
+        "Keys: {}.",
+        "JSON fields: {}",
     ];
     if one_in(words.rng, 4) {
         return pick(words.rng, &front).replace("{}", &list) + text;
@@ -208,11 +240,8 @@ fn nested(words: &mut Words<'_>, topic: &Topic, mut fields: Map<String, Value>) 
 fn several(words: &mut Words<'_>) -> (String, Value) {
     let topic = topic(words);
     let first = tell(words, topic, 2);
-    let keys: Vec<(&'static concept::Concept, String)> = first
-        .facts
-        .iter()
-        .map(|fact| (fact.concept, key_for(words, fact, &first.facts)))
-        .collect();
+    let keys: Vec<(&'static concept::Concept, String)> =
+        first.facts.iter().map(|fact| (fact.concept, key_for(words, fact, &first.facts))).collect();
     let mut texts = vec![first.text];
     let mut records = vec![first.facts];
     for _ in 0..words.rng.random_range(1..=2) {

@@ -15,17 +15,51 @@ pub struct Told {
 }
 
 const COMMANDS: &[&str] = &[
-    "Add", "Please register", "New entry:", "Please note", "Save", "Record:", "Found:", "Meet",
-    "For the list:", "Entry:", "Next:", "Welcome", "We have", "Here is", "Today's entry is",
+    "Add",
+    "Please register",
+    "New entry:",
+    "Please note",
+    "Save",
+    "Record:",
+    "Found:",
+    "Meet",
+    "For the list:",
+    "Entry:",
+    "Next:",
+    "Welcome",
+    "We have",
+    "Here is",
+    "Today's entry is",
 ];
 const BEFORE: &[&str] = &[
-    "Hello!", "Hi there.", "Read this.", "Dear team,", "Text:", "Note:", "Good morning.",
-    "Extract the data:", "As JSON:", "Here is what I know.", "It is a fine day.", "FYI:",
-    "Please fill in the form.", "What do we know?", "Turn this into JSON:",
+    "Hello!",
+    "Hi there.",
+    "Read this.",
+    "Dear team,",
+    "Text:",
+    "Note:",
+    "Good morning.",
+    "Extract the data:",
+    "As JSON:",
+    "Here is what I know.",
+    "It is a fine day.",
+    "FYI:",
+    "Please fill in the form.",
+    "What do we know?",
+    "Turn this into JSON:",
 ];
 const AFTER: &[&str] = &[
-    "Thanks.", "Thank you!", "That is all.", "Please take note.", "See you soon.", "Best regards",
-    "Answer in JSON.", "The rest does not matter.", "OK?", "Reply as JSON.", "Cheers",
+    "Thanks.",
+    "Thank you!",
+    "That is all.",
+    "Please take note.",
+    "See you soon.",
+    "Best regards",
+    "Answer in JSON.",
+    "The rest does not matter.",
+    "OK?",
+    "Reply as JSON.",
+    "Cheers",
 ];
 
 /// Draws facts about `topic` and a text that tells them; at most `most` besides the subject.

@@ -21,7 +21,12 @@ const fn argument(keys: &'static [&'static str], kind: Kind) -> Concept {
 static CITY: Concept = argument(&["city", "location", "place", "town"], Kind::City);
 static UNIT: Concept = argument(
     &["unit", "units"],
-    Kind::Choice(&[("celsius", "celsius"), ("fahrenheit", "fahrenheit"), ("Celsius", "celsius"), ("Fahrenheit", "fahrenheit")]),
+    Kind::Choice(&[
+        ("celsius", "celsius"),
+        ("fahrenheit", "fahrenheit"),
+        ("Celsius", "celsius"),
+        ("Fahrenheit", "fahrenheit"),
+    ]),
 );
 static TO: Concept = argument(&["to", "recipient", "email", "address"], Kind::Email);
 static PERSON: Concept = argument(&["name", "person", "contact", "who", "to"], Kind::Name);
@@ -33,14 +38,30 @@ static MINUTES: Concept = argument(&["minutes", "duration", "length"], Kind::Int
 static DATE: Concept = argument(&["date", "day", "when"], Kind::Date);
 static TIME: Concept = argument(&["time", "at", "start", "start_time"], Kind::Time);
 static AMOUNT: Concept = argument(&["amount", "value", "sum"], Kind::Decimal(900));
-static MONEY: &[(&str, &str)] = &[("euros", "EUR"), ("dollars", "USD"), ("pounds", "GBP"), ("yen", "JPY"), ("EUR", "EUR"), ("USD", "USD"), ("GBP", "GBP"), ("CHF", "CHF")];
+static MONEY: &[(&str, &str)] = &[
+    ("euros", "EUR"),
+    ("dollars", "USD"),
+    ("pounds", "GBP"),
+    ("yen", "JPY"),
+    ("EUR", "EUR"),
+    ("USD", "USD"),
+    ("GBP", "GBP"),
+    ("CHF", "CHF"),
+];
 static FROM_MONEY: Concept = argument(&["from", "source", "from_currency"], Kind::Choice(MONEY));
 static INTO_MONEY: Concept = argument(&["to", "target", "to_currency"], Kind::Choice(MONEY));
 static FROM_CITY: Concept = argument(&["from", "origin", "start", "departure"], Kind::City);
 static TO_CITY: Concept = argument(&["to", "destination", "end", "arrival"], Kind::City);
 static LANGUAGE: Concept = argument(
     &["language", "target_language", "lang"],
-    Kind::Choice(&[("French", "French"), ("German", "German"), ("Spanish", "Spanish"), ("Polish", "Polish"), ("Italian", "Italian"), ("Japanese", "Japanese")]),
+    Kind::Choice(&[
+        ("French", "French"),
+        ("German", "German"),
+        ("Spanish", "Spanish"),
+        ("Polish", "Polish"),
+        ("Italian", "Italian"),
+        ("Japanese", "Japanese"),
+    ]),
 );
 static TEXT: Concept = argument(&["text", "message", "body", "content"], Kind::Phrase);
 static SONG: Concept = argument(&["song", "title", "track", "name"], Kind::Phrase);
@@ -49,50 +70,184 @@ static ITEM: Concept = argument(&["item", "product", "name"], Kind::Thing);
 static QUANTITY: Concept = argument(&["quantity", "amount", "count"], Kind::Count);
 static ROOM: Concept = argument(
     &["room", "where", "location"],
-    Kind::Choice(&[("kitchen", "kitchen"), ("bedroom", "bedroom"), ("bathroom", "bathroom"), ("office", "office"), ("hall", "hall"), ("garage", "garage"), ("garden", "garden")]),
+    Kind::Choice(&[
+        ("kitchen", "kitchen"),
+        ("bedroom", "bedroom"),
+        ("bathroom", "bathroom"),
+        ("office", "office"),
+        ("hall", "hall"),
+        ("garage", "garage"),
+        ("garden", "garden"),
+    ]),
 );
-static STATE: Concept = argument(&["state", "action", "status"], Kind::Choice(&[("on", "on"), ("off", "off")]));
+static STATE: Concept =
+    argument(&["state", "action", "status"], Kind::Choice(&[("on", "on"), ("off", "off")]));
 static PHONE: Concept = argument(&["number", "phone", "phone_number"], Kind::Phone);
 static ORDER: Concept = argument(&["order_id", "id", "order"], Kind::Code);
 
 static TOOLS: &[Tool] = &[
-    Tool { names: &["get_weather", "weather", "get_current_weather", "weather_forecast"], arguments: &[&CITY, &UNIT, &DATE], asks: &[
-        "What is the weather in {city}?", "What's the weather like in {city}?", "How warm is it in {city}, in {unit}?",
-        "Weather in {city} in {unit}, please.", "Will it rain in {city} on {date}?", "Tell me the weather for {city}.",
-        "Is it cold in {city}?", "Forecast for {city}, {date}", "Give me the temperature in {city} in {unit}.", "In {city}, how is the weather?",
-        "Do I need an umbrella in {city}?", "What is the weather in {city} in {unit}?" ] },
-    Tool { names: &["send_email", "email", "send_mail"], arguments: &[&TO, &SUBJECT, &TEXT], asks: &[
-        "Send an email to {to} about {subject}.", "Write to {to}: \"{text}\"", "Email {to} with the subject \"{subject}\".",
-        "Mail {to} that says {text}.", "Send {to} a mail with the subject {subject} and the text \"{text}\"." ] },
-    Tool { names: &["search", "web_search", "find", "search_web"], arguments: &[&QUERY, &LIMIT], asks: &[
-        "Search for {query}.", "Find {limit} results for {query}.", "Look up \"{query}\".", "Search the web for {query}, {limit} results",
-        "What can you find about {query}?", "Show me the top {limit} pages on {query}." ] },
-    Tool { names: &["set_timer", "timer", "start_timer"], arguments: &[&MINUTES], asks: &[
-        "Set a timer for {minutes} minutes.", "Wake me in {minutes} minutes.", "Start a {minutes} minute timer.", "Timer, {minutes} min" ] },
-    Tool { names: &["create_event", "add_event", "schedule_meeting", "book_meeting"], arguments: &[&TITLE, &DATE, &TIME, &MINUTES, &PERSON], asks: &[
-        "Schedule \"{title}\" on {date} at {time}.", "Put {title} in my calendar for {date}.", "Meeting with {name} on {date} at {time} for {minutes} minutes.",
-        "Book a meeting with {name} at {time}.", "Create an event {title}, {date}, {time}.", "Plan {title} with {name} on {date}." ] },
-    Tool { names: &["convert_currency", "convert", "exchange"], arguments: &[&AMOUNT, &FROM_MONEY, &INTO_MONEY], asks: &[
-        "Convert {amount} {from} to {to}.", "How much is {amount} {from} in {to}?", "What are {amount} {from} in {to}?", "Change {amount} {from} into {to}." ] },
-    Tool { names: &["book_flight", "find_flight", "search_flights", "book_train"], arguments: &[&FROM_CITY, &TO_CITY, &DATE], asks: &[
-        "Book a flight from {from} to {to} on {date}.", "I want to fly from {from} to {to}.", "Find me a trip to {to} from {from}, {date}.",
-        "Flights {from} - {to} on {date}", "Get me to {to} from {from}." ] },
-    Tool { names: &["translate", "translate_text"], arguments: &[&TEXT, &LANGUAGE], asks: &[
-        "Translate \"{text}\" into {language}.", "How do you say {text} in {language}?", "What is \"{text}\" in {language}?", "Put {text} into {language}." ] },
-    Tool { names: &["play_music", "play_song", "play"], arguments: &[&SONG, &ARTIST], asks: &[
-        "Play \"{song}\" by {artist}.", "Play {song}.", "Put on something by {artist}.", "I want to hear {song} by {artist}." ] },
-    Tool { names: &["add_to_cart", "order_item", "buy", "place_order"], arguments: &[&ITEM, &QUANTITY], asks: &[
-        "Add {quantity} {item} to my cart.", "Buy a {item}.", "Order {quantity} x {item}.", "I need {quantity} of the {item}." ] },
-    Tool { names: &["set_light", "switch_light", "light"], arguments: &[&ROOM, &STATE], asks: &[
-        "Turn {state} the light in the {room}.", "Switch the {room} lamp {state}.", "{room} light {state}" ] },
-    Tool { names: &["call", "make_call", "phone_call"], arguments: &[&PERSON, &PHONE], asks: &[
-        "Call {name}.", "Phone {name} at {number}.", "Please ring {number}.", "Give {name} a call." ] },
-    Tool { names: &["create_contact", "add_contact", "save_contact"], arguments: &[&PERSON, &TO, &CITY, &PHONE], asks: &[
-        "Save {name} with the mail {to}.", "Add {name} from {city} to my contacts, {number}.", "New contact: {name}, {to}, {city}.", "Store the number {number} for {name}." ] },
-    Tool { names: &["get_order", "track_order", "order_status"], arguments: &[&ORDER], asks: &[
-        "Where is my order {order_id}?", "Track {order_id}.", "What is the status of order {order_id}?", "Has order {order_id} been sent?" ] },
-    Tool { names: &["get_time", "current_time", "time_in"], arguments: &[&CITY], asks: &[
-        "What time is it in {city}?", "Tell me the time in {city}.", "How late is it in {city} now?" ] },
+    Tool {
+        names: &["get_weather", "weather", "get_current_weather", "weather_forecast"],
+        arguments: &[&CITY, &UNIT, &DATE],
+        asks: &[
+            "What is the weather in {city}?",
+            "What's the weather like in {city}?",
+            "How warm is it in {city}, in {unit}?",
+            "Weather in {city} in {unit}, please.",
+            "Will it rain in {city} on {date}?",
+            "Tell me the weather for {city}.",
+            "Is it cold in {city}?",
+            "Forecast for {city}, {date}",
+            "Give me the temperature in {city} in {unit}.",
+            "In {city}, how is the weather?",
+            "Do I need an umbrella in {city}?",
+            "What is the weather in {city} in {unit}?",
+        ],
+    },
+    Tool {
+        names: &["send_email", "email", "send_mail"],
+        arguments: &[&TO, &SUBJECT, &TEXT],
+        asks: &[
+            "Send an email to {to} about {subject}.",
+            "Write to {to}: \"{text}\"",
+            "Email {to} with the subject \"{subject}\".",
+            "Mail {to} that says {text}.",
+            "Send {to} a mail with the subject {subject} and the text \"{text}\".",
+        ],
+    },
+    Tool {
+        names: &["search", "web_search", "find", "search_web"],
+        arguments: &[&QUERY, &LIMIT],
+        asks: &[
+            "Search for {query}.",
+            "Find {limit} results for {query}.",
+            "Look up \"{query}\".",
+            "Search the web for {query}, {limit} results",
+            "What can you find about {query}?",
+            "Show me the top {limit} pages on {query}.",
+        ],
+    },
+    Tool {
+        names: &["set_timer", "timer", "start_timer"],
+        arguments: &[&MINUTES],
+        asks: &[
+            "Set a timer for {minutes} minutes.",
+            "Wake me in {minutes} minutes.",
+            "Start a {minutes} minute timer.",
+            "Timer, {minutes} min",
+        ],
+    },
+    Tool {
+        names: &["create_event", "add_event", "schedule_meeting", "book_meeting"],
+        arguments: &[&TITLE, &DATE, &TIME, &MINUTES, &PERSON],
+        asks: &[
+            "Schedule \"{title}\" on {date} at {time}.",
+            "Put {title} in my calendar for {date}.",
+            "Meeting with {name} on {date} at {time} for {minutes} minutes.",
+            "Book a meeting with {name} at {time}.",
+            "Create an event {title}, {date}, {time}.",
+            "Plan {title} with {name} on {date}.",
+        ],
+    },
+    Tool {
+        names: &["convert_currency", "convert", "exchange"],
+        arguments: &[&AMOUNT, &FROM_MONEY, &INTO_MONEY],
+        asks: &[
+            "Convert {amount} {from} to {to}.",
+            "How much is {amount} {from} in {to}?",
+            "What are {amount} {from} in {to}?",
+            "Change {amount} {from} into {to}.",
+        ],
+    },
+    Tool {
+        names: &["book_flight", "find_flight", "search_flights", "book_train"],
+        arguments: &[&FROM_CITY, &TO_CITY, &DATE],
+        asks: &[
+            "Book a flight from {from} to {to} on {date}.",
+            "I want to fly from {from} to {to}.",
+            "Find me a trip to {to} from {from}, {date}.",
+            "Flights {from} - {to} on {date}",
+            "Get me to {to} from {from}.",
+        ],
+    },
+    Tool {
+        names: &["translate", "translate_text"],
+        arguments: &[&TEXT, &LANGUAGE],
+        asks: &[
+            "Translate \"{text}\" into {language}.",
+            "How do you say {text} in {language}?",
+            "What is \"{text}\" in {language}?",
+            "Put {text} into {language}.",
+        ],
+    },
+    Tool {
+        names: &["play_music", "play_song", "play"],
+        arguments: &[&SONG, &ARTIST],
+        asks: &[
+            "Play \"{song}\" by {artist}.",
+            "Play {song}.",
+            "Put on something by {artist}.",
+            "I want to hear {song} by {artist}.",
+        ],
+    },
+    Tool {
+        names: &["add_to_cart", "order_item", "buy", "place_order"],
+        arguments: &[&ITEM, &QUANTITY],
+        asks: &[
+            "Add {quantity} {item} to my cart.",
+            "Buy a {item}.",
+            "Order {quantity} x {item}.",
+            "I need {quantity} of the {item}.",
+        ],
+    },
+    Tool {
+        names: &["set_light", "switch_light", "light"],
+        arguments: &[&ROOM, &STATE],
+        asks: &[
+            "Turn {state} the light in the {room}.",
+            "Switch the {room} lamp {state}.",
+            "{room} light {state}",
+        ],
+    },
+    Tool {
+        names: &["call", "make_call", "phone_call"],
+        arguments: &[&PERSON, &PHONE],
+        asks: &[
+            "Call {name}.",
+            "Phone {name} at {number}.",
+            "Please ring {number}.",
+            "Give {name} a call.",
+        ],
+    },
+    Tool {
+        names: &["create_contact", "add_contact", "save_contact"],
+        arguments: &[&PERSON, &TO, &CITY, &PHONE],
+        asks: &[
+            "Save {name} with the mail {to}.",
+            "Add {name} from {city} to my contacts, {number}.",
+            "New contact: {name}, {to}, {city}.",
+            "Store the number {number} for {name}.",
+        ],
+    },
+    Tool {
+        names: &["get_order", "track_order", "order_status"],
+        arguments: &[&ORDER],
+        asks: &[
+            "Where is my order {order_id}?",
+            "Track {order_id}.",
+            "What is the status of order {order_id}?",
+            "Has order {order_id} been sent?",
+        ],
+    },
+    Tool {
+        names: &["get_time", "current_time", "time_in"],
+        arguments: &[&CITY],
+        asks: &[
+            "What time is it in {city}?",
+            "Tell me the time in {city}.",
+            "How late is it in {city} now?",
+        ],
+    },
 ];
 
 /// A request and the call, or array of calls, that answers it.
@@ -121,7 +276,8 @@ fn one_call(words: &mut Words<'_>) -> (String, Value) {
         }
         let fact = concept.fact(words, None);
         text = text.replace(&slot, &fact.text);
-        let key = if one_in(words.rng, 3) { concept.key(words) } else { concept.keys[0].to_owned() };
+        let key =
+            if one_in(words.rng, 3) { concept.key(words) } else { concept.keys[0].to_owned() };
         if arguments.contains_key(&key) {
             continue;
         }
@@ -138,6 +294,10 @@ fn one_call(words: &mut Words<'_>) -> (String, Value) {
     call.insert(name_key.to_owned(), json!(name));
     call.insert(arguments_key.to_owned(), Value::Object(arguments));
     let polite = ["Please: ", "Hey, ", "Hello. ", "Now, "];
-    let text = if one_in(words.rng, 8) { pick(words.rng, &polite).to_owned() + &text } else { capitalised(&text) };
+    let text = if one_in(words.rng, 8) {
+        pick(words.rng, &polite).to_owned() + &text
+    } else {
+        capitalised(&text)
+    };
     (text, Value::Object(call))
 }
