@@ -15,12 +15,13 @@
 mod data;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clap::Parser;
 use data::words::Split;
 use data::{Course, Example, example};
-use maskwright::Result;
-use maskwright::model::{Message, Model, ModelOptions, ModelSource};
+use maskwright::model::{ModelOptions, ModelSource};
+use maskwright::{Compiler, Constraint, Engine, Request, Result, SamplingParams};
 use serde_json::{Map, Value, json};
 
 /// Exact match per field on held-out prompts.
@@ -46,7 +47,8 @@ const FEW: usize = 20;
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    let model = Model::load(&ModelOptions { source: options.model.clone(), ..Default::default() })?;
+    let engine = Engine::load(&ModelOptions { source: options.model, ..Default::default() })?;
+    let compiler = Compiler::new(engine.vocabulary().clone());
     for (title, course) in [
         ("The sentence of the documentation, about others", Course::Introduction),
         ("Records, fields named in the prompt", Course::Records { named: true }),
@@ -56,14 +58,14 @@ fn main() -> Result<()> {
         let mut table = Table::default();
         for index in 0..options.examples {
             let example = example(SEED, index, Split::HeldOut, course);
-            let prompt = prompt(&model, &example.prompt)?;
-            let constrained = decode(&model, &prompt, Some(&schema(&example.answer)))?;
+            let constraint = compiler.json_schema(&schema(&example.answer))?;
+            let constrained = decode(&engine, &example, Some(constraint))?;
             table.add(&example, &constrained, Way::Constrained);
             if options.wrong && read(&constrained).as_ref() != Some(&example.answer) {
                 println!("{}\n  want {}\n  have {constrained}\n", example.prompt, example.answer);
             }
             if example.named {
-                table.add(&example, &decode(&model, &prompt, None)?, Way::Free);
+                table.add(&example, &decode(&engine, &example, None)?, Way::Free);
             }
         }
         println!("\n{title}\n\n{}", table.markdown());
@@ -71,10 +73,15 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The prompt as a conversation of one message, in tokens.
-fn prompt(model: &Model, text: &str) -> Result<Vec<u32>> {
-    let text = model.chat_template()?.render(&[Message::new("user", text)], true, None)?;
-    model.tokenizer().encode_prompt(&text, false)
+/// The likeliest answer to the prompt: of all, or of those that the schema allows.
+fn decode(engine: &Engine, example: &Example, constraint: Option<Constraint>) -> Result<String> {
+    let request = Request {
+        constraint,
+        sampling: SamplingParams::greedy(),
+        max_tokens: LONGEST,
+        ..Request::text(&example.prompt)
+    };
+    Ok(engine.generate(&request, &mut |_| ControlFlow::Continue(()))?.text)
 }
 
 fn read(answer: &str) -> Option<Value> {
@@ -206,21 +213,4 @@ fn leaves<'a>(value: &'a Value, pointer: String, to: &mut Vec<(String, &'a Value
         }
         _ => to.push((pointer, value)),
     }
-}
-
-/// The likeliest text after the prompt: of all, or of those that the schema allows.
-fn decode(model: &Model, prompt: &[u32], _schema: Option<&Value>) -> Result<String> {
-    let mut cache = model.new_cache()?;
-    let mut logits = model.forward(prompt, &mut cache)?.to_vec()?;
-    let mut answer = Vec::new();
-    for _ in 0..LONGEST {
-        let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| at);
-        let Some(token) = best.and_then(|at| u32::try_from(at).ok()) else { break };
-        if model.vocabulary().end_tokens().contains(&token) {
-            break;
-        }
-        answer.push(token);
-        logits = model.forward(&[token], &mut cache)?.to_vec()?;
-    }
-    Ok(String::from_utf8_lossy(&model.vocabulary().decode(&answer)).into_owned())
 }

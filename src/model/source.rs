@@ -8,7 +8,12 @@ use super::files::ModelFiles;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The files of the model in the binary, each with its name in a model folder.
-const TINY: &[(&str, &[u8])] = &[];
+const TINY: &[(&str, &[u8])] = &[
+    ("config.json", include_bytes!("tiny/config.json")),
+    ("model.safetensors", include_bytes!("tiny/model.safetensors")),
+    ("tokenizer.json", include_bytes!("tiny/tokenizer.json")),
+    ("tokenizer_config.json", include_bytes!("tiny/tokenizer_config.json")),
+];
 
 /// A model by name: `tiny`, or the path of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
