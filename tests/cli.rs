@@ -182,6 +182,8 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
         (&["--stop", "y"], "He\n", 0),
         (&["--choice", "Heyday", "--choice", "Heat"], "Heyday\n", 0),
         (&["--regex", "[A-Z]e{2}[a-z]!"], "Heey!\n", 0),
+        (&["--choice=-1", "--choice", "-2"], "-1\n", 0),
+        (&["--choice", "Heyday", "--stop", "d"], "Hey\n", 1),
         (&["--choice", "Heyday", "--max-tokens", "4"], "Heyd\n", 1),
         (&["--choice", "Heyday", "--max-tokens", "4", "--stream"], "Heyd\n", 1),
     ] {

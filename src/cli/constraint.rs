@@ -23,13 +23,13 @@ pub(super) struct ConstraintArgs {
 #[group(multiple = false)]
 struct Which {
     /// A JSON Schema: a file, or the schema itself
-    #[arg(long, value_name = "FILE|JSON")]
+    #[arg(long, value_name = "FILE|JSON", allow_hyphen_values = true)]
     schema: Option<String>,
     /// A regular expression, as Rust's `regex` crate writes them, that the whole text must match
-    #[arg(long, value_name = "RE")]
+    #[arg(long, value_name = "RE", allow_hyphen_values = true)]
     regex: Option<String>,
     /// One of these texts (repeat the option)
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     choice: Vec<String>,
     /// Any JSON object
     #[arg(long)]

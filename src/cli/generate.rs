@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What the model reads before it writes
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
     /// Gives the prompt to the model as it is, without its chat template
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
     max_tokens: NonZeroUsize,
     /// Ends the text before this string (repeat the option for more)
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     stop: Vec<String>,
     #[command(flatten)]
     sampling: SamplingArgs,
@@ -81,11 +81,19 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     if response.complete {
         return Ok(Outcome::Success);
     }
-    output::note(&format!(
-        "the text is not complete: it ended after --max-tokens {}; raise --max-tokens",
-        args.max_tokens
-    ));
+    output::note(&format!("the text is not complete: {}", why_incomplete(&response, &args)));
     Ok(Outcome::NotAccepted)
+}
+
+/// What ended a text before the constraint was satisfied, and what to do about it.
+fn why_incomplete(response: &Response, args: &Args) -> String {
+    match response.finish {
+        FinishReason::StopString => "a stop string ended it; leave out --stop".to_owned(),
+        _ if response.tokens.len() >= args.max_tokens.get() => {
+            format!("it ended after --max-tokens {}; raise --max-tokens", args.max_tokens)
+        }
+        _ => "the model's context is full; shorten the prompt".to_owned(),
+    }
 }
 
 impl Args {

@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[command(flatten)]
     constraint: ConstraintArgs,
     /// The text before the tokens
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
     prefix: String,
     /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, or `tiny`
     #[arg(long, value_name = "T")]
