@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::ebnf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::{Draft, Options, Whitespace};
 use crate::{Compiler, Constraint};
@@ -28,6 +29,9 @@ struct Which {
     /// A regular expression, as Rust's `regex` crate writes them, that the whole text must match
     #[arg(long, value_name = "RE", allow_hyphen_values = true)]
     regex: Option<String>,
+    /// A grammar in GBNF: a file, or the name of one that comes with the program
+    #[arg(long, value_name = "FILE|NAME")]
+    grammar: Option<String>,
     /// One of these texts (repeat the option)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     choice: Vec<String>,
@@ -89,7 +93,7 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
-        let Which { schema, regex, choice, json_object } = &self.which;
+        let Which { schema, regex, grammar, choice, json_object } = &self.which;
         if let Some(option) = self.json.given()
             && schema.is_none()
             && !json_object
@@ -103,6 +107,8 @@ impl ConstraintArgs {
             compile_schema(compiler, schema)?
         } else if let Some(regex) = regex {
             compiler.regex(regex)?
+        } else if let Some(grammar) = grammar {
+            compile_grammar(compiler, grammar)?
         } else if !choice.is_empty() {
             compiler.choice(choice)?
         } else if *json_object {
@@ -117,9 +123,22 @@ impl ConstraintArgs {
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
         self.compile(compiler)?.ok_or_else(|| {
             Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --regex, --choice or --json-object")
+                .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")
         })
     }
+}
+
+fn compile_grammar(compiler: &Compiler, grammar: &str) -> Result<Constraint> {
+    if let Some(text) = ebnf::builtin(grammar) {
+        return compiler.gbnf(text);
+    }
+    let text = std::fs::read_to_string(grammar).map_err(|error| {
+        let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|(name, _)| *name).collect();
+        Error::new(ErrorKind::Io, format!("cannot read the grammar: {error}"))
+            .in_file(grammar)
+            .with_help(format!("give a GBNF file, or one of {}", names.join(", ")))
+    })?;
+    compiler.gbnf(&text).map_err(|error| error.in_file(grammar))
 }
 
 impl JsonArgs {

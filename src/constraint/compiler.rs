@@ -9,6 +9,7 @@ use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::Program;
 use super::slices::Slices;
+use crate::ebnf;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::{Options, Schema};
@@ -112,6 +113,11 @@ impl Compiler {
 
     fn schema(&self, schema: &Schema) -> Result<Constraint> {
         self.compile(schema.grammar(&self.json_options)?)
+    }
+
+    /// Text of a grammar in GBNF, llama.cpp's notation.
+    pub fn gbnf(&self, grammar: &str) -> Result<Constraint> {
+        self.compile(ebnf::gbnf(grammar)?)
     }
 
     /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
