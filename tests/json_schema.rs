@@ -318,6 +318,98 @@ fn pattern_properties_and_names() {
 }
 
 #[test]
+fn not() {
+    check(
+        r#"{"not": {"type": ["string", "object", "array"]}}"#,
+        &["1", "null"],
+        &[r#""a""#, "{}", "[]"],
+    );
+    check(r#"{"type": "string", "not": {"enum": ["a", "b"]}}"#, &[r#""c""#, r#""""#], &[r#""a""#]);
+    check(r#"{"type": "integer", "not": {"minimum": 3}}"#, &["2"], &["3", "4"]);
+    check(
+        r#"{"type": "object", "not": {"required": ["a", "b"]}}"#,
+        &["{}", r#"{"a": 1}"#, r#"{"b": 1}"#],
+        &[r#"{"a": 1, "b": 1}"#],
+    );
+    check(
+        r#"{"type": "object", "not": {"properties": {"a": {"type": "string"}}, "required": ["b"]}}"#,
+        &["{}", r#"{"a": 1}"#, r#"{"a": 1, "b": 1}"#],
+        &[r#"{"a": "x", "b": 1}"#, r#"{"b": 1}"#],
+    );
+    check(
+        r#"{"type": "object", "not": {"additionalProperties": {"type": "string"}}}"#,
+        &[r#"{"a": 1}"#, r#"{"a": "x", "b": 1}"#, r#"{"a": 1, "b": "x"}"#],
+        &["{}", r#"{"a": "x"}"#],
+    );
+}
+
+#[test]
+fn not_of_arrays() {
+    check(
+        r#"{"type": "array", "not": {"items": {"type": "string"}}}"#,
+        &["[1]", r#"["a", 1]"#, r#"[1, "a"]"#],
+        &["[]", r#"["a"]"#],
+    );
+    check(
+        r#"{"type": "array", "not": {"prefixItems": [{"const": 1}], "minItems": 1}}"#,
+        &["[]", "[2]", "[2, 1]"],
+        &["[1]", "[1, 2]"],
+    );
+    check(
+        r#"{"type": "array", "contains": {"const": 1}, "maxItems": 3}"#,
+        &["[1]", "[2, 1]", "[2, 3, 1]", "[1, 1]"],
+        &["[]", "[2]", "[2, 3, 4]", "[1, 2, 3, 4]"],
+    );
+    check(r#"{"type": "array", "not": {"contains": {"const": 1}}}"#, &["[]", "[2]"], &["[2, 1]"]);
+    check(
+        r#"{"type": "array", "not": {"const": [1, 2]}}"#,
+        &["[1]", "[2, 2]", "[1, 2, 3]"],
+        &["[1, 2]"],
+    );
+}
+
+#[test]
+fn exactly_one() {
+    check(r#"{"oneOf": [{"type": "integer"}, {"minimum": 2}]}"#, &["1", "2.5"], &["3", "1.5"]);
+    check(
+        r#"{"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}]}"#,
+        &[r#"{"a": 1}"#, r#"{"b": 1}"#],
+        &["{}", r#"{"a": 1, "b": 1}"#],
+    );
+    check(
+        r##"{"$defs": {"tree": {"oneOf": [{"type": "integer"},
+                {"type": "object", "properties": {"kind": {"const": "pair"}, "l": {"$ref": "#/$defs/tree"},
+                 "r": {"$ref": "#/$defs/tree"}}, "required": ["kind", "l"], "additionalProperties": false},
+                {"type": "object", "properties": {"kind": {"const": "one"}, "l": {"$ref": "#/$defs/tree"}},
+                 "required": ["kind"]}]}}, "$ref": "#/$defs/tree"}"##,
+        &["1", r#"{"kind": "pair", "l": 1}"#, r#"{"kind": "one", "l": {"kind": "one"}}"#],
+        &[r#"{"kind": "pair"}"#, r#"{"kind": "two"}"#, r#"{"kind": "one", "l": {"kind": "pair"}}"#],
+    );
+    check(
+        r#"{"oneOf": [{"type": "string"}, {"type": "string"}, {"type": "null"}]}"#,
+        &["null"],
+        &[r#""a""#],
+    );
+}
+
+#[test]
+fn conditions_and_dependencies() {
+    check(
+        r#"{"type": "object", "properties": {"a": {"enum": [1, 2]}, "b": true}, "required": ["a"],
+            "additionalProperties": false,
+            "if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]},
+            "else": {"properties": {"b": {"type": "null"}}}}"#,
+        &[r#"{"a": 1, "b": 5}"#, r#"{"a": 2}"#, r#"{"a": 2, "b": null}"#],
+        &[r#"{"a": 1}"#, r#"{"a": 2, "b": 5}"#, "{}"],
+    );
+    check(
+        r#"{"type": "object", "dependencies": {"a": ["b"], "c": {"properties": {"b": {"const": 1}}}}}"#,
+        &["{}", r#"{"a": 1, "b": 5}"#, r#"{"b": 5}"#, r#"{"b": 1, "c": 1}"#],
+        &[r#"{"a": 1}"#, r#"{"b": 5, "c": 1}"#],
+    );
+}
+
+#[test]
 fn whitespace() {
     let schema = Schema::from_text(r#"{"type": "array", "items": {"const": 1}}"#).unwrap();
     let blanks = format!("[\n{}1]", " ".repeat(64));

@@ -65,25 +65,25 @@ fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
     }
 }
 
-struct Emitter<'s, 'd> {
-    sets: &'s mut Sets<'d>,
-    builder: GrammarBuilder,
+pub(super) struct Emitter<'s, 'd> {
+    pub(super) sets: &'s mut Sets<'d>,
+    pub(super) builder: GrammarBuilder,
     /// The node of each set met so far; `None` for an empty one.
     nodes: FxHashMap<Set, Option<NodeId>>,
     /// Rules declared and not yet defined.
     open: Vec<(Set, RuleId)>,
     gap: NodeId,
     /// `{` and `[` with the gap after them.
-    open_object: NodeId,
-    open_array: NodeId,
+    pub(super) open_object: NodeId,
+    pub(super) open_array: NodeId,
     /// `}` and `]`, alone and with the gap before them.
-    end_object: NodeId,
-    end_array: NodeId,
-    close_object: NodeId,
-    close_array: NodeId,
+    pub(super) end_object: NodeId,
+    pub(super) end_array: NodeId,
+    pub(super) close_object: NodeId,
+    pub(super) close_array: NodeId,
     /// With the gaps around them.
-    comma: NodeId,
-    colon: NodeId,
+    pub(super) comma: NodeId,
+    pub(super) colon: NodeId,
 }
 
 /// A member of an object, ready to be written.
@@ -172,13 +172,13 @@ impl<'s, 'd> Emitter<'s, 'd> {
         self.builder.regular(language)
     }
 
-    fn quoted(&mut self, text: Language) -> NodeId {
+    pub(super) fn quoted(&mut self, text: Language) -> NodeId {
         let quote = self.sets.languages.literal(b"\"");
         let language = self.sets.languages.concat([quote, text, quote]);
         self.builder.regular(language)
     }
 
-    fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
+    pub(super) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
         if sources.0.is_empty() {
             return node;
         }
@@ -195,7 +195,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
     }
 
     /// The node of a set; `None` if it is empty.
-    fn value(&mut self, set: Set) -> Result<Option<NodeId>> {
+    pub(super) fn value(&mut self, set: Set) -> Result<Option<NodeId>> {
         if let Some(&node) = self.nodes.get(&set) {
             return Ok(node);
         }
@@ -225,7 +225,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
             let shape = self.sets.shape(set)?;
             let mut choices = self.scalars(&shape)?;
             for array in &shape.arrays {
-                choices.extend(self.array(array)?);
+                choices.extend(self.array(array, &self.name(set))?);
             }
             for object in &shape.objects {
                 choices.extend(self.object(object, &self.name(set))?);
@@ -244,7 +244,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
         Ok(())
     }
 
-    fn check_size(&self, set: Set) -> Result<()> {
+    pub(super) fn check_size(&self, set: Set) -> Result<()> {
         let most = self.sets.options.grammar_size;
         if self.builder.size() <= most {
             return Ok(());
@@ -321,14 +321,17 @@ impl<'s, 'd> Emitter<'s, 'd> {
         }
     }
 
-    fn key(&mut self, key: &str) -> NodeId {
+    pub(super) fn key(&mut self, key: &str) -> NodeId {
         let mut text = vec![b'"'];
         text.extend(self.sets.strings.spell(key));
         text.push(b'"');
         self.literal(&text)
     }
 
-    fn array(&mut self, array: &ArraySet) -> Result<Option<NodeId>> {
+    fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
+        if !array.some.is_empty() {
+            return self.array_with_some(array, name);
+        }
         let mut items = Vec::new();
         let mut max = array.max;
         for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
@@ -388,6 +391,9 @@ impl<'s, 'd> Emitter<'s, 'd> {
     }
 
     fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+        if !object.some.is_empty() {
+            return self.object_with_some(object, name);
+        }
         let mut members = Vec::with_capacity(object.named.len());
         for named in &object.named {
             let Some(value) = self.value(named.set)? else {
@@ -406,13 +412,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
         let other = self.other_members(object)?;
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
-        if min > 1 && other.is_some() {
-            let message = "`minProperties` above 1 is not supported yet beside properties \
-                           without a name";
-            let at = object.sources.0.first().copied();
-            let at = at.unwrap_or_else(|| self.sets.document.root());
-            return Err(self.sets.document.error(ErrorKind::Schema, at, message));
-        }
+        self.check_count(object, min, other.is_some())?;
         let reachable = |max: &u32| other.is_some() || (*max as usize) < members.len();
         let max = object.max.filter(reachable);
         let cap = max.unwrap_or(min.max(1));
@@ -431,6 +431,18 @@ impl<'s, 'd> Emitter<'s, 'd> {
         }
         let node = self.builder.sequence([self.open_object, inside]);
         Ok(Some(self.mark(node, &object.sources)))
+    }
+
+    /// Keys without a name may repeat, so they cannot be counted from below.
+    pub(super) fn check_count(&self, object: &ObjectSet, min: u32, others: bool) -> Result<()> {
+        if min <= 1 || !others {
+            return Ok(());
+        }
+        let message =
+            "`minProperties` above 1 is not supported yet beside properties without a name";
+        let at = object.sources.0.first().copied();
+        let at = at.unwrap_or_else(|| self.sets.document.root());
+        Err(self.sets.document.error(ErrorKind::Schema, at, message))
     }
 
     /// Any one member whose key has no name.

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::array::ArraySet;
+use super::array::{ArraySet, SomeItem};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
@@ -16,48 +16,16 @@ use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 
-/// Keywords that accept every value: annotations, identifiers, places for definitions, and those
-/// that another keyword reads.
-const SILENT: &[&str] = &[
-    "$schema",
-    "$id",
-    "id",
-    "$anchor",
-    "$comment",
-    "$defs",
-    "definitions",
-    "$vocabulary",
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "then",
-    "else",
-    "minContains",
-    "maxContains",
-];
-
 /// Keywords that constrain a value in some draft and are not supported.
 const UNSUPPORTED: &[&str] = &[
-    "oneOf",
-    "not",
-    "if",
-    "contains",
     "uniqueItems",
-    "dependentSchemas",
     "unevaluatedItems",
     "unevaluatedProperties",
     "multipleOf",
     "$dynamicRef",
     "$recursiveRef",
-    "$dynamicAnchor",
-    "dependencies",
+    "minContains",
+    "maxContains",
 ];
 
 /// The types that a schema allows.
@@ -158,12 +126,22 @@ impl<'d> Sets<'d> {
             let other = self.shape(set)?;
             shape = self.intersection(&shape, &other)?;
         }
-        Ok(shape)
+        self.dependent_schemas(&reader, shape)
     }
 
     /// Are all keywords about this value alone, so that its shape needs no other schema's?
     pub(super) fn is_flat(&self, schema: ValueId) -> bool {
-        let in_place = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "propertyNames"];
+        let in_place = [
+            "$ref",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "if",
+            "propertyNames",
+            "dependentSchemas",
+            "dependencies",
+        ];
         match self.document.members(schema) {
             Some(members) => in_place.iter().all(|k| members.get(k).is_none()),
             None => true,
@@ -183,7 +161,82 @@ impl<'d> Sets<'d> {
             let branches = self.list(at, "anyOf")?;
             sets.push(self.or(branches));
         }
+        if let Some(at) = reader.get("oneOf") {
+            let branches = self.list(at, "oneOf")?;
+            sets.push(self.exactly_one(&branches));
+        }
+        if let Some(at) = reader.get("not") {
+            let inner = self.schema(at)?;
+            sets.push(self.not(inner));
+        }
+        if let Some(at) = reader.get("if") {
+            let condition = self.schema(at)?;
+            let mut branch = |keyword| match reader.get(keyword) {
+                Some(at) => self.schema(at),
+                None => Ok(Set::ANY),
+            };
+            let (then, otherwise) = (branch("then")?, branch("else")?);
+            let not = self.not(condition);
+            let (then, otherwise) = (self.and([condition, then]), self.and([not, otherwise]));
+            if then != condition || otherwise != not {
+                sets.push(self.or([then, otherwise]));
+            }
+        }
         Ok(sets)
+    }
+
+    /// Core, section 10.2.1.3. Branches that cannot hold together need not exclude each other.
+    fn exactly_one(&mut self, branches: &[Set]) -> Set {
+        let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
+        for (i, &a) in branches.iter().enumerate() {
+            for (j, &b) in branches.iter().enumerate().skip(i + 1) {
+                let both = self.and([a, b]);
+                if a == b || !self.is_surely_empty(both) {
+                    overlaps[i].push(b);
+                    overlaps[j].push(a);
+                }
+            }
+        }
+        let alternatives: Vec<Set> = branches
+            .iter()
+            .zip(overlaps)
+            .map(|(&branch, others)| {
+                let others: Vec<Set> = others.into_iter().map(|other| self.not(other)).collect();
+                self.and(others.into_iter().chain([branch]))
+            })
+            .collect();
+        self.or(alternatives)
+    }
+
+    /// The values to which a key matters, as shapes: objects without it and all that are no
+    /// objects; objects with it.
+    fn by_presence(&self, key: &str) -> (Shape, Shape) {
+        let object = |set, required| ObjectSet {
+            named: vec![Named { key: key.into(), set, required }],
+            ..ObjectSet::any(self.strings.any)
+        };
+        let without = Shape { objects: vec![object(Set::NEVER, false)], ..self.any() };
+        let with = Shape { objects: vec![object(Set::ANY, true)], ..Shape::never() };
+        (without, with)
+    }
+
+    /// Core, section 10.2.2.4, and the schemas of the older `dependencies`.
+    fn dependent_schemas(&mut self, reader: &Reader<'_>, mut shape: Shape) -> Result<Shape> {
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let Some(at) = reader.get(keyword) else { continue };
+            for (key, schema) in self.map(at, keyword)?.iter() {
+                if matches!(self.document.value(schema), Value::Array(_)) {
+                    continue;
+                }
+                let set = self.schema(schema)?;
+                let (without, with) = self.by_presence(key);
+                let needed = self.shape(set)?;
+                let with = self.intersection(&with, &needed)?;
+                let either = self.union(&without, &with)?;
+                shape = self.intersection(&shape, &either)?;
+            }
+        }
+        Ok(shape)
     }
 
     fn reference(&mut self, at: ValueId) -> Result<Set> {
@@ -217,7 +270,6 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, message));
             }
         }
-        debug_assert!(UNSUPPORTED.iter().all(|keyword| !SILENT.contains(keyword)));
         Ok(())
     }
 
@@ -376,13 +428,17 @@ impl<'d> Sets<'d> {
                 _ => array.rest = self.schema(at)?,
             }
         }
-        array.sources = reader.sources(&["minItems", "maxItems", "prefixItems", "items", "type"]);
+        if let Some(at) = reader.get("contains") {
+            let set = self.schema(at)?;
+            array.some.push(SomeItem { from: 0, set });
+        }
+        let keywords = ["minItems", "maxItems", "prefixItems", "items", "contains", "type"];
+        array.sources = reader.sources(&keywords);
         Ok(array)
     }
 
     /// Validation, section 6.5; Core, section 10.3.2.
     fn own_objects(&mut self, reader: &Reader<'d>) -> Result<Vec<ObjectSet>> {
-        let document = self.document;
         let any = self.strings.any;
         let additional = match reader.get("additionalProperties") {
             Some(at) => self.schema(at)?,
@@ -410,7 +466,7 @@ impl<'d> Sets<'d> {
                 }
             }
             classes = split;
-            self.limit_classes(reader, classes.len())?;
+            self.limit_alternatives(reader, classes.len())?;
         }
         let mut named: Vec<Named> = Vec::new();
         if let Some(at) = reader.get("properties") {
@@ -436,6 +492,7 @@ impl<'d> Sets<'d> {
             classes,
             min: self.count(reader, "minProperties")?.unwrap_or(0),
             max: self.count(reader, "maxProperties")?,
+            some: Vec::new(),
             sources: reader.sources(&[
                 "properties",
                 "additionalProperties",
@@ -453,23 +510,28 @@ impl<'d> Sets<'d> {
             self.restrict_names(&mut object, at)?;
         }
         let mut objects = vec![object];
-        if let Some(at) = reader.get("dependentRequired") {
-            for (key, needed) in self.map(at, "dependentRequired")?.iter() {
-                let needed = self.strings_of(needed, "dependentRequired")?;
+        for keyword in ["dependentRequired", "dependencies"] {
+            let Some(at) = reader.get(keyword) else { continue };
+            for (key, needed) in self.map(at, keyword)?.iter() {
+                let listed = matches!(self.document.value(needed), Value::Array(_));
+                if keyword == "dependencies" && !listed {
+                    continue;
+                }
+                let needed = self.strings_of(needed, keyword)?;
                 objects = self.depend(objects, key, &needed)?;
+                self.limit_alternatives(reader, objects.len())?;
             }
         }
-        debug_assert!(document.members(reader.schema).is_some());
         Ok(objects)
     }
 
-    fn limit_classes(&self, reader: &Reader<'_>, classes: usize) -> Result<()> {
+    fn limit_alternatives(&self, reader: &Reader<'_>, classes: usize) -> Result<()> {
         let most = self.options.alternatives;
         if classes <= most {
             return Ok(());
         }
         let message = format!(
-            "the patterns divide the keys into more than {most} classes (the limit `alternatives`)"
+            "the properties combine into more than {most} alternatives (the limit `alternatives`)"
         );
         Err(self.document.error(ErrorKind::Limit, reader.schema, message))
     }

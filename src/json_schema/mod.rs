@@ -25,6 +25,7 @@ mod draft;
 mod emit;
 mod emptiness;
 mod keywords;
+mod machine;
 mod number;
 mod object;
 mod options;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::set::{Expr, Set, Sets, Sources};
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::regex::Language;
 
 /// A key that has a set of its own.
@@ -34,6 +34,8 @@ pub(super) struct ObjectSet {
     pub(super) classes: Vec<Class>,
     pub(super) min: u32,
     pub(super) max: Option<u32>,
+    /// Each asks for a member of its own; one member may answer several.
+    pub(super) some: Vec<Class>,
     pub(super) sources: Sources,
 }
 
@@ -45,6 +47,7 @@ impl ObjectSet {
             classes: vec![Class { keys, set: Set::ANY }],
             min: 0,
             max: None,
+            some: Vec::new(),
             sources: Sources::default(),
         }
     }
@@ -107,9 +110,12 @@ impl Sets<'_> {
                 }
             }
         }
+        let mut some = a.some.clone();
+        some.extend(b.some.iter().filter(|s| !a.some.contains(s)));
         Ok(Some(ObjectSet {
             named,
             classes,
+            some,
             min: a.min.max(b.min),
             max: match (a.max, b.max) {
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -162,13 +168,45 @@ impl Sets<'_> {
         if let Some(min) = a.max.and_then(|max| max.checked_add(1)) {
             result.push(ObjectSet { min, ..free.clone() });
         }
+        let names: Vec<Vec<u8>> =
+            a.named.iter().map(|named| self.strings.spell(&named.key)).collect();
+        let names = self.languages.literals(names.iter().map(Vec::as_slice));
         for class in &a.classes {
-            if class.set != Set::ANY {
-                let message = "`not` of a condition on all other properties is not supported yet";
-                let at = a.sources.0.first().copied().or_else(|| self.place(class.set));
-                let at = at.unwrap_or_else(|| self.document.root());
-                return Err(self.document.error(ErrorKind::Schema, at, message));
+            let set = self.not(class.set);
+            let keys = self.languages.difference(class.keys, names);
+            if set != Set::NEVER && self.languages.is_live(keys)? {
+                result.push(ObjectSet { some: vec![Class { keys, set }], ..free.clone() });
             }
+        }
+        for some in &a.some {
+            let others = self.languages.difference(self.strings.any, some.keys);
+            let classes = vec![
+                Class { keys: some.keys, set: self.not(some.set) },
+                Class { keys: others, set: Set::ANY },
+            ];
+            result.push(ObjectSet { classes, ..free.clone() });
+        }
+        Ok(result)
+    }
+
+    /// For each member asked for, the sets of which one must have a value.
+    pub(super) fn object_witnesses(&mut self, a: &ObjectSet) -> Result<Vec<Vec<Set>>> {
+        let mut result = Vec::new();
+        for some in &a.some {
+            let mut witnesses = Vec::new();
+            for named in &a.named {
+                let spelled = self.strings.spell(&named.key);
+                if self.languages.matches(some.keys, &spelled)? {
+                    witnesses.push(self.and([named.set, some.set]));
+                }
+            }
+            for class in &a.classes {
+                let keys = self.languages.intersect([class.keys, some.keys]);
+                if self.languages.is_live(keys)? {
+                    witnesses.push(self.and([class.set, some.set]));
+                }
+            }
+            result.push(witnesses);
         }
         Ok(result)
     }

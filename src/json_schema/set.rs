@@ -133,7 +133,7 @@ pub(super) struct Sets<'d> {
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
     /// Sets whose shape is being computed.
-    open: Vec<Set>,
+    pub(super) open: Vec<Set>,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
 }
@@ -408,7 +408,7 @@ impl<'d> Sets<'d> {
             objects.extend(shape.objects);
         }
         for array in &arrays {
-            let not = Shape { arrays: self.array_complement(array)?, ..self.any() };
+            let not = Shape { arrays: self.array_complement(array), ..self.any() };
             result = self.intersection(&result, &not)?;
         }
         for object in &objects {

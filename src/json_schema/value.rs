@@ -49,7 +49,8 @@ impl Sets<'_> {
             Value::Array(items) => {
                 let prefix: Vec<Set> = items.iter().map(|&item| self.listed(item)).collect();
                 let n = prefix.len() as u32;
-                let array = ArraySet { prefix, rest: Set::NEVER, min: n, max: Some(n), sources };
+                let (rest, max) = (Set::NEVER, Some(n));
+                let array = ArraySet { prefix, rest, min: n, max, some: Vec::new(), sources };
                 Self::only_arrays(vec![array])
             }
             Value::Object(members) => {
@@ -60,7 +61,8 @@ impl Sets<'_> {
                 });
                 let named: Vec<Named> = named.collect();
                 let classes = vec![Class { keys: self.strings.any, set: Set::NEVER }];
-                let object = ObjectSet { named, classes, min: 0, max: None, sources };
+                let some = Vec::new();
+                let object = ObjectSet { named, classes, min: 0, max: None, some, sources };
                 Shape { objects: vec![object], ..Shape::never() }
             }
             _ => self.value_shape(value)?,
@@ -127,6 +129,15 @@ impl Sets<'_> {
                 return Ok(false);
             }
         }
+        for some in &array.some {
+            let mut found = false;
+            for &item in items.iter().skip(some.from as usize) {
+                found = found || self.set_accepts(some.set, item)?;
+            }
+            if !found {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
@@ -145,6 +156,18 @@ impl Sets<'_> {
                 None => self.class_of(&object.classes, key)?,
             };
             if !self.set_accepts(set, value)? {
+                return Ok(false);
+            }
+        }
+        for some in &object.some {
+            let mut found = false;
+            for (key, value) in members.iter() {
+                let spelled = self.strings.spell(key);
+                found = found
+                    || self.languages.matches(some.keys, &spelled)?
+                        && self.set_accepts(some.set, value)?;
+            }
+            if !found {
                 return Ok(false);
             }
         }

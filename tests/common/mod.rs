@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+pub(crate) mod instance;
+
 use std::collections::{HashMap, HashSet};
 
 use maskwright::grammar::{Grammar, Node, NodeId};
@@ -31,6 +33,12 @@ pub(crate) struct Naive<'g> {
 /// The ways that are open after some text: a terminal's state and what follows it.
 #[derive(Clone)]
 pub(crate) struct Open(HashSet<(Language, Stack)>, bool);
+
+impl Open {
+    pub(crate) fn is_dead(&self) -> bool {
+        self.0.is_empty() && !self.1
+    }
+}
 
 impl<'g> Naive<'g> {
     pub(crate) fn new(grammar: &'g Grammar) -> Self {
@@ -157,7 +165,7 @@ impl<'g> Naive<'g> {
         let mut open = self.open();
         for (i, byte) in text.bytes().enumerate() {
             open = self.step(&open, byte);
-            if open.0.is_empty() && !open.1 {
+            if open.is_dead() {
                 return Some(i);
             }
         }

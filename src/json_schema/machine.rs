@@ -1,0 +1,274 @@
+//! Arrays and objects that must hold certain items or members somewhere: emission by states.
+//!
+//! A state knows how far the value is written and which of the things asked for are found. What
+//! is found is claimed, not computed: an item that could answer a request may also be written as
+//! one that does not, so no complement is needed, and the union of both is the language.
+
+use rustc_hash::FxHashMap;
+
+use super::array::ArraySet;
+use super::emit::Emitter;
+use super::object::ObjectSet;
+use super::set::Set;
+use crate::error::{ErrorKind, Result};
+use crate::grammar::{NodeId, RuleId};
+use crate::regex::Language;
+
+/// Things asked for in one array or object; the states double with each.
+const SOME: usize = 8;
+
+/// What is known after a part of an array or object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct State {
+    /// Items written, or the next named member.
+    at: u32,
+    /// Items or members written, as far as it matters.
+    count: u32,
+    /// Is anything written?
+    any: bool,
+    /// Which of the things asked for are found.
+    found: u32,
+}
+
+/// A way on: an item or member is written, or nothing is.
+struct Edge {
+    node: Option<NodeId>,
+    to: usize,
+}
+
+/// States by index; the first is where it starts.
+#[derive(Default)]
+struct Machine {
+    states: Vec<State>,
+    ids: FxHashMap<State, usize>,
+    edges: Vec<Vec<Edge>>,
+    accepts: Vec<bool>,
+}
+
+impl Machine {
+    fn state(&mut self, state: State) -> usize {
+        *self.ids.entry(state).or_insert_with(|| {
+            self.states.push(state);
+            self.states.len() - 1
+        })
+    }
+
+    /// Which states lead to an accepting one.
+    fn alive(&self) -> Vec<bool> {
+        let mut sources: Vec<Vec<usize>> = vec![Vec::new(); self.states.len()];
+        for (from, edges) in self.edges.iter().enumerate() {
+            edges.iter().for_each(|edge| sources[edge.to].push(from));
+        }
+        let mut alive = self.accepts.clone();
+        let mut open: Vec<usize> = (0..alive.len()).filter(|&i| alive[i]).collect();
+        while let Some(state) = open.pop() {
+            for &from in &sources[state] {
+                if !alive[from] {
+                    alive[from] = true;
+                    open.push(from);
+                }
+            }
+        }
+        alive
+    }
+}
+
+/// The brackets of an array or object.
+struct Brackets {
+    open: NodeId,
+    /// After nothing.
+    end: NodeId,
+    /// After something.
+    close: NodeId,
+}
+
+impl Emitter<'_, '_> {
+    /// The ways to answer some of the requests `asked` (by index) that are not `found` yet:
+    /// each with what is found then.
+    fn answers(found: u32, asked: &[usize]) -> Vec<(u32, Vec<usize>)> {
+        let left: Vec<usize> = asked.iter().copied().filter(|i| found >> i & 1 == 0).collect();
+        (0..1u32 << left.len())
+            .map(|choice| {
+                let chosen = left.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1);
+                let chosen: Vec<usize> = chosen.map(|(_, &i)| i).collect();
+                (chosen.iter().fold(found, |found, i| found | 1 << i), chosen)
+            })
+            .collect()
+    }
+
+    fn check_some(&self, asked: usize, set: Set) -> Result<()> {
+        if asked <= SOME {
+            return Ok(());
+        }
+        let message = format!("more than {SOME} kinds of items or members are asked for at once");
+        Err(self.sets.error(ErrorKind::Limit, set, message))
+    }
+
+    pub(super) fn array_with_some(
+        &mut self,
+        array: &ArraySet,
+        name: &str,
+    ) -> Result<Option<NodeId>> {
+        self.check_some(array.some.len(), array.rest)?;
+        let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
+        let cap = array.max.unwrap_or((array.prefix.len() as u32).max(array.min).max(from));
+        let all = (1u32 << array.some.len()) - 1;
+        let mut machine = Machine::default();
+        machine.state(State { at: 0, count: 0, any: false, found: 0 });
+        while machine.edges.len() < machine.states.len() {
+            let state = machine.states[machine.edges.len()];
+            machine.accepts.push(state.at >= array.min && state.found == all);
+            let mut edges = Vec::new();
+            if array.max.is_none_or(|max| state.at < max) {
+                let asked = array.some.iter().enumerate();
+                let asked: Vec<usize> =
+                    asked.filter(|(_, some)| some.from <= state.at).map(|(i, _)| i).collect();
+                for (found, chosen) in Self::answers(state.found, &asked) {
+                    let sets = chosen.iter().map(|&i| array.some[i].set);
+                    let item = sets.chain([array.item(state.at as usize)]);
+                    let item = self.sets.and(item);
+                    let Some(node) = self.value(item)? else { continue };
+                    let at = (state.at + 1).min(cap);
+                    let to = machine.state(State { at, count: 0, any: true, found });
+                    edges.push(Edge { node: Some(node), to });
+                }
+            }
+            machine.edges.push(edges);
+            self.check_states(&machine)?;
+        }
+        let brackets =
+            Brackets { open: self.open_array, end: self.end_array, close: self.close_array };
+        let node = self.machine(&machine, &brackets, name);
+        Ok(node.map(|node| self.mark(node, &array.sources)))
+    }
+
+    pub(super) fn object_with_some(
+        &mut self,
+        object: &ObjectSet,
+        name: &str,
+    ) -> Result<Option<NodeId>> {
+        self.check_some(object.some.len(), Set::ANY)?;
+        let spelled: Vec<Vec<u8>> =
+            object.named.iter().map(|named| self.sets.strings.spell(&named.key)).collect();
+        let languages = &mut self.sets.languages;
+        let names = languages.literals(spelled.iter().map(Vec::as_slice));
+        let mut asked_of: Vec<Vec<usize>> = Vec::new();
+        for key in &spelled {
+            let mut asked = Vec::new();
+            for (i, some) in object.some.iter().enumerate() {
+                if languages.matches(some.keys, key)? {
+                    asked.push(i);
+                }
+            }
+            asked_of.push(asked);
+        }
+        let others = self.other_edges(object, names)?;
+        let required = object.required() as u32;
+        let min = if object.min <= required { 0 } else { object.min };
+        self.check_count(object, min, !others.is_empty())?;
+        let cap = object.max.unwrap_or(min);
+        let all = (1u32 << object.some.len()) - 1;
+        let end = object.named.len() as u32;
+        let mut machine = Machine::default();
+        machine.state(State { at: 0, count: 0, any: false, found: 0 });
+        while machine.edges.len() < machine.states.len() {
+            let state = machine.states[machine.edges.len()];
+            let mut edges = Vec::new();
+            let full = object.max.is_some_and(|max| state.count >= max);
+            let count = (state.count + 1).min(cap);
+            if let Some(named) = object.named.get(state.at as usize) {
+                let at = state.at + 1;
+                for (found, chosen) in Self::answers(state.found, &asked_of[state.at as usize]) {
+                    let sets = chosen.iter().map(|&i| object.some[i].set);
+                    let set = self.sets.and(sets.chain([named.set]));
+                    let value = if full { None } else { self.value(set)? };
+                    let Some(value) = value else { continue };
+                    let key = self.key(&named.key);
+                    let node = self.builder.sequence([key, self.colon, value]);
+                    let to = machine.state(State { at, count, any: true, found });
+                    edges.push(Edge { node: Some(node), to });
+                }
+                if !named.required {
+                    edges.push(Edge { node: None, to: machine.state(State { at, ..state }) });
+                }
+            } else if !full {
+                for &(answered, node) in &others {
+                    let found = state.found | answered;
+                    let to = machine.state(State { count, any: true, found, ..state });
+                    edges.push(Edge { node: Some(node), to });
+                }
+            }
+            let enough = state.at == end && state.count >= min.min(cap);
+            machine.accepts.push(enough && state.found == all);
+            machine.edges.push(edges);
+            self.check_states(&machine)?;
+        }
+        let brackets =
+            Brackets { open: self.open_object, end: self.end_object, close: self.close_object };
+        let node = self.machine(&machine, &brackets, name);
+        Ok(node.map(|node| self.mark(node, &object.sources)))
+    }
+
+    /// Members without a name, each with the requests that it answers.
+    fn other_edges(&mut self, object: &ObjectSet, names: Language) -> Result<Vec<(u32, NodeId)>> {
+        let asked: Vec<usize> = (0..object.some.len()).collect();
+        let mut edges = Vec::new();
+        for class in &object.classes {
+            for (answered, chosen) in Self::answers(0, &asked) {
+                let sets = chosen.iter().map(|&i| object.some[i].set);
+                let set = self.sets.and(sets.chain([class.set]));
+                let keys = chosen.iter().map(|&i| object.some[i].keys).chain([class.keys]);
+                let languages = &mut self.sets.languages;
+                let keys = languages.intersect(keys);
+                let keys = languages.difference(keys, names);
+                if !languages.is_live(keys)? {
+                    continue;
+                }
+                let Some(value) = self.value(set)? else { continue };
+                let key = self.quoted(keys);
+                self.mark(key, &object.sources);
+                edges.push((answered, self.builder.sequence([key, self.colon, value])));
+            }
+        }
+        Ok(edges)
+    }
+
+    fn check_states(&self, machine: &Machine) -> Result<()> {
+        let most = self.sets.options.grammar_size;
+        if machine.states.len() > most {
+            let message =
+                format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
+            return Err(self.sets.error(ErrorKind::Limit, Set::ANY, message));
+        }
+        self.check_size(Set::ANY)
+    }
+
+    /// One rule for each state from which the value can be completed.
+    fn machine(&mut self, machine: &Machine, brackets: &Brackets, name: &str) -> Option<NodeId> {
+        let alive = machine.alive();
+        if !alive[0] {
+            return None;
+        }
+        // A dead state has a rule that no other calls.
+        let rules: Vec<RuleId> = (0..machine.states.len())
+            .map(|i| self.builder.declare(format!("{name} state {i}")))
+            .collect();
+        for (i, edges) in machine.edges.iter().enumerate() {
+            let any = machine.states[i].any;
+            let mut choices = Vec::new();
+            if machine.accepts[i] {
+                choices.push(if any { brackets.close } else { brackets.end });
+            }
+            for edge in edges.iter().filter(|edge| alive[edge.to]) {
+                let further = self.builder.call(rules[edge.to]);
+                let separator = (any && edge.node.is_some()).then_some(self.comma);
+                let parts = separator.into_iter().chain(edge.node).chain([further]);
+                choices.push(self.builder.sequence(parts));
+            }
+            let body = self.builder.choice(choices);
+            self.builder.define(rules[i], body);
+        }
+        let start = self.builder.call(rules[0]);
+        Some(self.builder.sequence([brackets.open, start]))
+    }
+}
