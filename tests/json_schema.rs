@@ -318,6 +318,32 @@ fn pattern_properties_and_names() {
 }
 
 #[test]
+fn patterns_and_formats() {
+    check(
+        r#"{"type": "string", "pattern": "^[a-z]+$", "maxLength": 3}"#,
+        &[r#""abc""#],
+        &[r#""""#, r#""abcd""#, r#""A""#],
+    );
+    check(r#"{"type": "string", "pattern": "\\s"}"#, &[r#""a\nb""#, r#"" ""#], &[r#""ab""#]);
+    check(
+        r#"{"type": "object", "properties": {"ab": {"type": "integer"}}, "patternProperties":
+            {"^a": {"minimum": 3}, "b$": {"maximum": 5}}, "additionalProperties": false}"#,
+        &["{}", r#"{"ab": 4}"#, r#"{"a": 9, "b": 1, "aab": 4}"#],
+        &[r#"{"ab": 4.5}"#, r#"{"ab": 6}"#, r#"{"a": 2}"#, r#"{"aab": 6}"#, r#"{"c": 1}"#],
+    );
+    check(
+        r#"{"type": "string", "format": "date-time"}"#,
+        &[r#""2024-02-29T12:00:00Z""#, r#""1998-12-31T15:59:60.1-08:00""#],
+        &[r#""2023-02-29T12:00:00Z""#, r#""2023-02-28""#, r#""1998-12-31T15:59:60-07:00""#],
+    );
+    check(r#"{"type": "string", "format": "unheard-of"}"#, &[r#""x""#], &[]);
+    let e = error(r#"{"not": {"type": "string", "format": "regex"}}"#);
+    assert!(e.to_string().contains("at /not/format: this format is not regular"), "{e}");
+    let e = error(r#"{"type": "string", "pattern": "(a)\\1"}"#);
+    assert!(e.to_string().contains("at /pattern: the pattern"), "{e}");
+}
+
+#[test]
 fn not() {
     check(
         r#"{"not": {"type": ["string", "object", "array"]}}"#,
@@ -404,8 +430,8 @@ fn conditions_and_dependencies() {
     );
     check(
         r#"{"type": "object", "dependencies": {"a": ["b"], "c": {"properties": {"b": {"const": 1}}}}}"#,
-        &["{}", r#"{"a": 1, "b": 5}"#, r#"{"b": 5}"#, r#"{"b": 1, "c": 1}"#],
-        &[r#"{"a": 1}"#, r#"{"b": 5, "c": 1}"#],
+        &["{}", r#"{"a": 1, "b": 5}"#, r#"{"b": 5}"#, r#"{"c": 1, "b": 1}"#],
+        &[r#"{"a": 1}"#, r#"{"c": 1, "b": 5}"#],
     );
 }
 

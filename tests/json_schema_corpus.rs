@@ -133,7 +133,7 @@ impl Tally {
         self.errors.print("compile errors", 40);
         self.outcomes.print("(valid, outcome)", 20);
         println!("wrong: {}", self.wrong.len());
-        for wrong in self.wrong.iter().take(60) {
+        for wrong in self.wrong.iter().take(400) {
             println!("  {wrong}");
         }
     }

@@ -283,7 +283,7 @@ impl<'d> Sets<'d> {
             shape.numbers = self.own_numbers(reader, types.number)?;
         }
         if types.string {
-            shape.strings = self.own_strings(reader)?;
+            self.own_strings(reader, &mut shape)?;
         }
         if types.array {
             shape.arrays = vec![self.own_arrays(reader)?];
@@ -388,7 +388,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.3.
-    fn own_strings(&mut self, reader: &Reader<'_>) -> Result<Language> {
+    fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
         let mut parts = Vec::new();
         let min = self.count(reader, "minLength")?.unwrap_or(0);
         let max = self.count(reader, "maxLength")?;
@@ -398,9 +398,21 @@ impl<'d> Sets<'d> {
             parts.push(self.strings.of_length(&mut self.languages, min, max));
         }
         if let Some(at) = reader.get("pattern") {
-            parts.push(self.pattern(at)?);
+            let Some(pattern) = self.document.string(at) else {
+                return Err(self.malformed(at, "`pattern` must be a string"));
+            };
+            parts.push(self.pattern(pattern, at)?);
         }
-        Ok(self.languages.intersect(parts))
+        if let Some(at) = reader.get("format") {
+            let Some(name) = self.document.string(at) else {
+                return Err(self.malformed(at, "`format` must be a string"));
+            };
+            let (language, not_regular) = self.format(name)?;
+            parts.extend(language);
+            shape.open_format = not_regular.then_some(at);
+        }
+        shape.strings = self.languages.intersect(parts);
+        Ok(())
     }
 
     /// Validation, section 6.4; Core, section 10.3.1.
@@ -446,8 +458,8 @@ impl<'d> Sets<'d> {
         };
         let mut patterns = Vec::new();
         if let Some(at) = reader.get("patternProperties") {
-            for (_, schema) in self.map(at, "patternProperties")?.iter() {
-                let keys = self.key_pattern(schema)?;
+            for (pattern, schema) in self.map(at, "patternProperties")?.iter() {
+                let keys = self.pattern(pattern, schema)?;
                 patterns.push((keys, self.schema(schema)?));
             }
         }

@@ -24,6 +24,7 @@ mod document;
 mod draft;
 mod emit;
 mod emptiness;
+mod format;
 mod keywords;
 mod machine;
 mod number;

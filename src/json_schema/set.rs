@@ -21,7 +21,7 @@ use super::options::Options;
 use super::references::References;
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages};
+use crate::regex::{Anchoring, Language, Languages};
 
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
@@ -102,6 +102,8 @@ pub(super) struct Shape {
     pub(super) objects: Vec<ObjectSet>,
     /// Arrays and objects that a schema lists, each as it is written there.
     pub(super) listed: Vec<ValueId>,
+    /// A format among the strings that is not regular, and so not enforced: there is no complement.
+    pub(super) open_format: Option<ValueId>,
     /// Where the null, boolean, number and string parts come from.
     pub(super) sources: Sources,
 }
@@ -116,6 +118,7 @@ impl Shape {
             arrays: Vec::new(),
             objects: Vec::new(),
             listed: Vec::new(),
+            open_format: None,
             sources: Sources::default(),
         }
     }
@@ -129,6 +132,8 @@ pub(super) struct Sets<'d> {
     pub(super) languages: Languages,
     pub(super) numbers: Numbers,
     pub(super) strings: Strings,
+    /// Patterns read so far.
+    pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
@@ -150,6 +155,7 @@ impl<'d> Sets<'d> {
             languages,
             numbers,
             strings,
+            patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
             shapes: Vec::new(),
@@ -299,6 +305,7 @@ impl<'d> Sets<'d> {
             arrays: vec![ArraySet::any()],
             objects: vec![ObjectSet::any(self.strings.any)],
             listed: Vec::new(),
+            open_format: None,
             sources: Sources::default(),
         }
     }
@@ -354,6 +361,7 @@ impl<'d> Sets<'d> {
             arrays,
             objects,
             listed,
+            open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
         })
     }
@@ -386,12 +394,17 @@ impl<'d> Sets<'d> {
             arrays,
             objects,
             listed,
+            open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
         })
     }
 
     /// Values that are not in it.
     pub(super) fn complement(&mut self, a: &Shape) -> Result<Shape> {
+        if let Some(at) = a.open_format {
+            let message = "this format is not regular, so its complement cannot be enforced";
+            return Err(self.document.error(ErrorKind::Schema, at, message));
+        }
         let all = self.any();
         let mut result = Shape {
             null: !a.null,

@@ -1,9 +1,12 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
 use super::document::ValueId;
+use super::format::{Format, format};
 use super::set::Sets;
-use crate::error::Result;
-use crate::regex::{ByteSet, Language, Languages};
+use crate::error::{ErrorKind, Result};
+use crate::regex::{
+    self, Anchoring, CodePoints, Dialect, JsonString, Language, Languages, Options, any_text,
+};
 
 /// The languages that all string sets are made of; without quotes.
 #[derive(Clone, Debug)]
@@ -11,36 +14,13 @@ pub(super) struct Strings {
     /// Every text.
     pub(super) any: Language,
     /// Every text of one code point.
-    pub(super) char: Language,
+    char: Language,
 }
 
 impl Strings {
     pub(super) fn new(l: &mut Languages) -> Self {
-        let mut plain: ByteSet = (0x20..0x80).collect();
-        plain = plain.intersection(&ByteSet::single(b'"').complement());
-        plain = plain.intersection(&ByteSet::single(b'\\').complement());
-        let mut parts = vec![l.byte_set(plain)];
-        for c in ('\0'..' ').chain(['"', '\\']) {
-            let spelled = spell(c.encode_utf8(&mut [0; 4]));
-            parts.push(l.literal(&spelled));
-        }
-        for [a, b, c, d] in [
-            [(0xC2, 0xDF), (0x80, 0xBF), (0, 0), (0, 0)],
-            [(0xE0, 0xE0), (0xA0, 0xBF), (0x80, 0xBF), (0, 0)],
-            [(0xE1, 0xEC), (0x80, 0xBF), (0x80, 0xBF), (0, 0)],
-            [(0xED, 0xED), (0x80, 0x9F), (0x80, 0xBF), (0, 0)],
-            [(0xEE, 0xEF), (0x80, 0xBF), (0x80, 0xBF), (0, 0)],
-            [(0xF0, 0xF0), (0x90, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
-            [(0xF1, 0xF3), (0x80, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
-            [(0xF4, 0xF4), (0x80, 0x8F), (0x80, 0xBF), (0x80, 0xBF)],
-        ] {
-            let ranges = [a, b, c, d].into_iter().filter(|r: &(u8, u8)| r.0 > 0);
-            let bytes: Vec<_> = ranges.map(|(a, b)| l.byte_range(a, b)).collect();
-            parts.push(l.concat(bytes));
-        }
-        let char = l.union(parts);
-        let any = l.repeat(char, 0, None);
-        Self { any, char }
+        let char = JsonString.class(l, &[(0, 0x10_FFFF)]);
+        Self { any: any_text(l, &JsonString), char }
     }
 
     /// The canonical spelling of a text, without quotes.
@@ -77,14 +57,40 @@ fn spell(text: &str) -> Vec<u8> {
 }
 
 impl Sets<'_> {
-    /// The texts that a `pattern` matches somewhere.
-    pub(super) fn pattern(&mut self, at: ValueId) -> Result<Language> {
-        let message = "`pattern` is not supported yet";
-        Err(self.document.error(crate::ErrorKind::Schema, at, message))
+    /// The texts that a pattern matches somewhere; `at` is where it stands.
+    pub(super) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
+        let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
+        self.compiled(pattern, options).map_err(|e| {
+            let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
+            let message = format!("the pattern {pattern:?}{byte}: {}", e.message());
+            let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
+            self.document.error(kind, at, message)
+        })
     }
 
-    /// The keys that a pattern of `patternProperties` matches; `at` is its schema.
-    pub(super) fn key_pattern(&mut self, at: ValueId) -> Result<Language> {
-        self.pattern(at)
+    fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {
+        let key = (options.anchoring, pattern.to_owned());
+        if let Some(&known) = self.patterns.get(&key) {
+            return Ok(known);
+        }
+        let language = regex::parse(&mut self.languages, pattern, options, &JsonString)?;
+        self.patterns.insert(key, language);
+        Ok(language)
+    }
+
+    /// The texts of a format; `None` if it is an annotation. The flag says whether it is one only
+    /// because the format is not regular.
+    pub(super) fn format(&mut self, name: &str) -> Result<(Option<Language>, bool)> {
+        if !self.options.formats {
+            return Ok((None, false));
+        }
+        match format(name) {
+            Format::Pattern(pattern) => {
+                let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
+                Ok((Some(self.compiled(&pattern, options)?), false))
+            }
+            Format::NotRegular => Ok((None, true)),
+            Format::Unknown => Ok((None, false)),
+        }
     }
 }
