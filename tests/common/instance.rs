@@ -13,21 +13,31 @@ pub(crate) enum Outcome {
     Order,
     /// Accepted with its integers written without `.0` (and in another order, maybe).
     Spelling,
-    /// A number has more digits than the options allow.
+    /// A number has more digits than the options allow, or than this test can carry.
     Digits,
+    /// A limit of the languages was reached.
+    Limit,
     Rejected,
 }
 
 /// Steps that a search for an order may take.
-const STEPS: u32 = 20_000;
+const STEPS: u32 = 1_000;
 
-pub(crate) fn outcome(matcher: &mut Naive<'_>, instance: &Value) -> Outcome {
-    if matcher.accepts(&dumps(instance)) {
+/// Steps for an instance that is not valid, which no order should make acceptable.
+const STEPS_FOR_INVALID: u32 = 50;
+
+pub(crate) fn outcome(matcher: &mut Naive<'_>, instance: &Value, valid: bool) -> Outcome {
+    let accepted = matcher.accepts(&dumps(instance));
+    if std::mem::take(&mut matcher.over_limit) {
+        return Outcome::Limit;
+    }
+    if accepted {
         return Outcome::Accepted;
     }
     let open = matcher.open();
     for (outcome, respell) in [(Outcome::Order, false), (Outcome::Spelling, true)] {
-        let mut search = Search { matcher, respell, steps: STEPS };
+        let steps = if valid { STEPS } else { STEPS_FOR_INVALID };
+        let mut search = Search { matcher, respell, steps };
         let found = search.value(&open, instance, &mut |_, open| Naive::is_accepting(open));
         if found {
             return outcome;
@@ -38,7 +48,12 @@ pub(crate) fn outcome(matcher: &mut Naive<'_>, instance: &Value) -> Outcome {
 
 fn has_long_number(value: &Value) -> bool {
     match value {
-        Value::Number(_) => {
+        Value::Number(number) => {
+            // Read as a double, an integer beyond 64 bits has lost its digits.
+            let lost = |f: f64| f.fract() == 0.0 && f.abs() >= 1e19;
+            if number.as_f64().is_some_and(lost) {
+                return true;
+            }
             let text = dumps(value);
             let mantissa = text.split('e').next().unwrap_or_default();
             mantissa.split('.').any(|digits| digits.trim_start_matches('-').len() > 20)
@@ -100,6 +115,11 @@ impl<'m, 'g> Search<'m, 'g> {
         self.value(&open, item, &mut |this, open| this.items(open, rest, false, then))
     }
 
+    fn key(&mut self, open: &Open, key: &str, first: bool) -> Option<Open> {
+        let key = Value::String(key.to_owned());
+        self.text(open, &format!("{}{key}: ", if first { "" } else { ", " }))
+    }
+
     fn members(
         &mut self,
         open: &Open,
@@ -110,18 +130,28 @@ impl<'m, 'g> Search<'m, 'g> {
         if left.is_empty() {
             return self.text(open, "}").is_some_and(|open| then(self, &open));
         }
-        for i in 0..left.len() {
+        // First the member after which most of the others can still come.
+        let mut order: Vec<(usize, usize, Open)> = Vec::new();
+        for (i, (key, value)) in left.iter().enumerate() {
             if self.steps == 0 {
                 return false;
             }
             self.steps -= 1;
-            let (key, value) = left[i];
-            let key = Value::String(key.clone());
-            let text = format!("{}{key}: ", if first { "" } else { ", " });
-            let Some(open) = self.text(open, &text) else { continue };
+            let mut after = None;
+            let Some(open) = self.key(open, key, first) else { continue };
+            self.value(&open, value, &mut |_, open| {
+                after = Some(open.clone());
+                true
+            });
+            let Some(after) = after else { continue };
+            let others = left.iter().enumerate().filter(|(j, _)| *j != i);
+            let possible = others.filter(|(_, (key, _))| self.key(&after, key, false).is_some());
+            order.push((possible.count(), i, open));
+        }
+        order.sort_by_key(|&(possible, i, _)| (std::cmp::Reverse(possible), i));
+        for (_, i, open) in order {
             let mut rest = left.clone();
-            rest.remove(i);
-            // A key that can no longer come makes every further step vain.
+            let (_, value) = rest.remove(i);
             let found = self.value(&open, value, &mut |this, open| {
                 this.members(open, rest.clone(), false, then)
             });

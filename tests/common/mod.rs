@@ -28,6 +28,8 @@ pub(crate) struct Naive<'g> {
     stacks: Vec<(Item, Stack)>,
     ids: HashMap<(Item, Stack), Stack>,
     start: Stack,
+    /// A limit of the languages was reached; what was read since means nothing.
+    pub(crate) over_limit: bool,
 }
 
 /// The ways that are open after some text: a terminal's state and what follows it.
@@ -49,6 +51,7 @@ impl<'g> Naive<'g> {
             stacks: vec![(Item::Node(body), 0)],
             ids: HashMap::new(),
             start: 0,
+            over_limit: false,
         };
         this.start = this.push(Item::Node(body), 0);
         this
@@ -125,7 +128,10 @@ impl<'g> Naive<'g> {
         let mut next = HashSet::new();
         let mut ended = HashSet::new();
         for &(language, below) in &open.0 {
-            let after = self.languages.step(language, byte).unwrap();
+            let Ok(after) = self.languages.step(language, byte) else {
+                self.over_limit = true;
+                continue;
+            };
             if after == Language::EMPTY {
                 continue;
             }
