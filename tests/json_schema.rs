@@ -491,10 +491,32 @@ fn errors_name_the_keyword_and_its_place() {
         assert_eq!(e.kind(), ErrorKind::Schema, "{schema}: {e}");
         assert!(e.to_string().contains(message), "{schema}: {e}");
     }
-    for schema in ["false", r#"{"type": "integer", "minimum": 1, "maximum": 0}"#, r#"{"enum": []}"#]
-    {
-        assert_eq!(error(schema).kind(), ErrorKind::Unsatisfiable, "{schema}");
-    }
     let e = error(r#"{"type": "integer", "minimum": 1e30}"#);
     assert!(e.to_string().contains("at most 20 digits"), "{e}");
+}
+
+#[test]
+fn contradictions_name_their_keywords() {
+    let table = [
+        ("false", "at the root: no value satisfies the schema"),
+        (
+            r#"{"type": "integer", "title": "t", "minimum": 1, "maximum": 0}"#,
+            "`/type`, `/minimum` and `/maximum` cannot hold together",
+        ),
+        (r#"{"enum": []}"#, "`/enum` rules out every value"),
+        (
+            r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}, "b": {"type": "null"}},
+                "required": ["a", "b"], "$defs": {"n": {"type": "string", "enum": [1, 2]}}}"##,
+            "`/type`, `/required`, `/$defs/n/type` and `/$defs/n/enum` cannot hold together",
+        ),
+        (
+            r#"{"type": "string", "pattern": "^a{5}$", "minLength": 1, "maxLength": 4}"#,
+            "`/type`, `/pattern` and `/maxLength` cannot hold together",
+        ),
+    ];
+    for (schema, message) in table {
+        let e = error(schema);
+        assert_eq!(e.kind(), ErrorKind::Unsatisfiable, "{schema}: {e}");
+        assert!(e.to_string().contains(message), "{schema}: {e}");
+    }
 }

@@ -1,11 +1,135 @@
-//! Why a schema has no value: which keywords contradict each other.
+//! Why a schema has no value: a smallest set of keywords that contradict each other.
 
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
+use super::document::{Document, Value, ValueId};
+use super::draft::{Holds, holds};
+use super::options::Options;
 use super::set::{Set, Sets};
 use crate::error::{Error, ErrorKind};
 
+/// Schemas with more keywords than this are not diagnosed.
+const KEYWORDS: usize = 5_000;
+
+/// How often emptiness may be decided anew to find the keywords.
+const CHECKS: u32 = 200;
+
 impl Sets<'_> {
-    /// The error for a set without values.
-    pub(super) fn unsatisfiable(&self, set: Set) -> Error {
-        self.error(ErrorKind::Unsatisfiable, set, "no value satisfies the schema")
+    /// The error for the schema of a document that has no value.
+    pub(super) fn unsatisfiable(&self, root: ValueId) -> Error {
+        let message = "no value satisfies the schema";
+        let keywords = keywords(self.document, root);
+        let diagnosis = Diagnosis {
+            document: self.document,
+            options: self.options,
+            root,
+            all: keywords,
+            checks: CHECKS,
+        };
+        match diagnosis.core() {
+            Some(core) if !core.is_empty() => {
+                // Those that only lead to the others go without saying.
+                let leads = |at: &ValueId| {
+                    let pointer = self.document.pointer(*at);
+                    let keyword = pointer.rsplit('/').next().unwrap_or_default();
+                    keyword == "$ref" || holds(keyword).is_some()
+                };
+                let telling: Vec<ValueId> = core.iter().copied().filter(|at| !leads(at)).collect();
+                let telling = if telling.is_empty() { core } else { telling };
+                let pointers: Vec<String> =
+                    telling.iter().map(|&at| format!("`{}`", self.document.pointer(at))).collect();
+                let because = match &pointers[..] {
+                    [most @ .., last] if !most.is_empty() => {
+                        format!("{message}: {} and {last} cannot hold together", most.join(", "))
+                    }
+                    one => format!("{message}: {} rules out every value", one.concat()),
+                };
+                self.document.error(ErrorKind::Unsatisfiable, telling[0], because)
+            }
+            _ => self.document.error(ErrorKind::Unsatisfiable, root, message),
+        }
+    }
+}
+
+/// The keywords of all schemas below `root`, in the order of the document.
+fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(schema) = open.pop() {
+        let Some(members) = document.members(schema) else { continue };
+        for (keyword, value) in members.iter() {
+            found.push(value);
+            match (holds(keyword), document.value(value)) {
+                (Some(Holds::Map), Value::Object(map)) => {
+                    open.extend(map.iter().map(|(_, child)| child));
+                }
+                (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                    open.extend(items.iter().copied());
+                }
+                (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
+                _ => {}
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// A search by Junker's QuickXplain ("QuickXplain: preferred explanations and relaxations for
+/// over-constrained problems", AAAI 2004).
+struct Diagnosis<'d> {
+    document: &'d Document,
+    options: &'d Options,
+    root: ValueId,
+    all: Vec<ValueId>,
+    checks: u32,
+}
+
+impl Diagnosis<'_> {
+    fn core(mut self) -> Option<Vec<ValueId>> {
+        if self.all.len() > KEYWORDS || self.is_empty(&[]) != Some(false) {
+            return None;
+        }
+        let all = self.all.clone();
+        let mut core = self.explain(&[], false, &all)?;
+        core.sort_unstable();
+        Some(core)
+    }
+
+    /// A smallest part of `candidates` that leaves no value, together with `background`; `grown`
+    /// says whether the background grew since it was last known to leave some.
+    fn explain(
+        &mut self,
+        background: &[ValueId],
+        grown: bool,
+        candidates: &[ValueId],
+    ) -> Option<Vec<ValueId>> {
+        if grown && self.is_empty(background)? {
+            return Some(Vec::new());
+        }
+        if let [_] = candidates {
+            return Some(candidates.to_vec());
+        }
+        let (first, second) = candidates.split_at(candidates.len() / 2);
+        let with_first = [background, first].concat();
+        let of_second = self.explain(&with_first, !first.is_empty(), second)?;
+        let with_second = [background, &of_second].concat();
+        let of_first = self.explain(&with_second, !of_second.is_empty(), first)?;
+        Some([of_first, of_second].concat())
+    }
+
+    /// Has the schema no value if only these keywords count? `None` if that takes too long.
+    fn is_empty(&mut self, active: &[ValueId]) -> Option<bool> {
+        self.checks = self.checks.checked_sub(1)?;
+        let mut ignored: FxHashSet<ValueId> = self.all.iter().copied().collect();
+        active.iter().for_each(|at| {
+            ignored.remove(at);
+        });
+        let mut sets = Sets::new(self.document, self.options);
+        sets.ignored = Rc::new(ignored);
+        let root: Set = sets.schema(self.root).ok()?;
+        sets.is_empty(root).ok()
     }
 }

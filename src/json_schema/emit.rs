@@ -21,14 +21,15 @@ const BLANKS: u32 = 64;
 
 /// The grammar of a set.
 pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
+    let place = sets.document.root();
     if sets.is_empty(root)? {
-        return Err(sets.unsatisfiable(root));
+        return Err(sets.unsatisfiable(place));
     }
     let mut emitter = Emitter::new(&mut sets);
     let start = emitter.builder.declare("start");
     let Some(value) = emitter.value(root)? else {
         // A set that is not empty has a node.
-        return Err(sets.unsatisfiable(root));
+        return Err(sets.unsatisfiable(place));
     };
     let body = match emitter.sets.options.whitespace {
         Whitespace::Any => emitter.builder.sequence([emitter.gap, value, emitter.gap]),

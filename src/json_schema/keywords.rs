@@ -6,6 +6,8 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashSet;
+
 use super::array::{ArraySet, SomeItem};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
@@ -24,8 +26,6 @@ const UNSUPPORTED: &[&str] = &[
     "multipleOf",
     "$dynamicRef",
     "$recursiveRef",
-    "minContains",
-    "maxContains",
 ];
 
 /// The types that a schema allows.
@@ -69,17 +69,19 @@ impl Types {
 }
 
 /// One schema while its keywords are read.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Reader<'d> {
     schema: ValueId,
     members: &'d Members,
     dialect: Dialect,
+    ignored: Rc<FxHashSet<ValueId>>,
 }
 
 impl Reader<'_> {
     /// The value of a keyword, if the dialect knows it.
     fn get(&self, keyword: &str) -> Option<ValueId> {
-        self.members.get(keyword).filter(|_| self.dialect.knows(keyword))
+        let at = self.members.get(keyword)?;
+        (self.dialect.knows(keyword) && !self.ignored.contains(&at)).then_some(at)
     }
 
     /// The keywords present among these.
@@ -102,9 +104,9 @@ impl<'d> Sets<'d> {
             return Ok(self.any());
         };
         let dialect = self.references.dialect(document, schema);
-        let reader = Reader { schema, members, dialect };
+        let reader = Reader { schema, members, dialect, ignored: self.ignored.clone() };
         if dialect.reference_stands_alone()
-            && let Some(reference) = members.get("$ref")
+            && let Some(reference) = reader.get("$ref")
         {
             let target = self.reference(reference)?;
             return Ok((*self.shape(target)?).clone());
@@ -441,8 +443,14 @@ impl<'d> Sets<'d> {
             }
         }
         if let Some(at) = reader.get("contains") {
-            let set = self.schema(at)?;
-            array.some.push(SomeItem { from: 0, set });
+            match (self.count(reader, "minContains")?.unwrap_or(1), reader.get("maxContains")) {
+                (0, None) => {}
+                (1, None) => array.some.push(SomeItem { from: 0, set: self.schema(at)? }),
+                _ => {
+                    let message = "`minContains` above 1 and `maxContains` are not supported yet";
+                    return Err(self.malformed(at, message));
+                }
+            }
         }
         let keywords = ["minItems", "maxItems", "prefixItems", "items", "contains", "type"];
         array.sources = reader.sources(&keywords);

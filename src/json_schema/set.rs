@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::ArraySet;
@@ -132,6 +132,8 @@ pub(super) struct Sets<'d> {
     pub(super) languages: Languages,
     pub(super) numbers: Numbers,
     pub(super) strings: Strings,
+    /// Keywords that do not count: those that a diagnosis leaves out.
+    pub(super) ignored: Rc<FxHashSet<ValueId>>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
@@ -155,6 +157,7 @@ impl<'d> Sets<'d> {
             languages,
             numbers,
             strings,
+            ignored: Rc::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
