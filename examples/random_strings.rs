@@ -3,20 +3,25 @@
 //!
 //!     cargo run --example random_strings
 //!
-//! Needs no model and no feature. Arguments: how many strings, and a seed.
+//! Needs no model and no feature. Arguments: a GBNF file or the name of a grammar that comes with
+//! the crate (`arithmetic` where none is given), how many strings, and a seed.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
 
-use maskwright::grammar::{Grammar, GrammarBuilder};
-use maskwright::{Compiler, Result, Sampler, SamplingParams, Vocabulary};
+use maskwright::{Compiler, Sampler, SamplingParams, Vocabulary, ebnf};
 
 /// Strings longer than this are given up; nearly all end before.
 const MAX_TOKENS: usize = 400;
 
-fn main() -> std::result::Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "arithmetic".to_owned());
+    let grammar = match ebnf::builtin(&name) {
+        Some(grammar) => grammar.to_owned(),
+        None => std::fs::read_to_string(name)?,
+    };
     let count: usize = arguments.next().map_or(Ok(10), |count| count.parse())?;
     let seed = arguments.next().map(|seed| seed.parse()).transpose()?;
 
@@ -24,7 +29,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
     let vocabulary = Vocabulary::from_tokens(bytes, &[(256, "<end>")], &[256])?;
     let compiler = Compiler::new(vocabulary);
-    let constraint = compiler.compile(arithmetic()?)?;
+    let constraint = compiler.gbnf(&grammar)?;
     let mut sampler = Sampler::new(&SamplingParams { seed, ..SamplingParams::default() })?;
     let alike = vec![0.0; compiler.vocabulary().len()];
 
@@ -42,28 +47,4 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-/// Sums of products of numbers and parentheses; left-recursive, as grammars in textbooks are.
-fn arithmetic() -> Result<Grammar> {
-    let mut g = GrammarBuilder::new();
-    let (sum, product) = (g.declare("sum"), g.declare("product"));
-    let digit = g.languages().byte_range(b'0', b'9');
-    let digits = g.languages().repeat(digit, 1, Some(3));
-    let number = g.regular(digits);
-    let (open, close) = (g.literal(b"("), g.literal(b")"));
-    let inner = g.call(sum);
-    let parentheses = g.sequence([open, inner, close]);
-    let atom = g.choice([number, parentheses]);
-
-    // product = product "*" atom | atom, and so for sum.
-    for (rule, operator, operand) in [(product, b"*", None), (sum, b"+", Some(product))] {
-        let left = g.call(rule);
-        let operator = g.literal(operator);
-        let right = operand.map_or(atom, |operand| g.call(operand));
-        let longer = g.sequence([left, operator, right]);
-        let body = g.choice([right, longer]);
-        g.define(rule, body);
-    }
-    g.finish(sum)
 }

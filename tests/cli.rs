@@ -95,6 +95,12 @@ fn bad_input_is_one_line_with_place_and_cure_and_exit_code_2() {
             vec!["no value satisfies the schema"],
         ),
         ("a regex that does not parse", check(&["--regex", "a(b"]), vec!["byte 1: "]),
+        (
+            "a grammar that does not parse",
+            check(&["--grammar", &file("bad.gbnf", "root ::= item\n")]),
+            vec!["bad.gbnf:1:10: ", "`item`"],
+        ),
+        ("a missing grammar", check(&["--grammar", "xml"]), vec!["xml: ", "arithmetic, json"]),
         ("no constraint", check(&[]), vec!["no constraint is given; give one of --schema"]),
         (
             "two constraints",
@@ -175,6 +181,7 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
         all.extend(args);
         run(&all)
     };
+    let grammar = file("hey.gbnf", "root ::= [A-Z] \"e\" [a-z] \"?\"\n");
     for (args, out, code) in [
         (&[][..], "Hey\n", 0),
         (&["--stream"], "Hey\n", 0),
@@ -182,6 +189,7 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
         (&["--stop", "y"], "He\n", 0),
         (&["--choice", "Heyday", "--choice", "Heat"], "Heyday\n", 0),
         (&["--regex", "[A-Z]e{2}[a-z]!"], "Heey!\n", 0),
+        (&["--grammar", &grammar], "Hey?\n", 0),
         (&["--choice=-1", "--choice", "-2"], "-1\n", 0),
         (&["--choice", "Heyday", "--stop", "d"], "Hey\n", 1),
         (&["--choice", "Heyday", "--max-tokens", "4"], "Heyd\n", 1),
