@@ -59,6 +59,29 @@ fn left_recursion_and_ambiguity() {
 }
 
 #[test]
+fn ambiguity_at_every_place_takes_few_states() {
+    // pair = item pair | pair item | item item; item = pair | "a" | "b"
+    let c = grammar(|g| {
+        let (pair, item) = (g.declare("pair"), g.declare("item"));
+        let (a, b) = (g.literal(b"a"), g.literal(b"b"));
+        let (call_pair, call_item) = (g.call(pair), g.call(item));
+        let before = g.sequence([call_item, call_pair]);
+        let after = g.sequence([call_pair, call_item]);
+        let both = g.sequence([call_item, call_item]);
+        let body = g.choice([before, after, both]);
+        g.define(pair, body);
+        let body = g.choice([call_pair, a, b]);
+        g.define(item, body);
+        pair
+    });
+    let limits = Limits { states_per_step: 1_000, ..Limits::default() };
+    let c = Compiler::new(bytes()).with_limits(limits).compile(c).unwrap();
+    for (text, expected) in [("a", false), ("ab", true), (&*"ab".repeat(100), true)] {
+        assert_eq!(accepts(&c, text), expected, "{text}");
+    }
+}
+
+#[test]
 fn hidden_left_recursion() {
     // a = empty? a "x" | "y"; empty = "z" | nothing
     let c = grammar(|g| {

@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::closure::Closure;
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
-use super::program::{ACCEPT, Point, PointId, Program, RETURN};
+use super::program::{ACCEPT, Point, PointId, Program};
 use super::slices::{Slice, Slices};
 use super::stacks::{BOTTOM, StackId, Stacks};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,16 +52,14 @@ pub(super) struct Machine {
     mask_bytes: usize,
     item_count: usize,
     states_per_step: usize,
-    scratch: Scratch,
+    closure: Closure,
+    /// Items by depth in the trie, for walks.
+    levels: Vec<Vec<Item>>,
 }
 
-/// Buffers that every step uses again.
-#[derive(Clone, Debug, Default)]
-struct Scratch {
-    todo: Vec<(PointId, StackId)>,
-    seen: FxHashSet<(PointId, StackId)>,
-    /// Items by depth in the trie.
-    levels: Vec<Vec<Item>>,
+pub(super) fn too_many(limit: usize) -> Error {
+    Error::new(ErrorKind::Limit, format!("one step needs more than {limit} parallel states"))
+        .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
 }
 
 impl Machine {
@@ -89,10 +88,11 @@ impl Machine {
             mask_bytes: 0,
             item_count: 0,
             states_per_step: limits.states_per_step,
-            scratch: Scratch::default(),
+            closure: Closure::default(),
+            levels: Vec::new(),
         };
         let mut items = Vec::new();
-        this.scratch.todo.push((program.start(), BOTTOM));
+        this.closure.starts.push((program.start(), BOTTOM));
         this.close(program, &mut items)?;
         this.merge(&mut items)?;
         if !this.is_live(program, vocabulary, &items)? {
@@ -130,84 +130,10 @@ impl Machine {
         self.items(id).iter().any(|item| item.point == ACCEPT)
     }
 
-    /// Expands the points in `scratch.todo` into items, without reading.
+    /// Expands the points in `closure.starts` into items, without reading.
     fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
-        self.scratch.seen.clear();
-        while let Some((point, stack)) = self.scratch.todo.pop() {
-            if point == ACCEPT {
-                items.push(Item { point, state: Language::EPSILON, stack: BOTTOM });
-                continue;
-            }
-            // A sequence of single continuations needs no memory of where it has been.
-            if !self.scratch.todo.is_empty() || !self.scratch.seen.is_empty() {
-                if !self.scratch.seen.insert((point, stack)) {
-                    continue;
-                }
-                if self.scratch.seen.len() > self.states_per_step {
-                    return Err(self.too_many());
-                }
-            }
-            if point == RETURN {
-                for i in 0..self.stacks.frames(stack).len() {
-                    let frame = self.stacks.frames(stack)[i];
-                    match *program.point(frame.point) {
-                        Point::Repeat { min, max, .. } => {
-                            // The counter of an unbounded repeat stops where it no longer matters.
-                            let bound = if max == u32::MAX { min } else { max };
-                            let count = (frame.count + 1).min(bound);
-                            self.repeat(program, frame.point, count, frame.below)?;
-                        }
-                        _ => self.scratch.todo.push((frame.point, frame.below)),
-                    }
-                }
-                continue;
-            }
-            match program.point(point) {
-                Point::Border => {}
-                &Point::Regular { language, next } => {
-                    if language != Language::EPSILON {
-                        items.push(Item { point, state: language, stack });
-                    }
-                    if self.languages.is_nullable(language) {
-                        self.scratch.todo.push((next, stack));
-                    }
-                }
-                Point::Special { .. } => {
-                    items.push(Item { point, state: Language::EPSILON, stack });
-                }
-                &Point::Call { rule, next } => {
-                    let stack = match next {
-                        RETURN => stack,
-                        _ => self.stacks.push(next, 0, stack)?,
-                    };
-                    self.scratch.todo.push((program.entry(rule), stack));
-                }
-                Point::Fork(ways) => {
-                    self.scratch.todo.extend(ways.iter().map(|&way| (way, stack)));
-                }
-                Point::Repeat { .. } => self.repeat(program, point, 0, stack)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// A counted repeat that has run `count` times: once more, or on.
-    fn repeat(
-        &mut self,
-        program: &Program,
-        point: PointId,
-        count: u32,
-        below: StackId,
-    ) -> Result<()> {
-        let Point::Repeat { body, min, max, next } = *program.point(point) else { return Ok(()) };
-        if count >= min {
-            self.scratch.todo.push((next, below));
-        }
-        if max == u32::MAX || count < max {
-            let stack = self.stacks.push(point, count, below)?;
-            self.scratch.todo.push((body, stack));
-        }
-        Ok(())
+        let (languages, stacks) = (&self.languages, &mut self.stacks);
+        self.closure.run(program, languages, stacks, self.states_per_step, items)
     }
 
     /// Sorts items and merges those that differ in their stacks only.
@@ -228,15 +154,9 @@ impl Machine {
             items.truncate(kept + 1);
         }
         if items.len() > self.states_per_step {
-            return Err(self.too_many());
+            return Err(too_many(self.states_per_step));
         }
         Ok(())
-    }
-
-    fn too_many(&self) -> Error {
-        let message = format!("one step needs more than {} parallel states", self.states_per_step);
-        Error::new(ErrorKind::Limit, message)
-            .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
     }
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.
@@ -248,6 +168,8 @@ impl Machine {
         next: &mut Vec<Item>,
     ) -> Result<()> {
         next.clear();
+        // Left over where an earlier step has failed.
+        self.closure.starts.clear();
         for item in items {
             let Point::Regular { next: after, .. } = *program.point(item.point) else { continue };
             let state = match self.languages.known_row(item.state) {
@@ -261,10 +183,10 @@ impl Machine {
                 next.push(Item { state, ..*item });
             }
             if self.languages.is_nullable(state) {
-                self.scratch.todo.push((after, item.stack));
+                self.closure.starts.push((after, item.stack));
             }
         }
-        if !self.scratch.todo.is_empty() {
+        if !self.closure.starts.is_empty() {
             self.close(program, next)?;
         }
         self.merge(next)
@@ -330,7 +252,7 @@ impl Machine {
             if let Point::Special { tokens, next } = program.point(item.point)
                 && tokens.contains(&token)
             {
-                self.scratch.todo.push((*next, item.stack));
+                self.closure.starts.push((*next, item.stack));
             }
         }
         self.close(program, &mut items)?;
@@ -360,7 +282,7 @@ impl Machine {
                     Some(slice) => {
                         mask.union_with(&slice.inside);
                         tail.clear();
-                        self.scratch.todo.push((next, item.stack));
+                        self.closure.starts.push((next, item.stack));
                         self.close(program, &mut tail)?;
                         self.merge(&mut tail)?;
                         self.walk(program, &slice.tails, &tail, &mut |_, node, _| {
@@ -426,7 +348,7 @@ impl Machine {
             return Ok(());
         }
         let nodes = trie.nodes();
-        let mut levels = std::mem::take(&mut self.scratch.levels);
+        let mut levels = std::mem::take(&mut self.levels);
         if levels.is_empty() {
             levels.push(Vec::new());
         }
@@ -454,7 +376,7 @@ impl Machine {
                 node += 1;
             }
         }
-        self.scratch.levels = levels;
+        self.levels = levels;
         Ok(())
     }
 

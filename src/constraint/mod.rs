@@ -27,6 +27,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod closure;
 mod compiler;
 mod limits;
 mod liveness;

@@ -106,9 +106,18 @@ pub(crate) fn alphabet(grammar: &Grammar, tokens: &[Token]) -> Vec<u8> {
     out
 }
 
-/// Shows bytes as the inside of a literal or of a class; both GBNF and regexes read it so.
+/// Bytes of a class, one by one.
 fn escaped(bytes: &[u8]) -> String {
     bytes.iter().map(|&b| format_byte(b)).collect()
+}
+
+/// Bytes as quoted text: what is a character is shown as one.
+fn quoted(bytes: &[u8]) -> String {
+    let chunks = bytes.utf8_chunks().flat_map(|chunk| {
+        let valid = chunk.valid().chars().map(|c| c.to_string());
+        valid.chain(chunk.invalid().iter().map(|&b| format_byte(b)))
+    });
+    format!("\"{}\"", chunks.collect::<String>())
 }
 
 fn format_byte(b: u8) -> String {
@@ -148,7 +157,7 @@ impl fmt::Display for Expr {
         match self {
             Self::Class(bytes) if bytes.is_empty() => f.write_str("∅"),
             Self::Class(bytes) => write!(f, "[{}]", escaped(bytes)),
-            Self::Literal(bytes) => write!(f, "\"{}\"", escaped(bytes)),
+            Self::Literal(bytes) => f.write_str(&quoted(bytes)),
             Self::Concat(xs) => joined(f, xs, " ", "\"\""),
             Self::Union(xs) => joined(f, xs, " | ", "∅"),
             Self::And(xs) => joined(f, xs, " & ", "!∅"),
@@ -195,7 +204,7 @@ impl fmt::Display for Grammar {
 pub(crate) fn show_tokens(tokens: &[Token]) -> String {
     let one = |token: &Token| match token {
         Token::Missing => "·".into(),
-        Token::Text(bytes) => format!("\"{}\"", escaped(bytes)),
+        Token::Text(bytes) => quoted(bytes),
         Token::Special => "special".into(),
         Token::End(_) => "end".into(),
     };

@@ -5,19 +5,26 @@
 //! become explicit automata ([`automaton`]), a text is judged by a fixed point over all its spans
 //! ([`spans`]). [`enumerate`] makes all short strings of a language in the most literal way, and
 //! the oracle is checked against that.
+//!
+//! `MASKWRIGHT_ORACLE_CASES` says how many random cases each test takes,
+//! `MASKWRIGHT_ORACLE_SEED` where it begins.
 
 mod automaton;
+mod engine;
 mod enumerate;
 mod language;
 mod random;
+mod shrink;
 mod spans;
+mod walk;
 
 use std::collections::BTreeSet;
 
 use enumerate::{all_texts, strings};
-use language::{Symbol, alphabet, show_text, show_tokens, special, symbols};
+use language::{Grammar, Symbol, alphabet, show_text, show_tokens, special, symbols};
 use random::{Family, Maker, Random, SPECIALS};
 use spans::Oracle;
+use walk::{Case, Compile};
 
 /// Longest string that the oracle's own check enumerates.
 const SHORT: usize = 5;
@@ -108,4 +115,54 @@ fn the_oracle_agrees_with_enumeration() {
         assert!(open * 10 < viables, "{open} of {viables} viable texts stayed open");
         println!("{family:?}: {open} of {viables} viable texts stayed open");
     }
+}
+
+/// A number from the environment.
+fn setting(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")),
+        Err(_) => otherwise,
+    }
+}
+
+/// Runs random cases; of those that fail, shows the first in its smallest form.
+fn walk_random_cases(what: &str, make: impl Fn(u64) -> Case, compile: Compile) {
+    let first = setting("MASKWRIGHT_ORACLE_SEED", 0);
+    let cases = setting("MASKWRIGHT_ORACLE_CASES", 300);
+    let (mut masks, mut failures) = (0, Vec::new());
+    for seed in first..first + cases {
+        match shrink::run(&make(seed), compile) {
+            Ok(compared) => masks += compared,
+            Err(wrong) => failures.push((seed, wrong)),
+        }
+    }
+    println!("{what}: {masks} masks of {cases} random languages are as the oracle says");
+    if let Some((seed, wrong)) = failures.first() {
+        let seeds: Vec<u64> = failures.iter().map(|(seed, _)| *seed).collect();
+        let case = make(*seed);
+        let (small, words) = shrink::shrink(&case, compile);
+        panic!("seeds {seeds:?}, the first: {wrong}\n{case}\n\nsmaller: {words}\n{small}");
+    }
+}
+
+/// A random case whose grammar passes a filter.
+fn random_case(mut maker: Maker, seed: u64, has_spelling: impl Fn(&Grammar) -> bool) -> Case {
+    let tokens = maker.tokens();
+    let mut grammar = maker.grammar(&tokens);
+    while !has_spelling(&grammar) {
+        grammar = maker.grammar(&tokens);
+    }
+    Case { grammar, tokens, family: maker.family, seed }
+}
+
+#[test]
+fn grammars_where_every_byte_is_a_token() {
+    let make = |seed| random_case(Maker::new(seed, Family::Plain), seed, |_| true);
+    walk_random_cases("grammars", make, engine::compile);
+}
+
+#[test]
+fn grammars_where_bytes_lack_tokens() {
+    let make = |seed| random_case(Maker::new(seed, Family::Gaps), seed, |_| true);
+    walk_random_cases("grammars with gaps", make, engine::compile);
 }

@@ -47,13 +47,18 @@ pub(crate) enum Family {
 /// The ids of special tokens that a grammar may name.
 pub(crate) const SPECIALS: [u32; 2] = [3, 7];
 
+/// No token is longer, in bytes.
+pub(crate) const LONGEST_TOKEN: usize = 6;
+
 /// The two bytes of `é`, cut anywhere by tokens.
 const ACCENT: &[u8] = "é".as_bytes();
 
 /// Makes the parts of one random case.
 pub(crate) struct Maker {
     pub(crate) random: Random,
-    family: Family,
+    pub(crate) family: Family,
+    /// And, or and not? Otherwise what texts of grammars and regexes can say.
+    boolean: bool,
     alphabet: Vec<u8>,
     /// Alternatives and nesting stop when this is used up.
     budget: usize,
@@ -69,7 +74,12 @@ impl Maker {
         if random.percent(30) {
             alphabet.extend(ACCENT);
         }
-        Self { random, family, alphabet, budget: 16 }
+        Self { random, family, boolean: true, alphabet, budget: 16 }
+    }
+
+    /// The same without `and` and `not`.
+    pub(crate) fn without_boolean(self) -> Self {
+        Self { boolean: false, ..self }
     }
 
     fn bytes(&mut self, longest: usize) -> Vec<u8> {
@@ -86,7 +96,9 @@ impl Maker {
 
     fn token(&mut self) -> Vec<u8> {
         let longest = if self.random.percent(15) { 5 } else { 3 };
-        self.bytes(longest)
+        let mut bytes = self.bytes(longest);
+        bytes.truncate(LONGEST_TOKEN);
+        bytes
     }
 
     /// A vocabulary; its length is rarely a multiple of 32.
@@ -212,7 +224,7 @@ impl Maker {
 
     /// A terminal; in the plain family it uses no byte outside the alphabet.
     fn terminal(&mut self) -> Expr {
-        let expr = self.expr(3, true);
+        let expr = self.expr(3);
         if !expr.has_complement() || self.family == Family::Gaps && self.random.percent(20) {
             return expr;
         }
@@ -220,16 +232,15 @@ impl Maker {
         Expr::And(vec![any, expr])
     }
 
-    /// An expression, with or without and/not.
-    pub(crate) fn expr(&mut self, depth: usize, boolean: bool) -> Expr {
+    pub(crate) fn expr(&mut self, depth: usize) -> Expr {
         if depth == 0 || self.random.percent(25) {
             return match self.random.below(3) {
                 0 => Expr::Literal(self.bytes(2)),
                 _ => Expr::Class(self.class()),
             };
         }
-        let inner = |this: &mut Self| this.expr(depth - 1, boolean);
-        match self.random.below(if boolean { 12 } else { 9 }) {
+        let inner = |this: &mut Self| this.expr(depth - 1);
+        match self.random.below(if self.boolean { 12 } else { 9 }) {
             0..=2 => Expr::Concat(self.some(inner)),
             3..=5 => Expr::Union(self.some(inner)),
             6..=8 => {

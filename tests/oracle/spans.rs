@@ -73,6 +73,11 @@ impl Oracle {
         this
     }
 
+    /// The bytes of grammar and vocabulary.
+    pub(crate) fn letters(&self) -> impl Iterator<Item = Symbol> {
+        self.letters.keys().copied()
+    }
+
     /// Says of a text whether it is in the language and whether it can become a member.
     pub(crate) fn judge(&mut self, text: &[Symbol]) -> Verdict {
         if let Some(&verdict) = self.seen.get(text) {
