@@ -139,6 +139,22 @@ fn a_repeat_of_no_times_is_empty_wherever_it_stands() {
 }
 
 #[test]
+fn a_counted_repeat_after_a_call_starts_at_no_times() {
+    // r = b "a"{0,5} ; b = "b"
+    let c = grammar(|g| {
+        let (a, b) = (g.literal(b"a"), g.literal(b"b"));
+        let call = g.rule("b", b);
+        let (call, many) = (g.call(call), g.repeat(a, 0, Some(5)));
+        let body = g.sequence([call, many]);
+        g.rule("r", body)
+    });
+    let c = Compiler::new(bytes()).compile(c).unwrap();
+    for (text, expected) in [("b", true), ("baaaaa", true), ("baaaaaa", false), ("aaaaa", false)] {
+        assert_eq!(accepts(&c, text), expected, "{text}");
+    }
+}
+
+#[test]
 fn special_tokens_match_no_text() {
     let c = grammar(|g| {
         let tool = g.special(SpecialToken::Name("<tool>".into()));

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::machine::{Item, too_many};
 use super::program::{ACCEPT, Point, PointId, Program, RETURN};
-use super::stacks::{BOTTOM, StackId, Stacks};
+use super::stacks::{BOTTOM, CALLED, StackId, Stacks};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
@@ -76,7 +76,7 @@ fn follow(
                 continue;
             }
             Point::Call { rule, next } => {
-                (point, stack) = (program.entry(rule), stacks.push(next, 0, stack)?);
+                (point, stack) = (program.entry(rule), stacks.push(next, CALLED, stack)?);
                 continue;
             }
             _ if point == RETURN => match *stacks.frames(stack) {
@@ -224,11 +224,12 @@ impl Closure {
         if point == RETURN {
             for i in 0..stacks.frames(stack).len() {
                 let frame = stacks.frames(stack)[i];
+                // A call goes on to a repeat that has run no times.
+                let count = frame.count.wrapping_add(1);
                 let count = match *program.point(frame.point) {
                     // The counter of an unbounded repeat stops where it no longer matters.
-                    Point::Repeat { min, max: u32::MAX, .. } => (frame.count + 1).min(min),
-                    Point::Repeat { .. } => frame.count + 1,
-                    _ => 0,
+                    Point::Repeat { min, max: u32::MAX, .. } => count.min(min),
+                    _ => count,
                 };
                 self.arrive(stacks, (frame.point, count), frame.below)?;
             }
@@ -272,7 +273,7 @@ impl Closure {
         }
         self.reached[index].pushed = Some(below);
         let (entry, stack) = match *program.point(point) {
-            Point::Call { rule, next } => (program.entry(rule), stacks.push(next, 0, below)?),
+            Point::Call { rule, next } => (program.entry(rule), stacks.push(next, CALLED, below)?),
             Point::Repeat { body, .. } => (body, stacks.push(point, count, below)?),
             _ => return Ok(()),
         };

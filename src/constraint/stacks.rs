@@ -20,11 +20,15 @@ pub(super) struct StackId(u32);
 /// The stack under the start rule: returning to it accepts.
 pub(super) const BOTTOM: StackId = StackId(0);
 
+/// The counter of a frame that a call has pushed: what comes next, even a counted repeat, has not
+/// run yet.
+pub(super) const CALLED: u32 = u32::MAX;
+
 /// One frame: on return go on at `point`, with `below` as the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Frame {
     pub(super) point: PointId,
-    /// How often a counted repeat has run before this time.
+    /// How often a counted repeat has run before this time, or [`CALLED`].
     pub(super) count: u32,
     pub(super) below: StackId,
 }
@@ -57,7 +61,7 @@ impl Stacks {
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
         };
-        let frame = Frame { point: ACCEPT, count: 0, below: BOTTOM };
+        let frame = Frame { point: ACCEPT, count: CALLED, below: BOTTOM };
         let frames = Frames::from_slice(&[frame]);
         this.sets.push(frames.clone());
         this.depths.push(0);
