@@ -19,7 +19,7 @@ impl Dfa {
     pub(crate) fn new(expr: &Expr, alphabet: &[u8]) -> Self {
         let of = |e: &Expr| Self::new(e, alphabet);
         let letters = alphabet.len();
-        let dfa = match expr {
+        match expr {
             Expr::Class(bytes) => Self::class(bytes, alphabet),
             Expr::Literal(bytes) => bytes.iter().fold(Self::epsilon(letters), |dfa, &b| {
                 Self::concat(&dfa, &Self::class(&[b], alphabet))
@@ -39,8 +39,7 @@ impl Dfa {
                 dfa
             }
             Expr::Repeat(x, min, max) => Self::repeat(&of(x), letters, *min, *max),
-        };
-        dfa.minimal()
+        }
     }
 
     /// All strings, or none.
@@ -172,5 +171,6 @@ fn explore<S: Clone + Eq + Hash>(
         next.push(row.collect());
     }
     let accepting = states.iter().map(accepting).collect();
-    Dfa { next, accepting }
+    // At once, so that sets of sets of states do not pile up.
+    Dfa { next, accepting }.minimal()
 }

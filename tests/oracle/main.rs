@@ -8,6 +8,7 @@
 //!
 //! `MASKWRIGHT_ORACLE_CASES` says how many random cases each test takes,
 //! `MASKWRIGHT_ORACLE_SEED` where it begins.
+#![allow(clippy::print_stdout)]
 
 mod automaton;
 mod engine;
@@ -16,12 +17,13 @@ mod language;
 mod random;
 mod shrink;
 mod spans;
+mod text;
 mod walk;
 
 use std::collections::BTreeSet;
 
 use enumerate::{all_texts, strings};
-use language::{Grammar, Symbol, alphabet, show_text, show_tokens, special, symbols};
+use language::{Grammar, Node, Symbol, alphabet, show_text, show_tokens, special, symbols};
 use random::{Family, Maker, Random, SPECIALS};
 use spans::Oracle;
 use walk::{Case, Compile};
@@ -112,7 +114,7 @@ fn the_oracle_agrees_with_enumeration() {
         let counts: Vec<_> = (0..25).map(|seed| check_oracle(family, seed)).collect();
         let viables: usize = counts.iter().map(|count| count.0).sum();
         let open: usize = counts.iter().map(|count| count.1).sum();
-        assert!(open * 10 < viables, "{open} of {viables} viable texts stayed open");
+        assert!(open * 5 < viables, "{open} of {viables} viable texts stayed open");
         println!("{family:?}: {open} of {viables} viable texts stayed open");
     }
 }
@@ -152,7 +154,8 @@ fn random_case(mut maker: Maker, seed: u64, has_spelling: impl Fn(&Grammar) -> b
     while !has_spelling(&grammar) {
         grammar = maker.grammar(&tokens);
     }
-    Case { grammar, tokens, family: maker.family, seed }
+    let before = maker.random.percent(30).then(|| maker.grammar(&tokens));
+    Case { grammar, before, tokens, family: maker.family, seed }
 }
 
 #[test]
@@ -162,7 +165,17 @@ fn grammars_where_every_byte_is_a_token() {
 }
 
 #[test]
-fn grammars_where_bytes_lack_tokens() {
-    let make = |seed| random_case(Maker::new(seed, Family::Gaps), seed, |_| true);
-    walk_random_cases("grammars with gaps", make, engine::compile);
+fn regexes() {
+    let make = |seed| {
+        let mut maker = Maker::new(seed, Family::Plain).without_boolean();
+        let tokens = maker.tokens();
+        let expr =
+            std::iter::repeat_with(|| maker.expr(4)).find(|expr| text::regex(expr).is_some());
+        let rules = expr.map(Node::Terminal).into_iter().collect();
+        Case { grammar: Grammar { rules }, before: None, tokens, family: Family::Plain, seed }
+    };
+    walk_random_cases("regexes", make, |compiler, grammar| match &grammar.rules[..] {
+        [Node::Terminal(expr)] => Some(compiler.regex(&text::regex(expr)?)),
+        _ => None,
+    });
 }

@@ -194,7 +194,8 @@ impl Maker {
             0..=3 => Node::Sequence(self.some(|this| this.node(depth - 1, rules))),
             4..=6 => Node::Choice(self.some(|this| this.node(depth - 1, rules))),
             7..=8 => {
-                let (min, max) = self.bounds();
+                let many = self.random.percent(30);
+                let (min, max) = self.bounds(many);
                 Node::Repeat(Box::new(self.node(depth - 1, rules)), min, max)
             }
             _ => self.leaf(rules),
@@ -206,9 +207,9 @@ impl Maker {
         (0..least + self.random.below(3)).map(|_| make(self)).collect()
     }
 
-    fn bounds(&mut self) -> (u32, Option<u32>) {
-        // Now and then more times than an engine would care to write out.
-        let many = if self.random.percent(15) { 7 } else { 3 };
+    /// Bounds of a repeat; `many` are more times than an engine would care to write out.
+    fn bounds(&mut self, many: bool) -> (u32, Option<u32>) {
+        let many = if many { 7 } else { 3 };
         let min = self.random.below(many) as u32;
         (min, self.random.percent(60).then(|| min + self.random.below(many) as u32))
     }
@@ -244,8 +245,11 @@ impl Maker {
             0..=2 => Expr::Concat(self.some(inner)),
             3..=5 => Expr::Union(self.some(inner)),
             6..=8 => {
-                let (min, max) = self.bounds();
-                Expr::Repeat(Box::new(inner(self)), min, max)
+                let part = inner(self);
+                // Nested in each other, such bounds make automata of many thousand states.
+                let many = matches!(part, Expr::Class(_)) && self.random.percent(30);
+                let (min, max) = self.bounds(many);
+                Expr::Repeat(Box::new(part), min, max)
             }
             9 => Expr::And(vec![inner(self), inner(self)]),
             10 => Expr::And(vec![inner(self), Expr::Not(Box::new(inner(self)))]),

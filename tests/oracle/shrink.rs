@@ -38,6 +38,9 @@ pub(crate) fn shrink(case: &Case, compile: Compile) -> (Case, String) {
 
 fn smaller(case: &Case) -> Vec<Case> {
     let mut out = Vec::new();
+    if case.before.is_some() {
+        out.push(Case { before: None, ..case.clone() });
+    }
     for (rule, body) in case.grammar.rules.iter().enumerate() {
         for body in smaller_node(body) {
             let mut rules = case.grammar.rules.clone();

@@ -18,6 +18,8 @@ const STEPS: usize = 9;
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) grammar: Grammar,
+    /// What the same compiler has compiled before: what it remembers must not matter.
+    pub(crate) before: Option<Grammar>,
     pub(crate) tokens: Tokens,
     pub(crate) family: Family,
     pub(crate) seed: u64,
@@ -40,7 +42,11 @@ macro_rules! ensure {
 
 impl std::fmt::Display for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}tokens: {}", self.grammar, show_tokens(&self.tokens))
+        write!(f, "{}", self.grammar)?;
+        if let Some(before) = &self.before {
+            write!(f, "compiled before:\n{before}")?;
+        }
+        write!(f, "tokens: {}", show_tokens(&self.tokens))
     }
 }
 
@@ -56,6 +62,11 @@ impl Case {
             limits.cache_bytes = 0;
         }
         let compiler = Compiler::new(vocabulary).with_limits(limits);
+        if let Some(grammar) = &self.before
+            && let Some(Ok(constraint)) = engine::compile(&compiler, grammar)
+        {
+            (0..WALKS).for_each(|_| wander(&mut random, &constraint));
+        }
         let constraint = match compile(&compiler, &self.grammar) {
             None => return Ok(0),
             Some(Ok(constraint)) => constraint,
@@ -72,6 +83,18 @@ impl Case {
                 .map_err(|wrong| format!("after {:?}: {wrong}", show_text(&walk.text)))?;
         }
         Ok(walk.masks)
+    }
+}
+
+/// Takes masks and tokens at random, whatever they are.
+fn wander(random: &mut Random, constraint: &Constraint) {
+    let mut matcher = constraint.matcher();
+    for _ in 0..STEPS {
+        let Ok(mask) = matcher.mask() else { return };
+        let allowed: Vec<u32> = mask.iter().collect();
+        if allowed.is_empty() || matcher.accept(*random.pick(&allowed)).is_err() {
+            return;
+        }
     }
 }
 
