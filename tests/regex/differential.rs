@@ -1,0 +1,187 @@
+//! Random patterns against their definition, the `regex` crate, and an ECMAScript engine.
+
+use maskwright::regex::{self, Anchoring, Dialect, JsonString, Languages, Utf8};
+use proptest::prelude::*;
+
+use crate::definition::{Anchor, Atom, Pattern, patterns};
+use crate::{all_strings, cases, in_json, options};
+
+/// Random patterns of this size need no more; one that does has found something.
+const STATES: usize = 400_000;
+
+/// Both anchorings and both spellings of `pattern` agree with `is_match`.
+fn agree(
+    dialect: Dialect,
+    pattern: &str,
+    texts: &[String],
+    is_match: impl Fn(Anchoring, &str) -> bool,
+) -> Result<(), TestCaseError> {
+    let fail = |e: maskwright::Error| TestCaseError::fail(format!("/{pattern}/: {e}"));
+    for anchoring in [Anchoring::Whole, Anchoring::Search] {
+        let mut l = Languages::new();
+        l.set_limit(STATES);
+        let options = options(dialect, anchoring);
+        let raw = regex::parse(&mut l, pattern, options, &Utf8).map_err(fail)?;
+        let json = regex::parse(&mut l, pattern, options, &JsonString).map_err(fail)?;
+        for text in texts {
+            let expected = is_match(anchoring, text);
+            let found = l.matches(raw, text.as_bytes()).map_err(fail)?;
+            prop_assert_eq!(found, expected, "/{}/ {:?} on {:?}", pattern, anchoring, text);
+            let found = l.matches(json, in_json(text).as_bytes()).map_err(fail)?;
+            prop_assert_eq!(found, expected, "/{}/ {:?} on {:?} in JSON", pattern, anchoring, text);
+        }
+    }
+    Ok(())
+}
+
+fn agree_with_regex(pattern: &str, texts: &[String]) -> Result<(), TestCaseError> {
+    let whole = ::regex::Regex::new(&format!("^(?:{pattern})$")).unwrap();
+    let search = ::regex::Regex::new(pattern).unwrap();
+    agree(Dialect::Rust, pattern, texts, |anchoring, text| match anchoring {
+        Anchoring::Whole => whole.is_match(text),
+        Anchoring::Search => search.is_match(text),
+    })
+}
+
+fn agree_with_regress(pattern: &str, texts: &[String]) -> Result<(), TestCaseError> {
+    let whole = regress::Regex::with_flags(&format!("^(?:{pattern})$"), "u").unwrap();
+    let search = regress::Regex::with_flags(pattern, "u").unwrap();
+    agree(Dialect::Ecma, pattern, texts, |anchoring, text| match anchoring {
+        Anchoring::Whole => whole.find(text).is_some(),
+        Anchoring::Search => search.find(text).is_some(),
+    })
+}
+
+fn agree_with_definition(
+    dialect: Dialect,
+    pattern: &Pattern,
+    texts: &[String],
+) -> Result<(), TestCaseError> {
+    agree(dialect, &pattern.to_string(), texts, |anchoring, text| {
+        let text: Vec<char> = text.chars().collect();
+        match anchoring {
+            Anchoring::Whole => pattern.matches_whole(&text),
+            Anchoring::Search => pattern.is_found_in(&text),
+        }
+    })
+}
+
+/// Ours refuses a lookbehind that looks ahead.
+fn is_refused(pattern: &Pattern) -> bool {
+    let ahead = |part: &Pattern| match part {
+        Pattern::Anchor(anchor) => !matches!(anchor, Anchor::Start),
+        Pattern::Look { behind, .. } => !behind,
+        _ => false,
+    };
+    pattern
+        .any(&|part| matches!(part, Pattern::Look { body, behind: true, .. } if body.any(&ahead)))
+}
+
+const fn atom(text: &'static str, holds: fn(char) -> bool) -> Atom {
+    Atom { text, holds }
+}
+
+const LETTERS: &[Atom] = &[
+    atom("a", |c| c == 'a'),
+    atom("b", |c| c == 'b'),
+    atom(".", |c| c != '\n'),
+    atom("[^a]", |c| c != 'a'),
+    atom("\\W", |c| !c.is_ascii_alphanumeric()),
+    atom("\\n", |c| c == '\n'),
+];
+
+/// Not compared with their definition, so they have none.
+const UNICODE: &[Atom] = &[
+    atom("é", |_| false),
+    atom("[α-ω]", |_| false),
+    atom("\\w", |_| false),
+    atom("\\d", |_| false),
+    atom("\\s", |_| false),
+    atom("(?i:k)", |_| false),
+    atom("\\p{Greek}", |_| false),
+    atom("[^\\x00-\\x7F]", |_| false),
+    atom("😀", |_| false),
+    atom("\"", |_| false),
+    atom("(?s:.)", |_| false),
+];
+
+proptest! {
+    #![proptest_config(cases(1000))]
+
+    #[test]
+    fn look_around_means_its_definition(pattern in patterns(LETTERS, true)) {
+        prop_assume!(!is_refused(&pattern));
+        agree_with_definition(Dialect::Ecma, &pattern, &all_strings(&["a", "b", " "], 4))?;
+        agree_with_definition(Dialect::Ecma, &pattern, &all_strings(&["a", "\n"], 5))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn patterns_mean_what_the_regex_crate_says(pattern in patterns(LETTERS, false)) {
+        let pattern = pattern.to_string();
+        agree_with_regex(&pattern, &all_strings(&["a", "b", "\n"], 5))?;
+        agree_with_regex(&pattern, &all_strings(&["a", " ", "é"], 4))?;
+    }
+
+    #[test]
+    fn unicode_patterns_mean_what_the_regex_crate_says(pattern in patterns(UNICODE, false)) {
+        let alphabet = ["é", "λ", "K", "😀", "\"", " ", "٣", "\n", "\u{212A}"];
+        agree_with_regex(&pattern.to_string(), &all_strings(&alphabet, 3))?;
+    }
+
+    #[test]
+    fn patterns_mean_what_an_ecmascript_engine_says(pattern in patterns(LETTERS, true)) {
+        // Anchors take no quantifier in ECMA-262 but groups around them do. The engine runs out
+        // of memory on some repeats of what may be empty.
+        let repeats_empty =
+            |part: &Pattern| matches!(part, Pattern::Repeat { body, .. } if body.may_be_empty());
+        prop_assume!(!is_refused(&pattern) && !pattern.any(&repeats_empty));
+        agree_with_regress(&pattern.to_string(), &all_strings(&["a", "b", " "], 4))?;
+    }
+}
+
+/// What random patterns do not write.
+#[test]
+fn assertions_of_the_regex_crate() {
+    let texts = all_strings(&["a", " ", "\n", "\r"], 4);
+    let unicode = all_strings(&["é", "a", " ", "-"], 3);
+    for pattern in [
+        r"(?m)^a$",
+        r"(?m)a$.^a",
+        r"(?Rm)^a",
+        r"(?Rm)a$",
+        r"(?Rm)^$",
+        r"(?Rm:^|a)\r",
+        r"(?R)a$",
+        r"\Aa\z",
+        r"a\z|\A\s",
+        r"\b{start}a",
+        r"a\b{end}",
+        r"\b{start-half}\s",
+        r"\s\b{end-half}",
+        r"(?-u:\b)é",
+        r"\bé",
+        r"é\B",
+        r"(?-u:\B)é",
+        r"(?-u:\b{start})a",
+        r"(?-u:\b{end-half})-",
+        r"(?:^|\s)a(?:\s|$)",
+        r"(?:a$|^\s){2}",
+        r"(^a|\s)*$",
+        r"^*a",
+        r"a$\n",
+        r"a|^\s$",
+        r"[[:^alpha:]&&[^\s]]",
+        r"[\w--a]",
+        r"(?x: a b* )",
+        r"(?U)a+a",
+        r"",
+        r"a||\s",
+    ] {
+        agree_with_regex(pattern, &texts).unwrap();
+        agree_with_regex(pattern, &unicode).unwrap();
+    }
+}
