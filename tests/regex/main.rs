@@ -1,5 +1,6 @@
 //! Patterns and the algebra of languages, against other implementations and against their own
 //! definitions on all short strings.
+#![allow(clippy::unwrap_used)]
 
 mod algebra;
 mod definition;
@@ -18,7 +19,8 @@ fn cases(usual: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let cases = if asked { default.cases } else { usual };
-    ProptestConfig { cases, failure_persistence: None, ..default }
+    let max_global_rejects = 10 * cases;
+    ProptestConfig { cases, max_global_rejects, failure_persistence: None, ..default }
 }
 
 /// Everything over `alphabet` up to a length, shortest first.
