@@ -1,7 +1,7 @@
 //! The derivatives that the training of the embedded model is built on, against differences.
 
 #![cfg(feature = "model")]
-#![allow(missing_docs, unreachable_pub, dead_code)]
+#![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used)]
 
 #[path = "../examples/train_tiny/ops.rs"]
 mod ops;

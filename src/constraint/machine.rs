@@ -57,6 +57,9 @@ pub(super) struct Machine {
     levels: Vec<Vec<Item>>,
 }
 
+/// Called by a walk for a node of the trie and the items there.
+pub(super) type Found<'a> = dyn FnMut(&mut Machine, usize, &[Item]) -> Result<()> + 'a;
+
 pub(super) fn too_many(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("one step needs more than {limit} parallel states"))
         .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
@@ -342,7 +345,7 @@ impl Machine {
         program: &Program,
         trie: &Trie,
         items: &[Item],
-        found: &mut dyn FnMut(&mut Self, usize, &[Item]) -> Result<()>,
+        found: &mut Found<'_>,
     ) -> Result<()> {
         if items.is_empty() {
             return Ok(());
