@@ -271,6 +271,33 @@ fn a_constraint_for_another_vocabulary_is_refused() {
     );
 }
 
+/// The model in the binary is a model like any other.
+#[test]
+fn tiny_chats_and_stops() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let model = engine.model();
+    assert_eq!(model.name(), "tiny");
+    let end = model.vocabulary().special("<|end|>").unwrap();
+    assert_eq!(model.vocabulary().end_tokens(), [end]);
+    assert_eq!(model.vocabulary().len(), model.config().vocab_size);
+    let prompt = "Name: Ann. Age: 31.";
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 20},
+        "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
+    let constraint = Compiler::new(engine.vocabulary().clone()).json_schema(&schema).unwrap();
+    for seed in 0..5 {
+        let sampling = SamplingParams { seed: Some(seed), ..Default::default() };
+        let constraint = Some(constraint.clone());
+        let request = Request { sampling, constraint, ..Request::text(prompt) };
+        let (response, ..) = run(&engine, &request).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&response.text).unwrap();
+        assert!(value["name"].is_string() && value["age"].is_i64(), "{}", response.text);
+        assert_eq!((response.finish, response.complete), (FinishReason::Stop, true));
+    }
+    // Without a constraint it ends its answers by itself.
+    let (response, ..) = run(&engine, &greedy(prompt)).unwrap();
+    assert_eq!(response.finish, FinishReason::Stop, "{}", response.text);
+}
+
 #[test]
 fn stories260k_always_satisfies_its_constraint() {
     let Some(folder) = shared("models/stories260K") else { return };
