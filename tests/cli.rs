@@ -229,20 +229,28 @@ fn trace_tells_each_step_on_standard_error() {
     assert_eq!(lines.len(), 5);
 }
 
+fn person() -> jsonschema::Validator {
+    let schema = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(PERSON)).unwrap();
+    jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap()
+}
+
+#[test]
+fn the_first_command_of_the_readme() {
+    let prompt = "Ada Lovelace, 36, lives in London and writes to ada@example.org.";
+    let ran = run(&["generate", "--schema", PERSON, "--prompt", prompt]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(person().is_valid(&serde_json::from_str(&ran.out).unwrap()), "{}", ran.out);
+}
+
 #[test]
 fn whatever_is_drawn_satisfies_the_schema() {
     let model = text(hey("cli-schema"));
-    let schema: Value = serde_json::from_str(
-        &std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(PERSON)).unwrap(),
-    )
-    .unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
     for seed in ["1", "2", "3"] {
         let args = ["generate", "--prompt", "x", "--model", &model, "--schema", PERSON];
         let more = ["--seed", seed, "--max-tokens", "1000"];
         let ran = run(&[&args[..], &more].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
-        assert!(validator.is_valid(&serde_json::from_str(&ran.out).unwrap()), "{}", ran.out);
+        assert!(person().is_valid(&serde_json::from_str(&ran.out).unwrap()), "{}", ran.out);
         assert_eq!(ran.out, run(&[&args[..], &more].concat()).out, "one seed, one text");
     }
 }
