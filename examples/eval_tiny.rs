@@ -88,12 +88,17 @@ fn read(answer: &str) -> Option<Value> {
     serde_json::from_str(answer).ok()
 }
 
+/// Whether these are the fields of a tool call. The name of the tool is not in the text: a caller
+/// offers few, here one, and it does not count.
+fn is_call(fields: &Map<String, Value>) -> bool {
+    fields.contains_key("arguments") || fields.contains_key("parameters")
+}
+
 /// A schema that such answers follow: the same keys in the same order, values of the same types.
 fn schema(answer: &Value) -> Value {
     match answer {
         Value::Object(fields) => {
-            // The name of a tool is not in the text: a caller offers few, here one.
-            let is_call = fields.contains_key("arguments") || fields.contains_key("parameters");
+            let is_call = is_call(fields);
             let properties: Map<String, Value> = fields
                 .iter()
                 .map(|(key, value)| match value {
@@ -203,7 +208,9 @@ fn leaves<'a>(value: &'a Value, pointer: String, to: &mut Vec<(String, &'a Value
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                leaves(field, format!("{pointer}/{key}"), to);
+                if !(is_call(fields) && field.is_string()) {
+                    leaves(field, format!("{pointer}/{key}"), to);
+                }
             }
         }
         Value::Array(items) if items.iter().any(|item| !item.is_string()) => {

@@ -56,6 +56,9 @@ struct Options {
     /// Steps in all, over which the learning rate falls.
     #[arg(long, default_value_t = 8000)]
     steps: u64,
+    /// Stop after this step, with a checkpoint.
+    #[arg(long)]
+    until: Option<u64>,
     /// Stop after so many minutes, with a checkpoint.
     #[arg(long)]
     minutes: Option<u64>,
@@ -251,7 +254,8 @@ fn train(options: &Options, net: &Net, encoder: &Encoder) -> Result<()> {
             share.tokens as f64 / seconds
         ));
         bar.inc(1);
-        let stop = limit.is_some_and(|limit| started.elapsed() > limit);
+        let stop = limit.is_some_and(|limit| started.elapsed() > limit)
+            || options.until.is_some_and(|until| step + 1 >= until);
         if (step + 1) % CHECKPOINT_EVERY == 0 || step + 1 == options.steps || stop {
             checkpoint::save(&options.folder, net, &optimizer, step + 1)?;
             checkpoint::export(&options.folder, net, encoder)?;
