@@ -180,6 +180,12 @@ fn bounds_on_numbers() {
         &["2", "1.1"],
         &["1", "1.0"],
     );
+    check(
+        r#"{"type": "number", "multipleOf": 0.01, "maximum": 2}"#,
+        &["1.25", "-0.5", "2.00", "0"],
+        &["0.001", "2.01", "1e-05"],
+    );
+    check(r#"{"type": "integer", "multipleOf": 3, "minimum": 2}"#, &["3", "12"], &["0", "4", "-3"]);
     check(r#"{"minimum": 2}"#, &["2", r#""a""#, "null", "[1]"], &["1"]);
 }
 
@@ -386,6 +392,17 @@ fn not_of_arrays() {
         &["[1]", "[2, 1]", "[2, 3, 1]", "[1, 1]"],
         &["[]", "[2]", "[2, 3, 4]", "[1, 2, 3, 4]"],
     );
+    check(
+        r#"{"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 1, "allOf":
+            [{"contains": {"const": 1}}, {"contains": {"const": 2}}]}]}"#,
+        &["null"],
+        &["[1]", "[2]", "["],
+    );
+    let e = error(
+        r#"{"type": "array", "maxItems": 1, "allOf":
+            [{"contains": {"const": 1}}, {"contains": {"const": 2}}]}"#,
+    );
+    assert_eq!(e.kind(), ErrorKind::Unsatisfiable);
     check(r#"{"type": "array", "not": {"contains": {"const": 1}}}"#, &["[]", "[2]"], &["[2, 1]"]);
     check(
         r#"{"type": "array", "not": {"const": [1, 2]}}"#,

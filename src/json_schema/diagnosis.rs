@@ -16,43 +16,35 @@ const KEYWORDS: usize = 5_000;
 /// How often emptiness may be decided anew to find the keywords.
 const CHECKS: u32 = 200;
 
-impl Sets<'_> {
-    /// The error for the schema of a document that has no value.
-    pub(super) fn unsatisfiable(&self, root: ValueId) -> Error {
-        let message = "no value satisfies the schema";
-        let keywords = keywords(self.document, root);
-        let diagnosis = Diagnosis {
-            document: self.document,
-            options: self.options,
-            root,
-            all: keywords,
-            checks: CHECKS,
-        };
-        match diagnosis.core() {
-            Some(core) if !core.is_empty() => {
-                // Those that only lead to the others go without saying.
-                let leads = |at: &ValueId| {
-                    let pointer = self.document.pointer(*at);
-                    let keyword = pointer.rsplit('/').next().unwrap_or_default();
-                    keyword == "$ref" || holds(keyword).is_some()
-                };
-                let telling: Vec<ValueId> = core.iter().copied().filter(|at| !leads(at)).collect();
-                let telling = if telling.is_empty() { core } else { telling };
-                let pointers: Vec<String> =
-                    telling.iter().map(|&at| format!("`{}`", self.document.pointer(at))).collect();
-                let because = match &pointers[..] {
-                    [most @ .., last] if !most.is_empty() => {
-                        format!("{message}: {} and {last} cannot hold together", most.join(", "))
-                    }
-                    one => format!("{message}: {} rules out every value", one.concat()),
-                };
-                self.document.error(ErrorKind::Unsatisfiable, telling[0], because)
-            }
-            _ => self.document.error(ErrorKind::Unsatisfiable, root, message),
+/// The error for the schema of a document that has no value.
+pub(super) fn unsatisfiable(document: &Document, options: &Options) -> Error {
+    let message = "no value satisfies the schema";
+    let root = document.root();
+    let keywords = keywords(document, root);
+    let diagnosis = Diagnosis { document, options, root, all: keywords, checks: CHECKS };
+    match diagnosis.core() {
+        Some(core) if !core.is_empty() => {
+            // Those that only lead to the others go without saying.
+            let leads = |at: &ValueId| {
+                let pointer = document.pointer(*at);
+                let keyword = pointer.rsplit('/').next().unwrap_or_default();
+                keyword == "$ref" || holds(keyword).is_some()
+            };
+            let telling: Vec<ValueId> = core.iter().copied().filter(|at| !leads(at)).collect();
+            let telling = if telling.is_empty() { core } else { telling };
+            let pointers: Vec<String> =
+                telling.iter().map(|&at| format!("`{}`", document.pointer(at))).collect();
+            let because = match &pointers[..] {
+                [most @ .., last] if !most.is_empty() => {
+                    format!("{message}: {} and {last} cannot hold together", most.join(", "))
+                }
+                one => format!("{message}: {} rules out every value", one.concat()),
+            };
+            document.error(ErrorKind::Unsatisfiable, telling[0], because)
         }
+        _ => document.error(ErrorKind::Unsatisfiable, root, message),
     }
 }
-
 /// The keywords of all schemas below `root`, in the order of the document.
 fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
     let mut found = Vec::new();

@@ -8,12 +8,14 @@
 use rustc_hash::FxHashMap;
 
 use super::array::ArraySet;
+use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
 use super::object::ObjectSet;
 use super::options::Whitespace;
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::grammar::analysis::least;
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::regex::{ByteSet, Language, Languages};
 
 /// Blanks that flexible white space may have in one gap.
@@ -21,15 +23,15 @@ const BLANKS: u32 = 64;
 
 /// The grammar of a set.
 pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
-    let place = sets.document.root();
+    let (document, options) = (sets.document, sets.options);
     if sets.is_empty(root)? {
-        return Err(sets.unsatisfiable(place));
+        return Err(unsatisfiable(document, options));
     }
     let mut emitter = Emitter::new(&mut sets);
     let start = emitter.builder.declare("start");
     let Some(value) = emitter.value(root)? else {
         // A set that is not empty has a node.
-        return Err(sets.unsatisfiable(place));
+        return Err(unsatisfiable(document, options));
     };
     let body = match emitter.sets.options.whitespace {
         Whitespace::Any => emitter.builder.sequence([emitter.gap, value, emitter.gap]),
@@ -37,9 +39,16 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     };
     emitter.builder.define(start, body);
     emitter.rules()?;
-    let mut builder = emitter.builder;
+    let (mut builder, dead_ends) = (emitter.builder, emitter.dead_ends);
     *builder.languages() = sets.languages;
-    builder.finish(start)
+    let grammar = builder.finish(start)?;
+    if dead_ends {
+        let productive = least(&grammar, |_, node| *node != Node::Regular(Language::EMPTY));
+        if !productive[body.index()] {
+            return Err(unsatisfiable(document, options));
+        }
+    }
+    Ok(grammar)
 }
 
 /// What may stand in a gap.
@@ -73,6 +82,8 @@ pub(super) struct Emitter<'s, 'd> {
     nodes: FxHashMap<Set, Option<NodeId>>,
     /// Rules declared and not yet defined.
     open: Vec<(Set, RuleId)>,
+    /// Was a rule met that has no text?
+    dead_ends: bool,
     gap: NodeId,
     /// `{` and `[` with the gap after them.
     pub(super) open_object: NodeId,
@@ -156,6 +167,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
             builder,
             nodes: FxHashMap::default(),
             open: Vec::new(),
+            dead_ends: false,
             gap,
             open_object,
             open_array,
@@ -236,7 +248,13 @@ impl<'s, 'd> Emitter<'s, 'd> {
                 choices.push(self.builder.mark(node, self.sets.document.pointer(value)));
             }
             if choices.is_empty() {
-                return Err(self.too_few_digits(set));
+                // Items or members asked for that do not fit together.
+                let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
+                    || shape.objects.iter().any(|object| !object.some.is_empty());
+                if !asks {
+                    return Err(self.too_few_digits(set));
+                }
+                self.dead_ends = true;
             }
             let body = self.builder.choice(choices);
             self.builder.define(rule, body);

@@ -19,14 +19,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 
 /// Keywords that constrain a value in some draft and are not supported.
-const UNSUPPORTED: &[&str] = &[
-    "uniqueItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "multipleOf",
-    "$dynamicRef",
-    "$recursiveRef",
-];
+const UNSUPPORTED: &[&str] =
+    &["uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"];
 
 /// The types that a schema allows.
 #[derive(Clone, Copy, Debug)]
@@ -298,7 +292,6 @@ impl<'d> Sets<'d> {
             "maximum",
             "exclusiveMinimum",
             "exclusiveMaximum",
-            "multipleOf",
             "pattern",
             "minLength",
             "maxLength",
@@ -385,6 +378,17 @@ impl<'d> Sets<'d> {
                 let bound = self.numbers.bound(&mut self.languages, &value, side, inclusive);
                 set = self.numbers.and(&mut self.languages, set, bound);
             }
+        }
+        if let Some(at) = reader.get("multipleOf") {
+            let divisor = self.number(at, "multipleOf")?;
+            if divisor.is_zero() || divisor.is_negative() {
+                return Err(self.malformed(at, "`multipleOf` must be greater than 0"));
+            }
+            let Some(multiples) = self.numbers.multiples(&mut self.languages, &divisor) else {
+                let message = "a `multipleOf` with so many digits is not supported yet";
+                return Err(self.malformed(at, message));
+            };
+            set = self.numbers.and(&mut self.languages, set, multiples);
         }
         Ok(set)
     }

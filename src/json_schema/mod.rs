@@ -27,6 +27,7 @@ mod emptiness;
 mod format;
 mod keywords;
 mod machine;
+mod multiple;
 mod number;
 mod object;
 mod options;

@@ -391,6 +391,12 @@ impl Numbers {
         result
     }
 
+    /// The numbers of a language of literals without exponent, whichever of them are canonical.
+    pub(super) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
+        let language = l.intersect([literals, self.fixed]);
+        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: false }
+    }
+
     pub(super) fn and(&self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let (whole_a, whole_b) = (a.whole(l), b.whole(l));
         let from_a = l.intersect([a.listed, whole_b]);

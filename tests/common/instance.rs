@@ -146,7 +146,11 @@ impl<'m, 'g> Search<'m, 'g> {
             let Some(after) = after else { continue };
             let others = left.iter().enumerate().filter(|(j, _)| *j != i);
             let possible = others.filter(|(_, (key, _))| self.key(&after, key, false).is_some());
-            order.push((possible.count(), i, open));
+            let possible = possible.count();
+            order.push((possible, i, open));
+            if possible + 1 == left.len() {
+                break;
+            }
         }
         order.sort_by_key(|&(possible, i, _)| (std::cmp::Reverse(possible), i));
         for (_, i, open) in order {
