@@ -6,10 +6,10 @@
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /health` | the server is up |
 //!
-//! A request goes from [`routes`] through [`chat`], which reads it ([`request`], field by field) and
-//! compiles its constraint, to the one thread that owns the model ([`worker`]); what that thread
-//! writes comes back over a channel and leaves as one answer or as events ([`response`]). Whatever
-//! is wrong becomes an [`ApiError`](error::ApiError), OpenAI's error object.
+//! A request goes from `routes` through `chat`, which reads it (`request`, field by field) and
+//! compiles its constraint, to the one thread that owns the model (`worker`); what that thread
+//! writes comes back over a channel and leaves as one answer or as events (`response`). Whatever
+//! is wrong becomes an `ApiError`, OpenAI's error object.
 //!
 //! Deliberately absent: a field that would change the answer is never ignored. It is enforced, or
 //! the request is refused with the field's name.
