@@ -2,7 +2,7 @@
 //! into the fields that a schema asks for.
 
 #![cfg(feature = "model")]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
 
