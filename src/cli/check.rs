@@ -138,7 +138,7 @@ impl Verdict {
             Self::Accepted => "accepted".to_owned(),
             Self::Rejected { line, column, expected, keyword, .. } => {
                 let keyword = keyword.as_ref().map(|at| format!(" (at {at})")).unwrap_or_default();
-                format!("{file}:{line}:{column}: not accepted: {expected}{keyword}")
+                format!("{file}:{line}:{column}: not accepted: expected {expected}{keyword}")
             }
         }
     }

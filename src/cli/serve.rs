@@ -19,7 +19,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "PORT", default_value = "8000")]
     port: u16,
     /// A key that requests must carry as `Authorization: Bearer KEY` (repeat the option for more)
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     api_key: Vec<String>,
 }
 
