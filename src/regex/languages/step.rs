@@ -1,0 +1,269 @@
+//! Reading: rows of derivatives, liveness, shortest strings.
+
+use std::collections::VecDeque;
+
+use super::*;
+
+impl Languages {
+    /// What may follow each byte, exactly: a successor without strings is [`Language::EMPTY`].
+    ///
+    /// Errors when the arena's limit on states is reached.
+    pub fn row(&mut self, x: Language) -> Result<&Row> {
+        if !self.states[x.index()].clean {
+            self.fill_row(x)?;
+            let mut row = self.raw(x);
+            let mut last = (Language::EMPTY, Language::EMPTY);
+            for next in &mut row {
+                if *next != last.0 {
+                    last = (*next, if self.is_live(*next)? { *next } else { Language::EMPTY });
+                }
+                *next = last.1;
+            }
+            let state = &mut self.states[x.index()];
+            state.first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
+            state.row = Some(Box::new(row));
+            state.clean = true;
+        }
+        // Filled above, or when it was made clean.
+        self.states[x.index()].row.as_deref().ok_or_else(|| self.over_limit())
+    }
+
+    /// The row of a language if it has been computed already.
+    #[inline]
+    pub fn known_row(&self, x: Language) -> Option<&Row> {
+        let state = &self.states[x.index()];
+        if state.clean { state.row.as_deref() } else { None }
+    }
+
+    /// What may follow one byte.
+    pub fn step(&mut self, x: Language, byte: u8) -> Result<Language> {
+        Ok(self.row(x)?[usize::from(byte)])
+    }
+
+    /// The bytes with which its strings may begin.
+    pub fn first_bytes(&mut self, x: Language) -> Result<ByteSet> {
+        self.row(x)?;
+        Ok(self.states[x.index()].first)
+    }
+
+    /// Is the whole of `text` in it?
+    pub fn matches(&mut self, x: Language, text: &[u8]) -> Result<bool> {
+        let end = text.iter().try_fold(x, |x, &b| self.step(x, b))?;
+        Ok(self.is_nullable(end))
+    }
+
+    fn over_limit(&self) -> Error {
+        let message = format!("a regular language needs more than {} states", self.limit);
+        Error::new(ErrorKind::Limit, message).with_help("simplify the pattern, or raise the limit")
+    }
+
+    fn raw(&self, x: Language) -> Row {
+        self.states[x.index()].row.as_deref().copied().unwrap_or([Language::EMPTY; 256])
+    }
+
+    /// Computes the row of derivatives, and those of the parts that it needs, without deciding
+    /// which of them are empty. Own stack: expressions nest as deep as a literal is long.
+    fn fill_row(&mut self, x: Language) -> Result<()> {
+        let mut stack = vec![x];
+        while let Some(&top) = stack.last() {
+            if self.states[top.index()].row.is_some() {
+                stack.pop();
+                continue;
+            }
+            if self.states.len() > self.limit {
+                return Err(self.over_limit());
+            }
+            let before = stack.len();
+            let missing = |this: &Self, part: Language| this.states[part.index()].row.is_none();
+            match &self.states[top.index()].expr {
+                Expr::Set(_) => {}
+                &Expr::Concat(a, b) => {
+                    if missing(self, a) {
+                        stack.push(a);
+                    }
+                    if self.is_nullable(a) && missing(self, b) {
+                        stack.push(b);
+                    }
+                }
+                Expr::Union(xs) | Expr::Intersect(xs) => {
+                    stack.extend(xs.iter().copied().filter(|&part| missing(self, part)));
+                }
+                &Expr::Complement(part) | &Expr::Repeat(part, ..) => {
+                    if missing(self, part) {
+                        stack.push(part);
+                    }
+                }
+                &Expr::Variable(v) => {
+                    let body = self.variables[v as usize].body;
+                    if missing(self, body) {
+                        stack.push(body);
+                    }
+                }
+            }
+            if stack.len() == before {
+                let row = self.derive(top);
+                self.states[top.index()].row = Some(Box::new(row));
+                self.rows += 1;
+                stack.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of `x`, whose parts have theirs.
+    fn derive(&mut self, x: Language) -> Row {
+        let expr = self.states[x.index()].expr.clone();
+        match expr {
+            Expr::Set(set) => std::array::from_fn(|b| {
+                if set.contains(b as u8) { Language::EPSILON } else { Language::EMPTY }
+            }),
+            Expr::Concat(a, b) => {
+                let (first, nullable) = (self.raw(a), self.is_nullable(a));
+                let second = if nullable { self.raw(b) } else { [Language::EMPTY; 256] };
+                self.map2(&first, &second, |this, x, y| {
+                    let through = this.concat2(x, b);
+                    if y == Language::EMPTY { through } else { this.union([through, y]) }
+                })
+            }
+            Expr::Union(xs) => self.combine(&xs, Self::union),
+            Expr::Intersect(xs) => self.combine(&xs, Self::intersect),
+            Expr::Complement(inner) => {
+                let row = self.raw(inner);
+                self.map2(&row, &row, |this, x, _| this.complement(x))
+            }
+            Expr::Repeat(inner, min, max) => {
+                let more = if max == UNBOUNDED { None } else { Some(max - 1) };
+                let rest = self.repeat(inner, min.saturating_sub(1), more);
+                let row = self.raw(inner);
+                self.map2(&row, &row, |this, x, _| this.concat2(x, rest))
+            }
+            Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+        }
+    }
+
+    /// Combines two rows byte by byte, once for each run of equal pairs.
+    fn map2(
+        &mut self,
+        a: &Row,
+        b: &Row,
+        mut f: impl FnMut(&mut Self, Language, Language) -> Language,
+    ) -> Row {
+        let mut row = [Language::EMPTY; 256];
+        for i in 0..256 {
+            row[i] = if i > 0 && (a[i], b[i]) == (a[i - 1], b[i - 1]) {
+                row[i - 1]
+            } else {
+                f(self, a[i], b[i])
+            };
+        }
+        row
+    }
+
+    /// Combines the rows of many, once for each run of bytes that none of them tells apart.
+    fn combine(
+        &mut self,
+        xs: &[Language],
+        f: impl Fn(&mut Self, Vec<Language>) -> Language,
+    ) -> Row {
+        let mut border = [false; 256];
+        for x in xs {
+            if let Some(row) = &self.states[x.index()].row {
+                for i in 1..256 {
+                    border[i] |= row[i] != row[i - 1];
+                }
+            }
+        }
+        let mut row = [Language::EMPTY; 256];
+        for i in 0..256 {
+            row[i] = if i > 0 && !border[i] {
+                row[i - 1]
+            } else {
+                let parts = xs
+                    .iter()
+                    .map(|x| self.states[x.index()].row.as_ref().map_or(Language::EMPTY, |r| r[i]));
+                let parts = parts.collect();
+                f(self, parts)
+            };
+        }
+        row
+    }
+
+    /// Has it any string? Exact; decided by a search where and/not occurs.
+    ///
+    /// Errors when the arena's limit on states is reached.
+    pub fn is_live(&mut self, x: Language) -> Result<bool> {
+        if let Some(live) = self.states[x.index()].live {
+            return Ok(live);
+        }
+        // Towards a state known to be live, by turns from the newest and from the oldest of the
+        // states to look at: the one finds long strings of narrow languages soon, the other short
+        // strings of languages with long ones. On success the way there is live; on failure
+        // everything seen is dead, since none of it reaches a live state.
+        let mut from: FxHashMap<Language, Language> = FxHashMap::default();
+        let mut open = VecDeque::from([x]);
+        from.insert(x, x);
+        let mut newest = true;
+        while let Some(state) = if newest { open.pop_back() } else { open.pop_front() } {
+            newest = !newest;
+            self.fill_row(state)?;
+            let row = self.raw(state);
+            let mut last = Language::EMPTY;
+            for next in row {
+                if next == last || self.states[next.index()].live == Some(false) {
+                    continue;
+                }
+                last = next;
+                if self.states[next.index()].live == Some(true) {
+                    let mut at = state;
+                    loop {
+                        self.states[at.index()].live = Some(true);
+                        // Every state in `from` was reached from another, the first from itself.
+                        match from.get(&at) {
+                            Some(&before) if before != at => at = before,
+                            _ => return Ok(true),
+                        }
+                    }
+                }
+                if let std::collections::hash_map::Entry::Vacant(place) = from.entry(next) {
+                    place.insert(state);
+                    open.push_back(next);
+                }
+            }
+        }
+        for state in from.into_keys() {
+            self.states[state.index()].live = Some(false);
+        }
+        Ok(false)
+    }
+
+    /// A shortest string in it, or `None` if it has none. Breadth first.
+    pub fn shortest(&mut self, x: Language) -> Result<Option<Vec<u8>>> {
+        if !self.is_live(x)? {
+            return Ok(None);
+        }
+        let mut from: FxHashMap<Language, (Language, u8)> = FxHashMap::default();
+        let mut queue = VecDeque::from([x]);
+        while let Some(state) = queue.pop_front() {
+            if self.is_nullable(state) {
+                let mut bytes = Vec::new();
+                let mut at = state;
+                while at != x {
+                    // Every queued state but the first was reached from another.
+                    let Some(&(previous, byte)) = from.get(&at) else { break };
+                    bytes.push(byte);
+                    at = previous;
+                }
+                bytes.reverse();
+                return Ok(Some(bytes));
+            }
+            let row = *self.row(state)?;
+            for (byte, next) in row.into_iter().enumerate() {
+                if next != Language::EMPTY && next != x && !from.contains_key(&next) {
+                    from.insert(next, (state, byte as u8));
+                    queue.push_back(next);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
