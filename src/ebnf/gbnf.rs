@@ -8,9 +8,11 @@
 //! Two liberties beyond llama.cpp: a rule name may hold `_`, and a line may begin with the `|`
 //! that goes on with the rule above it.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, ErrorKind, Result, line_column};
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, SpecialToken};
 use crate::regex::{CodePoints, Language, Utf8};
 
@@ -26,7 +28,15 @@ const LAST: u32 = 0x10_FFFF;
 /// Errors name line and column, both from 1, and what would be accepted there.
 pub fn gbnf(text: &str) -> Result<Grammar> {
     let (grammar, rules) = (GrammarBuilder::new(), FxHashMap::default());
-    let mut parser = Parser { text, at: 0, grammar, rules, rule: String::new(), depth: 0 };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        grammar,
+        rules,
+        rule: String::new(),
+        depth: 0,
+        known: Cell::new((0, 1, 1)),
+    };
     parser.space(true);
     while parser.peek().is_some() {
         parser.rule()?;
@@ -42,7 +52,8 @@ pub fn gbnf(text: &str) -> Result<Grammar> {
     }
     match parser.rules.get("root") {
         Some(root) => parser.grammar.finish(root.id),
-        None => Err(Error::new(ErrorKind::Grammar, "the grammar has no rule `root`")
+        None => Err(parser
+            .error(0, "the grammar has no rule `root`")
             .with_help("name the rule that derives the whole text `root`")),
     }
 }
@@ -68,12 +79,40 @@ struct Parser<'a> {
     /// The rule that is being read.
     rule: String,
     depth: usize,
+    /// A byte offset with its line and column: places are asked for close to each other, so that
+    /// the way from the last one is short where that from the start of the text is not.
+    known: Cell<(usize, usize, usize)>,
 }
 
 impl Parser<'_> {
     fn error(&self, at: usize, message: impl Into<String>) -> Error {
-        let (line, column) = line_column(self.text, at);
+        let (line, column) = self.line_column(at);
         Error::new(ErrorKind::Grammar, message).at_line_column(line, column)
+    }
+
+    /// Line and column, both from 1, of a byte offset between two characters.
+    fn line_column(&self, at: usize) -> (usize, usize) {
+        let (from, mut line, mut column) = self.known.get();
+        let passed = &self.text[from.min(at)..from.max(at)];
+        let breaks = passed.matches('\n').count();
+        if at >= from {
+            line += breaks;
+            column = match passed.rsplit_once('\n') {
+                Some((_, last)) => last.chars().count() + 1,
+                None => column + passed.chars().count(),
+            };
+        } else {
+            line -= breaks;
+            column = match breaks {
+                0 => column - passed.chars().count(),
+                _ => {
+                    let before = &self.text[..at];
+                    before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1
+                }
+            };
+        }
+        self.known.set((at, line, column));
+        (line, column)
     }
 
     fn peek(&self) -> Option<char> {
@@ -176,7 +215,7 @@ impl Parser<'_> {
         match part {
             Part::Node(node) => node,
             Part::Regular(language) => {
-                let (line, column) = line_column(self.text, at);
+                let (line, column) = self.line_column(at);
                 let node = self.grammar.regular(language);
                 self.grammar.mark(node, format!("rule `{}` ({line}:{column})", self.rule))
             }
@@ -208,7 +247,7 @@ impl Parser<'_> {
 
     fn sequence(&mut self) -> Result<Part> {
         // A run of regular parts is one terminal.
-        let (mut nodes, mut run) = (Vec::new(), Language::EPSILON);
+        let (mut nodes, mut run) = (Vec::new(), Vec::new());
         let mut run_start = self.at;
         loop {
             self.inner_space();
@@ -216,24 +255,27 @@ impl Parser<'_> {
             let Some(part) = self.repeated()? else { break };
             match part {
                 Part::Regular(language) => {
-                    if run == Language::EPSILON {
+                    if run.is_empty() {
                         run_start = start;
                     }
-                    run = self.grammar.languages().concat([run, language]);
+                    run.push(language);
                 }
                 Part::Node(node) => {
-                    if run != Language::EPSILON {
+                    if !run.is_empty() {
+                        let run = self.grammar.languages().concat(run.drain(..));
                         nodes.push(self.node(Part::Regular(run), run_start));
-                        run = Language::EPSILON;
                     }
                     nodes.push(node);
                 }
             }
         }
+        // At once, not one by one: a concatenation is made from its end.
+        let rest = !run.is_empty();
+        let run = self.grammar.languages().concat(run);
         if nodes.is_empty() {
             return Ok(Part::Regular(run));
         }
-        if run != Language::EPSILON {
+        if rest {
             nodes.push(self.node(Part::Regular(run), run_start));
         }
         Ok(Part::Node(self.grammar.sequence(nodes)))
@@ -241,8 +283,12 @@ impl Parser<'_> {
 
     fn repeated(&mut self) -> Result<Option<Part>> {
         let Some(mut part) = self.element()? else { return Ok(None) };
-        loop {
+        for repeats in 0.. {
             self.inner_space();
+            if repeats == NESTING {
+                let message = format!("more than {NESTING} repeats of one item");
+                return Err(self.error(self.at, message).with_help("one is enough"));
+            }
             let (min, max) = match self.peek() {
                 Some('*') => (0, None),
                 Some('+') => (1, None),
@@ -259,6 +305,7 @@ impl Parser<'_> {
                 Part::Node(node) => Part::Node(self.grammar.repeat(node, min, max)),
             };
         }
+        Ok(Some(part))
     }
 
     fn bounds(&mut self) -> Result<(u32, Option<u32>)> {
@@ -354,7 +401,7 @@ impl Parser<'_> {
             true => Ok(part),
             false => {
                 let found = self.peek().map_or("the end".into(), |c| format!("`{c}`"));
-                let (line, column) = line_column(self.text, start);
+                let (line, column) = self.line_column(start);
                 let message = format!("expected `)`, found {found}");
                 Err(self
                     .error(self.at, message)
@@ -374,10 +421,10 @@ impl Parser<'_> {
         loop {
             match self.peek() {
                 Some('"') => break,
-                None | Some('\n' | '\r') => {
+                None => {
                     return Err(self
                         .error(start, "the literal is not closed")
-                        .with_help("end it with `\"`; write a line break as `\\n`"));
+                        .with_help("end it with `\"`, write a literal one as `\\\"`"));
                 }
                 Some(_) => {
                     let at = self.at;
@@ -487,7 +534,7 @@ impl Parser<'_> {
         };
         self.at += end + 1;
         let node = self.grammar.special(token);
-        let (line, column) = line_column(self.text, start);
+        let (line, column) = self.line_column(start);
         Ok(Part::Node(self.grammar.mark(node, format!("rule `{}` ({line}:{column})", self.rule))))
     }
 }
