@@ -155,12 +155,24 @@ impl fmt::Display for Error {
         if let Some(byte) = place.byte {
             write!(f, "byte {byte}: ")?;
         }
-        f.write_str(message)?;
+        on_one_line(f, message)?;
         match help {
-            Some(help) => write!(f, "; {help}"),
+            Some(help) => {
+                f.write_str("; ")?;
+                on_one_line(f, help)
+            }
             None => Ok(()),
         }
     }
+}
+
+/// Messages quote their input, in which lines may end.
+fn on_one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    text.split_inclusive(char::is_control).try_for_each(|part| {
+        let end = part.chars().next_back().filter(|c| c.is_control());
+        f.write_str(part.trim_end_matches(char::is_control))?;
+        end.map_or(Ok(()), |end| write!(f, "{}", end.escape_default()))
+    })
 }
 
 impl std::error::Error for Error {}
@@ -185,6 +197,12 @@ mod tests {
         assert_eq!(e.to_string(), "line 3, column 7: at /a: no");
         assert_eq!(e.clone().in_file("s.json").to_string(), "s.json:3:7: at /a: no");
         assert_eq!(e.in_file("s.json").in_file("other").place().file, Some("s.json".into()));
+    }
+
+    #[test]
+    fn what_is_quoted_stays_on_one_line() {
+        let e = Error::new(ErrorKind::Grammar, "unknown `\n`").with_help("a\r\tb\u{1}");
+        assert_eq!(e.to_string(), r"unknown `\n`; a\r\tb\u{1}");
     }
 
     #[test]

@@ -4,10 +4,16 @@
 //! is also used for a few steps. This runs as an ordinary test on the stable compiler, so that it
 //! cannot rot; proptest makes a failing input small and prints it. `PROPTEST_CASES` says how many
 //! inputs each reader gets.
+#![allow(clippy::print_stdout)]
 
-use maskwright::{Error, Vocabulary};
+use std::fmt;
+use std::sync::LazyLock;
+
+use maskwright::constraint::{Compiler, Constraint, Limits};
+use maskwright::{Result, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use serde_json::{Value, json};
 
 /// One change of a text, at a place that depends on the text's length.
 #[derive(Clone, Debug)]
@@ -17,6 +23,8 @@ enum Edit {
     Remove(Index, usize),
     Repeat(Index, usize, usize),
     Truncate(Index),
+    /// In JSON: a value takes the place of another.
+    Value(Index, Index),
 }
 
 /// Texts that mean something to one reader or another.
@@ -82,6 +90,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         (place(), 1..20usize).prop_map(|(at, len)| Edit::Remove(at, len)),
         (place(), 1..20usize, 1..60usize).prop_map(|(at, len, n)| Edit::Repeat(at, len, n)),
         place().prop_map(Edit::Truncate),
+        (place(), place()).prop_map(|(at, from)| Edit::Value(at, from)),
+        (place(), place()).prop_map(|(at, from)| Edit::Value(at, from)),
     ]
 }
 
@@ -107,31 +117,78 @@ impl Edit {
                 text.splice(at..at, part);
             }
             Self::Truncate(at) => text.truncate(place(at)),
+            Self::Value(at, from) => {
+                if let Ok(mut json) = serde_json::from_slice::<Value>(text) {
+                    let mut pointers = Vec::new();
+                    collect_pointers(&json, String::new(), &mut pointers);
+                    let odd = [json!(null), json!(-1), json!(1.5), json!(""), json!([]), json!({})];
+                    let others = pointers.iter().filter_map(|pointer| json.pointer(pointer));
+                    let values: Vec<Value> = others.cloned().chain(odd).collect();
+                    let value = values[from.index(values.len())].clone();
+                    if let Some(place) = json.pointer_mut(&pointers[at.index(pointers.len())]) {
+                        *place = value;
+                    }
+                    *text = json.to_string().into_bytes();
+                }
+            }
         }
     }
 }
 
+/// The JSON pointers of a value and of all values in it.
+fn collect_pointers(json: &Value, pointer: String, out: &mut Vec<String>) {
+    match json {
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                collect_pointers(item, format!("{pointer}/{i}"), out);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                collect_pointers(member, format!("{pointer}/{key}"), out);
+            }
+        }
+        _ => {}
+    }
+    out.push(pointer);
+}
+
+/// A text that is shown as one where a test fails.
+#[derive(Clone)]
+struct Damaged(Vec<u8>);
+
+impl fmt::Debug for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
 /// A changed seed, or bytes of no sense at all.
-fn damaged(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+fn damaged(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Damaged> {
     let changed = (prop::sample::select(seeds), prop::collection::vec(edit(), 0..4));
     let changed = changed.prop_map(|(mut text, edits)| {
         edits.iter().for_each(|edit| edit.apply(&mut text));
         text
     });
-    prop_oneof![9 => changed, 1 => prop::collection::vec(any::<u8>(), 0..60)]
+    let all = prop_oneof![9 => changed, 1 => prop::collection::vec(any::<u8>(), 0..60)];
+    all.prop_map(Damaged)
 }
 
 /// Feeds damaged forms of the seeds to a reader. An error must be one line that says something.
-fn feed(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> Result<(), Error>) {
+fn feed(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> Result<()>) {
     let seeds: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.as_ref().to_vec()).collect();
-    for seed in &seeds {
-        if let Err(error) = read(seed) {
-            panic!("a seed is damaged from the start: {error}");
+    let sound = seeds.iter().filter(|seed| match read(seed) {
+        Ok(()) => true,
+        Err(error) => {
+            println!("refused as it is: {error}");
+            false
         }
-    }
+    });
+    assert!(sound.count() > 0, "every seed is damaged from the start");
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let outcome = proptest::test_runner::TestRunner::new(config).run(&damaged(seeds), |text| {
-        let words = read(&text).err().map(|error| error.to_string());
+        let words = read(&text.0).err().map(|error| error.to_string());
         let fine = words.as_ref().is_none_or(|words| !words.is_empty() && !words.contains('\n'));
         prop_assert!(fine, "an error of no use: {words:?}");
         Ok(())
@@ -148,6 +205,76 @@ fn use_vocabulary(vocabulary: &Vocabulary) {
         assert_eq!(vocabulary.token_bytes(id).unwrap_or_default(), text);
         assert!(!vocabulary.token_name(id).is_empty());
     }
+}
+
+/// Every byte and some longer tokens; limits that an accident should not take long to reach.
+static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {
+    let longer = ["\"}", "\": \"", "{\"", "abc", "12", "  ", "é", "\\n"];
+    let bytes = (0..=255).map(|byte| vec![byte]);
+    let tokens = bytes.chain(longer.map(|text| text.as_bytes().to_vec())).map(Some).collect();
+    let vocabulary = Vocabulary::from_tokens(tokens, &[(300, "<|end|>"), (301, "<tool>")], &[300]);
+    let limits =
+        Limits { grammar_size: 20_000, language_states: 20_000, depth: 200, ..Limits::default() };
+    Compiler::new(vocabulary.expect("the vocabulary is sound")).with_limits(limits)
+});
+
+/// Takes a few tokens, different ones for different constraints. A mask may reach a limit, but what
+/// it allows must be accepted, and never leads to where nothing is allowed.
+fn use_constraint(constraint: &Constraint) {
+    let mut matcher = constraint.matcher();
+    for step in 0..12 {
+        let Ok(mask) = matcher.mask() else { return };
+        let allowed: Vec<u32> = mask.iter().collect();
+        assert!(!allowed.is_empty() || matcher.is_finished(), "a dead end after {step} tokens");
+        let Some(&token) = allowed.get(step * 7 % allowed.len().max(1)) else { return };
+        if let Err(error) = matcher.accept(token) {
+            assert_eq!(error.kind(), maskwright::ErrorKind::Limit, "{error}");
+            return;
+        }
+    }
+}
+
+/// A reader of text, which bytes that are no UTF-8 never reach.
+fn text_reader(read: impl Fn(&str) -> Result<Constraint>) -> impl Fn(&[u8]) -> Result<()> {
+    move |bytes| match std::str::from_utf8(bytes) {
+        Ok(text) => read(text).map(|constraint| use_constraint(&constraint)),
+        Err(_) => Ok(()),
+    }
+}
+
+#[test]
+fn regexes() {
+    let seeds = [
+        r"[0-9]{4}-(0[1-9]|1[0-2])|\p{Greek}+?",
+        r"(?i)(?:ab*|\bé{2,5})[^\sa-f&&[b-z]]$",
+        "(?x: a \\x{41} # comment\n) \\u0041 \\d\\W",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.regex(text)));
+}
+
+#[test]
+fn gbnf_grammars() {
+    let seeds = [
+        "root ::= (\"a\" root | [^a-c\\x41\\n])* ws # comment\nws ::= | \" \" ws\n",
+        "root ::= item{2,3} <tool> <[301]>\nitem ::= item \"é\" | \"\\u00e9\" . ?\n",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.gbnf(text)));
+}
+
+#[test]
+fn json_schemas() {
+    let seeds = [
+        r##"{"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b":
+            {"$ref": "#/$defs/n"}}, "required": ["a"], "$defs": {"n": {"type": "integer",
+            "minimum": -3, "exclusiveMaximum": 12.5}}, "patternProperties": {"^x": true}}"##,
+        r#"{"type": "array", "prefixItems": [{"enum": [1, "a", null, {"b": []}]}], "items":
+            {"anyOf": [{"const": 1e2}, {"pattern": "^a+$"}, {"not": {"type": "string"}}]},
+            "minItems": 1, "maxItems": 4, "contains": {"type": "null"}}"#,
+        r#"{"oneOf": [{"type": ["string", "number"], "multipleOf": 0.5, "format": "date"},
+            {"allOf": [{"minProperties": 2}, {"additionalProperties": false}]}],
+            "if": {"const": 1}, "then": false, "else": {"minLength": 2}}"#,
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.json_schema_text(text)));
 }
 
 #[test]

@@ -231,7 +231,7 @@ impl Vocabulary {
     /// A token for messages and traces: the name of a special or added token, the text of others
     /// in quotes with what is not readable escaped, `token 7` for an id without either.
     pub fn token_name(&self, id: u32) -> Cow<'_, str> {
-        if let Some(name) = self.names.get(&id) {
+        if let Some(name) = self.names.get(&id).filter(|name| !name.is_empty()) {
             return Cow::Borrowed(name);
         }
         match self.table.text(id) {

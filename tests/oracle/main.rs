@@ -148,10 +148,10 @@ fn walk_random_cases(what: &str, make: impl Fn(u64) -> Case, compile: Compile) {
 }
 
 /// A random case whose grammar passes a filter.
-fn random_case(mut maker: Maker, seed: u64, has_spelling: impl Fn(&Grammar) -> bool) -> Case {
+fn random_case(mut maker: Maker, seed: u64, passes: impl Fn(&Grammar) -> bool) -> Case {
     let tokens = maker.tokens();
     let mut grammar = maker.grammar(&tokens);
-    while !has_spelling(&grammar) {
+    while !passes(&grammar) {
         grammar = maker.grammar(&tokens);
     }
     let before = maker.random.percent(30).then(|| maker.grammar(&tokens));
@@ -162,6 +162,14 @@ fn random_case(mut maker: Maker, seed: u64, has_spelling: impl Fn(&Grammar) -> b
 fn grammars_where_every_byte_is_a_token() {
     let make = |seed| random_case(Maker::new(seed, Family::Plain), seed, |_| true);
     walk_random_cases("grammars", make, engine::compile);
+}
+
+#[test]
+fn grammars_written_in_gbnf() {
+    let has_text = |grammar: &Grammar| text::gbnf(grammar).is_some();
+    let make =
+        |seed| random_case(Maker::new(seed, Family::Plain).without_boolean(), seed, has_text);
+    walk_random_cases("GBNF", make, |compiler, grammar| Some(compiler.gbnf(&text::gbnf(grammar)?)));
 }
 
 #[test]

@@ -1,6 +1,15 @@
 //! Languages in the syntax of the front ends, where there is one.
 
-use super::language::Expr;
+use super::language::{Expr, Grammar};
+
+/// A grammar in GBNF.
+pub(crate) fn gbnf(grammar: &Grammar) -> Option<String> {
+    let text = grammar.to_string();
+    // How the readable form shows what GBNF cannot say: no strings at all, and, not, and bytes
+    // that are no characters.
+    let foreign = ["∅", "&", "!", "\\x"].iter().any(|sign| text.contains(sign));
+    (!foreign).then_some(text)
+}
 
 /// An expression as a regex.
 pub(crate) fn regex(expr: &Expr) -> Option<String> {
