@@ -10,8 +10,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::machine::{Item, too_many};
-use super::program::{ACCEPT, Point, PointId, Program, RETURN};
-use super::stacks::{BOTTOM, CALLED, StackId, Stacks};
+use super::program::{ACCEPT, EXIT, Point, PointId, Program, RETURN};
+use super::stacks::{BOTTOM, CALLED, StackId, Stacks, UNKNOWN};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
@@ -20,7 +20,7 @@ use crate::regex::{Language, Languages};
 const FEW: usize = 16;
 
 /// A point, and how often it has run if it is a counted repeat.
-type Place = (PointId, u32);
+pub(super) type Place = (PointId, u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
@@ -35,7 +35,7 @@ struct Reached {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closure {
     /// The points to expand; taken by [`Closure::run`].
-    pub(super) starts: Vec<(PointId, StackId)>,
+    pub(super) starts: Vec<(Place, StackId)>,
     todo: Vec<(Place, StackId)>,
     reached: Vec<Reached>,
     /// Indices into `reached`, once these are more than a few.
@@ -47,13 +47,14 @@ pub(super) struct Closure {
     /// Calls and repeats that wait, as indices into `reached`, the oldest first.
     waiting: Vec<usize>,
     accepts: bool,
+    exits: bool,
     limit: usize,
 }
 
 /// Where the one way from a start leads: to an item, or to a place where it parts.
 enum Followed {
     Item(Item),
-    Parts((PointId, StackId)),
+    Parts((Place, StackId)),
 }
 
 /// Follows a start as far as there is one way only, which is the common case and needs no memory.
@@ -61,12 +62,19 @@ fn follow(
     program: &Program,
     languages: &Languages,
     stacks: &mut Stacks,
-    (mut point, mut stack): (PointId, StackId),
+    ((mut point, count), mut stack): (Place, StackId),
 ) -> Result<Followed> {
+    if count > 0 {
+        return Ok(Followed::Parts(((point, count), stack)));
+    }
     loop {
         let state = match *program.point(point) {
             _ if point == ACCEPT => {
                 stack = BOTTOM;
+                Language::EPSILON
+            }
+            _ if point == EXIT => {
+                stack = UNKNOWN;
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
@@ -85,9 +93,9 @@ fn follow(
                     (point, stack) = (frame.point, frame.below);
                     continue;
                 }
-                _ => return Ok(Followed::Parts((point, stack))),
+                _ => return Ok(Followed::Parts(((point, 0), stack))),
             },
-            _ => return Ok(Followed::Parts((point, stack))),
+            _ => return Ok(Followed::Parts(((point, 0), stack))),
         };
         return Ok(Followed::Item(Item { point, state, stack }));
     }
@@ -118,8 +126,8 @@ impl Closure {
         self.limit = limit;
         self.clear();
         for i in 0..self.starts.len() {
-            let (point, stack) = self.starts[i];
-            self.arrive(stacks, (point, 0), stack)?;
+            let (place, stack) = self.starts[i];
+            self.arrive(stacks, place, stack)?;
         }
         self.starts.clear();
         let mut waited = 0;
@@ -143,6 +151,9 @@ impl Closure {
         if self.accepts {
             items.push(Item { point: ACCEPT, state: Language::EPSILON, stack: BOTTOM });
         }
+        if self.exits {
+            items.push(Item { point: EXIT, state: Language::EPSILON, stack: UNKNOWN });
+        }
         Ok(())
     }
 
@@ -158,6 +169,7 @@ impl Closure {
         self.returned.clear();
         self.waiting.clear();
         self.accepts = false;
+        self.exits = false;
     }
 
     fn index_of(&self, place: Place) -> Option<usize> {
@@ -171,6 +183,7 @@ impl Closure {
     fn arrive(&mut self, stacks: &mut Stacks, place: Place, stack: StackId) -> Result<()> {
         match place.0 {
             ACCEPT => self.accepts = true,
+            EXIT => self.exits = true,
             RETURN => {
                 let known = match self.returned.len() <= FEW {
                     true => self.returned.contains(&stack),
@@ -224,13 +237,7 @@ impl Closure {
         if point == RETURN {
             for i in 0..stacks.frames(stack).len() {
                 let frame = stacks.frames(stack)[i];
-                // A call goes on to a repeat that has run no times.
-                let count = frame.count.wrapping_add(1);
-                let count = match *program.point(frame.point) {
-                    // The counter of an unbounded repeat stops where it no longer matters.
-                    Point::Repeat { min, max: u32::MAX, .. } => count.min(min),
-                    _ => count,
-                };
+                let count = program.count_after(frame.point, frame.count);
                 self.arrive(stacks, (frame.point, count), frame.below)?;
             }
             return Ok(());

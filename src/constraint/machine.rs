@@ -13,11 +13,12 @@ use super::closure::Closure;
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
 use super::program::{ACCEPT, Point, PointId, Program};
-use super::slices::{Slice, Slices};
+use super::masks::{Json, Masks};
+use super::slices::Slices;
 use super::stacks::{BOTTOM, StackId, Stacks};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::{TokenMask, Trie, Vocabulary};
+use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
+use crate::vocab::{Trie, Vocabulary};
 
 /// A configuration, by identity within its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,17 +43,14 @@ pub(super) struct Machine {
     pub(super) liveness: Option<Liveness>,
     configs: Vec<Box<[Item]>>,
     ids: FxHashMap<Box<[Item]>, ConfigId>,
-    /// Slices by terminal state, as far as this machine has asked for them.
-    slices: FxHashMap<Language, Option<Arc<Slice>>>,
-    shared_slices: Arc<Slices>,
+    pub(super) shared_slices: Arc<Slices>,
     /// In bytes.
-    longest_token: u32,
-    fingerprints: FxHashMap<Language, u128>,
-    masks: FxHashMap<ConfigId, Arc<TokenMask>>,
-    mask_bytes: usize,
+    pub(super) longest_token: u32,
+    pub(super) masks: Masks,
+    pub(super) json: Json,
     item_count: usize,
     states_per_step: usize,
-    closure: Closure,
+    pub(super) closure: Closure,
     /// Items by depth in the trie, for walks.
     levels: Vec<Vec<Item>>,
 }
@@ -77,25 +75,25 @@ impl Machine {
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
         let liveness = Liveness::new(program, &mut languages, spelling)?;
+        let unit = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
+        let json = Json { unit, quote: languages.literal(b"\"") };
         let mut this = Self {
             languages,
             liveness,
             stacks: Stacks::new(limits.depth),
             configs: Vec::new(),
             ids: FxHashMap::default(),
-            slices: FxHashMap::default(),
             shared_slices: slices,
             longest_token: spelling.longest,
-            fingerprints: FxHashMap::default(),
-            masks: FxHashMap::default(),
-            mask_bytes: 0,
+            masks: Masks::default(),
+            json,
             item_count: 0,
             states_per_step: limits.states_per_step,
             closure: Closure::default(),
             levels: Vec::new(),
         };
         let mut items = Vec::new();
-        this.closure.starts.push((program.start(), BOTTOM));
+        this.closure.starts.push(((program.start(), 0), BOTTOM));
         this.close(program, &mut items)?;
         this.merge(&mut items)?;
         if !this.is_live(program, vocabulary, &items)? {
@@ -110,7 +108,7 @@ impl Machine {
     pub(super) fn bytes(&self) -> usize {
         // Each configuration is kept twice, as value and as key.
         let configs = self.configs.len() * 64 + self.item_count * 2 * size_of::<Item>();
-        self.languages.bytes() + self.stacks.bytes() + configs + self.mask_bytes
+        self.languages.bytes() + self.stacks.bytes() + configs + self.masks.bytes()
     }
 
     pub(super) fn items(&self, id: ConfigId) -> &[Item] {
@@ -134,13 +132,13 @@ impl Machine {
     }
 
     /// Expands the points in `closure.starts` into items, without reading.
-    fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
+    pub(super) fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
         let (languages, stacks) = (&self.languages, &mut self.stacks);
         self.closure.run(program, languages, stacks, self.states_per_step, items)
     }
 
     /// Sorts items and merges those that differ in their stacks only.
-    fn merge(&mut self, items: &mut Vec<Item>) -> Result<()> {
+    pub(super) fn merge(&mut self, items: &mut Vec<Item>) -> Result<()> {
         if items.len() > 1 {
             items.sort_unstable();
             items.dedup();
@@ -163,7 +161,7 @@ impl Machine {
     }
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.
-    fn step(
+    pub(super) fn step(
         &mut self,
         program: &Program,
         items: &[Item],
@@ -175,10 +173,7 @@ impl Machine {
         self.closure.starts.clear();
         for item in items {
             let Point::Regular { next: after, .. } = *program.point(item.point) else { continue };
-            let state = match self.languages.known_row(item.state) {
-                Some(row) => row[usize::from(byte)],
-                None => self.languages.step(item.state, byte)?,
-            };
+            let state = self.languages.step(item.state, byte)?;
             if state == Language::EMPTY {
                 continue;
             }
@@ -186,7 +181,7 @@ impl Machine {
                 next.push(Item { state, ..*item });
             }
             if self.languages.is_nullable(state) {
-                self.closure.starts.push((after, item.stack));
+                self.closure.starts.push(((after, 0), item.stack));
             }
         }
         if !self.closure.starts.is_empty() {
@@ -255,87 +250,12 @@ impl Machine {
             if let Point::Special { tokens, next } = program.point(item.point)
                 && tokens.contains(&token)
             {
-                self.closure.starts.push((*next, item.stack));
+                self.closure.starts.push(((*next, 0), item.stack));
             }
         }
         self.close(program, &mut items)?;
         self.merge(&mut items)?;
         Ok(items)
-    }
-
-    /// The tokens allowed in a configuration. O(1) if it was asked for before; otherwise the slices
-    /// of its terminal states, a walk over their tails, and one walk over the part of the trie that
-    /// the remaining items let through.
-    pub(super) fn mask(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-    ) -> Result<Arc<TokenMask>> {
-        if let Some(mask) = self.masks.get(&id) {
-            return Ok(Arc::clone(mask));
-        }
-        let mut mask = TokenMask::new(vocabulary.len());
-        let mut walked = Vec::new();
-        let mut tail = Vec::new();
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
-            match *program.point(item.point) {
-                Point::Regular { next, .. } => match self.slice(vocabulary, item.state)? {
-                    Some(slice) => {
-                        mask.union_with(&slice.inside);
-                        tail.clear();
-                        self.closure.starts.push((next, item.stack));
-                        self.close(program, &mut tail)?;
-                        self.merge(&mut tail)?;
-                        self.walk(program, &slice.tails, &tail, &mut |_, node, _| {
-                            slice.tails.tokens(node).iter().for_each(|&token| mask.allow(token));
-                            Ok(())
-                        })?;
-                    }
-                    None => walked.push(item),
-                },
-                Point::Special { ref tokens, .. } => {
-                    for &token in tokens {
-                        let items = self.read_special(program, id, token)?;
-                        if self.is_live(program, vocabulary, &items)? {
-                            mask.allow(token);
-                        }
-                    }
-                }
-                _ if item.point == ACCEPT => {
-                    vocabulary.end_tokens().iter().for_each(|&token| mask.allow(token));
-                }
-                _ => {}
-            }
-        }
-        let trie = vocabulary.trie();
-        self.walk(program, trie, &walked, &mut |machine, node, items| {
-            if machine.is_live(program, vocabulary, items)? {
-                trie.tokens(node).iter().for_each(|&token| mask.allow(token));
-            }
-            Ok(())
-        })?;
-        let mask = Arc::new(mask);
-        self.mask_bytes += size_of_val(mask.words()) + 64;
-        self.masks.insert(id, Arc::clone(&mask));
-        Ok(mask)
-    }
-
-    /// The slice of a terminal state, if it is worth one. Slices count on every state that can be
-    /// reached being live, so vocabularies where that is not so do without.
-    fn slice(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Option<Arc<Slice>>> {
-        if self.liveness.is_some() {
-            return Ok(None);
-        }
-        if let Some(slice) = self.slices.get(&state) {
-            return Ok(slice.clone());
-        }
-        let near = self.languages.horizon(state, self.longest_token);
-        let fingerprint = self.languages.fingerprint(near, &mut self.fingerprints);
-        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, near)?;
-        self.slices.insert(state, slice.clone());
-        Ok(slice)
     }
 
     /// Calls `found` for each node of a trie that holds tokens and can be reached from these items,
@@ -389,7 +309,7 @@ impl Machine {
         self.first_bytes(program, &items)
     }
 
-    fn first_bytes(&mut self, program: &Program, items: &[Item]) -> Result<ByteSet> {
+    pub(super) fn first_bytes(&mut self, program: &Program, items: &[Item]) -> Result<ByteSet> {
         let mut bytes = ByteSet::EMPTY;
         for item in items {
             if let Point::Regular { .. } = program.point(item.point) {

@@ -55,14 +55,15 @@ pub struct Matcher {
     /// The configuration before any step, and after each.
     history: Vec<ConfigId>,
     finished: bool,
-    mask: Option<Arc<TokenMask>>,
-    nothing: Option<TokenMask>,
+    mask: Option<TokenMask>,
+    /// The configuration whose mask is in `mask`.
+    written: Option<ConfigId>,
 }
 
 impl Matcher {
     pub(super) fn new(constraint: Constraint, cell: Cell, start: ConfigId) -> Self {
         let history = vec![start];
-        Self { constraint, cell, history, finished: false, mask: None, nothing: None }
+        Self { constraint, cell, history, finished: false, mask: None, written: None }
     }
 
     /// The constraint that it follows.
@@ -92,6 +93,7 @@ impl Matcher {
         };
         self.history = history;
         self.cell = current;
+        self.written = None;
         Ok(())
     }
 
@@ -100,15 +102,14 @@ impl Matcher {
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
-        if self.finished {
+        if self.written != Some(self.here()) || self.finished {
             let len = self.constraint.shared.vocabulary.len();
-            return Ok(self.nothing.get_or_insert_with(|| TokenMask::new(len)));
-        }
-        if self.mask.is_none() {
-            self.refresh()?;
-            let shared = &self.constraint.shared;
-            let mask = self.cell.lock().mask(&shared.program, &shared.vocabulary, self.here())?;
+            let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
+            let filled = self.fill_mask(mask.words_mut());
             self.mask = Some(mask);
+            self.written = None;
+            filled?;
+            self.written = (!self.finished).then(|| self.here());
         }
         match &self.mask {
             Some(mask) => Ok(mask),
@@ -117,18 +118,25 @@ impl Matcher {
         }
     }
 
-    /// Copies the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
+    /// Writes the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
     /// token `t`.
     ///
-    /// Errors if the row has another length.
+    /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
-        let words = self.mask()?.words();
-        if words.len() != row.len() {
-            let message = format!("a mask row of {} words where {} fit", row.len(), words.len());
+        let words = self.constraint.shared.vocabulary.len().div_ceil(32);
+        if words != row.len() {
+            let message = format!("a mask row of {} words where {words} fit", row.len());
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
         }
-        row.copy_from_slice(words);
+        if self.finished {
+            row.fill(0);
+            return Ok(());
+        }
+        self.refresh()?;
+        let shared = &self.constraint.shared;
+        let form = self.cell.lock().form(&shared.program, &shared.vocabulary, self.here())?;
+        form.write(row);
         Ok(())
     }
 
@@ -148,15 +156,13 @@ impl Matcher {
             self.finished = true;
             drop(machine);
             self.history.push(here);
-            self.mask = None;
             return Ok(());
         }
         match machine.read_token(&shared.program, &shared.vocabulary, here, token)? {
             Ok(next) => {
                 drop(machine);
                 self.history.push(next);
-                self.mask = None;
-                Ok(())
+                    Ok(())
             }
             Err(read) => {
                 let text = shared.vocabulary.token_bytes(token).unwrap_or_default();
@@ -194,8 +200,7 @@ impl Matcher {
             Ok(next) => {
                 drop(machine);
                 self.history.push(next);
-                self.mask = None;
-                Ok(())
+                    Ok(())
             }
             Err(read) => {
                 let expected =
@@ -251,7 +256,6 @@ impl Matcher {
         if steps > 0 {
             self.history.truncate(taken + 1 - steps);
             self.finished = false;
-            self.mask = None;
         }
         Ok(())
     }

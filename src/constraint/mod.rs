@@ -32,8 +32,10 @@ mod compiler;
 mod limits;
 mod liveness;
 mod machine;
+mod masks;
 mod matcher;
 mod program;
+mod runs;
 mod slices;
 mod stacks;
 

@@ -23,6 +23,8 @@ pub(super) type PointId = u32;
 pub(super) const RETURN: PointId = 0;
 /// The end of the whole text.
 pub(super) const ACCEPT: PointId = 1;
+/// Where a walk returns to the unknown stack below it; see [`UNKNOWN`](super::stacks::UNKNOWN).
+pub(super) const EXIT: PointId = 2;
 
 /// Repeats with a bound up to this many times are written out; they are cheaper than a counter.
 const UNROLL: u32 = 3;
@@ -32,7 +34,7 @@ const NESTING: u32 = 1_000;
 
 #[derive(Clone, Debug)]
 pub(super) enum Point {
-    /// [`RETURN`] and [`ACCEPT`] themselves.
+    /// [`RETURN`], [`ACCEPT`] and [`EXIT`] themselves.
     Border,
     /// Read a string of a language, then go on.
     Regular { language: Language, next: PointId },
@@ -52,6 +54,8 @@ pub(super) struct Program {
     points: Vec<Point>,
     /// Index into `names`, by point.
     sources: Vec<u32>,
+    /// By point: is a JSON string read there?
+    texts: Vec<bool>,
     names: Vec<Box<str>>,
     entries: Vec<PointId>,
     start: RuleId,
@@ -73,6 +77,22 @@ impl Program {
 
     pub(super) fn start(&self) -> PointId {
         self.entry(self.start)
+    }
+
+    /// Is a JSON string read at this point?
+    pub(super) fn is_json_text(&self, id: PointId) -> bool {
+        self.texts[id as usize]
+    }
+
+    /// The counter with which a return comes to a point, from that of its frame.
+    pub(super) fn count_after(&self, id: PointId, count: u32) -> u32 {
+        // A call goes on to a repeat that has run no times.
+        let count = count.wrapping_add(1);
+        match *self.point(id) {
+            // The counter of an unbounded repeat stops where it no longer matters.
+            Point::Repeat { min, max: u32::MAX, .. } => count.min(min),
+            _ => count,
+        }
     }
 
     /// Where a point comes from: a JSON pointer, a rule.
@@ -111,8 +131,8 @@ impl Program {
             specials: &specials,
             productive: &productive,
             limit: limits.grammar_size,
-            points: vec![Point::Border, Point::Border],
-            sources: vec![0, 0],
+            points: vec![Point::Border, Point::Border, Point::Border],
+            sources: vec![0, 0, 0],
             names: vec!["".into()],
             name_ids: FxHashMap::default(),
             memo: FxHashMap::default(),
@@ -129,8 +149,14 @@ impl Program {
         }
         let ProgramCompiler { points, sources, names, .. } = compiler;
         let start = grammar.start();
-        let program = Self { points, sources, names, entries, start };
-        Ok((program, grammar.into_languages()))
+        let languages = grammar.into_languages();
+        let is_text = |point: &Point| match point {
+            Point::Regular { language, .. } => languages.is_json_text(*language),
+            _ => false,
+        };
+        let texts = points.iter().map(is_text).collect();
+        let program = Self { points, sources, texts, names, entries, start };
+        Ok((program, languages))
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::limits::Limits;
+use super::runs::{self, Runs, RunsKey};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
@@ -37,6 +38,7 @@ pub(super) struct Slices {
 #[derive(Debug, Default)]
 struct Known {
     slices: FxHashMap<u128, Option<Arc<Slice>>>,
+    runs: runs::Known,
     bytes: usize,
 }
 
@@ -67,6 +69,27 @@ impl Slices {
         known.bytes += bytes;
         known.slices.insert(fingerprint, slice.clone());
         Ok(slice)
+    }
+
+    /// The runs of a unit below a node of the trie.
+    pub(super) fn runs(
+        &self,
+        key: RunsKey,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        unit: Language,
+    ) -> Result<Arc<Runs>> {
+        if let Some(known) = self.lock().runs.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let runs = Arc::new(Runs::new(vocabulary, languages, unit, key.1 as usize)?);
+        let mut known = self.lock();
+        if known.bytes + runs.bytes() > self.limit {
+            *known = Known::default();
+        }
+        known.bytes += runs.bytes();
+        known.runs.insert(key, Arc::clone(&runs));
+        Ok(runs)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Known> {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::program::{ACCEPT, PointId};
+use super::program::{ACCEPT, EXIT, PointId};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A set of stacks, by identity.
@@ -19,6 +19,9 @@ pub(super) struct StackId(u32);
 
 /// The stack under the start rule: returning to it accepts.
 pub(super) const BOTTOM: StackId = StackId(0);
+
+/// The stack under a walk that is to hold for every stack: returning to it is noted.
+pub(super) const UNKNOWN: StackId = StackId(1);
 
 /// The counter of a frame that a call has pushed: what comes next, even a counted repeat, has not
 /// run yet.
@@ -61,15 +64,16 @@ impl Stacks {
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
         };
-        let frame = Frame { point: ACCEPT, count: CALLED, below: BOTTOM };
-        let frames = Frames::from_slice(&[frame]);
-        this.sets.push(frames.clone());
-        this.depths.push(0);
-        this.ids.insert(frames, BOTTOM);
+        for (id, point) in [(BOTTOM, ACCEPT), (UNKNOWN, EXIT)] {
+            let frames = Frames::from_slice(&[Frame { point, count: CALLED, below: id }]);
+            this.sets.push(frames.clone());
+            this.depths.push(0);
+            this.ids.insert(frames, id);
+        }
         this
     }
 
-    /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`].
+    /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`], that of [`UNKNOWN`] to [`EXIT`].
     #[inline]
     pub(super) fn frames(&self, id: StackId) -> &[Frame] {
         &self.sets[id.0 as usize]
@@ -80,7 +84,7 @@ impl Stacks {
             return Ok(id);
         }
         let below =
-            frames.iter().filter(|f| f.point != ACCEPT).map(|f| self.depths[f.below.0 as usize]);
+            frames.iter().filter(|f| f.point > EXIT).map(|f| self.depths[f.below.0 as usize]);
         let depth = below.max().unwrap_or(0) + 1;
         if depth > self.limit {
             let message = format!("the text nests more than {} levels deep", self.limit);
@@ -180,6 +184,7 @@ impl Stacks {
         // What lies below was made before, so its ids are smaller: moving in ascending order needs
         // no recursion. The bottom is the same everywhere.
         done.insert(BOTTOM, BOTTOM);
+        done.insert(UNKNOWN, UNKNOWN);
         let mut needed = BTreeSet::new();
         let mut todo = vec![id];
         while let Some(at) = todo.pop() {

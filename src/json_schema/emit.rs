@@ -186,8 +186,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
     }
 
     pub(super) fn quoted(&mut self, text: Language) -> NodeId {
-        let quote = self.sets.languages.literal(b"\"");
-        let language = self.sets.languages.concat([quote, text, quote]);
+        let language = self.sets.languages.json_text(text);
         self.builder.regular(language)
     }
 

@@ -4,6 +4,12 @@ use std::collections::VecDeque;
 
 use super::*;
 
+/// Steps that a state takes before its row of 256 successors is worth computing.
+const ROWLESS_STEPS: u8 = 4;
+
+/// Parts within parts that a single derivative follows by recursion.
+const DEEPEST: u32 = 200;
+
 impl Languages {
     /// What may follow each byte, exactly: a successor without strings is [`Language::EMPTY`].
     ///
@@ -20,7 +26,8 @@ impl Languages {
                 *next = last.1;
             }
             let state = &mut self.states[x.index()];
-            state.first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
+            state.first =
+                Some((0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect());
             state.row = Some(Box::new(row));
             state.clean = true;
         }
@@ -35,15 +42,151 @@ impl Languages {
         if state.clean { state.row.as_deref() } else { None }
     }
 
-    /// What may follow one byte.
+    /// What may follow one byte; [`Language::EMPTY`] if it may not come.
+    ///
+    /// A row is 256 successors, of which a literal or a counter that is passed once needs one:
+    /// states get theirs when they have been stepped a few times.
     pub fn step(&mut self, x: Language, byte: u8) -> Result<Language> {
-        Ok(self.row(x)?[usize::from(byte)])
+        let state = &mut self.states[x.index()];
+        if state.clean
+            && let Some(row) = &state.row
+        {
+            return Ok(row[usize::from(byte)]);
+        }
+        if state.steps >= ROWLESS_STEPS {
+            return Ok(self.row(x)?[usize::from(byte)]);
+        }
+        state.steps += 1;
+        let next = self.derivative(x, byte, 0)?;
+        Ok(if self.is_live(next)? { next } else { Language::EMPTY })
+    }
+
+    /// The derivative by one byte, perhaps a language without strings that is not
+    /// [`Language::EMPTY`].
+    fn derivative(&mut self, x: Language, byte: u8, depth: u32) -> Result<Language> {
+        if let Some(row) = &self.states[x.index()].row {
+            return Ok(row[usize::from(byte)]);
+        }
+        if self.states.len() > self.limit {
+            return Err(self.over_limit());
+        }
+        if depth > DEEPEST {
+            self.fill_row(x)?;
+            return Ok(self.raw(x)[usize::from(byte)]);
+        }
+        let depth = depth + 1;
+        Ok(match &self.states[x.index()].expr {
+            Expr::Set(set) => {
+                if set.contains(byte) {
+                    Language::EPSILON
+                } else {
+                    Language::EMPTY
+                }
+            }
+            &Expr::Concat(a, b) => {
+                let first = self.derivative(a, byte, depth)?;
+                let through = self.concat2(first, b);
+                match self.is_nullable(a) {
+                    true => {
+                        let second = self.derivative(b, byte, depth)?;
+                        match (through, second) {
+                            (Language::EMPTY, other) | (other, Language::EMPTY) => other,
+                            both => self.union([both.0, both.1]),
+                        }
+                    }
+                    false => through,
+                }
+            }
+            Expr::Union(xs) => {
+                let xs = xs.clone();
+                let mut next: SmallVec<[Language; 8]> = SmallVec::new();
+                for &part in &xs {
+                    match self.derivative(part, byte, depth)? {
+                        Language::EMPTY => {}
+                        part => next.push(part),
+                    }
+                }
+                match next[..] {
+                    [] => Language::EMPTY,
+                    [one] => one,
+                    _ => self.union(next),
+                }
+            }
+            Expr::Intersect(xs) => {
+                let xs = xs.clone();
+                let mut next: SmallVec<[Language; 8]> = SmallVec::new();
+                for &part in &xs {
+                    match self.derivative(part, byte, depth)? {
+                        Language::EMPTY => return Ok(Language::EMPTY),
+                        part => next.push(part),
+                    }
+                }
+                self.intersect(next)
+            }
+            &Expr::Complement(inner) => {
+                let inner = self.derivative(inner, byte, depth)?;
+                self.complement(inner)
+            }
+            &Expr::Repeat(inner, min, max) => {
+                let first = self.derivative(inner, byte, depth)?;
+                if first == Language::EMPTY {
+                    return Ok(Language::EMPTY);
+                }
+                let more = if max == UNBOUNDED { None } else { Some(max - 1) };
+                let rest = self.repeat(inner, min.saturating_sub(1), more);
+                self.concat2(first, rest)
+            }
+            &Expr::Variable(v) => {
+                let body = self.variables[v as usize].body;
+                self.derivative(body, byte, depth)?
+            }
+        })
     }
 
     /// The bytes with which its strings may begin.
     pub fn first_bytes(&mut self, x: Language) -> Result<ByteSet> {
-        self.row(x)?;
-        Ok(self.states[x.index()].first)
+        if let Some(first) = self.states[x.index()].first {
+            return Ok(first);
+        }
+        let first = match self.plain_first(x, 0) {
+            Some(first) => first,
+            None => {
+                self.row(x)?;
+                return Ok(self.states[x.index()].first.unwrap_or(ByteSet::EMPTY));
+            }
+        };
+        self.states[x.index()].first = Some(first);
+        Ok(first)
+    }
+
+    /// The first bytes where structure alone decides them: all parts have strings, no and/not.
+    fn plain_first(&self, x: Language, depth: u32) -> Option<ByteSet> {
+        let state = &self.states[x.index()];
+        if state.first.is_some() {
+            return state.first;
+        }
+        if depth > DEEPEST || state.live == Some(false) {
+            return None;
+        }
+        let depth = depth + 1;
+        match &state.expr {
+            Expr::Set(set) => Some(*set),
+            &Expr::Concat(a, b) => {
+                if self.states[b.index()].live != Some(true) {
+                    return None;
+                }
+                let first = self.plain_first(a, depth)?;
+                match self.is_nullable(a) {
+                    true => Some(first.union(&self.plain_first(b, depth)?)),
+                    false => Some(first),
+                }
+            }
+            Expr::Union(xs) => xs.iter().try_fold(ByteSet::EMPTY, |all, &part| {
+                Some(all.union(&self.plain_first(part, depth)?))
+            }),
+            &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
+            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => None,
+        }
     }
 
     /// Is the whole of `text` in it?

@@ -93,6 +93,100 @@ impl Languages {
         done[&x]
     }
 
+    /// A quote, a text of characters as JSON strings spell them, and a quote. The arena remembers
+    /// that this is such a text.
+    pub(crate) fn json_text(&mut self, text: Language) -> Language {
+        let quote = self.literal(b"\"");
+        let quoted = self.concat([quote, text, quote]);
+        self.texts.insert(quoted);
+        quoted
+    }
+
+    /// Was it made by [`json_text`](Self::json_text)?
+    pub(crate) fn is_json_text(&self, x: Language) -> bool {
+        self.texts.contains(&x)
+    }
+
+    /// `x{min,max} rest` as its parts, `max` being [`u32::MAX`] where there is no bound.
+    pub(crate) fn leading_repeat(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
+        let (head, rest) = match self.states[x.index()].expr {
+            Expr::Concat(head, rest) => (head, rest),
+            _ => (x, Language::EPSILON),
+        };
+        match self.states[head.index()].expr {
+            Expr::Repeat(part, min, max) if part != Language::EMPTY => Some((part, min, max, rest)),
+            _ => None,
+        }
+    }
+
+    /// What stands before `end` in a concatenation that ends in it.
+    pub(crate) fn before(&mut self, x: Language, end: Language) -> Option<Language> {
+        let mut firsts: SmallVec<[Language; 8]> = SmallVec::new();
+        let mut at = x;
+        while at != end {
+            let Expr::Concat(first, rest) = self.states[at.index()].expr else { return None };
+            firsts.push(first);
+            at = rest;
+        }
+        Some(self.concat(firsts))
+    }
+
+    /// Can every string of units be continued to one of `x`, which holds strings of units only?
+    /// Decided by structure: no means perhaps. `known` remembers answers.
+    pub(crate) fn is_total(
+        &self,
+        x: Language,
+        unit: Language,
+        known: &mut FxHashMap<Language, bool>,
+    ) -> bool {
+        if let Some(&known) = known.get(&x) {
+            return known;
+        }
+        let unbounded = |part: &Language| match self.states[part.index()].expr {
+            Expr::Repeat(part, _, UNBOUNDED) => part == unit,
+            _ => false,
+        };
+        let total = match &self.states[x.index()].expr {
+            Expr::Repeat(..) => unbounded(&x),
+            // What follows has strings, and they are strings of units.
+            &Expr::Concat(a, b) => {
+                self.states[b.index()].live == Some(true) && self.is_total(a, unit, known)
+            }
+            Expr::Union(xs) => xs.iter().any(|&part| self.is_total(part, unit, known)),
+            // Endlessly many continuations, less finitely many.
+            Expr::Intersect(xs) => {
+                xs.iter().any(unbounded)
+                    && xs.iter().all(|part| match self.states[part.index()].expr {
+                        Expr::Complement(inner) => self.is_finite(inner),
+                        _ => unbounded(part),
+                    })
+            }
+            Expr::Set(_) | Expr::Complement(_) | Expr::Variable(_) => false,
+        };
+        known.insert(x, total);
+        total
+    }
+
+    /// Is the number of its strings finite? Decided by structure: no means perhaps.
+    fn is_finite(&self, x: Language) -> bool {
+        let mut todo = vec![x];
+        while let Some(at) = todo.pop() {
+            match &self.states[at.index()].expr {
+                Expr::Set(_) => {}
+                &Expr::Concat(a, b) => todo.extend([a, b]),
+                Expr::Union(xs) => todo.extend_from_slice(xs),
+                &Expr::Repeat(part, _, max) => {
+                    if part != Language::EMPTY && max == UNBOUNDED {
+                        return false;
+                    }
+                    todo.push(part);
+                }
+                Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => return false,
+            }
+        }
+        true
+    }
+
     /// About how many bytes the arena takes.
     pub fn bytes(&self) -> usize {
         self.states.len() * (2 * size_of::<State>() + 64) + self.rows * size_of::<Row>()

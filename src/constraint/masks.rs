@@ -1,0 +1,836 @@
+//! From configurations to masks, without walking the vocabulary where that can be helped.
+//!
+//! A mask is the union of what its items allow, and most of what an item allows depends on its
+//! terminal's state and its point alone, whatever the stack below. So an item is walked over the
+//! *unknown* stack: where a walk returns to that, the place in the trie is noted instead, and the
+//! walk goes on from these places with the frames that the configuration really has. Each such
+//! *part* is remembered by where it starts (a point, and places in tries), so equal continuations
+//! are walked once, however deep they are nested.
+//!
+//! Within a repeat of units ([`Runs`]) nothing is walked at all but the tails.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::machine::{ConfigId, Item, Machine};
+use super::program::{ACCEPT, EXIT, Point, PointId, Program};
+use super::runs::{Runs, is_unit};
+use super::slices::Slice;
+use super::stacks::{StackId, UNKNOWN};
+use crate::error::Result;
+use crate::regex::Language;
+use crate::vocab::{TokenMask, Trie, Vocabulary};
+
+/// A subtree of the trie with fewer nodes is walked, not looked up.
+const SUBTREE: u32 = 40;
+
+/// A trie that a machine walks: that of the vocabulary, or the tails of a slice or of runs.
+#[derive(Clone, Debug)]
+pub(super) enum Tails {
+    Runs(Arc<Runs>),
+    Slice(Arc<Slice>),
+}
+
+impl Tails {
+    fn trie(&self) -> &Trie {
+        match self {
+            Self::Runs(runs) => runs.tails(),
+            Self::Slice(slice) => &slice.tails,
+        }
+    }
+}
+
+/// Index of a trie; 0 is the vocabulary's.
+type TrieId = u32;
+
+/// The vocabulary's trie.
+const VOCABULARY: TrieId = 0;
+
+/// What a token's run before its tail must satisfy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Condition {
+    /// So many units.
+    Units(u32, u32),
+    /// A text of this language, which begins after so many bytes of the token.
+    Text(Language, u32),
+}
+
+/// A condition on the tokens of a trie of tails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Filter {
+    trie: TrieId,
+    condition: Condition,
+}
+
+/// A place inside tokens: what is left of them lies below this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Place {
+    trie: TrieId,
+    node: u32,
+    /// Index of a filter and one; 0 is none.
+    filter: u32,
+}
+
+/// A set of places, by identity.
+type PlacesId = u32;
+
+/// No place.
+const NOWHERE: PlacesId = 0;
+
+/// Many tokens, by reference.
+#[derive(Clone, Debug)]
+pub(super) enum Base {
+    /// Those that need at most so many units.
+    Runs(Arc<Runs>, u32),
+    Slice(Arc<Slice>),
+}
+
+impl Base {
+    fn mask(&self) -> Option<&TokenMask> {
+        match self {
+            Self::Runs(runs, units) => runs.mask(*units),
+            Self::Slice(slice) => Some(&slice.inside),
+        }
+    }
+
+    /// The tokens one by one, where there is no mask of them.
+    fn tokens(&self) -> &[u32] {
+        match self {
+            Self::Runs(runs, units) => runs.inside(*units),
+            Self::Slice(_) => &[],
+        }
+    }
+}
+
+/// What a walk over the unknown stack has found.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    tokens: Box<[u32]>,
+    bases: SmallVec<[Base; 1]>,
+    /// Where it returned to the unknown stack.
+    exits: PlacesId,
+}
+
+type PartId = u32;
+
+/// The same while it is being found.
+#[derive(Debug, Default)]
+struct Findings {
+    tokens: Vec<u32>,
+    bases: SmallVec<[Base; 1]>,
+    exits: Vec<Place>,
+}
+
+/// What an item allows at the start of a token.
+#[derive(Clone, Debug, Default)]
+struct ItemMask {
+    base: Option<Base>,
+    parts: SmallVec<[(PartId, Option<Filter>); 2]>,
+}
+
+/// A mask in few words: the union of these.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Form {
+    bases: SmallVec<[Base; 2]>,
+    tokens: Box<[u32]>,
+}
+
+impl Form {
+    /// Writes the mask, over whatever was there.
+    pub(super) fn write(&self, words: &mut [u32]) {
+        let mut first = true;
+        for mask in self.bases.iter().filter_map(Base::mask) {
+            match first {
+                true => words.copy_from_slice(mask.words()),
+                false => words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from),
+            }
+            first = false;
+        }
+        if first {
+            words.fill(0);
+        }
+        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
+        for &token in few.flatten().chain(&*self.tokens) {
+            // Tokens are smaller than the vocabulary is long.
+            words[token as usize / 32] |= 1 << (token % 32);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.tokens) + 32
+    }
+}
+
+/// How a terminal's state begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Head {
+    /// A repeat of a unit, `min` to `max` times, then `rest`.
+    Repeat { unit: Language, min: u32, max: u32, rest: Language },
+    /// A text of JSON characters, every beginning of which can be completed to one of `text`,
+    /// then a quote.
+    Text { text: Language },
+    /// Bytes of a literal, or few enough others.
+    Narrow,
+    Other,
+}
+
+/// What a machine remembers of masks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Masks {
+    tries: Vec<Tails>,
+    filters: Vec<Filter>,
+    filter_ids: FxHashMap<Filter, u32>,
+    places: Vec<Box<[Place]>>,
+    place_ids: FxHashMap<Box<[Place]>, PlacesId>,
+    parts: Vec<Part>,
+    /// By point, its counter, and places.
+    resumed: FxHashMap<(PointId, u32, PlacesId), PartId>,
+    /// Walks over tails, by the point, what is left of its terminal, and the trie.
+    left: FxHashMap<(PointId, Language, TrieId), PartId>,
+    items: FxHashMap<(PointId, Language), Arc<ItemMask>>,
+    forms: FxHashMap<ConfigId, Arc<Form>>,
+    heads: FxHashMap<(PointId, Language), Head>,
+    total: FxHashMap<Language, bool>,
+    units: FxHashMap<Language, bool>,
+    runs: FxHashMap<(Language, u32), (Arc<Runs>, TrieId)>,
+    slices: FxHashMap<Language, Option<(Arc<Slice>, TrieId)>>,
+    fingerprints: FxHashMap<Language, u128>,
+    levels: Vec<Vec<Vec<Item>>>,
+    bytes: usize,
+}
+
+impl Masks {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+            + (self.items.len() + self.parts.len() + self.forms.len()) * 128
+            + (self.heads.len() + self.fingerprints.len()) * 48
+    }
+
+    fn trie(&mut self, tails: Tails) -> TrieId {
+        self.tries.push(tails);
+        self.tries.len() as TrieId
+    }
+
+    fn filter_id(&mut self, filter: Filter) -> u32 {
+        *self.filter_ids.entry(filter).or_insert_with(|| {
+            self.filters.push(filter);
+            self.filters.len() as u32
+        })
+    }
+
+    fn places_id(&mut self, mut places: Vec<Place>) -> PlacesId {
+        if places.is_empty() {
+            return NOWHERE;
+        }
+        places.sort_unstable();
+        places.dedup();
+        if let Some(&id) = self.place_ids.get(&places[..]) {
+            return id;
+        }
+        let places: Box<[Place]> = places.into();
+        self.bytes += 2 * size_of_val(&*places) + 64;
+        self.places.push(places.clone());
+        let id = self.places.len() as PlacesId;
+        self.place_ids.insert(places, id);
+        id
+    }
+
+    fn part(&mut self, findings: Findings) -> PartId {
+        let Findings { mut tokens, bases, exits } = findings;
+        tokens.sort_unstable();
+        tokens.dedup();
+        self.bytes += size_of_val(&tokens[..]) + size_of::<Part>();
+        let exits = self.places_id(exits);
+        self.parts.push(Part { tokens: tokens.into(), bases, exits });
+        self.parts.len() as PartId - 1
+    }
+}
+
+impl Machine {
+    /// The tokens allowed in a configuration, in few words. O(1) if it was asked for before.
+    pub(super) fn form(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Arc<Form>> {
+        if let Some(form) = self.masks.forms.get(&id) {
+            return Ok(Arc::clone(form));
+        }
+        let form = match self.liveness.is_some() {
+            true => self.plain_form(program, vocabulary, id)?,
+            false => self.compose(program, vocabulary, id)?,
+        };
+        let form = Arc::new(form);
+        self.masks.bytes += form.bytes();
+        self.masks.forms.insert(id, Arc::clone(&form));
+        Ok(form)
+    }
+
+    /// By one walk over the whole trie, asking at each token whether it leads to a dead end.
+    fn plain_form(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Form> {
+        let mut tokens = self.special_tokens(program, vocabulary, id)?;
+        let trie = vocabulary.trie();
+        let items = self.items(id).to_vec();
+        self.walk(program, trie, &items, &mut |machine, node, items| {
+            if !trie.tokens(node).is_empty() && machine.is_live(program, vocabulary, items)? {
+                tokens.extend_from_slice(trie.tokens(node));
+            }
+            Ok(())
+        })?;
+        Ok(Form { bases: SmallVec::new(), tokens: tokens.into() })
+    }
+
+    /// Special tokens that the grammar names here, and end tokens where the text is complete.
+    fn special_tokens(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Vec<u32>> {
+        let mut allowed = Vec::new();
+        for i in 0..self.items(id).len() {
+            match *program.point(self.items(id)[i].point) {
+                Point::Special { ref tokens, .. } => {
+                    for &token in tokens {
+                        let items = self.read_special(program, id, token)?;
+                        if self.is_live(program, vocabulary, &items)? {
+                            allowed.push(token);
+                        }
+                    }
+                }
+                _ if self.items(id)[i].point == ACCEPT => {
+                    allowed.extend_from_slice(vocabulary.end_tokens());
+                }
+                _ => {}
+            }
+        }
+        Ok(allowed)
+    }
+
+    fn compose(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Form> {
+        let mut tokens = self.special_tokens(program, vocabulary, id)?;
+        let mut bases = SmallVec::new();
+        let mut todo: Vec<(PartId, Option<Filter>, StackId)> = Vec::new();
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            if let Point::Regular { .. } = program.point(item.point) {
+                let mask = self.item_mask(program, vocabulary, item.point, item.state)?;
+                bases.extend(mask.base.iter().cloned());
+                todo.extend(mask.parts.iter().map(|&(part, filter)| (part, filter, item.stack)));
+            }
+        }
+        let mut next = 0;
+        while let Some(&(part, filter, stack)) = todo.get(next) {
+            next += 1;
+            let Part { tokens: found, bases: large, exits } = &self.masks.parts[part as usize];
+            let exits = *exits;
+            bases.extend(large.iter().cloned());
+            match filter {
+                None => tokens.extend_from_slice(found),
+                Some(filter) => {
+                    let found = found.clone();
+                    self.filtered(vocabulary, filter, &found, &mut tokens)?;
+                }
+            }
+            if exits == NOWHERE {
+                continue;
+            }
+            for i in 0..self.stacks.frames(stack).len() {
+                let frame = self.stacks.frames(stack)[i];
+                if frame.point == ACCEPT {
+                    continue;
+                }
+                let count = program.count_after(frame.point, frame.count);
+                let part = self.resumed(program, vocabulary, (frame.point, count), exits)?;
+                let way = (part, filter, frame.below);
+                // Ambiguous stacks can lead to one place many times.
+                if todo.len() < 8 || !todo.contains(&way) {
+                    todo.push(way);
+                }
+            }
+        }
+        if todo.len() > 1 {
+            tokens.sort_unstable();
+            tokens.dedup();
+        }
+        Ok(Form { bases, tokens: tokens.into() })
+    }
+
+    /// Appends those of some tokens that satisfy a filter.
+    fn filtered(
+        &mut self,
+        vocabulary: &Vocabulary,
+        filter: Filter,
+        tokens: &[u32],
+        to: &mut Vec<u32>,
+    ) -> Result<()> {
+        let Tails::Runs(runs) = &self.masks.tries[filter.trie as usize - 1] else { return Ok(()) };
+        let runs = Arc::clone(runs);
+        for &token in tokens {
+            let run = runs.run(token);
+            let fits = match filter.condition {
+                Condition::Units(min, max) => (min..=max).contains(&run.units.into()),
+                Condition::Text(text, from) => {
+                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    let run = &bytes[from as usize..from as usize + usize::from(run.bytes)];
+                    let mut state = text;
+                    for &byte in run {
+                        state = self.languages.step(state, byte)?;
+                    }
+                    self.languages.is_nullable(state)
+                }
+            };
+            if fits {
+                to.push(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a point, reached with a counter at some places of tokens, allows there.
+    fn resumed(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (point, count): (PointId, u32),
+        places: PlacesId,
+    ) -> Result<PartId> {
+        let key = (point, count, places);
+        if let Some(&part) = self.masks.resumed.get(&key) {
+            return Ok(part);
+        }
+        let mut items = Vec::new();
+        self.closure.starts.push(((point, count), UNKNOWN));
+        self.close(program, &mut items)?;
+        self.merge(&mut items)?;
+        let mut findings = Findings::default();
+        for i in 0..self.masks.places[places as usize - 1].len() {
+            let place = self.masks.places[places as usize - 1][i];
+            self.explore(program, vocabulary, place, &items, &mut findings)?;
+        }
+        let part = self.masks.part(findings);
+        self.masks.resumed.insert(key, part);
+        Ok(part)
+    }
+
+    /// What an item allows at the start of a token, over the unknown stack.
+    fn item_mask(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        point: PointId,
+        state: Language,
+    ) -> Result<Arc<ItemMask>> {
+        if let Some(known) = self.masks.items.get(&(point, state)) {
+            return Ok(Arc::clone(known));
+        }
+        let mut mask = ItemMask::default();
+        match self.head(program, point, state)? {
+            Head::Repeat { unit, min, max, rest } => {
+                let (runs, trie) = self.runs(vocabulary, unit, 0)?;
+                mask.base = Some(Base::Runs(runs, max));
+                let part = self.left(program, vocabulary, (point, rest, trie))?;
+                let filter = (min > 1 || max < u32::MAX)
+                    .then_some(Filter { trie, condition: Condition::Units(min.max(1), max) });
+                mask.parts.push((part, filter));
+                if min == 0 && rest != Language::EPSILON {
+                    self.add_item(program, vocabulary, point, rest, &mut mask)?;
+                }
+            }
+            Head::Text { text } => {
+                let (runs, trie) = self.runs(vocabulary, self.json.unit, 0)?;
+                mask.base = Some(Base::Runs(runs, u32::MAX));
+                let rest = self.json.quote;
+                let part = self.left(program, vocabulary, (point, rest, trie))?;
+                let condition = Condition::Text(text, 0);
+                mask.parts.push((part, Some(Filter { trie, condition })));
+                if self.languages.is_nullable(text) {
+                    self.add_item(program, vocabulary, point, rest, &mut mask)?;
+                }
+            }
+            Head::Other if let Some((slice, trie)) = self.slice(vocabulary, state)? => {
+                mask.base = Some(Base::Slice(slice));
+                let part = self.left(program, vocabulary, (point, Language::EPSILON, trie))?;
+                mask.parts.push((part, None));
+            }
+            Head::Narrow | Head::Other => {
+                let mut findings = Findings::default();
+                let place = Place { trie: VOCABULARY, node: 0, filter: 0 };
+                let item = Item { point, state, stack: UNKNOWN };
+                self.explore(program, vocabulary, place, &[item], &mut findings)?;
+                mask.parts.push((self.masks.part(findings), None));
+            }
+        }
+        let mask = Arc::new(mask);
+        self.masks.items.insert((point, state), Arc::clone(&mask));
+        Ok(mask)
+    }
+
+    /// Adds what the item allows in another state.
+    fn add_item(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        point: PointId,
+        state: Language,
+        mask: &mut ItemMask,
+    ) -> Result<()> {
+        let other = self.item_mask(program, vocabulary, point, state)?;
+        match (&mask.base, &other.base) {
+            (Some(_), Some(base)) => {
+                let mut findings = Findings::default();
+                findings.bases.push(base.clone());
+                let part = self.masks.part(findings);
+                mask.parts.push((part, None));
+            }
+            (None, Some(base)) => mask.base = Some(base.clone()),
+            (_, None) => {}
+        }
+        mask.parts.extend_from_slice(&other.parts);
+        Ok(())
+    }
+
+    /// The items with `rest` left of the terminal at a point; what follows the terminal, too, where
+    /// that may be the empty string.
+    fn items_left(&mut self, program: &Program, item: Item) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        if self.languages.is_nullable(item.state)
+            && let Point::Regular { next, .. } = *program.point(item.point)
+        {
+            self.closure.starts.push(((next, 0), item.stack));
+            self.close(program, &mut items)?;
+        }
+        if item.state != Language::EPSILON {
+            items.push(item);
+        }
+        self.merge(&mut items)?;
+        Ok(items)
+    }
+
+    /// Is it plain to see where a run of units ends that `rest` follows: may nothing that follows
+    /// begin as a unit does?
+    fn ends_plainly(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        unit: Language,
+        rest: Language,
+    ) -> Result<bool> {
+        let items = self.items_left(program, Item { point, state: rest, stack: UNKNOWN })?;
+        if items.iter().any(|item| item.point == EXIT) {
+            return Ok(false);
+        }
+        let units = self.languages.first_bytes(unit)?;
+        let others = self.first_bytes(program, &items)?;
+        Ok(units.intersection(&others).is_empty())
+    }
+
+    /// What the rest of a terminal and what follows it allow on the tails of a trie.
+    fn left(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        key: (PointId, Language, TrieId),
+    ) -> Result<PartId> {
+        if let Some(&part) = self.masks.left.get(&key) {
+            return Ok(part);
+        }
+        let (point, state, trie) = key;
+        let items = self.items_left(program, Item { point, state, stack: UNKNOWN })?;
+        let mut findings = Findings::default();
+        let place = Place { trie, node: 0, filter: 0 };
+        self.explore(program, vocabulary, place, &items, &mut findings)?;
+        let part = self.masks.part(findings);
+        self.masks.left.insert(key, part);
+        Ok(part)
+    }
+
+    fn runs(
+        &mut self,
+        vocabulary: &Vocabulary,
+        unit: Language,
+        node: u32,
+    ) -> Result<(Arc<Runs>, TrieId)> {
+        if let Some((runs, trie)) = self.masks.runs.get(&(unit, node)) {
+            return Ok((Arc::clone(runs), *trie));
+        }
+        let fingerprint = self.languages.fingerprint(unit, &mut self.masks.fingerprints);
+        let key = (fingerprint, node);
+        let runs = self.shared_slices.runs(key, vocabulary, &mut self.languages, unit)?;
+        let trie = self.masks.trie(Tails::Runs(Arc::clone(&runs)));
+        self.masks.runs.insert((unit, node), (Arc::clone(&runs), trie));
+        Ok((runs, trie))
+    }
+
+    fn slice(
+        &mut self,
+        vocabulary: &Vocabulary,
+        state: Language,
+    ) -> Result<Option<(Arc<Slice>, TrieId)>> {
+        if let Some(slice) = self.masks.slices.get(&state) {
+            return Ok(slice.clone());
+        }
+        let near = self.languages.horizon(state, self.longest_token);
+        let fingerprint = self.languages.fingerprint(near, &mut self.masks.fingerprints);
+        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, near)?;
+        let slice = slice.map(|slice| {
+            let trie = self.masks.trie(Tails::Slice(Arc::clone(&slice)));
+            (slice, trie)
+        });
+        self.masks.slices.insert(state, slice.clone());
+        Ok(slice)
+    }
+
+    /// How a terminal's state begins.
+    fn head(&mut self, program: &Program, point: PointId, state: Language) -> Result<Head> {
+        if let Some(&head) = self.masks.heads.get(&(point, state)) {
+            return Ok(head);
+        }
+        let head = self.find_head(program, point, state)?;
+        self.masks.heads.insert((point, state), head);
+        Ok(head)
+    }
+
+    fn find_head(&mut self, program: &Program, point: PointId, state: Language) -> Result<Head> {
+        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state) {
+            let known = match self.masks.units.get(&unit) {
+                Some(&known) => known,
+                None => {
+                    let known = is_unit(&mut self.languages, unit)?;
+                    self.masks.units.insert(unit, known);
+                    known
+                }
+            };
+            if known && self.ends_plainly(program, point, unit, rest)? {
+                return Ok(Head::Repeat { unit, min, max, rest });
+            }
+        }
+        if program.is_json_text(point)
+            && let Some(inner) = self.languages.before(state, self.json.quote)
+            && self.languages.is_total(inner, self.json.unit, &mut self.masks.total)
+        {
+            return Ok(Head::Text { text: inner });
+        }
+        // A literal's first byte leaves little of the trie; what does not is cut by its runs.
+        const FEW: usize = 2;
+        match self.languages.first_bytes(state)?.len() {
+            ..=FEW => Ok(Head::Narrow),
+            _ => Ok(Head::Other),
+        }
+    }
+
+    /// Walks the trie below a place, and notes what the items allow there.
+    fn explore(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        place: Place,
+        items: &[Item],
+        found: &mut Findings,
+    ) -> Result<()> {
+        let mut levels = self.masks.levels.pop().unwrap_or_default();
+        let result = self.explore_with(program, vocabulary, place, items, found, &mut levels);
+        self.masks.levels.push(levels);
+        result
+    }
+
+    fn explore_with(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        place: Place,
+        items: &[Item],
+        found: &mut Findings,
+        levels: &mut Vec<Vec<Item>>,
+    ) -> Result<()> {
+        let tails = match place.trie {
+            VOCABULARY => None,
+            trie => Some(self.masks.tries[trie as usize - 1].clone()),
+        };
+        let trie = tails.as_ref().map_or(vocabulary.trie(), Tails::trie);
+        let filter = place.filter.checked_sub(1).map(|index| self.masks.filters[index as usize]);
+        let nodes = trie.nodes();
+        let top = nodes[place.node as usize];
+        if levels.is_empty() {
+            levels.push(Vec::new());
+        }
+        levels[0].clear();
+        for &item in items {
+            match item.point {
+                EXIT if top.subtree_end > place.node + 1 => found.exits.push(place),
+                EXIT | ACCEPT => {}
+                _ => levels[0].push(item),
+            }
+        }
+        if levels[0].is_empty() {
+            return Ok(());
+        }
+        let first = self.first_bytes(program, &levels[0])?;
+        if place.node == 0 {
+            for byte in first.iter() {
+                let Some(child) = trie.first(byte) else { continue };
+                let end = nodes[child].subtree_end as usize;
+                let span = (child, end);
+                self.descend(program, vocabulary, (place, trie, filter), span, found, levels)?;
+            }
+            return Ok(());
+        }
+        // The children of a node, those of them that can come.
+        let mut child = place.node as usize + 1;
+        while child < top.subtree_end as usize {
+            let end = nodes[child].subtree_end as usize;
+            if first.contains(nodes[child].byte) {
+                let span = (child, end);
+                self.descend(program, vocabulary, (place, trie, filter), span, found, levels)?;
+            }
+            child = end;
+        }
+        Ok(())
+    }
+
+    /// One forward pass over the nodes of a span, the subtree of a child of the place.
+    fn descend(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (place, trie, filter): (Place, &Trie, Option<Filter>),
+        (first, end): (usize, usize),
+        found: &mut Findings,
+        levels: &mut Vec<Vec<Item>>,
+    ) -> Result<()> {
+        let nodes = trie.nodes();
+        let top = usize::from(nodes[place.node as usize].depth);
+        let mut node = first;
+        while node < end {
+            let at = nodes[node];
+            let depth = usize::from(at.depth) - top;
+            if levels.len() == depth {
+                levels.push(Vec::new());
+            }
+            let (above, below) = levels.split_at_mut(depth);
+            let (items, next) = (&above[depth - 1], &mut below[0]);
+            self.step(program, items, at.byte, next)?;
+            if next.is_empty() {
+                node = at.subtree_end as usize;
+                continue;
+            }
+            let tokens = trie.tokens(node);
+            if !tokens.is_empty() {
+                match filter {
+                    None => found.tokens.extend_from_slice(tokens),
+                    Some(filter) => {
+                        self.filtered(vocabulary, filter, tokens, &mut found.tokens)?;
+                    }
+                }
+            }
+            let leaf = at.subtree_end as usize == node + 1;
+            // Items are sorted by point: these come first.
+            while let Some(&item) = next.first()
+                && matches!(item.point, ACCEPT | EXIT)
+            {
+                if item.point == EXIT && !leaf {
+                    found.exits.push(Place { node: node as u32, ..place });
+                }
+                next.remove(0);
+            }
+            if place.trie == VOCABULARY && at.subtree_end - node as u32 > SUBTREE {
+                self.cut(program, vocabulary, node as u32, next, found)?;
+            }
+            node = match next.is_empty() {
+                true => at.subtree_end as usize,
+                false => node + 1,
+            };
+        }
+        Ok(())
+    }
+
+    /// Replaces items in the middle of a repeat by the runs below a node, and leaves what has to
+    /// be walked.
+    fn cut(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        node: u32,
+        items: &mut Vec<Item>,
+        found: &mut Findings,
+    ) -> Result<()> {
+        let mut kept = 0;
+        let mut added = Vec::new();
+        for i in 0..items.len() {
+            let item = items[i];
+            let cut = match program.point(item.point) {
+                Point::Regular { .. } => self.cut_item(program, vocabulary, node, item, found)?,
+                _ => None,
+            };
+            match cut {
+                None => {
+                    items[kept] = item;
+                    kept += 1;
+                }
+                Some(rest) => added.extend(rest),
+            }
+        }
+        items.truncate(kept);
+        if !added.is_empty() {
+            items.append(&mut added);
+            self.merge(items)?;
+        }
+        Ok(())
+    }
+
+    /// `None` if the item has to be walked; otherwise what is left of it to walk.
+    fn cut_item(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        node: u32,
+        item: Item,
+        found: &mut Findings,
+    ) -> Result<Option<Option<Item>>> {
+        let (unit, rest, condition, max, ends) = match self.head(program, item.point, item.state)? {
+            Head::Repeat { unit, min, max, rest } => {
+                let some = min > 1 || max < u32::MAX;
+                let condition = some.then_some(Condition::Units(min.max(1), max));
+                (unit, rest, condition, max, min == 0)
+            }
+            Head::Text { text } => {
+                let from = vocabulary.trie().nodes()[node as usize].depth.into();
+                let condition = Some(Condition::Text(text, from));
+                let ends = self.languages.is_nullable(text);
+                (self.json.unit, self.json.quote, condition, u32::MAX, ends)
+            }
+            Head::Narrow | Head::Other => return Ok(None),
+        };
+        let items = self.items_left(program, Item { state: rest, ..item })?;
+        let (runs, trie) = self.runs(vocabulary, unit, node)?;
+        found.bases.push(Base::Runs(runs, max));
+        let filter = match condition {
+            Some(condition) => self.masks.filter_id(Filter { trie, condition }),
+            None => 0,
+        };
+        self.explore(program, vocabulary, Place { trie, node: 0, filter }, &items, found)?;
+        Ok(Some((ends && rest != Language::EPSILON).then_some(Item { state: rest, ..item })))
+    }
+}
+
+/// What the machine knows of JSON's strings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Json {
+    /// One character as it is spelled in a string.
+    pub(super) unit: Language,
+    /// The closing quote.
+    pub(super) quote: Language,
+}
