@@ -13,7 +13,7 @@ use crate::ebnf;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::{Options, Schema};
-use crate::regex::{self, Utf8};
+use crate::regex::{self, Tables, Utf8};
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -23,6 +23,7 @@ pub struct Compiler {
     limits: Limits,
     json_options: Options,
     slices: Arc<Slices>,
+    tables: Arc<Tables>,
     spelling: Spelling,
 }
 
@@ -34,13 +35,16 @@ impl Compiler {
         let json_options = Options::default();
         let vocabulary = vocabulary.into();
         let spelling = Spelling::new(&vocabulary);
-        Self { vocabulary, limits, json_options, slices, spelling }
+        slices.prepare(&vocabulary);
+        let tables = Arc::default();
+        Self { vocabulary, limits, json_options, slices, tables, spelling }
     }
 
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         let slices = Arc::new(Slices::new(&limits));
+        slices.prepare(&self.vocabulary);
         Self { limits, slices, ..self }
     }
 
@@ -112,7 +116,7 @@ impl Compiler {
     }
 
     fn schema(&self, schema: &Schema) -> Result<Constraint> {
-        self.compile(schema.grammar(&self.json_options)?)
+        self.compile(schema.grammar_sharing(&self.json_options, &self.tables)?)
     }
 
     /// Text of a grammar in GBNF, llama.cpp's notation.

@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 
 use super::machine::{ConfigId, Item, Machine};
 use super::program::{ACCEPT, EXIT, Point, PointId, Program};
-use super::runs::{Runs, is_unit};
+use super::runs::{Leaving, Runs, is_unit};
 use super::slices::Slice;
 use super::stacks::{StackId, UNKNOWN};
 use crate::error::Result;
-use crate::regex::Language;
+use crate::regex::{ByteSet, Language};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// A subtree of the trie with fewer nodes is walked, not looked up.
@@ -29,14 +29,14 @@ const SUBTREE: u32 = 40;
 /// A trie that a machine walks: that of the vocabulary, or the tails of a slice or of runs.
 #[derive(Clone, Debug)]
 pub(super) enum Tails {
-    Runs(Arc<Runs>),
+    Runs(Arc<Leaving>),
     Slice(Arc<Slice>),
 }
 
 impl Tails {
     fn trie(&self) -> &Trie {
         match self {
-            Self::Runs(runs) => runs.tails(),
+            Self::Runs(leaving) => &leaving.tails,
             Self::Slice(slice) => &slice.tails,
         }
     }
@@ -194,9 +194,11 @@ pub(super) struct Masks {
     heads: FxHashMap<(PointId, Language), Head>,
     total: FxHashMap<Language, bool>,
     units: FxHashMap<Language, bool>,
-    runs: FxHashMap<(Language, u32), (Arc<Runs>, TrieId)>,
+    runs: FxHashMap<(Language, u32), Arc<Runs>>,
+    leaving: FxHashMap<(Language, u32, u8), TrieId>,
     slices: FxHashMap<Language, Option<(Arc<Slice>, TrieId)>>,
     fingerprints: FxHashMap<Language, u128>,
+    spans: FxHashMap<Language, Option<u32>>,
     levels: Vec<Vec<Vec<Item>>>,
     bytes: usize,
 }
@@ -437,26 +439,33 @@ impl Machine {
         if let Some(known) = self.masks.items.get(&(point, state)) {
             return Ok(Arc::clone(known));
         }
+        let near = self.near(vocabulary, state)?;
+        if near != state {
+            let mask = self.item_mask(program, vocabulary, point, near)?;
+            self.masks.items.insert((point, state), Arc::clone(&mask));
+            return Ok(mask);
+        }
+        let t0=std::time::Instant::now();
         let mut mask = ItemMask::default();
-        match self.head(program, point, state)? {
+        let hd = self.head(program, vocabulary, point, state)?;
+        let t1=t0.elapsed();
+        match hd {
             Head::Repeat { unit, min, max, rest } => {
-                let (runs, trie) = self.runs(vocabulary, unit, 0)?;
+                let runs = self.runs(vocabulary, unit, 0)?;
                 mask.base = Some(Base::Runs(runs, max));
-                let part = self.left(program, vocabulary, (point, rest, trie))?;
-                let filter = (min > 1 || max < u32::MAX)
-                    .then_some(Filter { trie, condition: Condition::Units(min.max(1), max) });
-                mask.parts.push((part, filter));
+                let condition =
+                    (min > 1 || max < u32::MAX).then_some(Condition::Units(min.max(1), max));
+                self.after_run(program, vocabulary, (point, rest), unit, condition, &mut mask)?;
                 if min == 0 && rest != Language::EPSILON {
                     self.add_item(program, vocabulary, point, rest, &mut mask)?;
                 }
             }
             Head::Text { text } => {
-                let (runs, trie) = self.runs(vocabulary, self.json.unit, 0)?;
+                let (unit, rest) = (self.json.unit, self.json.quote);
+                let runs = self.runs(vocabulary, unit, 0)?;
                 mask.base = Some(Base::Runs(runs, u32::MAX));
-                let rest = self.json.quote;
-                let part = self.left(program, vocabulary, (point, rest, trie))?;
-                let condition = Condition::Text(text, 0);
-                mask.parts.push((part, Some(Filter { trie, condition })));
+                let condition = Some(Condition::Text(text, 0));
+                self.after_run(program, vocabulary, (point, rest), unit, condition, &mut mask)?;
                 if self.languages.is_nullable(text) {
                     self.add_item(program, vocabulary, point, rest, &mut mask)?;
                 }
@@ -473,6 +482,9 @@ impl Machine {
                 self.explore(program, vocabulary, place, &[item], &mut findings)?;
                 mask.parts.push((self.masks.part(findings), None));
             }
+        }
+        if std::env::var_os("MWDBG").is_some() && t0.elapsed().as_micros() > 60 {
+            eprintln!("DBG {:?} head {:?} {:?} {}", t0.elapsed(), t1, hd, self.languages.dbg_show(state, 7).chars().take(400).collect::<String>());
         }
         let mask = Arc::new(mask);
         self.masks.items.insert((point, state), Arc::clone(&mask));
@@ -563,16 +575,52 @@ impl Machine {
         vocabulary: &Vocabulary,
         unit: Language,
         node: u32,
-    ) -> Result<(Arc<Runs>, TrieId)> {
-        if let Some((runs, trie)) = self.masks.runs.get(&(unit, node)) {
-            return Ok((Arc::clone(runs), *trie));
+    ) -> Result<Arc<Runs>> {
+        if let Some(runs) = self.masks.runs.get(&(unit, node)) {
+            return Ok(Arc::clone(runs));
         }
         let fingerprint = self.languages.fingerprint(unit, &mut self.masks.fingerprints);
         let key = (fingerprint, node);
         let runs = self.shared_slices.runs(key, vocabulary, &mut self.languages, unit)?;
-        let trie = self.masks.trie(Tails::Runs(Arc::clone(&runs)));
-        self.masks.runs.insert((unit, node), (Arc::clone(&runs), trie));
-        Ok((runs, trie))
+        self.masks.runs.insert((unit, node), Arc::clone(&runs));
+        Ok(runs)
+    }
+
+    /// The tokens that leave a run at a byte.
+    fn leaving(
+        &mut self,
+        vocabulary: &Vocabulary,
+        (unit, node): (Language, u32),
+        byte: u8,
+    ) -> Result<TrieId> {
+        if let Some(&trie) = self.masks.leaving.get(&(unit, node, byte)) {
+            return Ok(trie);
+        }
+        let runs = self.runs(vocabulary, unit, node)?;
+        let leaving = runs.leaving(vocabulary, self.shared_slices.classes(vocabulary), byte);
+        let trie = self.masks.trie(Tails::Runs(leaving));
+        self.masks.leaving.insert((unit, node, byte), trie);
+        Ok(trie)
+    }
+
+    /// Adds what the rest of a terminal allows after a run at the start of a token.
+    fn after_run(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (point, rest): (PointId, Language),
+        unit: Language,
+        condition: Option<Condition>,
+        mask: &mut ItemMask,
+    ) -> Result<()> {
+        let items = self.items_left(program, Item { point, state: rest, stack: UNKNOWN })?;
+        for byte in self.first_bytes(program, &items)?.iter() {
+            let trie = self.leaving(vocabulary, (unit, 0), byte)?;
+            let part = self.left(program, vocabulary, (point, rest, trie))?;
+            let part = (part, condition.map(|condition| Filter { trie, condition }));
+            mask.parts.push(part);
+        }
+        Ok(())
     }
 
     fn slice(
@@ -583,9 +631,8 @@ impl Machine {
         if let Some(slice) = self.masks.slices.get(&state) {
             return Ok(slice.clone());
         }
-        let near = self.languages.horizon(state, self.longest_token);
-        let fingerprint = self.languages.fingerprint(near, &mut self.masks.fingerprints);
-        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, near)?;
+        let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
+        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
         let slice = slice.map(|slice| {
             let trie = self.masks.trie(Tails::Slice(Arc::clone(&slice)));
             (slice, trie)
@@ -594,12 +641,29 @@ impl Machine {
         Ok(slice)
     }
 
+    /// A state that no token tells apart from this one, the same for many.
+    fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
+        let (slices, longest) = (&self.shared_slices, self.longest_token);
+        let mut reach = |set: Option<ByteSet>| match set {
+            Some(set) => slices.longest_run(vocabulary, set),
+            None => longest,
+        };
+        self.languages.near(state, &mut reach, &mut self.masks.spans)
+    }
+
     /// How a terminal's state begins.
-    fn head(&mut self, program: &Program, point: PointId, state: Language) -> Result<Head> {
+    fn head(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        point: PointId,
+        state: Language,
+    ) -> Result<Head> {
         if let Some(&head) = self.masks.heads.get(&(point, state)) {
             return Ok(head);
         }
-        let head = self.find_head(program, point, state)?;
+        let near = self.near(vocabulary, state)?;
+        let head = self.find_head(program, point, near)?;
         self.masks.heads.insert((point, state), head);
         Ok(head)
     }
@@ -609,7 +673,7 @@ impl Machine {
             let known = match self.masks.units.get(&unit) {
                 Some(&known) => known,
                 None => {
-                    let known = is_unit(&mut self.languages, unit)?;
+                    let known = is_unit(&mut self.languages, unit, false)?;
                     self.masks.units.insert(unit, known);
                     known
                 }
@@ -800,7 +864,7 @@ impl Machine {
         item: Item,
         found: &mut Findings,
     ) -> Result<Option<Option<Item>>> {
-        let (unit, rest, condition, max, ends) = match self.head(program, item.point, item.state)? {
+        let (unit, rest, condition, max, ends) = match self.head(program, vocabulary, item.point, item.state)? {
             Head::Repeat { unit, min, max, rest } => {
                 let some = min > 1 || max < u32::MAX;
                 let condition = some.then_some(Condition::Units(min.max(1), max));
@@ -815,13 +879,16 @@ impl Machine {
             Head::Narrow | Head::Other => return Ok(None),
         };
         let items = self.items_left(program, Item { state: rest, ..item })?;
-        let (runs, trie) = self.runs(vocabulary, unit, node)?;
+        let runs = self.runs(vocabulary, unit, node)?;
         found.bases.push(Base::Runs(runs, max));
-        let filter = match condition {
-            Some(condition) => self.masks.filter_id(Filter { trie, condition }),
-            None => 0,
-        };
-        self.explore(program, vocabulary, Place { trie, node: 0, filter }, &items, found)?;
+        for byte in self.first_bytes(program, &items)?.iter() {
+            let trie = self.leaving(vocabulary, (unit, node), byte)?;
+            let filter = match condition {
+                Some(condition) => self.masks.filter_id(Filter { trie, condition }),
+                None => 0,
+            };
+            self.explore(program, vocabulary, Place { trie, node: 0, filter }, &items, found)?;
+        }
         Ok(Some((ends && rest != Language::EPSILON).then_some(Item { state: rest, ..item })))
     }
 }

@@ -27,6 +27,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod classes;
 mod closure;
 mod compiler;
 mod limits;

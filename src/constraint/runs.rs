@@ -7,10 +7,11 @@
 //! compiler: a mask inside a string is a precomputed one, cut by the units that may still come,
 //! and a walk over the few *tails* that leave the string.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::classes::{Classes, class_of, is_uniform};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
@@ -25,6 +26,30 @@ pub(super) struct Run {
     pub(super) bytes: u16,
 }
 
+/// Tokens that leave a repeat at a certain byte.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    /// What follows the last whole unit, from that byte on.
+    pub(super) tails: Trie,
+    runs: FxHashMap<u32, Run>,
+}
+
+impl Leaving {
+    /// The run of a token of the tails.
+    pub(super) fn run(&self, token: u32) -> Run {
+        // Every token of the tails has one.
+        self.runs.get(&token).copied().unwrap_or(Run { units: 0, bytes: 0 })
+    }
+}
+
+/// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
+/// the byte after the run.
+#[derive(Clone, Copy, Debug)]
+struct Border {
+    node: u32,
+    run: Run,
+}
+
 /// The tokens below one node of the trie, by the repeat of a unit that begins at that node. No
 /// string of the unit is the beginning of another, so there is one way to count them.
 #[derive(Debug)]
@@ -35,10 +60,13 @@ pub(super) struct Runs {
     upto: Box<[u32]>,
     /// By number of units: the mask of those, once asked for.
     masks: Box<[OnceLock<TokenMask>]>,
-    /// What follows the last whole unit of the others, from the first byte that is no unit's.
-    tails: Trie,
-    /// The runs of the tokens in `tails`.
-    runs: FxHashMap<u32, Run>,
+    /// By the class of the byte at which the others leave.
+    borders: FxHashMap<u8, Vec<Border>>,
+    /// Do the borders' nodes stand in the trie of shapes, not in that of bytes?
+    by_shape: bool,
+    /// The length of the node's string, in bytes.
+    top: usize,
+    leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
     words: usize,
 }
 
@@ -46,18 +74,19 @@ impl Runs {
     /// One pass over the part of the trie below `node` that the repeat lets through.
     pub(super) fn new(
         vocabulary: &Vocabulary,
+        classes: &Classes,
         languages: &mut Languages,
         unit: Language,
         node: usize,
     ) -> Result<Self> {
-        let trie = vocabulary.trie();
+        let by_shape = node == 0 && is_unit(languages, unit, true)?;
+        let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
         let nodes = trie.nodes();
         let top = usize::from(nodes[node].depth);
         // By depth below `node`: the state within the unit, whole units, bytes of these.
         let mut path = vec![(unit, 0u16, 0u16)];
         let mut inside: Vec<(u16, u32)> = Vec::new();
-        let mut tails: Vec<(&[u8], u32)> = Vec::new();
-        let mut runs = FxHashMap::default();
+        let mut borders: FxHashMap<u8, Vec<Border>> = FxHashMap::default();
         let end = nodes[node].subtree_end as usize;
         let mut at = node + 1;
         while at < end {
@@ -68,37 +97,73 @@ impl Runs {
             let next = languages.step(state, here.byte)?;
             if next == Language::EMPTY {
                 if state == unit && units > 0 {
-                    for &token in trie.subtree_tokens(at) {
-                        let text = vocabulary.token_bytes(token).unwrap_or_default();
-                        tails.push((&text[top + usize::from(bytes)..], token));
-                        runs.insert(token, Run { units, bytes });
-                    }
+                    let border = Border { node: at as u32, run: Run { units, bytes } };
+                    borders.entry(class_of(here.byte)).or_default().push(border);
                 }
                 at = here.subtree_end as usize;
                 continue;
             }
-            let whole = next == Language::EPSILON;
             inside.extend(trie.tokens(at).iter().map(|&token| (units + 1, token)));
-            path.push(match whole {
+            path.push(match next == Language::EPSILON {
                 true => (unit, units + 1, depth as u16),
                 false => (next, units, bytes),
             });
             at += 1;
         }
-        tails.sort_unstable();
-        inside.sort_unstable();
-        let most = inside.last().map_or(0, |last| usize::from(last.0));
-        let upto: Box<[u32]> = (0..=most)
-            .map(|n| inside.partition_point(|&(need, _)| usize::from(need) <= n) as u32)
-            .collect();
+        let most = inside.iter().map(|&(need, _)| need).max().unwrap_or(0);
+        // By counting: there are few different numbers.
+        let mut upto = vec![0u32; usize::from(most) + 1];
+        inside.iter().for_each(|&(need, _)| upto[usize::from(need)] += 1);
+        for need in 1..upto.len() {
+            upto[need] += upto[need - 1];
+        }
+        let mut ends = upto.clone();
+        let mut sorted = vec![0; inside.len()];
+        for &(need, token) in inside.iter().rev() {
+            let end = &mut ends[usize::from(need)];
+            *end -= 1;
+            sorted[*end as usize] = token;
+        }
         Ok(Self {
             masks: upto.iter().map(|_| OnceLock::new()).collect(),
-            upto,
-            inside: inside.into_iter().map(|(_, token)| token).collect(),
-            tails: Trie::from_sorted(tails),
-            runs,
+            upto: upto.into(),
+            inside: sorted.into(),
+            borders,
+            by_shape,
+            top,
+            leaving: Mutex::default(),
             words: vocabulary.len(),
         })
+    }
+
+    /// The tokens that leave the repeat, after at least one unit, at a byte that is no unit's
+    /// first.
+    pub(super) fn leaving(
+        &self,
+        vocabulary: &Vocabulary,
+        classes: &Classes,
+        byte: u8,
+    ) -> Arc<Leaving> {
+        // Consistent between any two operations.
+        let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let trie = if self.by_shape { classes.trie() } else { vocabulary.trie() };
+            let mut tails: Vec<(&[u8], u32)> = Vec::new();
+            let mut runs = FxHashMap::default();
+            for border in self.borders.get(&class_of(byte)).into_iter().flatten() {
+                let from = self.top + usize::from(border.run.bytes);
+                for &token in trie.subtree_tokens(border.node as usize) {
+                    let text = vocabulary.token_bytes(token).unwrap_or_default();
+                    if text.get(from) == Some(&byte) {
+                        tails.push((&text[from..], token));
+                        runs.insert(token, border.run);
+                    }
+                }
+            }
+            tails.sort_unstable();
+            Arc::new(Leaving { tails: Trie::from_sorted(tails), runs })
+        };
+        Arc::clone(known.entry(byte).or_insert_with(make))
     }
 
     /// The tokens that need at most so many units.
@@ -135,29 +200,17 @@ impl Runs {
         (0..self.upto.len() as u32).for_each(|units| _ = self.mask(units));
     }
 
-    pub(super) fn tails(&self) -> &Trie {
-        &self.tails
-    }
-
-    /// The run of a token of the tails.
-    pub(super) fn run(&self, token: u32) -> Run {
-        // Every token of the tails has one.
-        self.runs.get(&token).copied().unwrap_or(Run { units: 0, bytes: 0 })
-    }
-
     pub(super) fn bytes(&self) -> usize {
         let masks = self.masks.iter().filter(|mask| mask.get().is_some()).count();
-        size_of_val(&*self.inside)
-            + size_of_val(self.tails.nodes())
-            + size_of_val(self.tails.ids())
-            + self.runs.len() * 16
-            + masks * self.words / 8
+        let borders: usize = self.borders.values().map(Vec::len).sum();
+        size_of_val(&*self.inside) + borders * size_of::<Border>() + masks * self.words / 8
     }
 }
 
-/// Is no string of it the beginning of another, and is it not the empty string alone? Looks at no
-/// more than a few states, and says no beyond.
-pub(super) fn is_unit(languages: &mut Languages, unit: Language) -> Result<bool> {
+/// Is no string of it the beginning of another, and is it not the empty string alone? With
+/// `by_shape`, are bytes of one class treated alike too? Looks at no more than a few states, and
+/// says no beyond.
+pub(super) fn is_unit(languages: &mut Languages, unit: Language, by_shape: bool) -> Result<bool> {
     const MOST: usize = 48;
     if languages.is_nullable(unit) {
         return Ok(false);
@@ -166,7 +219,11 @@ pub(super) fn is_unit(languages: &mut Languages, unit: Language) -> Result<bool>
     let mut next = 0;
     while let Some(&state) = seen.get(next) {
         next += 1;
-        for after in *languages.row(state)? {
+        let row = *languages.row(state)?;
+        if by_shape && !is_uniform(&row) {
+            return Ok(false);
+        }
+        for after in row {
             if after == Language::EPSILON || after == Language::EMPTY {
                 continue;
             }

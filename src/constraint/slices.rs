@@ -7,14 +7,15 @@
 //! follows it) is grouped by its *tail*, the bytes after the terminal's end: a few hundred tails
 //! stand for thousands of tokens, and only they are walked with the grammar at hand.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::classes::{Classes, Found, is_uniform};
 use super::limits::Limits;
 use super::runs::{self, Runs, RunsKey};
 use crate::error::Result;
-use crate::regex::{Language, Languages};
+use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// The tokens that a terminal state allows by itself, and the ways out of it.
@@ -31,6 +32,7 @@ pub(super) struct Slice {
 #[derive(Debug)]
 pub(super) struct Slices {
     known: Mutex<Known>,
+    classes: OnceLock<Classes>,
     limit: usize,
     worthwhile: usize,
 }
@@ -39,13 +41,30 @@ pub(super) struct Slices {
 struct Known {
     slices: FxHashMap<u128, Option<Arc<Slice>>>,
     runs: runs::Known,
+    longest: FxHashMap<ByteSet, u32>,
     bytes: usize,
 }
 
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
-        Self { known: Mutex::default(), limit, worthwhile }
+        Self { known: Mutex::default(), classes: OnceLock::new(), limit, worthwhile }
+    }
+
+    /// Computes what nearly every constraint needs.
+    pub(super) fn prepare(&self, vocabulary: &Vocabulary) {
+        let mut languages = Languages::new();
+        let unit = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
+        let fingerprint = languages.fingerprint(unit, &mut FxHashMap::default());
+        let quote = vocabulary.trie().find(b"\"").unwrap_or(0) as u32;
+        self.longest_run(vocabulary, ByteSet::range(b'0', b'9'));
+        for node in [0, quote] {
+            // Only speed is lost if it fails.
+            if let Ok(runs) = self.runs((fingerprint, node), vocabulary, &mut languages, unit) {
+                runs.prepare();
+                runs.leaving(vocabulary, self.classes(vocabulary), b'"');
+            }
+        }
     }
 
     /// The slice of a terminal state; `None` if the state is not worth one.
@@ -60,7 +79,9 @@ impl Slices {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
-        let slice = Slice::new(vocabulary, languages, state, self.worthwhile)?.map(Arc::new);
+        let classes = self.classes(vocabulary);
+        let slice = Slice::new(vocabulary, classes, languages, state, self.worthwhile)?;
+        let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
         let mut known = self.lock();
         if known.bytes + bytes > self.limit {
@@ -69,6 +90,30 @@ impl Slices {
         known.bytes += bytes;
         known.slices.insert(fingerprint, slice.clone());
         Ok(slice)
+    }
+
+    /// The most bytes of a set that stand side by side in a token.
+    pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
+        if let Some(&known) = self.lock().longest.get(&set) {
+            return known;
+        }
+        // By depth: how many bytes of the set end the node's string.
+        let mut ending = vec![0u32];
+        let mut longest = 0;
+        for node in &vocabulary.trie().nodes()[1..] {
+            let depth = usize::from(node.depth);
+            ending.truncate(depth);
+            let run = if set.contains(node.byte) { ending[depth - 1] + 1 } else { 0 };
+            longest = longest.max(run);
+            ending.push(run);
+        }
+        self.lock().longest.insert(set, longest);
+        longest
+    }
+
+    /// The vocabulary by the shapes of its tokens.
+    pub(super) fn classes(&self, vocabulary: &Vocabulary) -> &Classes {
+        self.classes.get_or_init(|| Classes::new(vocabulary))
     }
 
     /// The runs of a unit below a node of the trie.
@@ -82,7 +127,8 @@ impl Slices {
         if let Some(known) = self.lock().runs.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let runs = Arc::new(Runs::new(vocabulary, languages, unit, key.1 as usize)?);
+        let classes = self.classes(vocabulary);
+        let runs = Arc::new(Runs::new(vocabulary, classes, languages, unit, key.1 as usize)?);
         let mut known = self.lock();
         if known.bytes + runs.bytes() > self.limit {
             *known = Known::default();
@@ -99,55 +145,29 @@ impl Slices {
 }
 
 impl Slice {
-    /// One pass over the part of the trie that the terminal lets through, without a grammar.
+    /// One pass over the shapes of the vocabulary's tokens, without a grammar.
     fn new(
         vocabulary: &Vocabulary,
+        classes: &Classes,
         languages: &mut Languages,
         state: Language,
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        let trie = vocabulary.trie();
-        let mut states = vec![state];
-        let mut reached = 0;
-        let mut inside = TokenMask::new(vocabulary.len());
-        let mut exits = Vec::new();
-        for byte in languages.first_bytes(state)?.iter() {
-            let Some(first) = trie.first(byte) else { continue };
-            let end = trie.nodes()[first].subtree_end as usize;
-            let mut node = first;
-            while node < end {
-                let at = trie.nodes()[node];
-                let depth = usize::from(at.depth);
-                states.truncate(depth);
-                let next = languages.row(states[depth - 1])?[usize::from(at.byte)];
-                if next == Language::EMPTY {
-                    node = at.subtree_end as usize;
-                    continue;
-                }
-                states.push(next);
-                reached += 1;
-                trie.tokens(node).iter().for_each(|&token| inside.allow(token));
-                if languages.is_nullable(next) {
-                    exits.push(node);
-                }
-                node += 1;
-            }
-        }
-        if reached <= worthwhile {
+        // Where one byte of a class is treated unlike another at once, most are rejected at once.
+        let found = match is_uniform(languages.row(state)?) {
+            true => classes.walk(vocabulary, languages, state)?,
+            false => Found::by_bytes(vocabulary, languages, state)?,
+        };
+        let Found { inside, work, ends } = found;
+        if work <= worthwhile {
             return Ok(None);
         }
-        let mut tails: Vec<(&[u8], u32)> = Vec::new();
-        for node in exits {
-            let depth = usize::from(trie.nodes()[node].depth);
-            for &token in trie.subtree_tokens(node) {
-                if !inside.contains(token)
-                    && let Some(tail) = vocabulary.token_bytes(token).and_then(|b| b.get(depth..))
-                    && !tail.is_empty()
-                {
-                    tails.push((tail, token));
-                }
-            }
-        }
+        let mut tails: Vec<(&[u8], u32)> = ends
+            .into_iter()
+            .filter_map(|(token, end)| {
+                Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
+            })
+            .collect();
         tails.sort_unstable();
         Ok(Some(Self { inside, tails: Trie::from_sorted(tails) }))
     }

@@ -18,7 +18,7 @@ use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::regex::{ByteSet, Language, Languages};
 
-/// Blanks that flexible white space may have in one gap.
+/// Blanks that flexible white space may have on one line.
 const BLANKS: u32 = 64;
 
 /// The grammar of a set.
@@ -62,15 +62,11 @@ fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
         }
         Whitespace::Flexible => {
             let blank = l.byte_set(blank);
+            let blanks = l.repeat(blank, 0, Some(BLANKS));
             let line_break = l.literals([&b"\n"[..], b"\r\n"]);
-            let some = l.repeat(blank, 0, None);
-            let one_break = l.repeat(line_break, 0, Some(1));
-            let one_break = l.concat([some, one_break, some]);
-            let breaks = l.repeat(line_break, 0, None);
-            let few = l.concat([breaks, blank]);
-            let few = l.repeat(few, 0, Some(BLANKS));
-            let few = l.concat([few, breaks]);
-            l.intersect([one_break, few])
+            let next_line = l.concat([line_break, blanks]);
+            let next_line = l.repeat(next_line, 0, Some(1));
+            l.concat([blanks, next_line])
         }
     }
 }
@@ -186,6 +182,9 @@ impl<'s, 'd> Emitter<'s, 'd> {
     }
 
     pub(super) fn quoted(&mut self, text: Language) -> NodeId {
+        // What cannot be finished stays as it is; so does an error, for when it is read.
+        let unit = self.sets.strings.char;
+        let text = self.sets.languages.compact(text, Some(unit)).unwrap_or(text);
         let language = self.sets.languages.json_text(text);
         self.builder.regular(language)
     }
@@ -293,6 +292,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
         let Sets { numbers, languages, options, .. } = &mut *self.sets;
         let (free, listed) = numbers.spelling(languages, shape.numbers, options.digits);
         let number = languages.union([free, listed]);
+        let number = languages.compact(number, None)?;
         if languages.is_live(number)? {
             nodes.push(self.builder.regular(number));
         }

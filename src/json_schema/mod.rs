@@ -39,8 +39,11 @@ mod value;
 pub use draft::Draft;
 pub use options::{Options, Whitespace};
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::grammar::Grammar;
+use crate::regex::Tables;
 use document::Document;
 use set::Sets;
 
@@ -66,7 +69,17 @@ impl Schema {
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        self.grammar_sharing(options, &Arc::default())
+    }
+
+    /// The same; automata are taken from others, and left for them.
+    pub(crate) fn grammar_sharing(
+        &self,
+        options: &Options,
+        tables: &Arc<Tables>,
+    ) -> Result<Grammar> {
         let mut sets = Sets::new(&self.document, options);
+        sets.languages.share(tables);
         let root = sets.schema(self.document.root())?;
         emit::grammar(sets, root)
     }

@@ -14,7 +14,7 @@ pub(super) struct Strings {
     /// Every text.
     pub(super) any: Language,
     /// Every text of one code point.
-    char: Language,
+    pub(super) char: Language,
 }
 
 impl Strings {

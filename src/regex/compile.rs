@@ -29,16 +29,18 @@ pub(super) fn compile(
     let text = languages.repeat(any, 0, None);
     let classes = FxHashMap::default();
     let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0 };
-    match anchoring {
-        Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON),
+    let language = match anchoring {
+        Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
         Anchoring::Search => {
             // After a match anything may follow, and `ALL` swallows what else is still searched
             // for, so that no state tells one match from two. It is no text by itself.
             let exact = compiler.language(pattern, Some(text), text)?;
             let open = compiler.language(pattern, Some(text), Language::ALL)?;
-            Ok(if open == exact { exact } else { compiler.languages.intersect([text, open]) })
+            if open == exact { exact } else { compiler.languages.intersect([text, open]) }
         }
-    }
+    };
+    languages.note_within(language, text);
+    Ok(language)
 }
 
 struct Compiler<'a> {

@@ -32,6 +32,7 @@ mod rust_syntax;
 mod spelling;
 
 pub use byte_set::ByteSet;
+pub(crate) use languages::Tables;
 pub use languages::{Language, Languages, Row};
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use spelling::{CodePoints, JsonString, Utf8, any_text};

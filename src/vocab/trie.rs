@@ -167,6 +167,12 @@ impl Trie {
     }
 }
 
+impl Default for Trie {
+    fn default() -> Self {
+        Self::from_sorted([])
+    }
+}
+
 /// The first eight bytes as a big-endian number, missing ones as zero: orders as the bytes do,
 /// except that equal heads say nothing.
 fn head(bytes: &[u8]) -> u64 {

@@ -140,6 +140,10 @@ impl Languages {
                 let body = self.variables[v as usize].body;
                 self.derivative(body, byte, depth)?
             }
+            &Expr::Table(table, state) => match self.tables[table as usize].step(state, byte) {
+                Some(next) => self.table_state(table, next),
+                None => Language::EMPTY,
+            },
         })
     }
 
@@ -185,6 +189,7 @@ impl Languages {
                 Some(all.union(&self.plain_first(part, depth)?))
             }),
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
+            &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
             Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => None,
         }
     }
@@ -200,13 +205,13 @@ impl Languages {
         Error::new(ErrorKind::Limit, message).with_help("simplify the pattern, or raise the limit")
     }
 
-    fn raw(&self, x: Language) -> Row {
+    pub(super) fn raw(&self, x: Language) -> Row {
         self.states[x.index()].row.as_deref().copied().unwrap_or([Language::EMPTY; 256])
     }
 
     /// Computes the row of derivatives, and those of the parts that it needs, without deciding
     /// which of them are empty. Own stack: expressions nest as deep as a literal is long.
-    fn fill_row(&mut self, x: Language) -> Result<()> {
+    pub(super) fn fill_row(&mut self, x: Language) -> Result<()> {
         let mut stack = vec![x];
         while let Some(&top) = stack.last() {
             if self.states[top.index()].row.is_some() {
@@ -219,7 +224,7 @@ impl Languages {
             let before = stack.len();
             let missing = |this: &Self, part: Language| this.states[part.index()].row.is_none();
             match &self.states[top.index()].expr {
-                Expr::Set(_) => {}
+                Expr::Set(_) | Expr::Table(..) => {}
                 &Expr::Concat(a, b) => {
                     if missing(self, a) {
                         stack.push(a);
@@ -281,6 +286,23 @@ impl Languages {
                 self.map2(&row, &row, |this, x, _| this.concat2(x, rest))
             }
             Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+            Expr::Table(table, state) => {
+                let at = Arc::clone(&self.tables[table as usize]);
+                let mut row = [Language::EMPTY; 256];
+                let mut last = (None, Language::EMPTY);
+                for byte in 0..=255u8 {
+                    let next = at.step(state, byte);
+                    if next != last.0 {
+                        let language = match next {
+                            Some(next) => self.table_state(table, next),
+                            None => Language::EMPTY,
+                        };
+                        last = (next, language);
+                    }
+                    row[usize::from(byte)] = last.1;
+                }
+                row
+            }
         }
     }
 

@@ -31,6 +31,10 @@ impl Languages {
                     &Expr::Variable(v) => {
                         SmallVec::from_slice(&[self.variables[v as usize].identity])
                     }
+                    &Expr::Table(table, state) => {
+                        let identity = self.tables[table as usize].identity;
+                        SmallVec::from_slice(&[identity, state.into()])
+                    }
                 };
                 parts.push(parts.len() as u128);
                 parts.hash(hasher);
@@ -56,7 +60,7 @@ impl Languages {
                 continue;
             }
             match &self.states[at.index()].expr {
-                Expr::Set(_) => {}
+                Expr::Set(_) | Expr::Table(..) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
                 &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
@@ -67,12 +71,16 @@ impl Languages {
         needed
     }
 
-    /// A language that no string of at most `bytes` bytes tells apart from this one: reading it,
-    /// both are live at the same places and may end at the same places. Many states share one: a
-    /// repeat counts no further than those bytes can.
-    pub(crate) fn horizon(&mut self, x: Language, bytes: u32) -> Language {
+    /// A language that no token tells apart from this one: reading it, both are live at the same
+    /// places and may end at the same places. Many states share one: a repeat counts no further
+    /// than `reach` says that tokens can. Without and/not in it.
+    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Option<ByteSet>) -> u32) -> Language {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         for at in self.parts(x, false, |_| false) {
+            if !self.states[at.index()].counted {
+                done.insert(at, at);
+                continue;
+            }
             let near = match self.states[at.index()].expr.clone() {
                 Expr::Concat(a, b) => self.concat2(done[&a], done[&b]),
                 Expr::Union(xs) => {
@@ -82,15 +90,22 @@ impl Languages {
                 // A time takes a byte at least, unless it is nullable; then the least is 0 already.
                 // The part itself is entered afresh each time, so it is left as it is.
                 Expr::Repeat(part, min, max) => {
-                    let max = (max <= bytes).then_some(max);
-                    self.repeat(part, min.min(bytes.saturating_add(1)), max)
+                    let times = reach(self.as_set(part));
+                    let max = (max <= times).then_some(max);
+                    self.repeat(part, min.min(times.saturating_add(1)), max)
                 }
-                // Whether and/not is empty may depend on what lies beyond any horizon.
-                Expr::Set(_) | Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => at,
+                _ => at,
             };
             done.insert(at, near);
         }
         done[&x]
+    }
+
+    fn as_set(&self, x: Language) -> Option<ByteSet> {
+        match self.states[x.index()].expr {
+            Expr::Set(set) => Some(set),
+            _ => None,
+        }
     }
 
     /// A quote, a text of characters as JSON strings spell them, and a quote. The arena remembers
@@ -131,8 +146,9 @@ impl Languages {
         Some(self.concat(firsts))
     }
 
-    /// Can every string of units be continued to one of `x`, which holds strings of units only?
-    /// Decided by structure: no means perhaps. `known` remembers answers.
+    /// Can every string of units be continued to one of `x`, whose strings are strings of units
+    /// (and, where [`Language::ALL`] stands in it, others)? Decided by structure: no means
+    /// perhaps. `known` remembers answers.
     pub(crate) fn is_total(
         &self,
         x: Language,
@@ -142,29 +158,72 @@ impl Languages {
         if let Some(&known) = known.get(&x) {
             return known;
         }
-        let unbounded = |part: &Language| match self.states[part.index()].expr {
-            Expr::Repeat(part, _, UNBOUNDED) => part == unit,
-            _ => false,
-        };
         let total = match &self.states[x.index()].expr {
-            Expr::Repeat(..) => unbounded(&x),
-            // What follows has strings, and they are strings of units.
-            &Expr::Concat(a, b) => {
-                self.states[b.index()].live == Some(true) && self.is_total(a, unit, known)
-            }
+            Expr::Repeat(..) => self.is_endless(x, unit),
+            // What follows has strings of units.
+            &Expr::Concat(a, b) => self.is_endless(a, unit) && self.is_plain(b),
             Expr::Union(xs) => xs.iter().any(|&part| self.is_total(part, unit, known)),
-            // Endlessly many continuations, less finitely many.
+            // Endlessly many continuations, less finitely many; what is found stays found.
             Expr::Intersect(xs) => {
-                xs.iter().any(unbounded)
-                    && xs.iter().all(|part| match self.states[part.index()].expr {
-                        Expr::Complement(inner) => self.is_finite(inner),
-                        _ => unbounded(part),
+                xs.iter().any(|&part| self.is_endless(part, unit))
+                    && xs.iter().all(|&part| match self.states[part.index()].expr {
+                        Expr::Complement(inner) if part != Language::ALL => self.is_finite(inner),
+                        _ => self.is_endless(part, unit) || self.is_found_at_last(part, unit),
                     })
             }
+            &Expr::Table(table, state) => self.tables[table as usize].is_total(state),
             Expr::Set(_) | Expr::Complement(_) | Expr::Variable(_) => false,
         };
         known.insert(x, total);
         total
+    }
+
+    /// Is it a repeat of the unit without an upper bound?
+    fn is_endless(&self, x: Language, unit: Language) -> bool {
+        match self.states[x.index()].expr {
+            Expr::Repeat(part, _, UNBOUNDED) => part == unit,
+            _ => false,
+        }
+    }
+
+    /// Can every string of units be continued to one of `x` such that whatever follows it is in
+    /// `x` too?
+    fn is_found_at_last(&self, x: Language, unit: Language) -> bool {
+        let ends_in_all = |x: Language| {
+            let mut at = x;
+            while let Expr::Concat(_, rest) = self.states[at.index()].expr {
+                at = rest;
+            }
+            at == Language::ALL
+        };
+        match &self.states[x.index()].expr {
+            _ if x == Language::ALL => true,
+            &Expr::Concat(a, b) => {
+                self.is_endless(a, unit) && ends_in_all(b) && self.is_plain(b)
+            }
+            Expr::Union(xs) => xs.iter().any(|&part| self.is_found_at_last(part, unit)),
+            _ => false,
+        }
+    }
+
+    /// Has it strings, and is it made without and/not?
+    fn is_plain(&self, x: Language) -> bool {
+        let mut todo = vec![x];
+        while let Some(at) = todo.pop() {
+            match &self.states[at.index()].expr {
+                _ if at == Language::ALL || at == Language::EPSILON => {}
+                Expr::Set(set) if set.is_empty() => return false,
+                Expr::Set(_) => {}
+                &Expr::Concat(a, b) => todo.extend([a, b]),
+                Expr::Union(xs) => todo.extend_from_slice(xs),
+                &Expr::Repeat(part, ..) => todo.push(part),
+                Expr::Intersect(_)
+                | Expr::Complement(_)
+                | Expr::Variable(_)
+                | Expr::Table(..) => return false,
+            }
+        }
+        true
     }
 
     /// Is the number of its strings finite? Decided by structure: no means perhaps.
@@ -181,10 +240,162 @@ impl Languages {
                     }
                     todo.push(part);
                 }
-                Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => return false,
+                Expr::Intersect(_)
+                | Expr::Complement(_)
+                | Expr::Variable(_)
+                | Expr::Table(..) => return false,
             }
         }
         true
+    }
+
+    #[doc(hidden)] pub fn dbg_show(&self, x: Language, d: usize) -> String {
+        if d == 0 { return "…".into(); }
+        match &self.states[x.index()].expr {
+            Expr::Set(s) => format!("{s:?}").chars().take(24).collect(),
+            Expr::Concat(a,b) => format!("{}·{}", self.dbg_show(*a,d-1), self.dbg_show(*b,d-1)),
+            Expr::Union(xs) => format!("({})", xs.iter().take(6).map(|x| self.dbg_show(*x,d-1)).collect::<Vec<_>>().join(" | ")),
+            Expr::Intersect(xs) => format!("<{}>", xs.iter().take(6).map(|x| self.dbg_show(*x,d-1)).collect::<Vec<_>>().join(" & ")),
+            Expr::Complement(x) => format!("!{}", self.dbg_show(*x,d-1)),
+            Expr::Repeat(x,a,b) => format!("[{}]{{{a},{}}}", self.dbg_show(*x,d-1), if *b==u32::MAX {-1} else {*b as i64}),
+            Expr::Variable(v) => format!("V{v}"),
+            Expr::Table(v,s) => format!("T{v}:{s}/{}", self.tables[*v as usize].bytes()),
+        }
+    }
+
+    /// A language that no token tells apart from this one, as `horizon`, also where and/not
+    /// occurs. `reach` tells how often a token can repeat one byte of a set, or any unit.
+    ///
+    /// Texts that do not come to the bounds of its repeats do not see them: without these bounds
+    /// the language has the same such texts, and more. So if after any token a way to the end is
+    /// left that does not come to the bounds, they decide nothing. `spans` remembers how long the
+    /// ways are.
+    pub(crate) fn near(
+        &mut self,
+        x: Language,
+        reach: &mut dyn FnMut(Option<ByteSet>) -> u32,
+        spans: &mut FxHashMap<Language, Option<u32>>,
+    ) -> Result<Language> {
+        let state = &self.states[x.index()];
+        if !state.counted {
+            return Ok(x);
+        }
+        if !state.logical {
+            return Ok(self.horizon(x, reach));
+        }
+        let mut least = 0;
+        loop {
+            let (free, slack) = self.without_bounds(x, least, reach);
+            let Some(slack) = slack else { return Ok(x) };
+            if self.span(free, spans)?.is_some_and(|span| span <= slack) {
+                return Ok(free);
+            }
+            // Perhaps the narrowest of them does decide something.
+            least = slack.saturating_add(1);
+        }
+    }
+
+    /// The language without those upper bounds of its repeats that leave at least `least` times
+    /// beyond the reach of a token, and how many the narrowest of these leaves; complements stay as
+    /// they are.
+    fn without_bounds(
+        &mut self,
+        x: Language,
+        least: u32,
+        reach: &mut dyn FnMut(Option<ByteSet>) -> u32,
+    ) -> (Language, Option<u32>) {
+        let mut done: FxHashMap<Language, Language> = FxHashMap::default();
+        let mut narrowest: Option<u32> = None;
+        for at in self.parts(x, false, |_| false) {
+            if !self.states[at.index()].counted {
+                done.insert(at, at);
+                continue;
+            }
+            let free = match self.states[at.index()].expr.clone() {
+                Expr::Concat(a, b) => self.concat2(done[&a], done[&b]),
+                Expr::Union(xs) => {
+                    let xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                    self.union(xs)
+                }
+                Expr::Intersect(xs) => {
+                    let xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                    self.intersect(xs)
+                }
+                Expr::Repeat(part, min, max) if max != UNBOUNDED => {
+                    match max.checked_sub(reach(self.as_set(part))) {
+                        Some(slack) if slack >= least => {
+                            narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
+                            self.repeat(part, min, None)
+                        }
+                        _ => at,
+                    }
+                }
+                _ => at,
+            };
+            done.insert(at, free);
+        }
+        (done[&x], narrowest)
+    }
+
+    /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
+    /// is too much to find out.
+    fn span(
+        &mut self,
+        x: Language,
+        known: &mut FxHashMap<Language, Option<u32>>,
+    ) -> Result<Option<u32>> {
+        const MOST: usize = 400;
+        if let Some(&known) = known.get(&x) {
+            return Ok(known);
+        }
+        let mut seen = vec![x];
+        let mut ids: FxHashMap<Language, usize> = FxHashMap::from_iter([(x, 0)]);
+        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut next = 0;
+        while let Some(&state) = seen.get(next) {
+            let mut last = Language::EMPTY;
+            for after in *self.row(state)? {
+                if after == last || after == Language::EMPTY {
+                    continue;
+                }
+                last = after;
+                let id = *ids.entry(after).or_insert_with(|| {
+                    seen.push(after);
+                    before.push(Vec::new());
+                    seen.len() - 1
+                });
+                before[id].push(next);
+            }
+            if seen.len() > MOST {
+                known.insert(x, None);
+                return Ok(None);
+            }
+            next += 1;
+        }
+        // Breadth first from the ends.
+        let mut layer: Vec<usize> =
+            (0..seen.len()).filter(|&i| self.is_nullable(seen[i])).collect();
+        let mut done = vec![false; seen.len()];
+        layer.iter().for_each(|&i| done[i] = true);
+        let mut span = 0;
+        loop {
+            let mut further = Vec::new();
+            for &state in &layer {
+                for &from in &before[state] {
+                    if !done[from] {
+                        done[from] = true;
+                        further.push(from);
+                    }
+                }
+            }
+            if further.is_empty() {
+                break;
+            }
+            span += 1;
+            layer = further;
+        }
+        seen.iter().for_each(|&state| _ = known.insert(state, Some(span)));
+        Ok(Some(span))
     }
 
     /// About how many bytes the arena takes.
@@ -214,6 +425,13 @@ impl Languages {
                 Expr::Intersect(xs) => Expr::Intersect(sorted(xs)),
                 Expr::Complement(inner) => Expr::Complement(done[inner]),
                 Expr::Repeat(inner, min, max) => Expr::Repeat(done[inner], *min, *max),
+                &Expr::Table(table, state) => {
+                    let start = to.import(&self.tables[table as usize]);
+                    let Expr::Table(table, _) = to.states[start.index()].expr else { continue };
+                    let there = to.table_state(table, state);
+                    done.insert(at, there);
+                    continue;
+                }
                 &Expr::Variable(v) => {
                     let fingerprint = self.fingerprint(at, &mut FxHashMap::default());
                     let there = to.known.get(&fingerprint).copied().unwrap_or_else(|| {

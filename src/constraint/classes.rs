@@ -1,0 +1,202 @@
+//! The vocabulary by the shapes of its tokens.
+//!
+//! Patterns rarely tell one digit from another, or one letter: they look at *classes* of bytes. So
+//! tokens are grouped by the classes that they are made of, in a trie a twentieth the size of that
+//! of their bytes. A walk goes over it with one byte for each class, as long as the states that it
+//! meets treat the bytes of each class alike; below a place where one does not, tokens are read
+//! one by one.
+
+use crate::error::Result;
+use crate::regex::{Language, Languages};
+use crate::vocab::{TokenMask, Trie, Vocabulary};
+
+/// The trie of tokens in which each byte is replaced by the first of its class.
+#[derive(Debug)]
+pub(super) struct Classes {
+    trie: Trie,
+}
+
+/// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
+/// lead bytes of UTF-8 as far as its well-formed sequences tell them apart (Unicode, table 3-7);
+/// all others are alone.
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let byte = i as u8;
+        class[i] = match byte {
+            b'0'..=b'9' => b'0',
+            b'a'..=b'z' => b'a',
+            b'A'..=b'Z' => b'A',
+            0x80..=0x8F => 0x80,
+            0x90..=0x9F => 0x90,
+            0xA0..=0xBF => 0xA0,
+            0xC2..=0xDF => 0xC2,
+            0xE1..=0xEC | 0xEE..=0xEF => 0xE1,
+            0xF1..=0xF3 => 0xF1,
+            0xC0..=0xC1 | 0xF5..=0xFF => 0xC0,
+            other => other,
+        };
+        i += 1;
+    }
+    class
+};
+
+/// The first byte of a byte's class.
+pub(super) fn class_of(byte: u8) -> u8 {
+    CLASS[usize::from(byte)]
+}
+
+/// Does a state treat the bytes of each class alike?
+pub(super) fn is_uniform(row: &[Language; 256]) -> bool {
+    (0..256).all(|byte| row[byte] == row[usize::from(CLASS[byte])])
+}
+
+/// What a walk from a terminal's state finds.
+pub(super) struct Found {
+    /// Tokens that stay in the terminal from end to end.
+    pub(super) inside: TokenMask,
+    /// How many nodes and bytes were looked at.
+    pub(super) work: usize,
+    /// Tokens that pass a place where the terminal may end, with the length up to there.
+    pub(super) ends: Vec<(u32, u16)>,
+}
+
+impl Classes {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let shape = |token: u32| -> Vec<u8> {
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            bytes.iter().map(|&byte| CLASS[usize::from(byte)]).collect()
+        };
+        let ids = vocabulary.trie().ids();
+        let mut shapes: Vec<(Vec<u8>, u32)> = ids.iter().map(|&id| (shape(id), id)).collect();
+        shapes.sort_unstable();
+        Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
+    }
+
+    /// The tokens by their shapes.
+    pub(super) fn trie(&self) -> &Trie {
+        &self.trie
+    }
+
+    /// Walks from a terminal's state. Exact.
+    pub(super) fn walk(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+    ) -> Result<Found> {
+        let inside = TokenMask::new(vocabulary.len());
+        let mut found = Found { inside, work: 0, ends: Vec::new() };
+        let nodes = self.trie.nodes();
+        // By depth: the state, and whether the terminal may end there.
+        let mut path = vec![state];
+        let mut ends: Vec<u16> = Vec::new();
+        let mut node = 1;
+        while let Some(&at) = nodes.get(node) {
+            let depth = usize::from(at.depth);
+            path.truncate(depth);
+            while ends.last().is_some_and(|&end| usize::from(end) >= depth) {
+                ends.pop();
+            }
+            let next = languages.row(path[depth - 1])?[usize::from(at.byte)];
+            found.work += 1;
+            if next == Language::EMPTY {
+                for &token in if ends.is_empty() { &[] } else { self.trie.subtree_tokens(node) } {
+                    found.ends.extend(ends.iter().map(|&end| (token, end)));
+                }
+                node = at.subtree_end as usize;
+                continue;
+            }
+            let tokens = self.trie.tokens(node);
+            tokens.iter().for_each(|&token| found.inside.allow(token));
+            if at.subtree_end as usize > node + 1 {
+                if languages.is_nullable(next) {
+                    ends.push(at.depth);
+                }
+                if !is_uniform(languages.row(next)?) {
+                    let below = &self.trie.subtree_tokens(node)[tokens.len()..];
+                    for &token in below {
+                        found.read(vocabulary, languages, token, next, at.depth, &ends)?;
+                    }
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+            }
+            path.push(next);
+            node += 1;
+        }
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// Walks from a terminal's state over the trie of bytes.
+    pub(super) fn by_bytes(
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+    ) -> Result<Self> {
+        let trie = vocabulary.trie();
+        let mut this = Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends: Vec::new() };
+        let mut path = vec![state];
+        let mut ends: Vec<u16> = Vec::new();
+        for byte in languages.first_bytes(state)?.iter() {
+            let Some(first) = trie.first(byte) else { continue };
+            let last = trie.nodes()[first].subtree_end as usize;
+            let mut node = first;
+            while node < last {
+                let at = trie.nodes()[node];
+                let depth = usize::from(at.depth);
+                path.truncate(depth);
+                while ends.last().is_some_and(|&end| usize::from(end) >= depth) {
+                    ends.pop();
+                }
+                let next = languages.step(path[depth - 1], at.byte)?;
+                this.work += 1;
+                if next == Language::EMPTY {
+                    for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
+                        this.ends.extend(ends.iter().map(|&end| (token, end)));
+                    }
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+                path.push(next);
+                trie.tokens(node).iter().for_each(|&token| this.inside.allow(token));
+                if languages.is_nullable(next) {
+                    ends.push(at.depth);
+                }
+                node += 1;
+            }
+        }
+        Ok(this)
+    }
+
+    /// Reads the rest of one token from a state on.
+    fn read(
+        &mut self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        token: u32,
+        mut state: Language,
+        from: u16,
+        ends: &[u16],
+    ) -> Result<()> {
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        let mut here: Vec<u16> = Vec::new();
+        for (i, &byte) in bytes.iter().enumerate().skip(from.into()) {
+            state = languages.step(state, byte)?;
+            self.work += 1;
+            if state == Language::EMPTY {
+                let all = ends.iter().chain(&here);
+                self.ends.extend(all.map(|&end| (token, end)));
+                return Ok(());
+            }
+            if languages.is_nullable(state) && i + 1 < bytes.len() {
+                here.push(i as u16 + 1);
+            }
+        }
+        self.inside.allow(token);
+        Ok(())
+    }
+}

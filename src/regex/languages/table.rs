@@ -1,0 +1,391 @@
+//! Languages as finished automata.
+//!
+//! Derivatives are made as they are asked for, which is right for what is read once. What is read
+//! again and again (a format, a pattern, the numbers between two bounds), and whose and/not makes
+//! each step dear, is determinised whole, minimised, and from then on a table: its states are one
+//! look-up apart, and the same automaton serves every arena.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::*;
+
+/// No successor.
+const NONE: u32 = u32::MAX;
+
+/// A minimal automaton without dead states; the first state is where it starts.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The class of each byte; bytes of one class are treated alike everywhere.
+    classes: [u8; 256],
+    width: usize,
+    /// By state, then by class: the next state.
+    next: Box<[u32]>,
+    accepts: Box<[bool]>,
+    first: Box<[ByteSet]>,
+    /// By state: can every string of the unit that it was made with be continued to the end?
+    total: Box<[bool]>,
+    pub(super) identity: u128,
+}
+
+impl Table {
+    pub(super) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        let class = usize::from(self.classes[usize::from(byte)]);
+        Some(self.next[state as usize * self.width + class]).filter(|&next| next != NONE)
+    }
+
+    pub(super) fn accepts(&self, state: u32) -> bool {
+        self.accepts[state as usize]
+    }
+
+    pub(super) fn first(&self, state: u32) -> ByteSet {
+        self.first[state as usize]
+    }
+
+    pub(super) fn is_total(&self, state: u32) -> bool {
+        self.total[state as usize]
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.next) + self.accepts.len() * 40
+    }
+}
+
+/// Finished automata that arenas share, by fingerprint of the language.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
+}
+
+/// States before an automaton is minimised; larger ones stay lazy.
+const MOST_STATES: usize = 3_000;
+
+/// Bounds up to this are part of an automaton; larger ones stay counters beside it.
+const SMALL_BOUND: u32 = 20;
+
+impl Languages {
+    /// Shares finished automata with other arenas.
+    pub(crate) fn share(&mut self, tables: &Arc<Tables>) {
+        self.shared = Some(Arc::clone(tables));
+    }
+
+    /// The same language, as a finished automaton where and/not makes that worth it. `unit` is that
+    /// of texts, whose large bounds on length stay apart.
+    pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
+        let state = &self.states[x.index()];
+        if !state.logical {
+            return Ok(x);
+        }
+        if let Some(unit) = unit
+            && let Expr::Intersect(parts) = &state.expr
+        {
+            let (bounds, others): (Vec<_>, Vec<_>) =
+                parts.iter().partition(|part| match self.states[part.index()].expr {
+                    Expr::Repeat(part, min, max) => {
+                        part == unit && (max != UNBOUNDED && max > SMALL_BOUND || min > SMALL_BOUND)
+                    }
+                    _ => false,
+                });
+            if !bounds.is_empty() {
+                let text = self.repeat(unit, 0, None);
+                let others = self.intersect(others.into_iter().chain([text]));
+                let others = self.compact(others, Some(unit))?;
+                return Ok(self.intersect(bounds.into_iter().chain([others])));
+            }
+        }
+        let fingerprint = self.fingerprint(x, &mut FxHashMap::default()) ^ u128::from(unit.is_some());
+        // Consistent between any two operations.
+        let known = self.shared.as_ref().and_then(|shared| {
+            let known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(&fingerprint).cloned()
+        });
+        let table = match known {
+            Some(table) => table,
+            None => {
+                let table = self.table(x, unit, MOST_STATES)?.map(Arc::new);
+                if let Some(shared) = &self.shared {
+                    let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+                    known.insert(fingerprint, table.clone());
+                }
+                table
+            }
+        };
+        Ok(match table {
+            Some(table) => {
+                let finished = self.import(&table);
+                if let Some(unit) = unit {
+                    let text = self.repeat(unit, 0, None);
+                    self.note_within(finished, text);
+                }
+                finished
+            }
+            None => x,
+        })
+    }
+
+    /// The same language as an automaton, if that has no more than `most` states before it is
+    /// minimised and has any string. `unit` is the unit that [`Table::is_total`] speaks of.
+    pub(crate) fn table(
+        &mut self,
+        x: Language,
+        unit: Option<Language>,
+        most: usize,
+    ) -> Result<Option<Table>> {
+        let mut states = vec![x];
+        let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
+        let mut rows: Vec<[u32; 256]> = Vec::new();
+        while let Some(&state) = states.get(rows.len()) {
+            self.fill_row(state)?;
+            let mut row = [NONE; 256];
+            let mut last = (Language::EMPTY, NONE);
+            for (byte, after) in self.raw(state).into_iter().enumerate() {
+                if after != last.0 {
+                    let id = *ids.entry(after).or_insert_with(|| {
+                        states.push(after);
+                        states.len() as u32 - 1
+                    });
+                    last = (after, if after == Language::EMPTY { NONE } else { id });
+                }
+                row[byte] = last.1;
+            }
+            rows.push(row);
+            if states.len() > most {
+                return Ok(None);
+            }
+        }
+        let accepts: Vec<bool> = states.iter().map(|&state| self.is_nullable(state)).collect();
+        let live = live_states(&rows, &accepts);
+        if !live[0] {
+            return Ok(None);
+        }
+        for row in &mut rows {
+            for next in row.iter_mut() {
+                if *next != NONE && !live[*next as usize] {
+                    *next = NONE;
+                }
+            }
+        }
+        let (rows, accepts) = minimal(&rows, &accepts, &live);
+        let total = match unit {
+            Some(unit) => self.total_states(&rows, unit)?,
+            None => vec![false; rows.len()],
+        };
+        Ok(Some(packed(&rows, accepts, total)))
+    }
+
+    /// From which states can every string of units be continued? A greatest fixed point over pairs
+    /// of a state and a place within a unit.
+    fn total_states(&mut self, rows: &[[u32; 256]], unit: Language) -> Result<Vec<bool>> {
+        let mut places = vec![unit];
+        let mut steps: Vec<Vec<(u8, usize)>> = Vec::new();
+        while let Some(&place) = places.get(steps.len()) {
+            let mut step = Vec::new();
+            for (byte, &next) in self.row(place)?.iter().enumerate() {
+                let next = match next {
+                    Language::EMPTY => continue,
+                    Language::EPSILON => unit,
+                    next => next,
+                };
+                let index = places.iter().position(|&known| known == next);
+                let index = index.unwrap_or_else(|| {
+                    places.push(next);
+                    places.len() - 1
+                });
+                step.push((byte as u8, index));
+            }
+            steps.push(step);
+        }
+        let width = places.len();
+        let mut total = vec![true; rows.len() * width];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (state, row) in rows.iter().enumerate() {
+                for (place, step) in steps.iter().enumerate() {
+                    if !total[state * width + place] {
+                        continue;
+                    }
+                    let holds = step.iter().all(|&(byte, after)| {
+                        let next = row[usize::from(byte)];
+                        next != NONE && total[next as usize * width + after]
+                    });
+                    if !holds {
+                        total[state * width + place] = false;
+                        changed = true;
+                    }
+                }
+            }
+        }
+        Ok((0..rows.len()).map(|state| total[state * width]).collect())
+    }
+
+    /// The start of an automaton, as a language of this arena.
+    pub(crate) fn import(&mut self, table: &Arc<Table>) -> Language {
+        let index = match self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
+            Some(index) => index,
+            None => {
+                self.tables.push(Arc::clone(table));
+                self.tables.len() - 1
+            }
+        };
+        self.table_state(index as u32, 0)
+    }
+
+    /// A state of an automaton; the empty string alone is always [`Language::EPSILON`].
+    pub(super) fn table_state(&mut self, table: u32, state: u32) -> Language {
+        let at = &self.tables[table as usize];
+        if at.accepts(state) && at.first(state).is_empty() {
+            return Language::EPSILON;
+        }
+        self.intern(Expr::Table(table, state))
+    }
+}
+
+/// Which states lead to an accepting one.
+fn live_states(rows: &[[u32; 256]], accepts: &[bool]) -> Vec<bool> {
+    let mut before: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
+    for (state, row) in rows.iter().enumerate() {
+        let mut last = NONE;
+        for &next in row {
+            if next != last && next != NONE {
+                before[next as usize].push(state as u32);
+            }
+            last = next;
+        }
+    }
+    let mut live = accepts.to_vec();
+    let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
+    while let Some(state) = open.pop() {
+        for &from in &before[state] {
+            if !std::mem::replace(&mut live[from as usize], true) {
+                open.push(from as usize);
+            }
+        }
+    }
+    live
+}
+
+/// Merges states that no string tells apart (Moore, 1956); dead ones are left out.
+fn minimal(
+    rows: &[[u32; 256]],
+    accepts: &[bool],
+    live: &[bool],
+) -> (Vec<[u32; 256]>, Vec<bool>) {
+    // Bytes that all states treat alike need to be looked at once.
+    let columns = columns(rows);
+    let mut block: Vec<u32> = accepts.iter().map(|&accepts| accepts.into()).collect();
+    let mut count = 0;
+    loop {
+        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut next = vec![NONE; rows.len()];
+        for state in (0..rows.len()).filter(|&state| live[state]) {
+            let after = columns.iter().map(|&byte| match rows[state][byte] {
+                NONE => NONE,
+                to => block[to as usize],
+            });
+            let signature: Vec<u32> = std::iter::once(block[state]).chain(after).collect();
+            let id = ids.len() as u32;
+            next[state] = *ids.entry(signature).or_insert(id);
+        }
+        let before = std::mem::replace(&mut count, ids.len());
+        block = next;
+        if count == before {
+            break;
+        }
+    }
+    // The first state is the first to be seen, so its block is the first.
+    let mut merged: Vec<Option<([u32; 256], bool)>> = vec![None; count];
+    for state in (0..rows.len()).filter(|&state| live[state]) {
+        merged[block[state] as usize].get_or_insert_with(|| {
+            let to = |next: u32| if next == NONE { NONE } else { block[next as usize] };
+            (rows[state].map(to), accepts[state])
+        });
+    }
+    merged.into_iter().flatten().unzip()
+}
+
+/// One byte of each group of bytes that all rows treat alike, ascending.
+fn columns(rows: &[[u32; 256]]) -> Vec<usize> {
+    let mut columns: Vec<usize> = Vec::new();
+    let mut known: FxHashSet<Vec<u32>> = FxHashSet::default();
+    for byte in 0..256 {
+        let same = byte > 0 && rows.iter().all(|row| row[byte] == row[byte - 1]);
+        if !same && known.insert(rows.iter().map(|row| row[byte]).collect()) {
+            columns.push(byte);
+        }
+    }
+    columns
+}
+
+fn packed(rows: &[[u32; 256]], accepts: Vec<bool>, total: Vec<bool>) -> Table {
+    let columns = columns(rows);
+    let mut classes = [0u8; 256];
+    let mut ids: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
+    for (class, &byte) in columns.iter().enumerate() {
+        ids.insert(rows.iter().map(|row| row[byte]).collect(), class as u8);
+    }
+    for byte in 0..256 {
+        classes[byte] = match byte > 0 && rows.iter().all(|row| row[byte] == row[byte - 1]) {
+            true => classes[byte - 1],
+            // Every column is equal to one of the chosen.
+            false => {
+                let column: Vec<u32> = rows.iter().map(|row| row[byte]).collect();
+                ids.get(&column).copied().unwrap_or_default()
+            }
+        };
+    }
+    let next: Box<[u32]> =
+        rows.iter().flat_map(|row| columns.iter().map(|&byte| row[byte])).collect();
+    let first = rows.iter().map(|row| {
+        (0..=255u8).filter(|&byte| row[usize::from(byte)] != NONE).collect()
+    });
+    let identity = keyed_hash(|hasher| (&classes, &next, &accepts).hash(hasher));
+    Table {
+        classes,
+        width: columns.len(),
+        first: first.collect(),
+        next,
+        accepts: accepts.into(),
+        total: total.into(),
+        identity,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_the_same_language() {
+        let mut l = Languages::new();
+        let digit = l.byte_range(b'0', b'9');
+        let some = l.repeat(digit, 1, Some(5));
+        let seven = l.literal(b"77");
+        let without = l.difference(some, seven);
+        let table = Arc::new(l.table(without, Some(digit), 100).unwrap().unwrap());
+        let same = l.import(&table);
+        for text in ["", "7", "77", "777", "12345", "123456", "7a"] {
+            let bytes = text.as_bytes();
+            assert_eq!(
+                l.matches(same, bytes).unwrap(),
+                l.matches(without, bytes).unwrap(),
+                "{text}"
+            );
+        }
+        assert!(!table.is_total(0));
+        let endless = l.repeat(digit, 0, None);
+        let without = l.difference(endless, seven);
+        let table = l.table(without, Some(digit), 100).unwrap().unwrap();
+        assert!(table.is_total(0));
+        assert!(l.table(Language::EMPTY, None, 10).unwrap().is_none());
+    }
+
+    #[test]
+    fn equal_states_are_merged() {
+        let mut l = Languages::new();
+        let words = l.literals([&b"car"[..], b"bar", b"far"]);
+        let table = l.table(words, None, 100).unwrap().unwrap();
+        assert_eq!(table.accepts.len(), 4);
+    }
+}
