@@ -19,8 +19,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 
 /// Keywords that constrain a value in some draft and are not supported.
-const UNSUPPORTED: &[&str] =
-    &["uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"];
+const UNSUPPORTED: &[&str] = &["uniqueItems", "unevaluatedItems", "unevaluatedProperties"];
+
+/// Keywords that apply another schema to the same value.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// The types that a schema allows.
 #[derive(Clone, Copy, Debug)]
@@ -97,12 +99,12 @@ impl<'d> Sets<'d> {
             // `Sets::schema` names objects only.
             return Ok(self.any());
         };
-        let dialect = self.references.dialect(document, schema);
+        let dialect = self.references.dialect(document, schema)?;
         let reader = Reader { schema, members, dialect, ignored: self.ignored.clone() };
         if dialect.reference_stands_alone()
             && let Some(reference) = reader.get("$ref")
         {
-            let target = self.reference(reference)?;
+            let target = self.reference(reference, "$ref")?;
             return Ok((*self.shape(target)?).clone());
         }
         self.check_supported(&reader)?;
@@ -129,6 +131,8 @@ impl<'d> Sets<'d> {
     pub(super) fn is_flat(&self, schema: ValueId) -> bool {
         let in_place = [
             "$ref",
+            "$dynamicRef",
+            "$recursiveRef",
             "allOf",
             "anyOf",
             "oneOf",
@@ -147,8 +151,10 @@ impl<'d> Sets<'d> {
     /// The schemas that are applied to the same value.
     fn applied(&mut self, reader: &Reader<'_>) -> Result<Vec<Set>> {
         let mut sets = Vec::new();
-        if let Some(at) = reader.get("$ref") {
-            sets.push(self.reference(at)?);
+        for keyword in REFERENCES {
+            if let Some(at) = reader.get(keyword) {
+                sets.push(self.reference(at, keyword)?);
+            }
         }
         if let Some(at) = reader.get("allOf") {
             sets.extend(self.list(at, "allOf")?);
@@ -235,9 +241,14 @@ impl<'d> Sets<'d> {
         Ok(shape)
     }
 
-    fn reference(&mut self, at: ValueId) -> Result<Set> {
-        let target = self.references.resolve(self.document, at)?;
-        self.schema(target)
+    fn reference(&mut self, at: ValueId, keyword: &str) -> Result<Set> {
+        let (document, scope) = (self.document, self.scope());
+        let target = match keyword {
+            "$dynamicRef" => self.references.resolve_dynamic(document, at, scope),
+            "$recursiveRef" => self.references.resolve_recursive(document, at, scope),
+            _ => self.references.resolve(document, at),
+        };
+        self.schema(target?)
     }
 
     /// The schemas of an array of schemas, which must not be empty.
@@ -413,7 +424,8 @@ impl<'d> Sets<'d> {
             let Some(name) = self.document.string(at) else {
                 return Err(self.malformed(at, "`format` must be a string"));
             };
-            let (language, not_regular) = self.format(name)?;
+            let asserted = reader.dialect.asserts_formats();
+            let (language, not_regular) = self.format(name, asserted)?;
             parts.extend(language);
             shape.open_format = not_regular.then_some(at);
         }

@@ -132,7 +132,7 @@ impl Sets<'_> {
             Expr::Never => return Ok(true),
             Expr::And(parts) => {
                 let flat = parts.iter().all(|&part| match self.expr(part) {
-                    Expr::Schema(at) => self.is_flat(*at),
+                    Expr::Schema(at, _) => self.is_flat(*at),
                     Expr::Value(_) => true,
                     _ => false,
                 });

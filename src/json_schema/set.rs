@@ -18,7 +18,7 @@ use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::ObjectSet;
 use super::options::Options;
-use super::references::References;
+use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Anchoring, Language, Languages};
@@ -42,8 +42,8 @@ impl Set {
 pub(super) enum Expr {
     Any,
     Never,
-    /// A schema of the document.
-    Schema(ValueId),
+    /// A schema of the document, in the dynamic scope in which it is read.
+    Schema(ValueId, Scope),
     /// Exactly this value of the document.
     Value(ValueId),
     /// Sorted, without duplicates, at least two.
@@ -139,6 +139,8 @@ pub(super) struct Sets<'d> {
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
+    /// The dynamic scope of the schema that is being read.
+    scope: Scope,
     /// Sets whose shape is being computed.
     pub(super) open: Vec<Set>,
     /// Sets known to be empty or not.
@@ -162,12 +164,18 @@ impl<'d> Sets<'d> {
             exprs: Vec::new(),
             ids: FxHashMap::default(),
             shapes: Vec::new(),
+            scope: Scope::EMPTY,
             open: Vec::new(),
             emptiness: FxHashMap::default(),
         };
         let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
+    }
+
+    /// The dynamic scope of the schema that is being read.
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
     }
 
     fn intern(&mut self, expr: Expr) -> Set {
@@ -187,13 +195,17 @@ impl<'d> Sets<'d> {
         &self.exprs[set.0 as usize]
     }
 
-    /// The values that a schema of the document accepts.
+    /// The values that a schema of the document accepts, if it is reached from the schema that is
+    /// being read.
     pub(super) fn schema(&mut self, schema: ValueId) -> Result<Set> {
         match self.document.value(schema) {
             Value::Bool(true) => Ok(Set::ANY),
             Value::Bool(false) => Ok(Set::NEVER),
             Value::Object(members) if members.len() == 0 => Ok(Set::ANY),
-            Value::Object(_) => Ok(self.intern(Expr::Schema(schema))),
+            Value::Object(_) => {
+                let scope = self.references.enter(self.document, self.scope, schema);
+                Ok(self.intern(Expr::Schema(schema, scope)))
+            }
             _ => Err(self.document.error(
                 ErrorKind::Schema,
                 schema,
@@ -260,7 +272,7 @@ impl<'d> Sets<'d> {
     /// Where a set comes from, if it is a part of the document.
     pub(super) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
-            Expr::Schema(at) | Expr::Value(at) => Some(*at),
+            Expr::Schema(at, _) | Expr::Value(at) => Some(*at),
             Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
             Expr::Not(inner) => self.place(*inner),
             Expr::Any | Expr::Never => None,
@@ -283,7 +295,12 @@ impl<'d> Sets<'d> {
         let shape = match self.expr(set).clone() {
             Expr::Any => self.any(),
             Expr::Never => Shape::never(),
-            Expr::Schema(schema) => self.schema_shape(schema)?,
+            Expr::Schema(schema, scope) => {
+                let outside = std::mem::replace(&mut self.scope, scope);
+                let shape = self.schema_shape(schema);
+                self.scope = outside;
+                shape?
+            }
             Expr::Value(value) => self.value_shape(value)?,
             Expr::And(parts) => self.all_of(&parts)?,
             Expr::Or(parts) => self.any_of(&parts)?,
@@ -448,16 +465,11 @@ impl<'d> Sets<'d> {
 
     fn cycle(&self, start: usize) -> Error {
         let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
-            Expr::Schema(at) => Some(*at),
+            Expr::Schema(at, _) => Some(*at),
             _ => None,
         });
-        let mut path: Vec<String> = places
-            .clone()
-            .map(|at| match self.document.pointer(at) {
-                root if root.is_empty() => "#".into(),
-                pointer => format!("#{pointer}"),
-            })
-            .collect();
+        let mut path: Vec<String> =
+            places.clone().map(|at| self.document.reference_to(at)).collect();
         path.extend(path.first().cloned());
         let message = format!("the schema is defined as itself: {}", path.join(" → "));
         let error = match places.clone().next() {

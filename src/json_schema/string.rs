@@ -79,9 +79,13 @@ impl Sets<'_> {
     }
 
     /// The texts of a format; `None` if it is an annotation. The flag says whether it is one only
-    /// because the format is not regular.
-    pub(super) fn format(&mut self, name: &str) -> Result<(Option<Language>, bool)> {
-        if !self.options.formats {
+    /// because the format is not regular. `asserted`: enforced whatever the options say.
+    pub(super) fn format(
+        &mut self,
+        name: &str,
+        asserted: bool,
+    ) -> Result<(Option<Language>, bool)> {
+        if !self.options.formats && !asserted {
             return Ok((None, false));
         }
         match format(name) {
