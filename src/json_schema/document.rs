@@ -4,6 +4,8 @@
 //! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
 //! process when one of them is first reached.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashMap;
 
 use super::json_text;
@@ -53,6 +55,11 @@ pub(super) struct Members {
 }
 
 impl Members {
+    pub(super) fn none() -> &'static Self {
+        static NONE: LazyLock<Members> = LazyLock::new(Members::default);
+        &NONE
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<ValueId> {
         if self.list.len() <= SCAN {
             return self.list.iter().find(|(name, _)| &**name == key).map(|&(_, value)| value);

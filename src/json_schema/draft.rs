@@ -160,6 +160,11 @@ impl Dialect {
         !self.declared || self.draft == Draft::Draft4
     }
 
+    /// Are items that `contains` finds evaluated, as `unevaluatedItems` asks?
+    pub(super) fn contains_evaluates(self) -> bool {
+        self.draft != Draft::Draft201909
+    }
+
     /// Is `1.0` an integer?
     pub(super) fn integers_may_have_points(self) -> bool {
         self.draft != Draft::Draft4

@@ -17,6 +17,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod applied;
 mod array;
 mod decimal;
 mod diagnosis;

@@ -133,6 +133,7 @@ impl Sets<'_> {
             Expr::And(parts) => {
                 let flat = parts.iter().all(|&part| match self.expr(part) {
                     Expr::Schema(at, _) => self.is_flat(*at),
+                    Expr::Own(at, _) => self.document.get(*at, "propertyNames").is_none(),
                     Expr::Value(_) => true,
                     _ => false,
                 });

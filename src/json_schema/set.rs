@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::array::ArraySet;
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
-use super::object::ObjectSet;
+use super::object::{Class, Named, ObjectSet};
 use super::options::Options;
 use super::references::{References, Scope};
 use super::string::Strings;
@@ -44,8 +44,18 @@ pub(super) enum Expr {
     Never,
     /// A schema of the document, in the dynamic scope in which it is read.
     Schema(ValueId, Scope),
+    /// A schema's keywords without those that apply other schemas to the same value.
+    Own(ValueId, Scope),
     /// Exactly this value of the document.
     Value(ValueId),
+    /// Objects with this key.
+    Has(Rc<str>),
+    /// Whatever is no object, and objects whose members with these keys are in a set; the keyword
+    /// that says so.
+    Members(Language, Set, ValueId),
+    /// Whatever is no array, and arrays whose items from an index on are in a set; the keyword
+    /// that says so.
+    Items(u32, Set, ValueId),
     /// Sorted, without duplicates, at least two.
     And(Box<[Set]>),
     /// Sorted, without duplicates, at least two.
@@ -178,6 +188,14 @@ impl<'d> Sets<'d> {
         self.scope
     }
 
+    /// Does something in another dynamic scope.
+    pub(super) fn in_scope<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+        let outside = std::mem::replace(&mut self.scope, scope);
+        let result = f(self);
+        self.scope = outside;
+        result
+    }
+
     fn intern(&mut self, expr: Expr) -> Set {
         match self.ids.entry(expr) {
             Entry::Occupied(known) => *known.get(),
@@ -193,6 +211,28 @@ impl<'d> Sets<'d> {
 
     pub(super) fn expr(&self, set: Set) -> &Expr {
         &self.exprs[set.0 as usize]
+    }
+
+    /// What a schema's own keywords accept, in the scope of the schema that is being read.
+    pub(super) fn own(&mut self, schema: ValueId) -> Set {
+        let scope = self.scope;
+        self.intern(Expr::Own(schema, scope))
+    }
+
+    /// Objects with a key.
+    pub(super) fn has(&mut self, key: &str) -> Set {
+        self.intern(Expr::Has(key.into()))
+    }
+
+    /// Whatever is no object, and objects whose members with these keys are in a set.
+    pub(super) fn members(&mut self, keys: Language, set: Set, at: ValueId) -> Set {
+        let all = set == Set::ANY || keys == Language::EMPTY;
+        if all { Set::ANY } else { self.intern(Expr::Members(keys, set, at)) }
+    }
+
+    /// Whatever is no array, and arrays whose items from an index on are in a set.
+    pub(super) fn items(&mut self, from: u32, set: Set, at: ValueId) -> Set {
+        if set == Set::ANY { Set::ANY } else { self.intern(Expr::Items(from, set, at)) }
     }
 
     /// The values that a schema of the document accepts, if it is reached from the schema that is
@@ -272,10 +312,14 @@ impl<'d> Sets<'d> {
     /// Where a set comes from, if it is a part of the document.
     pub(super) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
-            Expr::Schema(at, _) | Expr::Value(at) => Some(*at),
+            Expr::Schema(at, _)
+            | Expr::Own(at, _)
+            | Expr::Value(at)
+            | Expr::Members(.., at)
+            | Expr::Items(.., at) => Some(*at),
             Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
             Expr::Not(inner) => self.place(*inner),
-            Expr::Any | Expr::Never => None,
+            Expr::Any | Expr::Never | Expr::Has(_) => None,
         }
     }
 
@@ -296,10 +340,30 @@ impl<'d> Sets<'d> {
             Expr::Any => self.any(),
             Expr::Never => Shape::never(),
             Expr::Schema(schema, scope) => {
-                let outside = std::mem::replace(&mut self.scope, scope);
-                let shape = self.schema_shape(schema);
-                self.scope = outside;
-                shape?
+                self.in_scope(scope, |this| this.schema_shape(schema))?
+            }
+            Expr::Own(schema, scope) => {
+                self.in_scope(scope, |this| this.own_keywords_shape(schema))?
+            }
+            Expr::Has(key) => {
+                let object = ObjectSet {
+                    named: vec![Named { key, set: Set::ANY, required: true }],
+                    ..ObjectSet::any(self.strings.any)
+                };
+                Shape { objects: vec![object], ..Shape::never() }
+            }
+            Expr::Members(keys, set, at) => {
+                let others = self.languages.difference(self.strings.any, keys);
+                let classes = vec![Class { keys, set }, Class { keys: others, set: Set::ANY }];
+                let sources = Sources(smallvec::smallvec![at]);
+                let object = ObjectSet { classes, sources, ..ObjectSet::any(self.strings.any) };
+                Shape { objects: vec![object], ..self.any() }
+            }
+            Expr::Items(from, set, at) => {
+                let prefix = vec![Set::ANY; from as usize];
+                let sources = Sources(smallvec::smallvec![at]);
+                let array = ArraySet { prefix, rest: set, sources, ..ArraySet::any() };
+                Shape { arrays: vec![array], ..self.any() }
             }
             Expr::Value(value) => self.value_shape(value)?,
             Expr::And(parts) => self.all_of(&parts)?,
@@ -451,7 +515,7 @@ impl<'d> Sets<'d> {
         Ok(result)
     }
 
-    fn check_alternatives(&self, alternatives: usize) -> Result<()> {
+    pub(super) fn check_alternatives(&self, alternatives: usize) -> Result<()> {
         let most = self.options.alternatives;
         if alternatives <= most {
             return Ok(());
@@ -463,7 +527,7 @@ impl<'d> Sets<'d> {
         Err(self.error(ErrorKind::Limit, at, message))
     }
 
-    fn cycle(&self, start: usize) -> Error {
+    pub(super) fn cycle(&self, start: usize) -> Error {
         let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
             Expr::Schema(at, _) => Some(*at),
             _ => None,
