@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::array::{ArraySet, SomeItem};
+use super::array::{ArraySet, Repeats, SomeItem};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
@@ -17,9 +17,6 @@ use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
-
-/// Keywords that constrain a value in some draft and are not supported.
-const UNSUPPORTED: &[&str] = &["uniqueItems"];
 
 /// The types that a schema allows.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +125,6 @@ impl<'d> Sets<'d> {
     /// What the keywords accept that apply no other schema to the same value.
     pub(super) fn own_keywords_shape(&mut self, schema: ValueId) -> Result<Shape> {
         let (document, reader) = (self.document, self.reader(schema)?);
-        self.check_supported(&reader)?;
         let mut shape = self.own_shape(&reader)?;
         for listing in ["const", "enum"] {
             let Some(at) = reader.get(listing) else { continue };
@@ -181,21 +177,6 @@ impl<'d> Sets<'d> {
         self.document.error(ErrorKind::Schema, at, message)
     }
 
-    fn check_supported(&self, reader: &Reader<'_>) -> Result<()> {
-        for (keyword, at) in reader.members.iter() {
-            if !UNSUPPORTED.contains(&keyword) || !reader.dialect.knows(keyword) {
-                continue;
-            }
-            let silent =
-                keyword == "uniqueItems" && matches!(self.document.value(at), Value::Bool(false));
-            if !silent {
-                let message = format!("the keyword `{keyword}` is not supported yet");
-                return Err(self.malformed(at, message));
-            }
-        }
-        Ok(())
-    }
-
     /// What the keywords accept that look at this value alone.
     fn own_shape(&mut self, reader: &Reader<'d>) -> Result<Shape> {
         let types = self.types(reader)?;
@@ -209,7 +190,7 @@ impl<'d> Sets<'d> {
             self.own_strings(reader, &mut shape)?;
         }
         if types.array {
-            shape.arrays = vec![self.own_arrays(reader)?];
+            shape.arrays = self.own_arrays(reader)?.into_iter().collect();
         }
         if types.object {
             shape.objects = self.own_objects(reader)?;
@@ -349,8 +330,8 @@ impl<'d> Sets<'d> {
         Ok(())
     }
 
-    /// Validation, section 6.4; Core, section 10.3.1.
-    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<ArraySet> {
+    /// Validation, section 6.4; Core, section 10.3.1. `None`: plainly no arrays.
+    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<Option<ArraySet>> {
         let mut array = ArraySet {
             min: self.count(reader, "minItems")?.unwrap_or(0),
             max: self.count(reader, "maxItems")?,
@@ -374,19 +355,33 @@ impl<'d> Sets<'d> {
                 _ => array.rest = self.schema(at)?,
             }
         }
-        if let Some(at) = reader.get("contains") {
-            match (self.count(reader, "minContains")?.unwrap_or(1), reader.get("maxContains")) {
-                (0, None) => {}
-                (1, None) => array.some.push(SomeItem { from: 0, set: self.schema(at)? }),
-                _ => {
-                    let message = "`minContains` above 1 and `maxContains` are not supported yet";
-                    return Err(self.malformed(at, message));
-                }
+        if let Some(at) = reader.get("uniqueItems") {
+            match self.document.value(at) {
+                Value::Bool(true) => array.repeats = Repeats::Never,
+                Value::Bool(false) => {}
+                _ => return Err(self.malformed(at, "`uniqueItems` must be a boolean")),
             }
         }
-        let keywords = ["minItems", "maxItems", "prefixItems", "items", "contains", "type"];
+        if let Some(at) = reader.get("contains") {
+            let min = self.count(reader, "minContains")?.unwrap_or(1);
+            let max = self.count(reader, "maxContains")?;
+            let set = self.schema(at)?;
+            match max {
+                Some(max) if max < min => return Ok(None),
+                Some(0) => {
+                    let not = self.not(set);
+                    for item in array.prefix.iter_mut().chain([&mut array.rest]) {
+                        *item = self.and([*item, not]);
+                    }
+                }
+                None if min == 0 => {}
+                _ => array.some.push(SomeItem { from: 0, set, min, max }),
+            }
+        }
+        let keywords =
+            ["minItems", "maxItems", "prefixItems", "items", "contains", "uniqueItems", "type"];
         array.sources = reader.sources(&keywords);
-        Ok(array)
+        Ok(Some(array))
     }
 
     /// Validation, section 6.5; Core, section 10.3.2.

@@ -26,6 +26,9 @@ use crate::regex::{Anchoring, Language, Languages};
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
 
+/// From this number of alternatives on it is worth looking for those that others hold already.
+const CROWD: usize = 16;
+
 /// The name of a set of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Set(u32);
@@ -419,13 +422,19 @@ impl<'d> Sets<'d> {
     pub(super) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
         let mut arrays = Vec::new();
         for (x, y) in pairs(&a.arrays, &b.arrays) {
-            push_new(&mut arrays, self.array_intersection(x, y));
+            if let Some(both) = self.array_intersection(x, y) {
+                push_new(&mut arrays, both);
+            }
             self.check_alternatives(arrays.len())?;
         }
-        let mut objects = Vec::new();
+        let (mut objects, mut crowd) = (Vec::new(), CROWD);
         for (x, y) in pairs(&a.objects, &b.objects) {
             if let Some(both) = self.object_intersection(x, y)? {
                 push_new(&mut objects, both);
+            }
+            if objects.len() > crowd {
+                self.without_contained(&mut objects)?;
+                crowd = CROWD.max(2 * objects.len());
             }
             self.check_alternatives(objects.len())?;
         }
