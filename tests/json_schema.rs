@@ -499,7 +499,7 @@ fn errors_name_the_keyword_and_its_place() {
         ),
         (r##"{"$ref": "#/$defs/b"}"##, "the reference `#/$defs/b` leads nowhere"),
         (r#"{"$ref": "http://x/y.json"}"#, "leads to `http://x/y.json`, which is not supplied"),
-        (r#"{"type": "array", "uniqueItems": true}"#, "/uniqueItems: the keyword `uniqueItems`"),
+        (r#"{"type": "array", "uniqueItems": 1}"#, "/uniqueItems: `uniqueItems` must be a boolean"),
         (r#"{"required": true}"#, "at /required: `required` must hold strings"),
         (r#"{"items": 1}"#, "at /items: a schema must be an object or a boolean"),
     ];
@@ -510,6 +510,35 @@ fn errors_name_the_keyword_and_its_place() {
     }
     let e = error(r#"{"type": "integer", "minimum": 1e30}"#);
     assert!(e.to_string().contains("at most 20 digits"), "{e}");
+}
+
+#[test]
+fn what_cannot_be_counted_out_has_no_value() {
+    for schema in [
+        r#"{"type": "array", "contains": {"const": 1}, "minContains": 3, "maxItems": 2}"#,
+        r#"{"type": "array", "contains": {"const": 1}, "minContains": 3, "maxContains": 2}"#,
+        r#"{"type": "array", "contains": {"const": 1}, "maxContains": 2, "items": {"const": 1},
+            "minItems": 3}"#,
+        r#"{"type": "array", "prefixItems": [{"const": 2}], "contains": {"const": 1},
+            "minContains": 2, "maxItems": 2}"#,
+        r#"{"type": "array", "maxItems": 2, "allOf": [{"contains": {"const": 1}, "minContains": 2},
+            {"contains": {"const": 2}}]}"#,
+        r#"{"type": "array", "contains": {"const": 1}, "not": {"contains": {"const": 1}}}"#,
+        r#"{"type": "array", "uniqueItems": true, "not": {"uniqueItems": true}}"#,
+        r#"{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "minProperties": 3}"#,
+        r#"{"type": "object", "properties": {"a": true}, "propertyNames": {"enum": ["a", "b"]},
+            "minProperties": 3}"#,
+        r#"{"type": "object", "maxProperties": 1, "required": ["a"], "properties": {"a": {"const": "x"}},
+            "not": {"additionalProperties": {"type": "string"}}, "propertyNames": {"maxLength": 1}}"#,
+    ] {
+        let e = error(schema);
+        assert_eq!(e.kind(), ErrorKind::Unsatisfiable, "{schema}: {e}");
+    }
+    check(
+        r#"{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "minProperties": 1}"#,
+        &[r#"{"a": 1}"#],
+        &["{}", r#"{"c": 1}"#],
+    );
 }
 
 #[test]

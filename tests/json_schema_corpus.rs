@@ -105,6 +105,7 @@ struct Tally {
     compiled: usize,
     passing: usize,
     errors: Counts<String>,
+    listed: Vec<String>,
     outcomes: Counts<(bool, Outcome)>,
     excused: Counts<&'static str>,
     /// Valid, and rejected without an excuse.
@@ -114,9 +115,21 @@ struct Tally {
 }
 
 impl Tally {
-    fn schema(&mut self, name: &str, schema: &Value, options: &Options, tests: &[(bool, &Value)]) {
+    fn schema(
+        &mut self,
+        name: &str,
+        schema: &Value,
+        documents: &[(String, String)],
+        options: &Options,
+        tests: &[(bool, &Value)],
+    ) {
         self.schemas += 1;
-        let compiled = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
+        let compiled = Schema::from_value(schema).and_then(|mut schema| {
+            for (uri, text) in documents {
+                schema = schema.with_document(uri, text)?;
+            }
+            schema.grammar(options)
+        });
         let grammar = match compiled {
             Ok(grammar) => grammar,
             Err(e) if e.kind() == ErrorKind::Unsatisfiable => {
@@ -130,6 +143,7 @@ impl Tally {
                 return;
             }
             Err(e) => {
+                self.listed.push(format!("{name}: {e}"));
                 self.errors.add(e.message().chars().take(70).collect());
                 return;
             }
@@ -165,6 +179,9 @@ impl Tally {
         let Self { schemas, compiled, passing, .. } = self;
         println!("{title}: {schemas} schemas, {compiled} compiled, {passing} passing");
         self.errors.print("compile errors", 40);
+        if std::env::var_os("MASKWRIGHT_LIST").is_some() {
+            self.listed.iter().for_each(|line| println!("  {line}"));
+        }
         self.outcomes.print("(valid, outcome)", 20);
         self.excused.print("excused", 20);
         for (title, list) in [("rejected", &self.rejected), ("accepted", &self.accepted)] {
@@ -174,11 +191,22 @@ impl Tally {
     }
 }
 
+/// The documents that the suite's schemas refer to, with their URIs.
+fn remotes() -> Vec<(String, String)> {
+    let Some(folder) = corpus("json-schema-test-suite/remotes") else { return Vec::new() };
+    let named = files(&folder, "json").into_iter().map(|path| {
+        let name = path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+        (format!("http://localhost:1234/{name}"), std::fs::read_to_string(path).unwrap())
+    });
+    named.collect()
+}
+
 #[test]
 fn official_suite() {
     let Some(folder) = corpus("json-schema-test-suite/tests") else { return };
+    let remotes = remotes();
     for (name, draft, compiled) in
-        [("draft7", Draft::Draft7, 290), ("draft2020-12", Draft::Draft202012, 319)]
+        [("draft7", Draft::Draft7, 314), ("draft2020-12", Draft::Draft202012, 440)]
     {
         let mut options = Options::default();
         options.draft = Some(draft);
@@ -197,7 +225,10 @@ fn official_suite() {
                 let title = format!("{file} {}", case["description"]);
                 // The file that wants formats to be annotations.
                 options.formats = !path.ends_with(format!("{name}/format.json"));
-                tally.schema(&title, &case["schema"], &options, &tests);
+                // Those that name no document need none.
+                let remote = case["schema"].to_string().contains("//localhost:1234/");
+                let documents = if remote { &remotes[..] } else { &[] };
+                tally.schema(&title, &case["schema"], documents, &options, &tests);
             }
         }
         tally.print(name);
@@ -222,7 +253,7 @@ fn maskbench() {
                 .iter()
                 .map(|test| (test["valid"].as_bool().unwrap(), &test["data"]))
                 .collect();
-            tally.schema(&name, &entry["schema"], &options, &tests);
+            tally.schema(&name, &entry["schema"], &[], &options, &tests);
         }
     }
     tally.print("MaskBench");

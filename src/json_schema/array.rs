@@ -9,16 +9,32 @@ pub(super) struct ArraySet {
     pub(super) rest: Set,
     pub(super) min: u32,
     pub(super) max: Option<u32>,
-    /// Each asks for an item of its own set; one item may answer several.
+    /// Each counts items of its own set; one item may count for several.
     pub(super) some: Vec<SomeItem>,
+    /// May, must or must not two items be equal?
+    pub(super) repeats: Repeats,
     pub(super) sources: Sources,
 }
 
-/// At least one item, from an index on, is in a set.
+/// So many items, from an index on, are in a set: at least `min`, at most `max`, one of which
+/// says something (`max` is never 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SomeItem {
     pub(super) from: u32,
     pub(super) set: Set,
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+}
+
+/// Whether two items of an array are equal (as values: 1 and 1.0 are).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Repeats {
+    #[default]
+    May,
+    /// `uniqueItems`.
+    Never,
+    /// Its complement.
+    Must,
 }
 
 impl ArraySet {
@@ -30,8 +46,14 @@ impl ArraySet {
             min: 0,
             max: None,
             some: Vec::new(),
+            repeats: Repeats::May,
             sources: Sources::default(),
         }
+    }
+
+    /// Is the empty array in it?
+    pub(super) fn holds_empty(&self) -> bool {
+        self.min == 0 && self.repeats != Repeats::Must && self.some.iter().all(|some| some.min == 0)
     }
 
     /// The set of the item at an index.
@@ -41,21 +63,36 @@ impl ArraySet {
 }
 
 impl Sets<'_> {
-    pub(super) fn array_intersection(&mut self, a: &ArraySet, b: &ArraySet) -> ArraySet {
+    /// Arrays in both; `None` if it is plain to see that there are none.
+    pub(super) fn array_intersection(&mut self, a: &ArraySet, b: &ArraySet) -> Option<ArraySet> {
         let mut some = a.some.clone();
-        some.extend(b.some.iter().filter(|s| !a.some.contains(s)));
+        for new in &b.some {
+            match some.iter_mut().find(|s| (s.from, s.set) == (new.from, new.set)) {
+                Some(known) => {
+                    known.min = known.min.max(new.min);
+                    known.max = smaller(known.max, new.max);
+                    if known.max.is_some_and(|max| max < known.min) {
+                        return None;
+                    }
+                }
+                None => some.push(*new),
+            }
+        }
+        let repeats = match (a.repeats, b.repeats) {
+            (Repeats::May, one) | (one, Repeats::May) => one,
+            (one, other) if one == other => one,
+            _ => return None,
+        };
         let length = a.prefix.len().max(b.prefix.len());
-        ArraySet {
+        Some(ArraySet {
             prefix: (0..length).map(|i| self.and([a.item(i), b.item(i)])).collect(),
             rest: self.and([a.rest, b.rest]),
             min: a.min.max(b.min),
-            max: match (a.max, b.max) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+            max: smaller(a.max, b.max),
             some,
+            repeats,
             sources: a.sources.merged(&b.sources),
-        }
+        })
     }
 
     /// Arrays that are not in it: too short, too long, or with an item that does not fit.
@@ -82,39 +119,47 @@ impl Sets<'_> {
             match self.not(a.rest) {
                 Set::NEVER => {}
                 Set::ANY => result.push(ArraySet { min: from + 1, ..any() }),
-                set => result.push(ArraySet { some: vec![SomeItem { from, set }], ..any() }),
+                set => {
+                    let some = vec![SomeItem { from, set, min: 1, max: None }];
+                    result.push(ArraySet { some, ..any() });
+                }
             }
         }
         for some in &a.some {
-            let prefix = vec![Set::ANY; some.from as usize];
-            result.push(ArraySet { prefix, rest: self.not(some.set), ..any() });
+            match some.min {
+                0 => {}
+                1 => {
+                    let prefix = vec![Set::ANY; some.from as usize];
+                    result.push(ArraySet { prefix, rest: self.not(some.set), ..any() });
+                }
+                min => {
+                    let some = vec![SomeItem { min: 0, max: Some(min - 1), ..*some }];
+                    result.push(ArraySet { some, ..any() });
+                }
+            }
+            if let Some(min) = some.max.and_then(|max| max.checked_add(1)) {
+                let some = vec![SomeItem { min, max: None, ..*some }];
+                result.push(ArraySet { some, ..any() });
+            }
+        }
+        match a.repeats {
+            Repeats::May => {}
+            Repeats::Never => result.push(ArraySet { repeats: Repeats::Must, min: 2, ..any() }),
+            Repeats::Must => result.push(ArraySet { repeats: Repeats::Never, ..any() }),
         }
         result
-    }
-
-    /// For each item asked for, the sets of which one must have a value.
-    pub(super) fn array_witnesses(&mut self, a: &ArraySet) -> Vec<Vec<Set>> {
-        let witnesses = |some: &SomeItem| {
-            let last = a.prefix.len().max(some.from as usize);
-            let end = a.max.map_or(last + 1, |max| (last + 1).min(max as usize));
-            (some.from as usize..end).map(|i| self.and([a.item(i), some.set])).collect()
-        };
-        a.some.iter().map(witnesses).collect()
-    }
-
-    /// Has it any array, given which sets are known to have a value? Monotone in `known`. (Whether
-    /// several items asked for fit together within the length is left to the grammar.)
-    pub(super) fn array_has_value(&self, a: &ArraySet, mut known: impl FnMut(Set) -> bool) -> bool {
-        if a.max.is_some_and(|max| max < a.min) {
-            return false;
-        }
-        let named = a.prefix.iter().take(a.min as usize);
-        let mut named = named.copied();
-        named.all(&mut known) && (a.min as usize <= a.prefix.len() || known(a.rest))
     }
 
     /// A shape that holds these arrays alone.
     pub(super) fn only_arrays(arrays: Vec<ArraySet>) -> Shape {
         Shape { arrays, ..Shape::never() }
+    }
+}
+
+/// The smaller of two bounds, of which none is a bound of none.
+pub(super) fn smaller(a: Option<u32>, b: Option<u32>) -> Option<u32> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }

@@ -1,21 +1,40 @@
-//! Schema text as a tree that remembers where each value stands.
+//! Schema texts as trees that remember where each value stands.
 //!
-//! A reader of our own, because errors need line and column, numbers must stay the decimals that
-//! were written (RFC 8259, section 6), and a repeated key must not be lost silently.
+//! One arena holds the schema and the documents supplied with it, so that a value is one small id
+//! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
+//! process when one of them is first reached.
+
+use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::json_text;
+use super::metaschemas::METASCHEMAS;
 use crate::error::{Error, ErrorKind, Result, line_column};
 
 /// Nesting that a document may have.
-const DEPTH: usize = 256;
+pub(super) const DEPTH: usize = 256;
 
 /// Objects with more members than this are searched by hash.
 const SCAN: usize = 16;
 
-/// A value of a [`Document`].
+/// Set in the ids of values of the metaschemas.
+const BUILTIN: u32 = 1 << 31;
+
+/// A value of a [`Document`] or of the metaschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ValueId(u32);
+
+impl ValueId {
+    /// Is it part of a metaschema?
+    pub(super) fn is_builtin(self) -> bool {
+        self.0 & BUILTIN != 0
+    }
+
+    fn index(self) -> usize {
+        (self.0 & !BUILTIN) as usize
+    }
+}
 
 /// What a value is; numbers are the text that was written.
 #[derive(Clone, Debug)]
@@ -36,6 +55,11 @@ pub(super) struct Members {
 }
 
 impl Members {
+    pub(super) fn none() -> &'static Self {
+        static NONE: LazyLock<Members> = LazyLock::new(Members::default);
+        &NONE
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<ValueId> {
         if self.list.len() <= SCAN {
             return self.list.iter().find(|(name, _)| &**name == key).map(|&(_, value)| value);
@@ -52,7 +76,7 @@ impl Members {
     }
 
     /// Adds a member; false if the key is there already.
-    fn insert(&mut self, key: Box<str>, value: ValueId) -> bool {
+    pub(super) fn insert(&mut self, key: Box<str>, value: ValueId) -> bool {
         if self.get(&key).is_some() {
             return false;
         }
@@ -72,64 +96,157 @@ impl Members {
 struct Entry {
     value: Value,
     parent: Option<ValueId>,
+    /// Which item or member of its parent it is.
+    index: u32,
+    /// Where it starts in its text.
     start: u32,
 }
 
-/// A parsed document: all of its values in one arena.
+/// One text of the arena.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
-    entries: Vec<Entry>,
+struct Source {
+    /// Where it was found; the schema itself has none.
+    uri: Option<Box<str>>,
     text: Option<Box<str>>,
     root: ValueId,
+}
+
+/// A schema and the documents supplied with it: all of their values in one arena.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Document {
+    entries: Vec<Entry>,
+    /// In the order of their values; a root is the last of its own.
+    sources: Vec<Source>,
+    builtin: bool,
+    /// Does a keyword occur whose meaning depends on the way that led to it?
+    dynamic: bool,
 }
 
 impl Document {
     /// Parses JSON text (RFC 8259), which must be one value and nothing else.
     pub(super) fn parse(text: &str) -> Result<Self> {
-        if u32::try_from(text.len()).is_err() {
-            return Err(Error::new(ErrorKind::Limit, "the schema is longer than 4 GiB"));
-        }
-        let mut parser = Parser { text, at: 0, entries: Vec::new() };
-        let root = parser.document()?;
-        let entries = parser.entries;
-        let mut document = Self { entries, text: Some(text.into()), root };
-        document.link();
+        let mut document = Self::default();
+        let root = json_text::parse(text, &mut document)?;
+        document.sources.push(Source { uri: None, text: Some(text.into()), root });
         Ok(document)
     }
 
     /// Takes a value that another reader has parsed; it has no lines and columns.
     pub(super) fn from_value(value: &serde_json::Value) -> Result<Self> {
-        let mut entries = Vec::new();
-        let root = copy(value, &mut entries, 0)?;
-        let mut document = Self { entries, text: None, root };
-        document.link();
+        let mut document = Self::default();
+        let root = document.copy(value, 0)?;
+        document.sources.push(Source { uri: None, text: None, root });
         Ok(document)
     }
 
-    fn link(&mut self) {
-        for i in 0..self.entries.len() {
-            let parent = Some(ValueId(i as u32));
-            let children: Vec<ValueId> = match &self.entries[i].value {
-                Value::Array(items) => items.to_vec(),
-                Value::Object(members) => members.iter().map(|(_, child)| child).collect(),
-                _ => continue,
-            };
-            for child in children {
-                self.entries[child.0 as usize].parent = parent;
-            }
+    /// The arena of the metaschemas, given by URI and text.
+    pub(super) fn builtin<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
+        let mut document = Self { builtin: true, ..Self::default() };
+        for (uri, text) in texts {
+            // Texts of our own, which a test parses.
+            let _ = document.supply(uri, text);
         }
+        document
     }
 
+    /// Adds a document that references may lead to.
+    pub(super) fn supply(&mut self, uri: &str, text: &str) -> Result<()> {
+        let root = json_text::parse(text, self).map_err(|error| error.in_file(uri))?;
+        self.sources.push(Source { uri: Some(uri.into()), text: Some(text.into()), root });
+        Ok(())
+    }
+
+    fn copy(&mut self, value: &serde_json::Value, depth: usize) -> Result<ValueId> {
+        if depth > DEPTH {
+            return Err(too_deep());
+        }
+        let value = match value {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(b) => Value::Bool(*b),
+            serde_json::Value::Number(number) => Value::Number(number.to_string().into()),
+            serde_json::Value::String(text) => Value::String(text.as_str().into()),
+            serde_json::Value::Array(items) => {
+                let items = items.iter().map(|item| self.copy(item, depth + 1));
+                Value::Array(items.collect::<Result<_>>()?)
+            }
+            serde_json::Value::Object(map) => {
+                let mut members = Members::default();
+                for (key, value) in map {
+                    let value = self.copy(value, depth + 1)?;
+                    members.insert(key.as_str().into(), value);
+                }
+                Value::Object(members)
+            }
+        };
+        Ok(self.push(value, 0))
+    }
+
+    /// Adds a value whose items or members are there already.
+    pub(super) fn push(&mut self, value: Value, start: u32) -> ValueId {
+        let bit = if self.builtin { BUILTIN } else { 0 };
+        let id = ValueId(self.entries.len() as u32 | bit);
+        let adopt = |entries: &mut Vec<Entry>, index: usize, child: ValueId| {
+            let child = &mut entries[child.index()];
+            (child.parent, child.index) = (Some(id), index as u32);
+        };
+        match &value {
+            Value::Array(items) => {
+                for (index, &child) in items.iter().enumerate() {
+                    adopt(&mut self.entries, index, child);
+                }
+            }
+            Value::Object(members) => {
+                for (index, (key, child)) in members.iter().enumerate() {
+                    adopt(&mut self.entries, index, child);
+                    self.dynamic |= matches!(key, "$dynamicAnchor" | "$recursiveAnchor");
+                }
+            }
+            _ => {}
+        }
+        self.entries.push(Entry { value, parent: None, index: 0, start });
+        id
+    }
+
+    /// The root of the schema.
     pub(super) fn root(&self) -> ValueId {
-        self.root
+        self.sources.first().map_or(ValueId(0), |source| source.root)
+    }
+
+    /// The supplied documents: URI and root.
+    pub(super) fn supplied(&self) -> impl Iterator<Item = (&str, ValueId)> {
+        self.sources.iter().filter_map(|source| Some((source.uri.as_deref()?, source.root)))
+    }
+
+    /// The URI that the document with this root was supplied under.
+    pub(super) fn supplied_as(&self, root: ValueId) -> Option<&str> {
+        self.source(root).uri.as_deref()
+    }
+
+    /// May the meaning of this value, as a schema, depend on the way that led to it?
+    pub(super) fn is_dynamic(&self, id: ValueId) -> bool {
+        id.is_builtin() || self.dynamic
+    }
+
+    fn arena(&self, id: ValueId) -> &Self {
+        if id.is_builtin() && !self.builtin { &METASCHEMAS } else { self }
+    }
+
+    fn entry(&self, id: ValueId) -> &Entry {
+        &self.arena(id).entries[id.index()]
+    }
+
+    fn source(&self, id: ValueId) -> &Source {
+        let sources = &self.arena(id).sources;
+        let after = sources.partition_point(|source| source.root < id);
+        &sources[after.min(sources.len() - 1)]
     }
 
     pub(super) fn value(&self, id: ValueId) -> &Value {
-        &self.entries[id.0 as usize].value
+        &self.entry(id).value
     }
 
     pub(super) fn parent(&self, id: ValueId) -> Option<ValueId> {
-        self.entries[id.0 as usize].parent
+        self.entry(id).parent
     }
 
     /// The members, if it is an object.
@@ -153,25 +270,32 @@ impl Document {
         }
     }
 
-    /// The JSON pointer of a value (RFC 6901).
+    /// The key or index under which a value stands in its parent.
+    pub(super) fn key(&self, id: ValueId) -> Option<&str> {
+        let entry = self.entry(id);
+        match self.value(entry.parent?) {
+            Value::Object(members) => Some(&members.list[entry.index as usize].0),
+            _ => None,
+        }
+    }
+
+    /// The JSON pointer of a value in its document (RFC 6901).
     pub(super) fn pointer(&self, id: ValueId) -> String {
         let mut tokens = Vec::new();
         let mut at = id;
         while let Some(parent) = self.parent(at) {
-            match self.value(parent) {
-                Value::Array(items) => {
-                    let index = items.iter().position(|&item| item == at).unwrap_or(0);
-                    tokens.push(index.to_string());
-                }
-                Value::Object(members) => {
-                    let key = members.iter().find(|&(_, child)| child == at).map_or("", |m| m.0);
-                    tokens.push(key.replace('~', "~0").replace('/', "~1"));
-                }
-                _ => {}
-            }
+            tokens.push(match self.key(at) {
+                Some(key) => key.replace('~', "~0").replace('/', "~1"),
+                None => self.entry(at).index.to_string(),
+            });
             at = parent;
         }
         tokens.iter().rev().fold(String::new(), |pointer, token| pointer + "/" + token)
+    }
+
+    /// A value as a reference would name it: `#/a/b`, with the URI of a supplied document.
+    pub(super) fn reference_to(&self, id: ValueId) -> String {
+        format!("{}#{}", self.source(id).uri.as_deref().unwrap_or_default(), self.pointer(id))
     }
 
     /// The value at a JSON pointer below `from`.
@@ -199,273 +323,28 @@ impl Document {
         })
     }
 
-    /// An error of a kind at a value: pointer, and line and column where the text is known.
+    /// Line and column of a value, both from 1, where its text is known.
+    pub(super) fn line_column(&self, at: ValueId) -> Option<(usize, usize)> {
+        let text = self.source(at).text.as_deref()?;
+        Some(line_column(text, self.entry(at).start as usize))
+    }
+
+    /// An error of a kind at a value: pointer, line and column where the text is known, and the
+    /// URI of a supplied document.
     pub(super) fn error(&self, kind: ErrorKind, at: ValueId, message: impl Into<String>) -> Error {
-        let error = Error::new(kind, message).at_pointer(self.pointer(at));
-        match &self.text {
-            Some(text) => {
-                let (line, column) = line_column(text, self.entries[at.0 as usize].start as usize);
-                error.at_line_column(line, column)
-            }
+        let mut error = Error::new(kind, message).at_pointer(self.pointer(at));
+        if let Some((line, column)) = self.line_column(at) {
+            error = error.at_line_column(line, column);
+        }
+        match &self.source(at).uri {
+            Some(uri) => error.in_file(&**uri),
             None => error,
         }
     }
 }
 
-fn copy(value: &serde_json::Value, entries: &mut Vec<Entry>, depth: usize) -> Result<ValueId> {
-    if depth > DEPTH {
-        return Err(too_deep());
-    }
-    let value = match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(b) => Value::Bool(*b),
-        serde_json::Value::Number(number) => Value::Number(number.to_string().into()),
-        serde_json::Value::String(text) => Value::String(text.as_str().into()),
-        serde_json::Value::Array(items) => {
-            let items = items.iter().map(|item| copy(item, entries, depth + 1));
-            Value::Array(items.collect::<Result<_>>()?)
-        }
-        serde_json::Value::Object(map) => {
-            let mut members = Members::default();
-            for (key, value) in map {
-                let value = copy(value, entries, depth + 1)?;
-                members.insert(key.as_str().into(), value);
-            }
-            Value::Object(members)
-        }
-    };
-    let id = ValueId(entries.len() as u32);
-    entries.push(Entry { value, parent: None, start: 0 });
-    Ok(id)
-}
-
-fn too_deep() -> Error {
+pub(super) fn too_deep() -> Error {
     Error::new(ErrorKind::Limit, format!("JSON is nested more than {DEPTH} levels deep"))
-}
-
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-    entries: Vec<Entry>,
-}
-
-impl Parser<'_> {
-    fn document(&mut self) -> Result<ValueId> {
-        self.blank();
-        let root = self.value(0)?;
-        self.blank();
-        if self.at < self.text.len() {
-            return Err(self.expected("the end of the text"));
-        }
-        Ok(root)
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn blank(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    fn take(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn error_at(&self, at: usize, message: String) -> Error {
-        let (line, column) = line_column(self.text, at);
-        Error::new(ErrorKind::Schema, message).at_line_column(line, column)
-    }
-
-    fn expected(&self, what: &str) -> Error {
-        let found = match self.text[self.at..].chars().next() {
-            Some(c) => format!("found `{}`", c.escape_debug()),
-            None => "the text ends".into(),
-        };
-        self.error_at(self.at, format!("not JSON: expected {what}, {found}"))
-    }
-
-    fn value(&mut self, depth: usize) -> Result<ValueId> {
-        if depth > DEPTH {
-            let (line, column) = line_column(self.text, self.at);
-            return Err(too_deep().at_line_column(line, column));
-        }
-        let start = self.at as u32;
-        let value = match self.peek() {
-            Some(b'{') => self.object(depth)?,
-            Some(b'[') => self.array(depth)?,
-            Some(b'"') => Value::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
-            _ => self.word()?,
-        };
-        let id = ValueId(self.entries.len() as u32);
-        self.entries.push(Entry { value, parent: None, start });
-        Ok(id)
-    }
-
-    fn word(&mut self) -> Result<Value> {
-        let words =
-            [("null", Value::Null), ("true", Value::Bool(true)), ("false", Value::Bool(false))];
-        for (word, value) in words {
-            if self.text[self.at..].starts_with(word) {
-                self.at += word.len();
-                return Ok(value);
-            }
-        }
-        Err(self.expected("a value"))
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Value> {
-        self.at += 1;
-        let mut items = Vec::new();
-        self.blank();
-        if self.take(b']') {
-            return Ok(Value::Array(items.into()));
-        }
-        loop {
-            self.blank();
-            items.push(self.value(depth + 1)?);
-            self.blank();
-            if self.take(b']') {
-                return Ok(Value::Array(items.into()));
-            }
-            if !self.take(b',') {
-                return Err(self.expected("`,` or `]`"));
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Value> {
-        self.at += 1;
-        let mut members = Members::default();
-        self.blank();
-        if self.take(b'}') {
-            return Ok(Value::Object(members));
-        }
-        loop {
-            self.blank();
-            let start = self.at;
-            if self.peek() != Some(b'"') {
-                return Err(self.expected("a key in double quotes"));
-            }
-            let key = self.string()?;
-            self.blank();
-            if !self.take(b':') {
-                return Err(self.expected("`:`"));
-            }
-            self.blank();
-            let value = self.value(depth + 1)?;
-            if !members.insert(key.clone(), value) {
-                let message = format!("the key \"{}\" is written twice", key.escape_debug());
-                return Err(self.error_at(start, message).with_help("write it once"));
-            }
-            self.blank();
-            if self.take(b'}') {
-                return Ok(Value::Object(members));
-            }
-            if !self.take(b',') {
-                return Err(self.expected("`,` or `}`"));
-            }
-        }
-    }
-
-    fn digits(&mut self) -> Result<()> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at == start { Err(self.expected("a digit")) } else { Ok(()) }
-    }
-
-    fn number(&mut self) -> Result<Box<str>> {
-        let start = self.at;
-        self.take(b'-');
-        if !self.take(b'0') {
-            self.digits()?;
-        }
-        if self.take(b'.') {
-            self.digits()?;
-        }
-        if self.take(b'e') || self.take(b'E') {
-            if !self.take(b'+') {
-                self.take(b'-');
-            }
-            self.digits()?;
-        }
-        Ok(self.text[start..self.at].into())
-    }
-
-    fn string(&mut self) -> Result<Box<str>> {
-        self.at += 1;
-        let mut out = String::new();
-        loop {
-            let rest = &self.text[self.at..];
-            let plain = rest.bytes().position(|b| b == b'"' || b == b'\\' || b < b' ');
-            let Some(plain) = plain else {
-                self.at = self.text.len();
-                return Err(self.expected("`\"`"));
-            };
-            out.push_str(&rest[..plain]);
-            self.at += plain;
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(out.into());
-                }
-                Some(b'\\') => out.push(self.escape()?),
-                _ => return Err(self.expected("an escape for a control character")),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<char> {
-        let start = self.at;
-        self.at += 2;
-        Ok(match self.text.as_bytes().get(start + 1) {
-            Some(&c @ (b'"' | b'\\' | b'/')) => char::from(c),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let first = self.hex()?;
-                let low = if (0xD800..0xDC00).contains(&first) && self.take(b'\\') {
-                    if !self.take(b'u') {
-                        return Err(self.expected("`u`"));
-                    }
-                    Some(self.hex()?)
-                } else {
-                    None
-                };
-                let units = [first, low.unwrap_or(0)];
-                let units = &units[..1 + usize::from(low.is_some())];
-                match char::decode_utf16(units.iter().copied()).next() {
-                    Some(Ok(c)) => c,
-                    _ => {
-                        let message = "not JSON text: half of a surrogate pair stands alone";
-                        return Err(self.error_at(start, message.into()));
-                    }
-                }
-            }
-            _ => {
-                self.at = start + 1;
-                return Err(self.expected("one of `\"\\/bfnrtu` after a backslash"));
-            }
-        })
-    }
-
-    fn hex(&mut self) -> Result<u16> {
-        let digits = self.text.get(self.at..self.at + 4);
-        let digits = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let Some(digits) = digits else { return Err(self.expected("four hexadecimal digits")) };
-        self.at += 4;
-        Ok(u16::from_str_radix(digits, 16).unwrap_or(0))
-    }
 }
 
 #[cfg(test)]

@@ -37,13 +37,88 @@ impl Draft {
 pub(super) struct Dialect {
     pub(super) draft: Draft,
     pub(super) declared: bool,
+    /// Those that a metaschema of its own names; `None`: all of the draft.
+    pub(super) vocabularies: Option<Vocabularies>,
+}
+
+/// A set of vocabularies (2019-09 and 2020-12 Core, section 8.1.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Vocabularies(u8);
+
+impl Vocabularies {
+    const APPLICATOR: u8 = 1;
+    const UNEVALUATED: u8 = 1 << 1;
+    const VALIDATION: u8 = 1 << 2;
+    const FORMAT: u8 = 1 << 3;
+    const FORMAT_ASSERTION: u8 = 1 << 4;
+
+    /// Adds a vocabulary by its URI; false if there is none with that URI.
+    pub(super) fn add(&mut self, uri: &str) -> bool {
+        let name =
+            ["https://json-schema.org/draft/2019-09/", "https://json-schema.org/draft/2020-12/"]
+                .into_iter()
+                .find_map(|draft| uri.strip_prefix(draft));
+        self.0 |= match name.and_then(|name| name.strip_prefix("vocab/")) {
+            Some("core" | "meta-data" | "content") => 0,
+            // 2019-09 has no vocabulary of its own for them.
+            Some("applicator") if uri.contains("2019-09") => Self::APPLICATOR | Self::UNEVALUATED,
+            Some("applicator") => Self::APPLICATOR,
+            Some("unevaluated") => Self::UNEVALUATED,
+            Some("validation") => Self::VALIDATION,
+            Some("format" | "format-annotation") => Self::FORMAT,
+            Some("format-assertion") => Self::FORMAT | Self::FORMAT_ASSERTION,
+            _ => return false,
+        };
+        true
+    }
+
+    fn has(self, vocabulary: u8) -> bool {
+        self.0 & vocabulary != 0
+    }
+
+    /// The vocabulary that a keyword belongs to, if it constrains values.
+    fn of(keyword: &str) -> Option<u8> {
+        Some(match keyword {
+            "allOf"
+            | "anyOf"
+            | "oneOf"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "dependentSchemas"
+            | "prefixItems"
+            | "items"
+            | "additionalItems"
+            | "contains"
+            | "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "propertyNames" => Self::APPLICATOR,
+            "unevaluatedItems" | "unevaluatedProperties" => Self::UNEVALUATED,
+            "type" | "enum" | "const" | "multipleOf" | "maximum" | "exclusiveMaximum"
+            | "minimum" | "exclusiveMinimum" | "maxLength" | "minLength" | "pattern"
+            | "maxItems" | "minItems" | "uniqueItems" | "maxContains" | "minContains"
+            | "maxProperties" | "minProperties" | "required" | "dependentRequired" => {
+                Self::VALIDATION
+            }
+            "format" => Self::FORMAT,
+            _ => return None,
+        })
+    }
 }
 
 impl Dialect {
-    pub(super) const UNDECLARED: Self = Self { draft: Draft::Draft202012, declared: false };
+    pub(super) const UNDECLARED: Self =
+        Self { draft: Draft::Draft202012, declared: false, vocabularies: None };
 
     pub(super) fn declared(draft: Draft) -> Self {
-        Self { draft, declared: true }
+        Self { draft, declared: true, vocabularies: None }
+    }
+
+    /// Does the metaschema say that formats are enforced, whatever the caller says?
+    pub(super) fn asserts_formats(self) -> bool {
+        self.vocabularies.is_some_and(|known| known.has(Vocabularies::FORMAT_ASSERTION))
     }
 
     /// Is the keyword part of this dialect? (draft-04 to 2020-12, unless said otherwise below.)
@@ -60,12 +135,14 @@ impl Dialect {
             | "maxContains"
             | "unevaluatedItems"
             | "unevaluatedProperties" => (Draft201909, Draft202012),
-            "$recursiveRef" => (Draft201909, Draft201909),
+            "$recursiveRef" | "$recursiveAnchor" => (Draft201909, Draft201909),
             "prefixItems" | "$dynamicRef" | "$dynamicAnchor" => (Draft202012, Draft202012),
             "additionalItems" => (Draft4, Draft201909),
-            _ => return true,
+            _ => (Draft4, Draft202012),
         };
-        !self.declared || (first..=last).contains(&self.draft)
+        let of_draft = !self.declared || (first..=last).contains(&self.draft);
+        of_draft
+            && self.vocabularies.is_none_or(|v| Vocabularies::of(keyword).is_none_or(|k| v.has(k)))
     }
 
     /// Does `$ref` hide the keywords beside it?
@@ -81,6 +158,11 @@ impl Dialect {
     /// May `exclusiveMinimum` be a boolean (and, in draft 4, nothing else)?
     pub(super) fn exclusive_may_be_boolean(self) -> bool {
         !self.declared || self.draft == Draft::Draft4
+    }
+
+    /// Are items that `contains` finds evaluated, as `unevaluatedItems` asks?
+    pub(super) fn contains_evaluates(self) -> bool {
+        self.draft != Draft::Draft201909
     }
 
     /// Is `1.0` an integer?

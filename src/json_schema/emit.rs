@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::array::ArraySet;
+use super::array::{ArraySet, Repeats};
 use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
 use super::object::ObjectSet;
@@ -347,7 +347,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
     }
 
     fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
-        if !array.some.is_empty() {
+        if !array.some.is_empty() || array.repeats != Repeats::May {
             return self.array_with_some(array, name);
         }
         let mut items = Vec::new();

@@ -3,27 +3,181 @@
 //! JSON values are finite, so a set has a value only if it has one whose children are smaller:
 //! emptiness is a least fixed point, and a node that requires a node that requires … is empty.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::array::ArraySet;
 use super::object::ObjectSet;
 use super::set::{Set, Sets};
 use crate::error::Result;
+use crate::regex::{Language, Languages};
+
+/// Things counted or asked for in one array or object beyond which they are not combined: the
+/// grammar refuses more.
+const SOME: usize = 8;
+
+/// States of counting beyond which an array is taken to have a value.
+const STATES: usize = 10_000;
 
 /// A set not decided yet: any of these would give it a value.
 struct Undecided {
     set: Set,
-    arrays: Vec<(ArraySet, Vec<Vec<Set>>)>,
-    objects: Vec<(ObjectSet, Vec<Vec<Set>>)>,
+    arrays: Vec<Array>,
+    objects: Vec<Object>,
+}
+
+/// The items that an array may have.
+struct Array {
+    set: ArraySet,
+    /// For each place before the last rule changes, and then for all further ones: the counts
+    /// that an item there adds to (one bit each), with the set of such items.
+    places: Vec<Vec<(u32, Set)>>,
+}
+
+/// The members that an object may have.
+struct Object {
+    set: ObjectSet,
+    /// For each named key, the requests that its member answers, with the set of such values.
+    named: Vec<Vec<(u32, Set)>>,
+    /// The same for keys without a name.
+    others: Vec<(u32, Set)>,
+    /// How many keys without a name each class has, as far as that matters.
+    keys: Vec<u32>,
 }
 
 impl Undecided {
-    fn has_value(&self, sets: &Sets<'_>, known: impl Fn(Set) -> bool + Copy) -> bool {
-        let all =
-            |witnesses: &[Vec<Set>]| witnesses.iter().all(|any| any.iter().any(|&set| known(set)));
-        self.arrays.iter().any(|(a, w)| all(w) && sets.array_has_value(a, known))
-            || self.objects.iter().any(|(o, w)| all(w) && sets.object_has_value(o, known))
+    fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
+        self.arrays.iter().any(|a| a.has_value(known))
+            || self.objects.iter().any(|o| o.has_value(known))
     }
+}
+
+impl Array {
+    /// Has it any array, given which sets are known to have a value? Monotone in `known`.
+    fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
+        let (min, max) = (self.set.min, self.set.max.unwrap_or(u32::MAX));
+        if max < min {
+            return false;
+        }
+        let some = &self.set.some;
+        if some.is_empty() || some.len() > SOME {
+            let named = self.set.prefix.iter().take(min as usize);
+            let mut named = named.copied();
+            return named.all(known)
+                && (min as usize <= self.set.prefix.len() || known(self.set.rest));
+        }
+        let enough = |counts: &[u32]| some.iter().zip(counts).all(|(some, &n)| n >= some.min);
+        // Sets of counts that arrays of each length can have.
+        let asked = some.iter().fold(0u32, |sum, some| sum.saturating_add(some.min));
+        let last = max.min((self.places.len() as u32).max(min).saturating_add(asked));
+        let mut open = BTreeSet::from([SmallVec::<[u32; 4]>::from_elem(0, some.len())]);
+        let mut work = 0;
+        for length in 0..=last {
+            if length >= min && open.iter().any(|counts| enough(counts)) {
+                return true;
+            }
+            let place = &self.places[(length as usize).min(self.places.len() - 1)];
+            let mut next = BTreeSet::new();
+            for &(mask, _) in place.iter().filter(|&&(_, set)| known(set)) {
+                for counts in &open {
+                    let mut counts = counts.clone();
+                    let fits = some.iter().zip(&mut counts).enumerate().all(|(i, (some, n))| {
+                        let cap = some.max.map_or(some.min, |max| max.saturating_add(1));
+                        *n = (*n + (mask >> i & 1)).min(cap);
+                        some.max.is_none_or(|max| *n <= max)
+                    });
+                    if fits {
+                        next.insert(counts);
+                    }
+                }
+            }
+            work += next.len();
+            if work > STATES {
+                return true;
+            }
+            open = next;
+        }
+        false
+    }
+}
+
+impl Object {
+    /// Has it any object, given which sets are known to have a value? Monotone in `known`.
+    fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
+        let set = &self.set;
+        let (min, max) = (set.min as usize, set.max.map_or(usize::MAX, |max| max as usize));
+        let required = set.required();
+        if max < required || max < min {
+            return false;
+        }
+        if !set.named.iter().all(|named| !named.required || known(named.set)) {
+            return false;
+        }
+        if min > required {
+            let named = set.named.iter().filter(|named| named.required || known(named.set)).count();
+            let classes = set.classes.iter().zip(&self.keys);
+            let others: usize =
+                classes.filter(|(class, _)| known(class.set)).map(|(_, &n)| n as usize).sum();
+            if named + others < min {
+                return false;
+            }
+        }
+        if set.some.is_empty() || set.some.len() > SOME {
+            return true;
+        }
+        // The least number of further members that answers each choice of requests.
+        let all = (1usize << set.some.len()) - 1;
+        let mut least = vec![usize::MAX; all + 1];
+        least[0] = required;
+        for (named, ways) in set.named.iter().zip(&self.named) {
+            let cost = usize::from(!named.required);
+            let before = least.clone();
+            for &(mask, _) in ways.iter().filter(|&&(_, set)| known(set)) {
+                for from in 0..=all {
+                    let to = &mut least[from | mask as usize];
+                    *to = (*to).min(before[from].saturating_add(cost));
+                }
+            }
+        }
+        for _ in 0..set.some.len() {
+            for &(mask, _) in self.others.iter().filter(|&&(_, set)| known(set)) {
+                for from in 0..=all {
+                    let to = from | mask as usize;
+                    least[to] = least[to].min(least[from].saturating_add(1));
+                }
+            }
+        }
+        least[all] <= max && least[all] != usize::MAX
+    }
+}
+
+/// How many strings a language has, or `most` if it has more.
+fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
+    if !l.is_live(language)? {
+        return Ok(0);
+    }
+    let mut found = 0;
+    let mut open = vec![language];
+    // Every prefix in `open` can be completed, each to a string of its own.
+    while !open.is_empty() && found + (open.len() as u32) < most {
+        let mut next = Vec::new();
+        for state in open {
+            found += u32::from(l.is_nullable(state));
+            for byte in 0..=255 {
+                let to = l.row(state)?[byte];
+                if to != Language::EMPTY {
+                    next.push(to);
+                }
+            }
+            if found + (next.len() as u32) >= most {
+                return Ok(most);
+            }
+        }
+        open = next;
+    }
+    Ok((found + open.len() as u32).min(most))
 }
 
 impl Sets<'_> {
@@ -63,34 +217,18 @@ impl Sets<'_> {
                 continue;
             }
             let shape = self.shape(next)?;
-            let free = shape.arrays.iter().any(|a| a.min == 0 && a.some.is_empty())
-                || shape
-                    .objects
-                    .iter()
-                    .any(|o| o.min == 0 && o.required() == 0 && o.some.is_empty());
+            let free = shape.arrays.iter().any(ArraySet::holds_empty)
+                || shape.objects.iter().any(ObjectSet::holds_empty);
             if free || !self.scalarless(&shape)? {
                 self.emptiness.insert(next, false);
                 continue;
             }
             let mut this = Undecided { set: next, arrays: Vec::new(), objects: Vec::new() };
             for array in &shape.arrays {
-                open.extend(array.prefix.iter().take(array.min as usize));
-                if array.min as usize > array.prefix.len() {
-                    open.push(array.rest);
-                }
-                let witnesses = self.array_witnesses(array);
-                open.extend(witnesses.iter().flatten());
-                this.arrays.push((array.clone(), witnesses));
+                this.arrays.push(self.array_ways(array, &mut open));
             }
             for object in &shape.objects {
-                let all = object.min as usize > object.required();
-                open.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
-                if all {
-                    open.extend(object.classes.iter().map(|class| class.set));
-                }
-                let witnesses = self.object_witnesses(object)?;
-                open.extend(witnesses.iter().flatten());
-                this.objects.push((object.clone(), witnesses));
+                this.objects.push(self.object_ways(object, &mut open)?);
             }
             undecided.push(this);
         }
@@ -99,7 +237,7 @@ impl Sets<'_> {
             undecided.retain(|this: &Undecided| {
                 let known =
                     |set: Set| self.emptiness.get(&set) == Some(&false) || has_value.contains(&set);
-                let found = this.has_value(self, known);
+                let found = this.has_value(known);
                 if found {
                     has_value.insert(this.set);
                 }
@@ -117,5 +255,92 @@ impl Sets<'_> {
             self.emptiness.extend(has_value.iter().map(|&set| (set, false)));
         }
         Ok(undecided.iter().any(|this| this.set == set))
+    }
+
+    /// The items of an array; `needed` grows by the sets that must be known.
+    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Array {
+        let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
+        if array.some.is_empty() || array.some.len() > SOME {
+            needed.extend(array.prefix.iter().take(array.min as usize));
+            if array.min as usize > array.prefix.len() {
+                needed.push(array.rest);
+            }
+            return Array { set: array.clone(), places };
+        }
+        let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
+        for place in 0..=array.prefix.len().max(from) {
+            let counted: Vec<usize> =
+                (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
+            let mut ways = Vec::new();
+            for choice in 0..1u32 << counted.len() {
+                let (mut mask, mut item) = (0, array.item(place));
+                for (k, &i) in counted.iter().enumerate() {
+                    let some = array.some[i];
+                    if choice >> k & 1 == 1 {
+                        mask |= 1 << i;
+                        item = self.and([item, some.set]);
+                    } else if some.max.is_some() {
+                        let not = self.not(some.set);
+                        item = self.and([item, not]);
+                    }
+                }
+                if item != Set::NEVER {
+                    needed.push(item);
+                    ways.push((mask, item));
+                }
+            }
+            places.push(ways);
+        }
+        Array { set: array.clone(), places }
+    }
+
+    /// The members of an object; `needed` grows by the sets that must be known.
+    fn object_ways(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Object> {
+        let all = object.min as usize > object.required();
+        needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
+        let mut this =
+            Object { set: object.clone(), named: Vec::new(), others: Vec::new(), keys: Vec::new() };
+        let names = object.named.iter().map(|named| &*named.key);
+        let names = self.strings.texts(&mut self.languages, names);
+        if all {
+            needed.extend(object.classes.iter().map(|class| class.set));
+            for class in &object.classes {
+                let keys = self.languages.difference(class.keys, names);
+                this.keys.push(count_strings(&mut self.languages, keys, object.min)?);
+            }
+        }
+        if object.some.is_empty() || object.some.len() > SOME {
+            return Ok(this);
+        }
+        let choices = 1..1u32 << object.some.len();
+        let chosen = |choice: u32| {
+            let some = object.some.iter().enumerate();
+            some.filter(move |(i, _)| choice >> i & 1 == 1).map(|(_, some)| *some)
+        };
+        for named in &object.named {
+            let spelled = self.strings.spell(&named.key);
+            let mut asked = 0;
+            for (i, some) in object.some.iter().enumerate() {
+                asked |= u32::from(self.languages.matches(some.keys, &spelled)?) << i;
+            }
+            let mut ways = vec![(0, named.set)];
+            for choice in choices.clone().filter(|choice| choice & !asked == 0) {
+                ways.push((choice, self.and(chosen(choice).map(|s| s.set).chain([named.set]))));
+            }
+            this.named.push(ways);
+        }
+        for class in &object.classes {
+            for choice in choices.clone() {
+                let keys = chosen(choice).map(|some| some.keys).chain([class.keys]);
+                let keys = self.languages.intersect(keys);
+                let keys = self.languages.difference(keys, names);
+                if self.languages.is_live(keys)? {
+                    let set = self.and(chosen(choice).map(|some| some.set).chain([class.set]));
+                    this.others.push((choice, set));
+                }
+            }
+        }
+        needed.extend(this.named.iter().flatten().chain(&this.others).map(|&(_, set)| set));
+        Ok(this)
     }
 }

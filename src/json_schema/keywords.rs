@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::array::{ArraySet, SomeItem};
+use super::array::{ArraySet, Repeats, SomeItem};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
@@ -17,10 +17,6 @@ use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
-
-/// Keywords that constrain a value in some draft and are not supported.
-const UNSUPPORTED: &[&str] =
-    &["uniqueItems", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef"];
 
 /// The types that a schema allows.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +60,21 @@ impl Types {
 
 /// One schema while its keywords are read.
 #[derive(Clone)]
-struct Reader<'d> {
-    schema: ValueId,
+pub(super) struct Reader<'d> {
+    pub(super) schema: ValueId,
     members: &'d Members,
-    dialect: Dialect,
+    pub(super) dialect: Dialect,
     ignored: Rc<FxHashSet<ValueId>>,
 }
 
 impl Reader<'_> {
+    /// A `$ref` that hides the keywords beside it.
+    pub(super) fn lone_reference(&self) -> Option<ValueId> {
+        self.get("$ref").filter(|_| self.dialect.reference_stands_alone())
+    }
+
     /// The value of a keyword, if the dialect knows it.
-    fn get(&self, keyword: &str) -> Option<ValueId> {
+    pub(super) fn get(&self, keyword: &str) -> Option<ValueId> {
         let at = self.members.get(keyword)?;
         (self.dialect.knows(keyword) && !self.ignored.contains(&at)).then_some(at)
     }
@@ -90,22 +91,40 @@ impl Reader<'_> {
 }
 
 impl<'d> Sets<'d> {
+    /// A schema object, ready to be read.
+    pub(super) fn reader(&mut self, schema: ValueId) -> Result<Reader<'d>> {
+        let document = self.document;
+        // `Sets::schema` names objects only.
+        let members = document.members(schema).unwrap_or(Members::none());
+        let dialect = self.references.dialect(document, schema)?;
+        Ok(Reader { schema, members, dialect, ignored: self.ignored.clone() })
+    }
+
     /// The shape of what a schema object accepts.
     pub(super) fn schema_shape(&mut self, schema: ValueId) -> Result<Shape> {
-        let document = self.document;
-        let Some(members) = document.members(schema) else {
-            // `Sets::schema` names objects only.
-            return Ok(self.any());
-        };
-        let dialect = self.references.dialect(document, schema);
-        let reader = Reader { schema, members, dialect, ignored: self.ignored.clone() };
-        if dialect.reference_stands_alone()
-            && let Some(reference) = reader.get("$ref")
-        {
-            let target = self.reference(reference)?;
+        let reader = self.reader(schema)?;
+        if let Some(reference) = reader.lone_reference() {
+            let target = self.reference(reference, "$ref")?;
             return Ok((*self.shape(target)?).clone());
         }
-        self.check_supported(&reader)?;
+        let parts = self.applied(&reader)?;
+        let mut shape = None;
+        if parts.own {
+            shape = Some(self.own_keywords_shape(schema)?);
+        }
+        for set in parts.sets {
+            let other = self.shape(set)?;
+            shape = Some(match shape {
+                Some(shape) => self.intersection(&shape, &other)?,
+                None => (*other).clone(),
+            });
+        }
+        Ok(shape.unwrap_or_else(|| self.any()))
+    }
+
+    /// What the keywords accept that apply no other schema to the same value.
+    pub(super) fn own_keywords_shape(&mut self, schema: ValueId) -> Result<Shape> {
+        let (document, reader) = (self.document, self.reader(schema)?);
         let mut shape = self.own_shape(&reader)?;
         for listing in ["const", "enum"] {
             let Some(at) = reader.get(listing) else { continue };
@@ -118,17 +137,15 @@ impl<'d> Sets<'d> {
             shape = self.intersection(&shape, &listed)?;
             shape.sources = reader.sources(&[listing]);
         }
-        for set in self.applied(&reader)? {
-            let other = self.shape(set)?;
-            shape = self.intersection(&shape, &other)?;
-        }
-        self.dependent_schemas(&reader, shape)
+        Ok(shape)
     }
 
     /// Are all keywords about this value alone, so that its shape needs no other schema's?
     pub(super) fn is_flat(&self, schema: ValueId) -> bool {
         let in_place = [
             "$ref",
+            "$dynamicRef",
+            "$recursiveRef",
             "allOf",
             "anyOf",
             "oneOf",
@@ -137,6 +154,8 @@ impl<'d> Sets<'d> {
             "propertyNames",
             "dependentSchemas",
             "dependencies",
+            "unevaluatedItems",
+            "unevaluatedProperties",
         ];
         match self.document.members(schema) {
             Some(members) => in_place.iter().all(|k| members.get(k).is_none()),
@@ -144,104 +163,8 @@ impl<'d> Sets<'d> {
         }
     }
 
-    /// The schemas that are applied to the same value.
-    fn applied(&mut self, reader: &Reader<'_>) -> Result<Vec<Set>> {
-        let mut sets = Vec::new();
-        if let Some(at) = reader.get("$ref") {
-            sets.push(self.reference(at)?);
-        }
-        if let Some(at) = reader.get("allOf") {
-            sets.extend(self.list(at, "allOf")?);
-        }
-        if let Some(at) = reader.get("anyOf") {
-            let branches = self.list(at, "anyOf")?;
-            sets.push(self.or(branches));
-        }
-        if let Some(at) = reader.get("oneOf") {
-            let branches = self.list(at, "oneOf")?;
-            sets.push(self.exactly_one(&branches));
-        }
-        if let Some(at) = reader.get("not") {
-            let inner = self.schema(at)?;
-            sets.push(self.not(inner));
-        }
-        if let Some(at) = reader.get("if") {
-            let condition = self.schema(at)?;
-            let mut branch = |keyword| match reader.get(keyword) {
-                Some(at) => self.schema(at),
-                None => Ok(Set::ANY),
-            };
-            let (then, otherwise) = (branch("then")?, branch("else")?);
-            let not = self.not(condition);
-            let (then, otherwise) = (self.and([condition, then]), self.and([not, otherwise]));
-            if then != condition || otherwise != not {
-                sets.push(self.or([then, otherwise]));
-            }
-        }
-        Ok(sets)
-    }
-
-    /// Core, section 10.2.1.3. Branches that cannot hold together need not exclude each other.
-    fn exactly_one(&mut self, branches: &[Set]) -> Set {
-        let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
-        for (i, &a) in branches.iter().enumerate() {
-            for (j, &b) in branches.iter().enumerate().skip(i + 1) {
-                let both = self.and([a, b]);
-                if a == b || !self.is_surely_empty(both) {
-                    overlaps[i].push(b);
-                    overlaps[j].push(a);
-                }
-            }
-        }
-        let alternatives: Vec<Set> = branches
-            .iter()
-            .zip(overlaps)
-            .map(|(&branch, others)| {
-                let others: Vec<Set> = others.into_iter().map(|other| self.not(other)).collect();
-                self.and(others.into_iter().chain([branch]))
-            })
-            .collect();
-        self.or(alternatives)
-    }
-
-    /// The values to which a key matters, as shapes: objects without it and all that are no
-    /// objects; objects with it.
-    fn by_presence(&self, key: &str) -> (Shape, Shape) {
-        let object = |set, required| ObjectSet {
-            named: vec![Named { key: key.into(), set, required }],
-            ..ObjectSet::any(self.strings.any)
-        };
-        let without = Shape { objects: vec![object(Set::NEVER, false)], ..self.any() };
-        let with = Shape { objects: vec![object(Set::ANY, true)], ..Shape::never() };
-        (without, with)
-    }
-
-    /// Core, section 10.2.2.4, and the schemas of the older `dependencies`.
-    fn dependent_schemas(&mut self, reader: &Reader<'_>, mut shape: Shape) -> Result<Shape> {
-        for keyword in ["dependentSchemas", "dependencies"] {
-            let Some(at) = reader.get(keyword) else { continue };
-            for (key, schema) in self.map(at, keyword)?.iter() {
-                if matches!(self.document.value(schema), Value::Array(_)) {
-                    continue;
-                }
-                let set = self.schema(schema)?;
-                let (without, with) = self.by_presence(key);
-                let needed = self.shape(set)?;
-                let with = self.intersection(&with, &needed)?;
-                let either = self.union(&without, &with)?;
-                shape = self.intersection(&shape, &either)?;
-            }
-        }
-        Ok(shape)
-    }
-
-    fn reference(&mut self, at: ValueId) -> Result<Set> {
-        let target = self.references.resolve(self.document, at)?;
-        self.schema(target)
-    }
-
     /// The schemas of an array of schemas, which must not be empty.
-    fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
+    pub(super) fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
         match self.document.value(at) {
             Value::Array(items) if !items.is_empty() => {
                 items.iter().map(|&item| self.schema(item)).collect()
@@ -250,23 +173,8 @@ impl<'d> Sets<'d> {
         }
     }
 
-    fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
+    pub(super) fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
         self.document.error(ErrorKind::Schema, at, message)
-    }
-
-    fn check_supported(&self, reader: &Reader<'_>) -> Result<()> {
-        for (keyword, at) in reader.members.iter() {
-            if !UNSUPPORTED.contains(&keyword) || !reader.dialect.knows(keyword) {
-                continue;
-            }
-            let silent =
-                keyword == "uniqueItems" && matches!(self.document.value(at), Value::Bool(false));
-            if !silent {
-                let message = format!("the keyword `{keyword}` is not supported yet");
-                return Err(self.malformed(at, message));
-            }
-        }
-        Ok(())
     }
 
     /// What the keywords accept that look at this value alone.
@@ -282,7 +190,7 @@ impl<'d> Sets<'d> {
             self.own_strings(reader, &mut shape)?;
         }
         if types.array {
-            shape.arrays = vec![self.own_arrays(reader)?];
+            shape.arrays = self.own_arrays(reader)?.into_iter().collect();
         }
         if types.object {
             shape.objects = self.own_objects(reader)?;
@@ -413,7 +321,8 @@ impl<'d> Sets<'d> {
             let Some(name) = self.document.string(at) else {
                 return Err(self.malformed(at, "`format` must be a string"));
             };
-            let (language, not_regular) = self.format(name)?;
+            let asserted = reader.dialect.asserts_formats();
+            let (language, not_regular) = self.format(name, asserted)?;
             parts.extend(language);
             shape.open_format = not_regular.then_some(at);
         }
@@ -421,8 +330,8 @@ impl<'d> Sets<'d> {
         Ok(())
     }
 
-    /// Validation, section 6.4; Core, section 10.3.1.
-    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<ArraySet> {
+    /// Validation, section 6.4; Core, section 10.3.1. `None`: plainly no arrays.
+    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<Option<ArraySet>> {
         let mut array = ArraySet {
             min: self.count(reader, "minItems")?.unwrap_or(0),
             max: self.count(reader, "maxItems")?,
@@ -446,19 +355,33 @@ impl<'d> Sets<'d> {
                 _ => array.rest = self.schema(at)?,
             }
         }
-        if let Some(at) = reader.get("contains") {
-            match (self.count(reader, "minContains")?.unwrap_or(1), reader.get("maxContains")) {
-                (0, None) => {}
-                (1, None) => array.some.push(SomeItem { from: 0, set: self.schema(at)? }),
-                _ => {
-                    let message = "`minContains` above 1 and `maxContains` are not supported yet";
-                    return Err(self.malformed(at, message));
-                }
+        if let Some(at) = reader.get("uniqueItems") {
+            match self.document.value(at) {
+                Value::Bool(true) => array.repeats = Repeats::Never,
+                Value::Bool(false) => {}
+                _ => return Err(self.malformed(at, "`uniqueItems` must be a boolean")),
             }
         }
-        let keywords = ["minItems", "maxItems", "prefixItems", "items", "contains", "type"];
+        if let Some(at) = reader.get("contains") {
+            let min = self.count(reader, "minContains")?.unwrap_or(1);
+            let max = self.count(reader, "maxContains")?;
+            let set = self.schema(at)?;
+            match max {
+                Some(max) if max < min => return Ok(None),
+                Some(0) => {
+                    let not = self.not(set);
+                    for item in array.prefix.iter_mut().chain([&mut array.rest]) {
+                        *item = self.and([*item, not]);
+                    }
+                }
+                None if min == 0 => {}
+                _ => array.some.push(SomeItem { from: 0, set, min, max }),
+            }
+        }
+        let keywords =
+            ["minItems", "maxItems", "prefixItems", "items", "contains", "uniqueItems", "type"];
         array.sources = reader.sources(&keywords);
-        Ok(array)
+        Ok(Some(array))
     }
 
     /// Validation, section 6.5; Core, section 10.3.2.
@@ -561,7 +484,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The members of a keyword that holds an object.
-    fn map(&self, at: ValueId, keyword: &str) -> Result<&'d Members> {
+    pub(super) fn map(&self, at: ValueId, keyword: &str) -> Result<&'d Members> {
         let document = self.document;
         document
             .members(at)

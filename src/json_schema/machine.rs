@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::array::ArraySet;
+use super::array::{ArraySet, Repeats};
 use super::emit::Emitter;
 use super::object::ObjectSet;
 use super::set::Set;
@@ -104,11 +104,26 @@ impl Emitter<'_, '_> {
         Err(self.sets.error(ErrorKind::Limit, set, message))
     }
 
+    /// The one place that says which array sets cannot be emitted yet.
+    fn check_supported(&self, array: &ArraySet) -> Result<()> {
+        let message = if array.repeats != Repeats::May {
+            "`uniqueItems` is not supported yet"
+        } else if array.some.iter().any(|some| (some.min, some.max) != (1, None)) {
+            "`minContains` above 1 and `maxContains` are not supported yet"
+        } else {
+            return Ok(());
+        };
+        let at = array.sources.0.first().copied();
+        let at = at.unwrap_or_else(|| self.sets.document.root());
+        Err(self.sets.document.error(ErrorKind::Schema, at, message))
+    }
+
     pub(super) fn array_with_some(
         &mut self,
         array: &ArraySet,
         name: &str,
     ) -> Result<Option<NodeId>> {
+        self.check_supported(array)?;
         self.check_some(array.some.len(), array.rest)?;
         let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
         let cap = array.max.unwrap_or((array.prefix.len() as u32).max(array.min).max(from));

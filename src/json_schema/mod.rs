@@ -17,6 +17,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod applied;
 mod array;
 mod decimal;
 mod diagnosis;
@@ -25,8 +26,10 @@ mod draft;
 mod emit;
 mod emptiness;
 mod format;
+mod json_text;
 mod keywords;
 mod machine;
+mod metaschemas;
 mod multiple;
 mod number;
 mod object;
@@ -34,6 +37,7 @@ mod options;
 mod references;
 mod set;
 mod string;
+mod uri;
 mod value;
 
 pub use draft::Draft;
@@ -41,7 +45,7 @@ pub use options::{Options, Whitespace};
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 use crate::regex::Tables;
 use document::Document;
@@ -62,6 +66,26 @@ impl Schema {
     /// Takes a schema that is a value already.
     pub fn from_value(value: &serde_json::Value) -> Result<Self> {
         Ok(Self { document: Document::from_value(value)? })
+    }
+
+    /// Supplies a document that references may lead to, under the URI that they lead to; its own
+    /// `$id`s count too. Nothing is ever fetched: a reference to a document that is not supplied
+    /// is an error. The metaschemas of all drafts need not be supplied.
+    ///
+    /// ```
+    /// use maskwright::json_schema::{Options, Schema};
+    /// let schema = Schema::from_text(r#"{"items": {"$ref": "https://example.org/defs.json#/$defs/n"}}"#)?
+    ///     .with_document("https://example.org/defs.json", r#"{"$defs": {"n": {"type": "null"}}}"#)?;
+    /// assert!(schema.grammar(&Options::default()).is_ok());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
+        if self.document.supplied().any(|(known, _)| known == uri) {
+            let message = format!("the document `{uri}` is supplied twice");
+            return Err(Error::new(ErrorKind::Schema, message).with_help("supply it once"));
+        }
+        self.document.supply(uri, text)?;
+        Ok(self)
     }
 
     /// The grammar of the values that the schema accepts.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::array::smaller;
 use super::set::{Expr, Set, Sets, Sources};
 use crate::error::Result;
 use crate::regex::Language;
@@ -52,6 +53,12 @@ impl ObjectSet {
         }
     }
 
+    /// Is the empty object in it?
+    pub(super) fn holds_empty(&self) -> bool {
+        self.min == 0 && self.required() == 0 && self.some.is_empty()
+    }
+
+    /// How many of the named keys are required.
     pub(super) fn required(&self) -> usize {
         self.named.iter().filter(|named| named.required).count()
     }
@@ -117,10 +124,7 @@ impl Sets<'_> {
             classes,
             some,
             min: a.min.max(b.min),
-            max: match (a.max, b.max) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+            max: smaller(a.max, b.max),
             sources: a.sources.merged(&b.sources),
         }))
     }
@@ -132,7 +136,8 @@ impl Sets<'_> {
             Expr::Never => return Ok(true),
             Expr::And(parts) => {
                 let flat = parts.iter().all(|&part| match self.expr(part) {
-                    Expr::Schema(at) => self.is_flat(*at),
+                    Expr::Schema(at, _) => self.is_flat(*at),
+                    Expr::Own(at, _) => self.document.get(*at, "propertyNames").is_none(),
                     Expr::Value(_) => true,
                     _ => false,
                 });
@@ -189,49 +194,56 @@ impl Sets<'_> {
         Ok(result)
     }
 
-    /// For each member asked for, the sets of which one must have a value.
-    pub(super) fn object_witnesses(&mut self, a: &ObjectSet) -> Result<Vec<Vec<Set>>> {
-        let mut result = Vec::new();
-        for some in &a.some {
-            let mut witnesses = Vec::new();
-            for named in &a.named {
-                let spelled = self.strings.spell(&named.key);
-                if self.languages.matches(some.keys, &spelled)? {
-                    witnesses.push(self.and([named.set, some.set]));
-                }
-            }
-            for class in &a.classes {
-                let keys = self.languages.intersect([class.keys, some.keys]);
-                if self.languages.is_live(keys)? {
-                    witnesses.push(self.and([class.set, some.set]));
-                }
-            }
-            result.push(witnesses);
+    /// Is every text of objects in `a` also one of objects in `b`? Says no where it would have to
+    /// look into sets.
+    pub(super) fn object_is_within(&mut self, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
+        if a.min < b.min
+            || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))
+            || !b.some.iter().all(|some| a.some.contains(some))
+        {
+            return Ok(false);
         }
-        Ok(result)
+        let contained = |x: Set, y: Set| x == y || x == Set::NEVER || y == Set::ANY;
+        // Keys that both name come in the same order, and before those that only `a` names.
+        let mut ours = a.named.iter().filter(|named| named.set != Set::NEVER);
+        for theirs in &b.named {
+            match ours.next() {
+                Some(named)
+                    if named.key == theirs.key
+                        && contained(named.set, theirs.set)
+                        && (named.required || !theirs.required) => {}
+                _ => return Ok(false),
+            }
+        }
+        for named in ours {
+            if !contained(named.set, self.class_of(&b.classes, &named.key)?) {
+                return Ok(false);
+            }
+        }
+        let any = matches!(b.classes[..], [Class { set: Set::ANY, .. }]);
+        let none = a.classes.iter().all(|class| class.set == Set::NEVER);
+        Ok(any || none || a.classes == b.classes)
     }
 
-    /// Has it any object, given which sets are known to have a value? Monotone in `known`.
-    pub(super) fn object_has_value(
-        &self,
-        a: &ObjectSet,
-        mut known: impl FnMut(Set) -> bool,
-    ) -> bool {
-        if a.max.is_some_and(|max| (max as usize) < a.required() || max < a.min) {
-            return false;
+    /// Drops what others hold already, the first of equals excepted.
+    pub(super) fn without_contained(&mut self, objects: &mut Vec<ObjectSet>) -> Result<()> {
+        let mut kept: Vec<ObjectSet> = Vec::with_capacity(objects.len());
+        'next: for object in std::mem::take(objects) {
+            for other in &kept {
+                if self.object_is_within(&object, other)? {
+                    continue 'next;
+                }
+            }
+            let mut i = 0;
+            while i < kept.len() {
+                match self.object_is_within(&kept[i], &object)? {
+                    true => drop(kept.remove(i)),
+                    false => i += 1,
+                }
+            }
+            kept.push(object);
         }
-        if !a.named.iter().all(|named| !named.required || known(named.set)) {
-            return false;
-        }
-        if a.min as usize <= a.required() {
-            return true;
-        }
-        // Classes hold more keys than any bound asks for, or are named by `propertyNames`, where
-        // each key has a name.
-        if a.classes.iter().any(|class| known(class.set)) {
-            return true;
-        }
-        let possible = a.named.iter().filter(|named| known(named.set)).count();
-        possible >= a.min as usize
+        *objects = kept;
+        Ok(())
     }
 }

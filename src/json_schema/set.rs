@@ -16,15 +16,18 @@ use smallvec::SmallVec;
 use super::array::ArraySet;
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
-use super::object::ObjectSet;
+use super::object::{Class, Named, ObjectSet};
 use super::options::Options;
-use super::references::References;
+use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Anchoring, Language, Languages};
 
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
+
+/// From this number of alternatives on it is worth looking for those that others hold already.
+const CROWD: usize = 16;
 
 /// The name of a set of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,10 +45,20 @@ impl Set {
 pub(super) enum Expr {
     Any,
     Never,
-    /// A schema of the document.
-    Schema(ValueId),
+    /// A schema of the document, in the dynamic scope in which it is read.
+    Schema(ValueId, Scope),
+    /// A schema's keywords without those that apply other schemas to the same value.
+    Own(ValueId, Scope),
     /// Exactly this value of the document.
     Value(ValueId),
+    /// Objects with this key.
+    Has(Rc<str>),
+    /// Whatever is no object, and objects whose members with these keys are in a set; the keyword
+    /// that says so.
+    Members(Language, Set, ValueId),
+    /// Whatever is no array, and arrays whose items from an index on are in a set; the keyword
+    /// that says so.
+    Items(u32, Set, ValueId),
     /// Sorted, without duplicates, at least two.
     And(Box<[Set]>),
     /// Sorted, without duplicates, at least two.
@@ -139,6 +152,8 @@ pub(super) struct Sets<'d> {
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
+    /// The dynamic scope of the schema that is being read.
+    scope: Scope,
     /// Sets whose shape is being computed.
     pub(super) open: Vec<Set>,
     /// Sets known to be empty or not.
@@ -162,12 +177,26 @@ impl<'d> Sets<'d> {
             exprs: Vec::new(),
             ids: FxHashMap::default(),
             shapes: Vec::new(),
+            scope: Scope::EMPTY,
             open: Vec::new(),
             emptiness: FxHashMap::default(),
         };
         let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
+    }
+
+    /// The dynamic scope of the schema that is being read.
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Does something in another dynamic scope.
+    pub(super) fn in_scope<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+        let outside = std::mem::replace(&mut self.scope, scope);
+        let result = f(self);
+        self.scope = outside;
+        result
     }
 
     fn intern(&mut self, expr: Expr) -> Set {
@@ -187,13 +216,39 @@ impl<'d> Sets<'d> {
         &self.exprs[set.0 as usize]
     }
 
-    /// The values that a schema of the document accepts.
+    /// What a schema's own keywords accept, in the scope of the schema that is being read.
+    pub(super) fn own(&mut self, schema: ValueId) -> Set {
+        let scope = self.scope;
+        self.intern(Expr::Own(schema, scope))
+    }
+
+    /// Objects with a key.
+    pub(super) fn has(&mut self, key: &str) -> Set {
+        self.intern(Expr::Has(key.into()))
+    }
+
+    /// Whatever is no object, and objects whose members with these keys are in a set.
+    pub(super) fn members(&mut self, keys: Language, set: Set, at: ValueId) -> Set {
+        let all = set == Set::ANY || keys == Language::EMPTY;
+        if all { Set::ANY } else { self.intern(Expr::Members(keys, set, at)) }
+    }
+
+    /// Whatever is no array, and arrays whose items from an index on are in a set.
+    pub(super) fn items(&mut self, from: u32, set: Set, at: ValueId) -> Set {
+        if set == Set::ANY { Set::ANY } else { self.intern(Expr::Items(from, set, at)) }
+    }
+
+    /// The values that a schema of the document accepts, if it is reached from the schema that is
+    /// being read.
     pub(super) fn schema(&mut self, schema: ValueId) -> Result<Set> {
         match self.document.value(schema) {
             Value::Bool(true) => Ok(Set::ANY),
             Value::Bool(false) => Ok(Set::NEVER),
             Value::Object(members) if members.len() == 0 => Ok(Set::ANY),
-            Value::Object(_) => Ok(self.intern(Expr::Schema(schema))),
+            Value::Object(_) => {
+                let scope = self.references.enter(self.document, self.scope, schema);
+                Ok(self.intern(Expr::Schema(schema, scope)))
+            }
             _ => Err(self.document.error(
                 ErrorKind::Schema,
                 schema,
@@ -260,10 +315,14 @@ impl<'d> Sets<'d> {
     /// Where a set comes from, if it is a part of the document.
     pub(super) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
-            Expr::Schema(at) | Expr::Value(at) => Some(*at),
+            Expr::Schema(at, _)
+            | Expr::Own(at, _)
+            | Expr::Value(at)
+            | Expr::Members(.., at)
+            | Expr::Items(.., at) => Some(*at),
             Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
             Expr::Not(inner) => self.place(*inner),
-            Expr::Any | Expr::Never => None,
+            Expr::Any | Expr::Never | Expr::Has(_) => None,
         }
     }
 
@@ -283,7 +342,32 @@ impl<'d> Sets<'d> {
         let shape = match self.expr(set).clone() {
             Expr::Any => self.any(),
             Expr::Never => Shape::never(),
-            Expr::Schema(schema) => self.schema_shape(schema)?,
+            Expr::Schema(schema, scope) => {
+                self.in_scope(scope, |this| this.schema_shape(schema))?
+            }
+            Expr::Own(schema, scope) => {
+                self.in_scope(scope, |this| this.own_keywords_shape(schema))?
+            }
+            Expr::Has(key) => {
+                let object = ObjectSet {
+                    named: vec![Named { key, set: Set::ANY, required: true }],
+                    ..ObjectSet::any(self.strings.any)
+                };
+                Shape { objects: vec![object], ..Shape::never() }
+            }
+            Expr::Members(keys, set, at) => {
+                let others = self.languages.difference(self.strings.any, keys);
+                let classes = vec![Class { keys, set }, Class { keys: others, set: Set::ANY }];
+                let sources = Sources(smallvec::smallvec![at]);
+                let object = ObjectSet { classes, sources, ..ObjectSet::any(self.strings.any) };
+                Shape { objects: vec![object], ..self.any() }
+            }
+            Expr::Items(from, set, at) => {
+                let prefix = vec![Set::ANY; from as usize];
+                let sources = Sources(smallvec::smallvec![at]);
+                let array = ArraySet { prefix, rest: set, sources, ..ArraySet::any() };
+                Shape { arrays: vec![array], ..self.any() }
+            }
             Expr::Value(value) => self.value_shape(value)?,
             Expr::And(parts) => self.all_of(&parts)?,
             Expr::Or(parts) => self.any_of(&parts)?,
@@ -338,13 +422,19 @@ impl<'d> Sets<'d> {
     pub(super) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
         let mut arrays = Vec::new();
         for (x, y) in pairs(&a.arrays, &b.arrays) {
-            push_new(&mut arrays, self.array_intersection(x, y));
+            if let Some(both) = self.array_intersection(x, y) {
+                push_new(&mut arrays, both);
+            }
             self.check_alternatives(arrays.len())?;
         }
-        let mut objects = Vec::new();
+        let (mut objects, mut crowd) = (Vec::new(), CROWD);
         for (x, y) in pairs(&a.objects, &b.objects) {
             if let Some(both) = self.object_intersection(x, y)? {
                 push_new(&mut objects, both);
+            }
+            if objects.len() > crowd {
+                self.without_contained(&mut objects)?;
+                crowd = CROWD.max(2 * objects.len());
             }
             self.check_alternatives(objects.len())?;
         }
@@ -434,7 +524,7 @@ impl<'d> Sets<'d> {
         Ok(result)
     }
 
-    fn check_alternatives(&self, alternatives: usize) -> Result<()> {
+    pub(super) fn check_alternatives(&self, alternatives: usize) -> Result<()> {
         let most = self.options.alternatives;
         if alternatives <= most {
             return Ok(());
@@ -446,18 +536,13 @@ impl<'d> Sets<'d> {
         Err(self.error(ErrorKind::Limit, at, message))
     }
 
-    fn cycle(&self, start: usize) -> Error {
+    pub(super) fn cycle(&self, start: usize) -> Error {
         let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
-            Expr::Schema(at) => Some(*at),
+            Expr::Schema(at, _) => Some(*at),
             _ => None,
         });
-        let mut path: Vec<String> = places
-            .clone()
-            .map(|at| match self.document.pointer(at) {
-                root if root.is_empty() => "#".into(),
-                pointer => format!("#{pointer}"),
-            })
-            .collect();
+        let mut path: Vec<String> =
+            places.clone().map(|at| self.document.reference_to(at)).collect();
         path.extend(path.first().cloned());
         let message = format!("the schema is defined as itself: {}", path.join(" → "));
         let error = match places.clone().next() {

@@ -28,6 +28,16 @@ impl Strings {
         spell(text)
     }
 
+    /// Any of these texts, in every spelling that counts.
+    pub(super) fn texts<'t>(
+        &self,
+        l: &mut Languages,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Language {
+        let spelled: Vec<Vec<u8>> = texts.into_iter().map(spell).collect();
+        l.literals(spelled.iter().map(Vec::as_slice))
+    }
+
     /// Texts of so many code points.
     pub(super) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)
@@ -79,9 +89,13 @@ impl Sets<'_> {
     }
 
     /// The texts of a format; `None` if it is an annotation. The flag says whether it is one only
-    /// because the format is not regular.
-    pub(super) fn format(&mut self, name: &str) -> Result<(Option<Language>, bool)> {
-        if !self.options.formats {
+    /// because the format is not regular. `asserted`: enforced whatever the options say.
+    pub(super) fn format(
+        &mut self,
+        name: &str,
+        asserted: bool,
+    ) -> Result<(Option<Language>, bool)> {
+        if !self.options.formats && !asserted {
             return Ok((None, false));
         }
         match format(name) {

@@ -1,6 +1,6 @@
 //! Values that a schema lists (`const`, `enum`): as sets, and whether a set accepts them.
 
-use super::array::ArraySet;
+use super::array::{ArraySet, Repeats};
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
 use super::object::{Class, Named, ObjectSet};
@@ -50,7 +50,7 @@ impl Sets<'_> {
                 let prefix: Vec<Set> = items.iter().map(|&item| self.listed(item)).collect();
                 let n = prefix.len() as u32;
                 let (rest, max) = (Set::NEVER, Some(n));
-                let array = ArraySet { prefix, rest, min: n, max, some: Vec::new(), sources };
+                let array = ArraySet { prefix, rest, min: n, max, sources, ..ArraySet::any() };
                 Self::only_arrays(vec![array])
             }
             Value::Object(members) => {
@@ -130,15 +130,31 @@ impl Sets<'_> {
             }
         }
         for some in &array.some {
-            let mut found = false;
+            let mut found = 0;
             for &item in items.iter().skip(some.from as usize) {
-                found = found || self.set_accepts(some.set, item)?;
+                found += u32::from(self.set_accepts(some.set, item)?);
             }
-            if !found {
+            if found < some.min || some.max.is_some_and(|max| found > max) {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(match array.repeats {
+            Repeats::May => true,
+            Repeats::Never => !self.repeats(items)?,
+            Repeats::Must => self.repeats(items)?,
+        })
+    }
+
+    /// Are two of the values equal?
+    fn repeats(&self, values: &[ValueId]) -> Result<bool> {
+        for (i, &a) in values.iter().enumerate() {
+            for &b in &values[i + 1..] {
+                if self.equal(a, b)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn object_accepts(&mut self, object: &ObjectSet, value: ValueId) -> Result<bool> {

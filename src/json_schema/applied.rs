@@ -1,0 +1,420 @@
+//! Keywords that apply other schemas to the same value, and what of the value those evaluate.
+//!
+//! Which members and items are left over for `unevaluatedProperties` and `unevaluatedItems`
+//! depends on which schemas accept the value (2020-12 Core, section 11). So a schema beside them
+//! is taken apart into branches: a set, and what is evaluated of all of its values. A value may
+//! be in several branches, and what is evaluated by more schemas is evaluated by all the more, so
+//! the branches need not be disjoint, and of two branches that evaluate the same the larger one
+//! will do.
+
+use super::document::{Value, ValueId};
+use super::keywords::Reader;
+use super::set::{Expr, Set, Sets};
+use crate::error::Result;
+use crate::regex::Language;
+
+/// Keywords that lead to another schema for the same value.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// What a schema means for a value as a whole: the sets, intersected.
+pub(super) struct Applied {
+    pub(super) sets: Vec<Set>,
+    /// Do the schema's own keywords count beside the sets?
+    pub(super) own: bool,
+}
+
+/// Of what it is asked whether it was evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aspect {
+    Members,
+    Items,
+}
+
+/// What of a value is evaluated: members or items, one or the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    /// Keys of members.
+    keys: Language,
+    /// All items before this index.
+    items: u32,
+    /// Items in one of these sets; sorted.
+    matching: Vec<Set>,
+}
+
+impl Seen {
+    const NOTHING: Self = Self { keys: Language::EMPTY, items: 0, matching: Vec::new() };
+}
+
+/// Values in all of the sets, and what is evaluated of each of them.
+#[derive(Clone, Debug)]
+struct Branch {
+    sets: Vec<Set>,
+    seen: Seen,
+}
+
+/// One keyword that applies schemas to the same value.
+struct Component {
+    set: Set,
+    /// What the set is the union of; empty where nobody asked.
+    branches: Vec<Branch>,
+}
+
+impl<'d> Sets<'d> {
+    /// What the keywords that apply other schemas to the same value mean together.
+    pub(super) fn applied(&mut self, reader: &Reader<'d>) -> Result<Applied> {
+        let mut applied = Applied { sets: Vec::new(), own: true };
+        for (keyword, aspect) in
+            [("unevaluatedProperties", Aspect::Members), ("unevaluatedItems", Aspect::Items)]
+        {
+            let Some(at) = reader.get(keyword) else { continue };
+            let rest = self.schema(at)?;
+            if rest == Set::ANY {
+                continue;
+            }
+            // Named first, so that its own properties come first.
+            self.own(reader.schema);
+            let components = self.components(reader, Some(aspect))?;
+            let seen = self.seen_by_own(reader, aspect, false)?;
+            let branches = self.product(reader.schema, seen, components)?;
+            applied.own = false;
+            let mut alternatives = Vec::new();
+            for Branch { mut sets, seen } in branches {
+                sets.push(self.leftover(seen, rest, at, aspect));
+                alternatives.push(self.and(sets));
+            }
+            applied.sets.push(self.or(alternatives));
+        }
+        if applied.own {
+            applied.sets = self.components(reader, None)?.into_iter().map(|c| c.set).collect();
+        }
+        Ok(applied)
+    }
+
+    /// Values of which everything that was not seen is in a set.
+    fn leftover(&mut self, seen: Seen, rest: Set, at: ValueId, aspect: Aspect) -> Set {
+        match aspect {
+            Aspect::Members => {
+                let keys = self.languages.difference(self.strings.any, seen.keys);
+                self.members(keys, rest, at)
+            }
+            Aspect::Items if seen.items == u32::MAX => Set::ANY,
+            Aspect::Items => {
+                let set = self.or(seen.matching.into_iter().chain([rest]));
+                self.items(seen.items, set, at)
+            }
+        }
+    }
+
+    /// The branches of what a schema means, given what its own keywords evaluate.
+    fn product(
+        &mut self,
+        schema: ValueId,
+        seen: Seen,
+        components: Vec<Component>,
+    ) -> Result<Vec<Branch>> {
+        let mut branches = vec![Branch { sets: vec![self.own(schema)], seen }];
+        for component in components {
+            let seen = component.branches.first().map_or(Seen::NOTHING, |b| b.seen.clone());
+            if component.branches.iter().all(|branch| branch.seen == seen) {
+                for branch in &mut branches {
+                    branch.sets.push(component.set);
+                    branch.seen = self.both(&branch.seen, &seen);
+                }
+                continue;
+            }
+            let mut product = Vec::new();
+            for a in &branches {
+                for b in &component.branches {
+                    product.extend(self.combine(a, b));
+                }
+                self.check_alternatives(product.len())?;
+            }
+            branches = product;
+        }
+        Ok(branches)
+    }
+
+    /// Values in both branches, unless there are none.
+    fn combine(&mut self, a: &Branch, b: &Branch) -> Option<Branch> {
+        let sets = [&a.sets[..], &b.sets].concat();
+        let set = self.and(sets.iter().copied());
+        let seen = self.both(&a.seen, &b.seen);
+        (!self.is_surely_empty(set)).then_some(Branch { sets, seen })
+    }
+
+    fn both(&mut self, a: &Seen, b: &Seen) -> Seen {
+        let mut matching = [&a.matching[..], &b.matching].concat();
+        matching.sort_unstable();
+        matching.dedup();
+        let keys = match (a.keys, b.keys) {
+            (all, _) | (_, all) if all == self.strings.any => all,
+            (a, b) => self.languages.union([a, b]),
+        };
+        Seen { keys, items: a.items.max(b.items), matching }
+    }
+
+    /// Does `b` hold nothing that `a` does not?
+    fn is_within(&mut self, b: &Seen, a: &Seen) -> Result<bool> {
+        let items = a.items == u32::MAX
+            || b.items <= a.items && b.matching.iter().all(|set| a.matching.contains(set));
+        if !items || a.keys == b.keys || a.keys == self.strings.any {
+            return Ok(items);
+        }
+        let more = self.languages.difference(b.keys, a.keys);
+        Ok(!self.languages.is_live(more)?)
+    }
+
+    /// What a set's values have evaluated. Only schemas evaluate anything.
+    fn branches(&mut self, set: Set, aspect: Aspect) -> Result<Vec<Branch>> {
+        let whole = |seen| vec![Branch { sets: vec![set], seen }];
+        let &Expr::Schema(schema, scope) = self.expr(set) else {
+            return Ok(if set == Set::NEVER { Vec::new() } else { whole(Seen::NOTHING) });
+        };
+        if let Some(start) = self.open.iter().position(|&open| open == set) {
+            return Err(self.cycle(start));
+        }
+        self.open.push(set);
+        let branches = self.in_scope(scope, |this| {
+            let reader = this.reader(schema)?;
+            if let Some(reference) = reader.lone_reference() {
+                let target = this.reference(reference, "$ref")?;
+                return this.branches(target, aspect);
+            }
+            this.own(schema);
+            let seen = this.seen_by_own(&reader, aspect, true)?;
+            let all = match aspect {
+                Aspect::Members => seen.keys == this.strings.any,
+                Aspect::Items => seen.items == u32::MAX,
+            };
+            if all {
+                return Ok(whole(seen));
+            }
+            let components = this.components(&reader, Some(aspect))?;
+            let branches = this.product(schema, seen, components)?;
+            match &branches[..] {
+                [only] => Ok(whole(only.seen.clone())),
+                _ => Ok(branches),
+            }
+        })?;
+        self.open.pop();
+        Ok(branches)
+    }
+
+    /// What a schema's own keywords evaluate, with or without its `unevaluated…` (Core, sections
+    /// 10.3 and 11).
+    fn seen_by_own(&mut self, reader: &Reader<'d>, aspect: Aspect, leftover: bool) -> Result<Seen> {
+        let has = |keyword| reader.get(keyword).is_some();
+        let mut seen = Seen::NOTHING;
+        match aspect {
+            Aspect::Members => {
+                if has("additionalProperties") || leftover && has("unevaluatedProperties") {
+                    return Ok(Seen { keys: self.strings.any, ..seen });
+                }
+                let mut keys = Vec::new();
+                if let Some(at) = reader.get("properties") {
+                    let names = self.map(at, "properties")?.iter().map(|(key, _)| key);
+                    keys.push(self.strings.texts(&mut self.languages, names));
+                }
+                if let Some(at) = reader.get("patternProperties") {
+                    for (pattern, schema) in self.map(at, "patternProperties")?.iter() {
+                        keys.push(self.pattern(pattern, schema)?);
+                    }
+                }
+                seen.keys = self.languages.union(keys);
+            }
+            Aspect::Items => {
+                let mut all = leftover && has("unevaluatedItems");
+                let length = |at| match self.document.value(at) {
+                    Value::Array(items) => Some(items.len() as u32),
+                    _ => None,
+                };
+                seen.items = reader.get("prefixItems").and_then(length).unwrap_or(0);
+                if let Some(at) = reader.get("items") {
+                    match length(at).filter(|_| reader.dialect.items_may_be_array()) {
+                        Some(items) => {
+                            seen.items = items;
+                            all |= has("additionalItems");
+                        }
+                        None => all = true,
+                    }
+                }
+                if all {
+                    return Ok(Seen { items: u32::MAX, ..Seen::NOTHING });
+                }
+                if let Some(at) =
+                    reader.get("contains").filter(|_| reader.dialect.contains_evaluates())
+                {
+                    seen.matching.push(self.schema(at)?);
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The keywords that apply schemas to the same value, with branches if an aspect is asked for.
+    fn components(
+        &mut self,
+        reader: &Reader<'d>,
+        aspect: Option<Aspect>,
+    ) -> Result<Vec<Component>> {
+        let mut components = Vec::new();
+        let mut alone = Vec::new();
+        for keyword in REFERENCES {
+            if let Some(at) = reader.get(keyword) {
+                alone.push(self.reference(at, keyword)?);
+            }
+        }
+        if let Some(at) = reader.get("allOf") {
+            alone.extend(self.list(at, "allOf")?);
+        }
+        for set in alone {
+            let branches = aspect.map_or(Ok(Vec::new()), |aspect| self.branches(set, aspect))?;
+            components.push(Component { set, branches });
+        }
+        if let Some(at) = reader.get("anyOf") {
+            let sets = self.list(at, "anyOf")?;
+            let branches = self.branches_of_any(&sets, aspect)?;
+            components.push(Component { set: self.or(sets), branches });
+        }
+        if let Some(at) = reader.get("oneOf") {
+            let sets = self.list(at, "oneOf")?;
+            let alternatives = self.exactly_one(&sets);
+            let mut branches = Vec::new();
+            for (&set, others) in sets.iter().zip(&alternatives) {
+                let Some(aspect) = aspect else { break };
+                for mut branch in self.branches(set, aspect)? {
+                    branch.sets.push(*others);
+                    branches.push(branch);
+                }
+            }
+            let alternatives: Vec<Set> =
+                sets.into_iter().zip(alternatives).map(|(a, b)| self.and([a, b])).collect();
+            components.push(Component { set: self.or(alternatives), branches });
+        }
+        if let Some(at) = reader.get("not") {
+            let inner = self.schema(at)?;
+            components.push(Component { set: self.not(inner), branches: Vec::new() });
+        }
+        components.extend(self.condition(reader, aspect)?);
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let Some(at) = reader.get(keyword) else { continue };
+            for (key, schema) in self.map(at, keyword)?.iter() {
+                if matches!(self.document.value(schema), Value::Array(_)) {
+                    continue;
+                }
+                let (with, needed) = (self.has(key), self.schema(schema)?);
+                components.push(self.either(with, needed, Set::ANY, aspect, false)?);
+            }
+        }
+        Ok(components)
+    }
+
+    /// Core, section 10.2.2.
+    fn condition(
+        &mut self,
+        reader: &Reader<'d>,
+        aspect: Option<Aspect>,
+    ) -> Result<Option<Component>> {
+        let Some(at) = reader.get("if") else { return Ok(None) };
+        let condition = self.schema(at)?;
+        let mut branch = |keyword| match reader.get(keyword) {
+            Some(at) => self.schema(at),
+            None => Ok(Set::ANY),
+        };
+        let (then, otherwise) = (branch("then")?, branch("else")?);
+        if aspect.is_none() && (then, otherwise) == (Set::ANY, Set::ANY) {
+            return Ok(None);
+        }
+        self.either(condition, then, otherwise, aspect, true).map(Some)
+    }
+
+    /// If a value is in `condition`, it is in `then`, else in `otherwise`; `evaluates`: what the
+    /// condition evaluates counts.
+    fn either(
+        &mut self,
+        condition: Set,
+        then: Set,
+        otherwise: Set,
+        aspect: Option<Aspect>,
+        evaluates: bool,
+    ) -> Result<Component> {
+        let not = self.not(condition);
+        let (yes, no) = (self.and([condition, then]), self.and([not, otherwise]));
+        let set = match (yes == condition, no == not) {
+            (true, true) => Set::ANY,
+            _ => self.or([yes, no]),
+        };
+        let mut branches = Vec::new();
+        if let Some(aspect) = aspect {
+            let conditions = match evaluates {
+                true => self.branches(condition, aspect)?,
+                false => vec![Branch { sets: vec![condition], seen: Seen::NOTHING }],
+            };
+            let thens = self.branches(then, aspect)?;
+            for a in &conditions {
+                for b in &thens {
+                    branches.extend(self.combine(a, b));
+                }
+            }
+            for mut branch in self.branches(otherwise, aspect)? {
+                branch.sets.push(not);
+                branches.push(branch);
+            }
+        }
+        Ok(Component { set, branches })
+    }
+
+    /// One branch for each choice of some of the sets that evaluates more than its parts.
+    fn branches_of_any(&mut self, sets: &[Set], aspect: Option<Aspect>) -> Result<Vec<Branch>> {
+        let Some(aspect) = aspect else { return Ok(Vec::new()) };
+        let mut all: Vec<Branch> = Vec::new();
+        for &set in sets {
+            let new = self.branches(set, aspect)?;
+            for i in 0..all.len() {
+                for one in &new {
+                    if !self.is_within(&one.seen, &all[i].seen)?
+                        && !self.is_within(&all[i].seen, &one.seen)?
+                    {
+                        let before = all[i].clone();
+                        all.extend(self.combine(&before, one));
+                    }
+                }
+                self.check_alternatives(all.len())?;
+            }
+            all.extend(new);
+        }
+        Ok(all)
+    }
+
+    /// For each branch of a `oneOf` what its values must not be in besides (Core, section
+    /// 10.2.1.3). Branches that cannot hold together need not exclude each other.
+    fn exactly_one(&mut self, branches: &[Set]) -> Vec<Set> {
+        let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
+        for (i, &a) in branches.iter().enumerate() {
+            for (j, &b) in branches.iter().enumerate().skip(i + 1) {
+                let both = self.and([a, b]);
+                if a == b || !self.is_surely_empty(both) {
+                    overlaps[i].push(b);
+                    overlaps[j].push(a);
+                }
+            }
+        }
+        overlaps
+            .into_iter()
+            .map(|others| {
+                let others: Vec<Set> = others.into_iter().map(|other| self.not(other)).collect();
+                self.and(others)
+            })
+            .collect()
+    }
+
+    pub(super) fn reference(&mut self, at: ValueId, keyword: &str) -> Result<Set> {
+        let (document, scope) = (self.document, self.scope());
+        let target = match keyword {
+            "$dynamicRef" => self.references.resolve_dynamic(document, at, scope),
+            "$recursiveRef" => self.references.resolve_recursive(document, at, scope),
+            _ => self.references.resolve(document, at),
+        };
+        self.schema(target?)
+    }
+}
