@@ -9,10 +9,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::machine::{Item, too_many};
+use super::machine::{FIRST_NODE, Item, NO_TEXT, too_many};
 use super::program::{ACCEPT, EXIT, Point, PointId, Program, RETURN};
 use super::stacks::{BOTTOM, CALLED, StackId, Stacks, UNKNOWN};
 use crate::error::Result;
+use crate::grammar::RuleId;
 use crate::regex::{Language, Languages};
 
 /// Up to this many places are looked up by going through all of them, which is faster than hashing
@@ -48,6 +49,8 @@ pub(super) struct Closure {
     waiting: Vec<usize>,
     accepts: bool,
     exits: bool,
+    /// A rule whose body must be made before the expansion can go on.
+    pending: Option<RuleId>,
     limit: usize,
 }
 
@@ -55,6 +58,8 @@ pub(super) struct Closure {
 enum Followed {
     Item(Item),
     Parts((Place, StackId)),
+    /// To a rule whose body is not made yet.
+    Pending(RuleId),
 }
 
 /// Follows a start as far as there is one way only, which is the common case and needs no memory.
@@ -68,7 +73,7 @@ fn follow(
         return Ok(Followed::Parts(((point, count), stack)));
     }
     loop {
-        let state = match *program.point(point) {
+        let state = match program.point(point) {
             _ if point == ACCEPT => {
                 stack = BOTTOM;
                 Language::EPSILON
@@ -78,13 +83,18 @@ fn follow(
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
+            Point::Names(_) => FIRST_NODE,
+            Point::Capture { language, .. } => language,
             Point::Regular { language, .. } if !languages.is_nullable(language) => language,
-            Point::Call { rule, next: RETURN } => {
-                point = program.entry(rule);
-                continue;
-            }
             Point::Call { rule, next } => {
-                (point, stack) = (program.entry(rule), stacks.push(next, CALLED, stack)?);
+                let Some(entry) = program.entry(rule) else {
+                    return Ok(Followed::Pending(rule));
+                };
+                point = entry;
+                // A tail call returns to where its caller does.
+                if next != RETURN {
+                    stack = stacks.push(next, CALLED, stack)?;
+                }
                 continue;
             }
             _ if point == RETURN => match *stacks.frames(stack) {
@@ -97,12 +107,13 @@ fn follow(
             },
             _ => return Ok(Followed::Parts(((point, 0), stack))),
         };
-        return Ok(Followed::Item(Item { point, state, stack }));
+        return Ok(Followed::Item(Item { point, state, text: NO_TEXT, stack }));
     }
 }
 
 impl Closure {
-    /// Appends the items that the starts lead to; there are no starts afterwards.
+    /// Appends the items that the starts lead to; there are no starts afterwards. If a rule is
+    /// entered whose body is not made yet: that rule, and what was appended is not all.
     ///
     /// Errors when more than `limit` ways are followed or a stack outgrows its depth.
     pub(super) fn run(
@@ -112,14 +123,15 @@ impl Closure {
         stacks: &mut Stacks,
         limit: usize,
         items: &mut Vec<Item>,
-    ) -> Result<()> {
+    ) -> Result<Option<RuleId>> {
         if let [start] = self.starts[..] {
             self.starts.clear();
             match follow(program, languages, stacks, start)? {
                 Followed::Item(item) => {
                     items.push(item);
-                    return Ok(());
+                    return Ok(None);
                 }
+                Followed::Pending(rule) => return Ok(Some(rule)),
                 Followed::Parts(start) => self.starts.push(start),
             }
         }
@@ -139,22 +151,26 @@ impl Closure {
             waited += 1;
             self.push_frame(program, stacks, first)?;
         }
+        if let Some(rule) = self.pending.take() {
+            return Ok(Some(rule));
+        }
         for &Reached { place: (point, _), stack, .. } in &self.reached {
-            let state = match *program.point(point) {
+            let state = match program.point(point) {
                 Point::Regular { language: Language::EPSILON, .. } => continue,
-                Point::Regular { language, .. } => language,
+                Point::Regular { language, .. } | Point::Capture { language, .. } => language,
+                Point::Names(_) => FIRST_NODE,
                 Point::Special { .. } => Language::EPSILON,
                 _ => continue,
             };
-            items.push(Item { point, state, stack });
+            items.push(Item { point, state, text: NO_TEXT, stack });
         }
         if self.accepts {
-            items.push(Item { point: ACCEPT, state: Language::EPSILON, stack: BOTTOM });
+            items.push(Item::border(ACCEPT, BOTTOM));
         }
         if self.exits {
-            items.push(Item { point: EXIT, state: Language::EPSILON, stack: UNKNOWN });
+            items.push(Item::border(EXIT, UNKNOWN));
         }
-        Ok(())
+        Ok(None)
     }
 
     fn clear(&mut self) {
@@ -170,6 +186,7 @@ impl Closure {
         self.waiting.clear();
         self.accepts = false;
         self.exits = false;
+        self.pending = None;
     }
 
     fn index_of(&self, place: Place) -> Option<usize> {
@@ -242,20 +259,21 @@ impl Closure {
             }
             return Ok(());
         }
-        match *program.point(point) {
-            Point::Border | Point::Special { .. } => {}
+        match program.point(point) {
+            Point::Border | Point::Special { .. } | Point::Names(_) | Point::Capture { .. } => {}
             Point::Regular { language, next } => {
                 if languages.is_nullable(language) {
                     self.arrive(stacks, (next, 0), stack)?;
                 }
             }
             // A tail call returns to where its caller does.
-            Point::Call { rule, next: RETURN } => {
-                self.arrive(stacks, (program.entry(rule), 0), stack)?;
-            }
+            Point::Call { rule, next: RETURN } => match program.entry(rule) {
+                Some(entry) => self.arrive(stacks, (entry, 0), stack)?,
+                None => self.pending = Some(rule),
+            },
             Point::Call { .. } => self.waiting.extend(self.index_of(place)),
-            Point::Fork(ref ways) => {
-                for &way in ways {
+            Point::Fork(ways) => {
+                for way in program.ways(ways) {
                     self.arrive(stacks, (way, 0), stack)?;
                 }
             }
@@ -279,8 +297,14 @@ impl Closure {
             return Ok(());
         }
         self.reached[index].pushed = Some(below);
-        let (entry, stack) = match *program.point(point) {
-            Point::Call { rule, next } => (program.entry(rule), stacks.push(next, CALLED, below)?),
+        let (entry, stack) = match program.point(point) {
+            Point::Call { rule, next } => {
+                let Some(entry) = program.entry(rule) else {
+                    self.pending = Some(rule);
+                    return Ok(());
+                };
+                (entry, stacks.push(next, CALLED, below)?)
+            }
             Point::Repeat { body, .. } => (body, stacks.push(point, count, below)?),
             _ => return Ok(()),
         };

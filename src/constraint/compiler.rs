@@ -12,8 +12,8 @@ use super::slices::Slices;
 use crate::ebnf;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::{Options, Schema};
-use crate::regex::{self, Tables, Utf8};
+use crate::json_schema::{Options, Schema, SchemaSource};
+use crate::regex::{self, Languages, Tables, Utf8};
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -67,25 +67,23 @@ impl Compiler {
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
         let (program, languages) =
             Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
-        let vocabulary = Arc::clone(&self.vocabulary);
-        let slices = Arc::clone(&self.slices);
-        let (fresh, start) =
-            Machine::new(&program, &vocabulary, languages, slices, &self.spelling, &self.limits)?;
-        let current = Mutex::new(Cell::new(fresh.clone()));
-        let cache_bytes = self.limits.cache_bytes;
-        let shared = Shared { vocabulary, program, cache_bytes, fresh, start, current };
-        Ok(Constraint { shared: Arc::new(shared) })
+        self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))))
+    }
+
+    fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
+        let current = Mutex::new(recipe.fresh(self)?);
+        Ok(Constraint { shared: Arc::new(Shared { compiler: self.clone(), recipe, current }) })
     }
 
     /// JSON that a schema accepts, by the compiler's [`Options`].
     pub fn json_schema(&self, schema: &serde_json::Value) -> Result<Constraint> {
-        self.schema(&Schema::from_value(schema)?)
+        self.schema(Schema::from_value(schema)?)
     }
 
     /// The same from the schema's text: errors name line and column, and numbers are taken as they
     /// are written.
     pub fn json_schema_text(&self, schema: &str) -> Result<Constraint> {
-        self.schema(&Schema::from_text(schema)?)
+        self.schema(Schema::from_text(schema)?)
     }
 
     /// JSON that deserialises into a `T`, by the schema that `schemars` derives for it.
@@ -115,8 +113,9 @@ impl Compiler {
         self.json_schema_text(r#"{"type": "object"}"#)
     }
 
-    fn schema(&self, schema: &Schema) -> Result<Constraint> {
-        self.compile(schema.grammar_sharing(&self.json_options, &self.tables)?)
+    /// JSON that a schema accepts whose references lead to other documents, too.
+    pub fn schema(&self, schema: Schema) -> Result<Constraint> {
+        self.constraint(Recipe::Schema(Arc::new(schema)))
     }
 
     /// Text of a grammar in GBNF, llama.cpp's notation.
@@ -145,47 +144,103 @@ impl Compiler {
     }
 }
 
-/// A machine that matchers share. Behind a lock, since every step may remember something.
+/// What matchers share: the program, as far as it is made, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) program: Program,
+    pub(super) machine: Machine,
+}
+
+impl Memory {
+    fn bytes(&self) -> usize {
+        self.program.bytes() + self.machine.bytes()
+    }
+}
+
+/// Memory behind a lock, since every step may add to it, and where it starts.
 #[derive(Clone, Debug)]
-pub(super) struct Cell(Arc<Mutex<Machine>>);
+pub(super) struct Cell {
+    memory: Arc<Mutex<Memory>>,
+    /// The configuration before any text.
+    pub(super) start: ConfigId,
+    /// The bytes that it took at first.
+    bytes: usize,
+}
 
 impl Cell {
-    fn new(machine: Machine) -> Self {
-        Self(Arc::new(Mutex::new(machine)))
+    pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
+        // Every operation leaves it consistent, whatever happens between two of them.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Machine> {
-        // Every operation leaves the machine consistent, whatever happens between two of them.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// How to begin again without memory.
+#[derive(Debug)]
+enum Recipe {
+    Whole(Box<Mutex<(Program, Languages)>>),
+    Schema(Arc<Schema>),
+}
 
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+impl Recipe {
+    /// Memory as it is after compiling.
+    fn fresh(&self, compiler: &Compiler) -> Result<Cell> {
+        let (program, languages) = match self {
+            Self::Whole(whole) => {
+                let whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
+                (whole.0.copy(), whole.1.clone())
+            }
+            Self::Schema(schema) => {
+                let options = &compiler.json_options;
+                let (source, start) = SchemaSource::new(schema, options, &compiler.tables)?;
+                Program::lazy(Box::new(source), start, &compiler.limits)
+            }
+        };
+        let slices = Arc::clone(&compiler.slices);
+        let (machine, start) = Machine::new(
+            &program,
+            &compiler.vocabulary,
+            languages,
+            slices,
+            &compiler.spelling,
+            &compiler.limits,
+        )?;
+        let memory = Memory { program, machine };
+        let bytes = memory.bytes();
+        Ok(Cell { memory: Arc::new(Mutex::new(memory)), start, bytes })
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) vocabulary: Arc<Vocabulary>,
-    pub(super) program: Program,
-    cache_bytes: usize,
-    /// The machine as it was after compiling, without memory.
-    fresh: Machine,
-    /// The configuration before any text; the same in every copy of `fresh`.
-    start: ConfigId,
-    /// The machine that new matchers use. When it outgrows its limit a fresh one takes its place;
-    /// matchers that still hold the old one move over at their next step.
+    compiler: Compiler,
+    recipe: Recipe,
+    /// The memory that new matchers use; when it outgrows its limit, fresh memory takes its place,
+    /// and it goes with the last of the matchers that use it.
     current: Mutex<Cell>,
 }
 
 impl Shared {
-    /// The machine to use from now on.
-    pub(super) fn current(&self) -> Cell {
+    pub(super) fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.compiler.vocabulary
+    }
+
+    /// The memory for a new matcher.
+    fn current(&self) -> Cell {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.lock().bytes() > self.cache_bytes + self.fresh.bytes() {
-            *current = Cell::new(self.fresh.clone());
+        if current.lock().bytes() > self.compiler.limits.cache_bytes + current.bytes
+            // What was compiled once compiles again; if not, the old memory serves.
+            && let Ok(fresh) = self.recipe.fresh(&self.compiler)
+        {
+            *current = fresh;
         }
         current.clone()
+    }
+
+    /// Forgets the masks in a memory that has outgrown its limit while a matcher holds it.
+    pub(super) fn relieve(&self, memory: &mut Memory) {
+        if memory.machine.masks.bytes() > self.compiler.limits.cache_bytes {
+            memory.machine.masks.forget();
+        }
     }
 }
 
@@ -199,12 +254,12 @@ pub struct Constraint {
 impl Constraint {
     /// A matcher at the start of a text; one per sequence.
     pub fn matcher(&self) -> Matcher {
-        Matcher::new(self.clone(), self.shared.current(), self.shared.start)
+        Matcher::new(self.clone(), self.shared.current())
     }
 
     /// The vocabulary that it was compiled for.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
-        &self.shared.vocabulary
+        self.shared.vocabulary()
     }
 
     /// About how many bytes its memory takes now.

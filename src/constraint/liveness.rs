@@ -82,16 +82,20 @@ impl Liveness {
                 let holds = |id: PointId| points[id as usize];
                 let now = match program.point(id) {
                     Point::Border => true,
-                    &Point::Regular { language, next } => {
+                    // Where strings lead is asked when they are read.
+                    Point::Names(_) | Point::Capture { .. } => false,
+                    Point::Regular { language, next } => {
                         holds(next) && {
                             let both = languages.intersect([language, spelled]);
                             languages.is_live(both)?
                         }
                     }
-                    Point::Special { next, .. } => holds(*next),
-                    Point::Call { rule, next } => holds(*next) && holds(program.entry(*rule)),
-                    Point::Fork(ways) => ways.iter().any(|&way| holds(way)),
-                    &Point::Repeat { body, min, next, .. } => {
+                    Point::Special { next, .. } => holds(next),
+                    Point::Call { rule, next } => {
+                        holds(next) && program.entry(rule).is_some_and(holds)
+                    }
+                    Point::Fork(ways) => program.ways(ways).into_iter().any(holds),
+                    Point::Repeat { body, min, next, .. } => {
                         holds(next) && (min == 0 || holds(body))
                     }
                 };
@@ -184,7 +188,7 @@ impl Machine {
         })?;
         for i in 0..self.items(from).len() {
             if let Point::Special { tokens, .. } = program.point(self.items(from)[i].point) {
-                for &token in tokens {
+                for token in program.tokens(tokens) {
                     let items = self.read_special(program, from, token)?;
                     found.insert(self.intern(&items));
                 }
@@ -203,13 +207,13 @@ impl Machine {
         for item in items {
             let way = match program.point(item.point) {
                 _ if item.point == ACCEPT => return Ok(true),
-                &Point::Regular { next, .. } => {
+                Point::Regular { next, .. } => {
                     known.points[next as usize] && {
                         let both = self.languages.intersect([item.state, known.spelled]);
                         self.languages.is_live(both)?
                     }
                 }
-                Point::Special { next, .. } => known.points[*next as usize],
+                Point::Special { next, .. } => known.points[next as usize],
                 _ => false,
             };
             if way && self.is_spelled_stack(item.stack, known) {

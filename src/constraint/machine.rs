@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::closure::Closure;
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
-use super::program::{ACCEPT, Point, PointId, Program};
+use super::program::{ACCEPT, NameStep, Point, PointId, Program};
 use super::masks::{Json, Masks};
 use super::slices::Slices;
 use super::stacks::{BOTTOM, StackId, Stacks};
@@ -29,9 +30,56 @@ pub(super) struct ConfigId(u32);
 pub(super) struct Item {
     /// A [`Point::Regular`] or [`Point::Special`], or [`ACCEPT`].
     pub(super) point: PointId,
-    /// What may still come of the terminal; [`Language::EPSILON`] at other points.
+    /// What may still come of the terminal; the number of a node at [`Point::Names`];
+    /// [`Language::EPSILON`] at other points.
     pub(super) state: Language,
+    /// What was read of the terminal, at [`Point::Capture`] outside of walks.
+    pub(super) text: TextId,
     pub(super) stack: StackId,
+}
+
+impl Item {
+    /// An item at [`ACCEPT`] or [`EXIT`](super::program::EXIT).
+    pub(super) fn border(point: PointId, stack: StackId) -> Self {
+        Self { point, state: Language::EPSILON, text: NO_TEXT, stack }
+    }
+}
+
+/// A string that was read, by identity within its machine.
+pub(super) type TextId = u32;
+
+/// Nothing was read, or it does not matter.
+pub(super) const NO_TEXT: TextId = 0;
+
+/// The state at which a choice of names begins.
+pub(super) const FIRST_NODE: Language = Language::EMPTY;
+
+/// Strings that were read, each as another and its last byte.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    /// By id, less one.
+    texts: Vec<(TextId, u8)>,
+    ids: FxHashMap<(TextId, u8), TextId>,
+}
+
+impl Texts {
+    fn push(&mut self, text: TextId, byte: u8) -> TextId {
+        *self.ids.entry((text, byte)).or_insert_with(|| {
+            self.texts.push((text, byte));
+            self.texts.len() as TextId
+        })
+    }
+
+    fn bytes(&self, mut text: TextId) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while text != NO_TEXT {
+            let (before, byte) = self.texts[text as usize - 1];
+            bytes.push(byte);
+            text = before;
+        }
+        bytes.reverse();
+        bytes
+    }
 }
 
 /// Configurations, stacks, terminal states and masks; belongs to one constraint at a time.
@@ -51,6 +99,9 @@ pub(super) struct Machine {
     item_count: usize,
     states_per_step: usize,
     pub(super) closure: Closure,
+    texts: Texts,
+    /// Do steps belong to a walk, which captures nothing?
+    pub(super) walking: bool,
     /// Items by depth in the trie, for walks.
     levels: Vec<Vec<Item>>,
 }
@@ -90,10 +141,17 @@ impl Machine {
             item_count: 0,
             states_per_step: limits.states_per_step,
             closure: Closure::default(),
+            texts: Texts::default(),
+            walking: false,
             levels: Vec::new(),
         };
         let mut items = Vec::new();
-        this.closure.starts.push(((program.start(), 0), BOTTOM));
+        if program.entry(program.start()).is_none() {
+            program.expand(program.start(), &mut this.languages)?;
+        }
+        // Known now.
+        let start = program.entry(program.start()).unwrap_or(ACCEPT);
+        this.closure.starts.push(((start, 0), BOTTOM));
         this.close(program, &mut items)?;
         this.merge(&mut items)?;
         if !this.is_live(program, vocabulary, &items)? {
@@ -133,8 +191,19 @@ impl Machine {
 
     /// Expands the points in `closure.starts` into items, without reading.
     pub(super) fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
-        let (languages, stacks) = (&self.languages, &mut self.stacks);
-        self.closure.run(program, languages, stacks, self.states_per_step, items)
+        let before = items.len();
+        let starts: SmallVec<[_; 4]> = SmallVec::from_slice(&self.closure.starts);
+        loop {
+            let (languages, stacks) = (&self.languages, &mut self.stacks);
+            let pending =
+                self.closure.run(program, languages, stacks, self.states_per_step, items)?;
+            let Some(rule) = pending else { return Ok(()) };
+            // Seldom: once for each rule.
+            program.expand(rule, &mut self.languages)?;
+            items.truncate(before);
+            self.closure.starts.clear();
+            self.closure.starts.extend_from_slice(&starts);
+        }
     }
 
     /// Sorts items and merges those that differ in their stacks only.
@@ -145,7 +214,7 @@ impl Machine {
             let mut kept = 0;
             for i in 1..items.len() {
                 let (last, item) = (items[kept], items[i]);
-                if (last.point, last.state) == (item.point, item.state) {
+                if (last.point, last.state, last.text) == (item.point, item.state, item.text) {
                     items[kept].stack = self.stacks.union(last.stack, item.stack)?;
                 } else {
                     kept += 1;
@@ -172,15 +241,49 @@ impl Machine {
         // Left over where an earlier step has failed.
         self.closure.starts.clear();
         for item in items {
-            let Point::Regular { next: after, .. } = *program.point(item.point) else { continue };
+            let after = match program.point(item.point) {
+                Point::Regular { next, .. } => Some(next),
+                Point::Capture { .. } => None,
+                Point::Names(names) => {
+                    match program.name_step(names, item.state.number(), byte) {
+                        NameStep::Dead => {}
+                        NameStep::Inside(node) => {
+                            next.push(Item { state: Language::from_number(node), ..*item });
+                        }
+                        NameStep::End(rank) => {
+                            let after = program.after_name(names, rank, &mut self.languages)?;
+                            self.closure.starts.push(((after, 0), item.stack));
+                        }
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
             let state = self.languages.step(item.state, byte)?;
             if state == Language::EMPTY {
                 continue;
             }
+            let nullable = self.languages.is_nullable(state);
+            let (text, after) = match (after, program.point(item.point)) {
+                (None, Point::Capture { tag, .. }) => {
+                    let text = match self.walking {
+                        true => NO_TEXT,
+                        false => self.texts.push(item.text, byte),
+                    };
+                    let mut after = None;
+                    if nullable {
+                        let bytes = (!self.walking).then(|| self.texts.bytes(text));
+                        let languages = &mut self.languages;
+                        after = Some(program.after_capture(tag, bytes.as_deref(), languages)?);
+                    }
+                    (text, after)
+                }
+                (after, _) => (NO_TEXT, after),
+            };
             if state != Language::EPSILON {
-                next.push(Item { state, ..*item });
+                next.push(Item { state, text, ..*item });
             }
-            if self.languages.is_nullable(state) {
+            if nullable && let Some(after) = after {
                 self.closure.starts.push(((after, 0), item.stack));
             }
         }
@@ -248,9 +351,9 @@ impl Machine {
         let mut items = Vec::new();
         for item in &self.configs[from.0 as usize] {
             if let Point::Special { tokens, next } = program.point(item.point)
-                && tokens.contains(&token)
+                && program.tokens(tokens).contains(&token)
             {
-                self.closure.starts.push(((*next, 0), item.stack));
+                self.closure.starts.push(((next, 0), item.stack));
             }
         }
         self.close(program, &mut items)?;
@@ -312,28 +415,15 @@ impl Machine {
     pub(super) fn first_bytes(&mut self, program: &Program, items: &[Item]) -> Result<ByteSet> {
         let mut bytes = ByteSet::EMPTY;
         for item in items {
-            if let Point::Regular { .. } = program.point(item.point) {
-                bytes = bytes.union(&self.languages.first_bytes(item.state)?);
-            }
+            let first = match program.point(item.point) {
+                Point::Regular { .. } | Point::Capture { .. } => {
+                    self.languages.first_bytes(item.state)?
+                }
+                Point::Names(names) => program.name_first(names, item.state.number()),
+                _ => continue,
+            };
+            bytes = bytes.union(&first);
         }
         Ok(bytes)
-    }
-
-    /// The same configuration in another machine.
-    pub(super) fn transfer(
-        &self,
-        id: ConfigId,
-        to: &mut Self,
-        stacks: &mut FxHashMap<StackId, StackId>,
-        languages: &mut FxHashMap<Language, Language>,
-    ) -> Result<ConfigId> {
-        let mut items = Vec::with_capacity(self.items(id).len());
-        for item in self.items(id) {
-            let stack = self.stacks.transfer(item.stack, &mut to.stacks, stacks)?;
-            let state = self.languages.transfer(item.state, &mut to.languages, languages)?;
-            items.push(Item { stack, state, ..*item });
-        }
-        items.sort_unstable();
-        Ok(to.intern(&items))
     }
 }

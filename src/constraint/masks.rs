@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::machine::{ConfigId, Item, Machine};
+use super::machine::{ConfigId, Item, Machine, NO_TEXT};
 use super::program::{ACCEPT, EXIT, Point, PointId, Program};
 use super::runs::{Leaving, Runs, is_unit};
 use super::slices::Slice;
@@ -210,6 +210,11 @@ impl Masks {
             + (self.heads.len() + self.fingerprints.len()) * 48
     }
 
+    /// Starts again with nothing remembered.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
     fn trie(&mut self, tails: Tails) -> TrieId {
         self.tries.push(tails);
         self.tries.len() as TrieId
@@ -263,11 +268,44 @@ impl Machine {
         }
         let form = match self.liveness.is_some() {
             true => self.plain_form(program, vocabulary, id)?,
-            false => self.compose(program, vocabulary, id)?,
+            false => {
+                self.walking = true;
+                let form = self.compose(program, vocabulary, id);
+                self.walking = false;
+                self.checked(program, vocabulary, id, form?)?
+            }
         };
         let form = Arc::new(form);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
+        Ok(form)
+    }
+
+    /// Takes out what a walk allows because it captures nothing: a token that ends a captured
+    /// string and, further on, another one that must differ from it. Such tokens hold three quotes
+    /// at least.
+    fn checked(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        mut form: Form,
+    ) -> Result<Form> {
+        if !program.has_captures() {
+            return Ok(form);
+        }
+        let mut wrong = Vec::new();
+        let quoted = Arc::clone(self.shared_slices.quoted(vocabulary));
+        for &token in quoted.iter() {
+            if form.tokens.binary_search(&token).is_ok()
+                && self.read_token(program, vocabulary, id, token)?.is_err()
+            {
+                wrong.push(token);
+            }
+        }
+        if !wrong.is_empty() {
+            form.tokens = form.tokens.iter().copied().filter(|t| !wrong.contains(t)).collect();
+        }
         Ok(form)
     }
 
@@ -299,9 +337,9 @@ impl Machine {
     ) -> Result<Vec<u32>> {
         let mut allowed = Vec::new();
         for i in 0..self.items(id).len() {
-            match *program.point(self.items(id)[i].point) {
-                Point::Special { ref tokens, .. } => {
-                    for &token in tokens {
+            match program.point(self.items(id)[i].point) {
+                Point::Special { tokens, .. } => {
+                    for token in program.tokens(tokens) {
                         let items = self.read_special(program, id, token)?;
                         if self.is_live(program, vocabulary, &items)? {
                             allowed.push(token);
@@ -328,7 +366,9 @@ impl Machine {
         let mut todo: Vec<(PartId, Option<Filter>, StackId)> = Vec::new();
         for i in 0..self.items(id).len() {
             let item = self.items(id)[i];
-            if let Point::Regular { .. } = program.point(item.point) {
+            if let Point::Regular { .. } | Point::Names(_) | Point::Capture { .. } =
+                program.point(item.point)
+            {
                 let mask = self.item_mask(program, vocabulary, item.point, item.state)?;
                 bases.extend(mask.base.iter().cloned());
                 todo.extend(mask.parts.iter().map(|&(part, filter)| (part, filter, item.stack)));
@@ -364,7 +404,7 @@ impl Machine {
                 }
             }
         }
-        if todo.len() > 1 {
+        if todo.len() > 1 || program.has_captures() {
             tokens.sort_unstable();
             tokens.dedup();
         }
@@ -439,7 +479,7 @@ impl Machine {
         if let Some(known) = self.masks.items.get(&(point, state)) {
             return Ok(Arc::clone(known));
         }
-        let near = self.near(vocabulary, state)?;
+        let near = self.near_at(program, vocabulary, point, state)?;
         if near != state {
             let mask = self.item_mask(program, vocabulary, point, near)?;
             self.masks.items.insert((point, state), Arc::clone(&mask));
@@ -478,7 +518,7 @@ impl Machine {
             Head::Narrow | Head::Other => {
                 let mut findings = Findings::default();
                 let place = Place { trie: VOCABULARY, node: 0, filter: 0 };
-                let item = Item { point, state, stack: UNKNOWN };
+                let item = Item { point, state, text: NO_TEXT, stack: UNKNOWN };
                 self.explore(program, vocabulary, place, &[item], &mut findings)?;
                 mask.parts.push((self.masks.part(findings), None));
             }
@@ -519,9 +559,8 @@ impl Machine {
     /// that may be the empty string.
     fn items_left(&mut self, program: &Program, item: Item) -> Result<Vec<Item>> {
         let mut items = Vec::new();
-        if self.languages.is_nullable(item.state)
-            && let Point::Regular { next, .. } = *program.point(item.point)
-        {
+        if self.languages.is_nullable(item.state) {
+            let next = self.next_of(program, item.point)?;
             self.closure.starts.push(((next, 0), item.stack));
             self.close(program, &mut items)?;
         }
@@ -530,6 +569,16 @@ impl Machine {
         }
         self.merge(&mut items)?;
         Ok(items)
+    }
+
+    /// What follows a terminal in a walk.
+    fn next_of(&mut self, program: &Program, point: PointId) -> Result<PointId> {
+        match program.point(point) {
+            Point::Regular { next, .. } => Ok(next),
+            Point::Capture { tag, .. } => program.after_capture(tag, None, &mut self.languages),
+            // Other points have no terminal.
+            _ => Ok(point),
+        }
     }
 
     /// Is it plain to see where a run of units ends that `rest` follows: may nothing that follows
@@ -541,7 +590,7 @@ impl Machine {
         unit: Language,
         rest: Language,
     ) -> Result<bool> {
-        let items = self.items_left(program, Item { point, state: rest, stack: UNKNOWN })?;
+        let items = self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
         if items.iter().any(|item| item.point == EXIT) {
             return Ok(false);
         }
@@ -561,7 +610,7 @@ impl Machine {
             return Ok(part);
         }
         let (point, state, trie) = key;
-        let items = self.items_left(program, Item { point, state, stack: UNKNOWN })?;
+        let items = self.items_left(program, Item { point, state, text: NO_TEXT, stack: UNKNOWN })?;
         let mut findings = Findings::default();
         let place = Place { trie, node: 0, filter: 0 };
         self.explore(program, vocabulary, place, &items, &mut findings)?;
@@ -613,7 +662,7 @@ impl Machine {
         condition: Option<Condition>,
         mask: &mut ItemMask,
     ) -> Result<()> {
-        let items = self.items_left(program, Item { point, state: rest, stack: UNKNOWN })?;
+        let items = self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
         for byte in self.first_bytes(program, &items)?.iter() {
             let trie = self.leaving(vocabulary, (unit, 0), byte)?;
             let part = self.left(program, vocabulary, (point, rest, trie))?;
@@ -651,6 +700,19 @@ impl Machine {
         self.languages.near(state, &mut reach, &mut self.masks.spans)
     }
 
+    fn near_at(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        point: PointId,
+        state: Language,
+    ) -> Result<Language> {
+        match program.point(point) {
+            Point::Names(_) => Ok(state),
+            _ => self.near(vocabulary, state),
+        }
+    }
+
     /// How a terminal's state begins.
     fn head(
         &mut self,
@@ -662,13 +724,16 @@ impl Machine {
         if let Some(&head) = self.masks.heads.get(&(point, state)) {
             return Ok(head);
         }
-        let near = self.near(vocabulary, state)?;
+        let near = self.near_at(program, vocabulary, point, state)?;
         let head = self.find_head(program, point, near)?;
         self.masks.heads.insert((point, state), head);
         Ok(head)
     }
 
     fn find_head(&mut self, program: &Program, point: PointId, state: Language) -> Result<Head> {
+        if let Point::Names(_) = program.point(point) {
+            return Ok(Head::Narrow);
+        }
         if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state) {
             let known = match self.masks.units.get(&unit) {
                 Some(&known) => known,
@@ -836,7 +901,7 @@ impl Machine {
         for i in 0..items.len() {
             let item = items[i];
             let cut = match program.point(item.point) {
-                Point::Regular { .. } => self.cut_item(program, vocabulary, node, item, found)?,
+                Point::Regular { .. } | Point::Capture { .. } => self.cut_item(program, vocabulary, node, item, found)?,
                 _ => None,
             };
             match cut {

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
-use super::compiler::{Cell, Constraint};
+use super::compiler::{Cell, Constraint, Memory};
 use super::machine::{ConfigId, Machine};
-use super::program::{ACCEPT, Point};
+use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::ByteSet;
 use crate::vocab::TokenMask;
@@ -61,8 +59,8 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    pub(super) fn new(constraint: Constraint, cell: Cell, start: ConfigId) -> Self {
-        let history = vec![start];
+    pub(super) fn new(constraint: Constraint, cell: Cell) -> Self {
+        let history = vec![cell.start];
         Self { constraint, cell, history, finished: false, mask: None, written: None }
     }
 
@@ -76,34 +74,13 @@ impl Matcher {
         self.history[self.history.len() - 1]
     }
 
-    /// Moves to the constraint's current machine, if the one in use has been retired.
-    fn refresh(&mut self) -> Result<()> {
-        let current = self.constraint.shared.current();
-        if current.is(&self.cell) {
-            return Ok(());
-        }
-        let (mut stacks, mut languages) = (FxHashMap::default(), FxHashMap::default());
-        let history = {
-            let (old, mut new) = (self.cell.lock(), current.lock());
-            let mut moved = |&id: &ConfigId| {
-                let old: &Machine = &old;
-                old.transfer(id, &mut new, &mut stacks, &mut languages)
-            };
-            self.history.iter().map(&mut moved).collect::<Result<Vec<_>>>()?
-        };
-        self.history = history;
-        self.cell = current;
-        self.written = None;
-        Ok(())
-    }
-
     /// The tokens that may come next, end tokens included where the text is complete; empty after
     /// an end token. Lent, not copied.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
         if self.written != Some(self.here()) || self.finished {
-            let len = self.constraint.shared.vocabulary.len();
+            let len = self.constraint.vocabulary().len();
             let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
             let filled = self.fill_mask(mask.words_mut());
             self.mask = Some(mask);
@@ -123,7 +100,7 @@ impl Matcher {
     ///
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
-        let words = self.constraint.shared.vocabulary.len().div_ceil(32);
+        let words = self.constraint.vocabulary().len().div_ceil(32);
         if words != row.len() {
             let message = format!("a mask row of {} words where {words} fit", row.len());
             return Err(Error::new(ErrorKind::Request, message)
@@ -133,9 +110,13 @@ impl Matcher {
             row.fill(0);
             return Ok(());
         }
-        self.refresh()?;
         let shared = &self.constraint.shared;
-        let form = self.cell.lock().form(&shared.program, &shared.vocabulary, self.here())?;
+        let form = {
+            let mut memory = self.cell.lock();
+            shared.relieve(&mut memory);
+            let Memory { program, machine } = &mut *memory;
+            machine.form(program, shared.vocabulary(), self.here())?
+        };
         form.write(row);
         Ok(())
     }
@@ -148,26 +129,26 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Rejected, "the text is finished")
                 .with_help("roll back, or start a new matcher"));
         }
-        self.refresh()?;
-        let shared = Arc::clone(&self.constraint.shared);
-        let mut machine = self.cell.lock();
+        let vocabulary = Arc::clone(self.constraint.vocabulary());
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
         let here = self.here();
-        if machine.is_accepting(here) && shared.vocabulary.end_tokens().contains(&token) {
+        if machine.is_accepting(here) && vocabulary.end_tokens().contains(&token) {
             self.finished = true;
-            drop(machine);
+            drop(memory);
             self.history.push(here);
             return Ok(());
         }
-        match machine.read_token(&shared.program, &shared.vocabulary, here, token)? {
+        match machine.read_token(program, &vocabulary, here, token)? {
             Ok(next) => {
-                drop(machine);
+                drop(memory);
                 self.history.push(next);
                     Ok(())
             }
             Err(read) => {
-                let text = shared.vocabulary.token_bytes(token).unwrap_or_default();
-                let expected = expected_after(&mut machine, &self.constraint, here, &text[..read])?;
-                let name = shared.vocabulary.token_name(token);
+                let text = vocabulary.token_bytes(token).unwrap_or_default();
+                let expected = expected_after(machine, program, here, &text[..read])?;
+                let name = vocabulary.token_name(token);
                 let message = match text.get(read) {
                     Some(&byte) if read > 0 => {
                         format!(
@@ -192,19 +173,18 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Rejected, "the text is finished")
                 .with_help("roll back, or start a new matcher"));
         }
-        self.refresh()?;
-        let shared = Arc::clone(&self.constraint.shared);
-        let mut machine = self.cell.lock();
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
         let here = self.here();
-        match machine.read(&shared.program, here, bytes)? {
+        match machine.read(program, here, bytes)? {
             Ok(next) => {
-                drop(machine);
+                drop(memory);
                 self.history.push(next);
                     Ok(())
             }
             Err(read) => {
                 let expected =
-                    expected_after(&mut machine, &self.constraint, here, &bytes[..read])?;
+                    expected_after(machine, program, here, &bytes[..read])?;
                 let message = format!("{} is not allowed here", show(bytes[read]));
                 Err(rejection(message, &expected).at_byte(read))
             }
@@ -216,8 +196,9 @@ impl Matcher {
         if self.finished {
             return Ok(Expected::default());
         }
-        self.refresh()?;
-        expected_after(&mut self.cell.lock(), &self.constraint, self.here(), b"")
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
+        expected_after(machine, program, self.here(), b"")
     }
 
     /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
@@ -227,17 +208,16 @@ impl Matcher {
         if self.finished {
             return Ok(forced);
         }
-        self.refresh()?;
-        let shared = Arc::clone(&self.constraint.shared);
-        let mut machine = self.cell.lock();
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
         let mut at = self.here();
         while forced.len() < limit {
-            let expected = expected(&mut machine, &self.constraint, at)?;
+            let expected = expected(machine, program, at)?;
             if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
                 break;
             }
             let Some(byte) = expected.bytes.iter().next() else { break };
-            let Ok(next) = machine.read(&shared.program, at, &[byte])? else { break };
+            let Ok(next) = machine.read(program, at, &[byte])? else { break };
             forced.push(byte);
             at = next;
         }
@@ -267,7 +247,7 @@ impl Matcher {
 
     /// Is the text so far complete?
     pub fn is_accepting(&self) -> bool {
-        self.cell.lock().is_accepting(self.here())
+        self.cell.lock().machine.is_accepting(self.here())
     }
 
     /// Was an end token accepted?
@@ -292,26 +272,25 @@ fn rejection(message: String, expected: &Expected) -> Error {
 
 fn expected_after(
     machine: &mut Machine,
-    constraint: &Constraint,
+    program: &Program,
     from: ConfigId,
     bytes: &[u8],
 ) -> Result<Expected> {
-    let at = machine.read(&constraint.shared.program, from, bytes)?.unwrap_or(from);
-    expected(machine, constraint, at)
+    let at = machine.read(program, from, bytes)?.unwrap_or(from);
+    expected(machine, program, at)
 }
 
-fn expected(machine: &mut Machine, constraint: &Constraint, at: ConfigId) -> Result<Expected> {
-    let program = &constraint.shared.program;
+fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
     let mut expected = Expected { bytes: machine.next_bytes(program, at)?, ..Expected::default() };
     for item in machine.items(at) {
         match program.point(item.point) {
-            Point::Special { tokens, .. } => expected.special_tokens.extend_from_slice(tokens),
+            Point::Special { tokens, .. } => expected.special_tokens.extend(program.tokens(tokens)),
             _ if item.point == ACCEPT => expected.end = true,
             _ => {}
         }
         let source = program.source(item.point);
-        if !source.is_empty() && !expected.sources.iter().any(|known| known == source) {
-            expected.sources.push(source.to_owned());
+        if !source.is_empty() && !expected.sources.iter().any(|known| *known == source) {
+            expected.sources.push(source);
         }
     }
     expected.special_tokens.sort_unstable();

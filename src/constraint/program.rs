@@ -4,17 +4,27 @@
 //! whose continuation is [`RETURN`] is a tail call and pushes nothing, so lists written by right
 //! recursion run in constant stack. Counted repeats are frames with a counter, never unrolled.
 //! Nothing unproductive is compiled: from every point some text leads to the end.
+//!
+//! A grammar that is given whole is compiled whole. Others are *sources*: a rule's body is asked
+//! for when it is entered for the first time, and what follows the key of an object when that key
+//! has been read; so a large schema costs what of it is visited, and a rule may depend on what was
+//! read before.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::limits::Limits;
 use super::liveness::Spelling;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::normal::normalize;
-use crate::grammar::{Grammar, Node, NodeId, RuleId, SpecialToken};
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId, SpecialToken};
 use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::Vocabulary;
+use crate::vocab::{Trie, Vocabulary};
 
 /// Index of a point in its program.
 pub(super) type PointId = u32;
@@ -32,63 +42,219 @@ const UNROLL: u32 = 3;
 /// Nesting of nodes within one rule. Front ends that nest deeper must use rules.
 const NESTING: u32 = 1_000;
 
-#[derive(Clone, Debug)]
+/// A part of one of the program's lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    from: u32,
+    to: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Point {
     /// [`RETURN`], [`ACCEPT`] and [`EXIT`] themselves.
     Border,
     /// Read a string of a language, then go on.
     Regular { language: Language, next: PointId },
     /// Read one of these special tokens, then go on.
-    Special { tokens: Box<[u32]>, next: PointId },
+    Special { tokens: Span, next: PointId },
     /// Go to a rule's body, which returns to `next`.
     Call { rule: RuleId, next: PointId },
     /// Any of these.
-    Fork(Box<[PointId]>),
+    Fork(Span),
     /// `body` (which returns here) `min` to `max` times, then go on.
     Repeat { body: PointId, min: u32, max: u32, next: PointId },
+    /// Read one of some names, then go on where that name leads.
+    Names(u32),
+    /// Read a string of a language, then go on where that string leads.
+    Capture { language: Language, tag: u32 },
 }
 
-/// A compiled grammar. Points are immutable; the arena of its terminals grows as they are read.
-#[derive(Clone, Debug)]
-pub(super) struct Program {
+/// Where a byte of a name leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameStep {
+    Dead,
+    /// Another node of the names' trie.
+    Inside(u32),
+    /// The end of the name with this index.
+    End(u32),
+}
+
+/// Some names of which one is read, as a trie that all choices of the same names share.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// By byte strings, none of which begins another; ids are ranks in their order.
+    trie: Arc<Trie>,
+    /// By rank: may it come?
+    allowed: Box<[u64]>,
+    /// What the source calls this choice.
+    tag: u32,
+    /// By rank: where it leads, once asked for.
+    targets: FxHashMap<u32, PointId>,
+}
+
+impl Names {
+    /// A choice of those names in a trie whose ranks are `allowed`.
+    pub(crate) fn new(trie: Arc<Trie>, allowed: impl IntoIterator<Item = u32>, tag: u32) -> Self {
+        let mut bits = vec![0u64; trie.ids().len().div_ceil(64)];
+        for rank in allowed {
+            bits[rank as usize / 64] |= 1 << (rank % 64);
+        }
+        Self { trie, allowed: bits.into(), tag, targets: FxHashMap::default() }
+    }
+
+    /// Is any name below this node allowed?
+    fn any(&self, node: u32) -> bool {
+        let ranks = self.trie.subtree_tokens(node as usize);
+        let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return false };
+        // The words between, less the bits outside at both ends.
+        (first / 64..=last / 64).any(|word| {
+            let mut bits = self.allowed[word as usize];
+            if word == first / 64 {
+                bits &= u64::MAX << (first % 64);
+            }
+            if word == last / 64 {
+                bits &= u64::MAX >> (63 - last % 64);
+            }
+            bits != 0
+        })
+    }
+
+    fn step(&self, node: u32, byte: u8) -> NameStep {
+        let child = match node {
+            0 => self.trie.first(byte),
+            _ => self.trie.child(node as usize, byte),
+        };
+        match child {
+            Some(child) if self.any(child as u32) => match *self.trie.tokens(child) {
+                [rank] => NameStep::End(rank),
+                _ => NameStep::Inside(child as u32),
+            },
+            _ => NameStep::Dead,
+        }
+    }
+
+    fn first(&self, node: u32) -> ByteSet {
+        let nodes = self.trie.nodes();
+        let end = nodes[node as usize].subtree_end as usize;
+        let mut bytes = ByteSet::EMPTY;
+        let mut child = node as usize + 1;
+        while child < end {
+            if self.any(child as u32) {
+                bytes.insert(nodes[child].byte);
+            }
+            child = nodes[child].subtree_end as usize;
+        }
+        bytes
+    }
+}
+
+/// Makes the rules of a grammar as they are entered. What it makes is productive, no rule calls
+/// itself at its left edge, and the order of calls does not matter.
+pub(crate) trait Source: Send + fmt::Debug {
+    /// Shows all that was declared and made so far.
+    fn with_builder(&self, f: &mut dyn FnMut(&GrammarBuilder));
+
+    /// Exchanges the arena in which terminals are made: whoever steps them owns it meanwhile.
+    fn exchange(&mut self, languages: &mut Languages);
+
+    /// The body of a declared rule.
+    fn body(&mut self, rule: RuleId) -> Result<NodeId>;
+
+    /// A choice of names that a node has mentioned by its tag.
+    fn names(&mut self, tag: u32) -> Names;
+
+    /// What follows the name of this rank in a choice.
+    fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId>;
+
+    /// What follows a captured string; `None` asks for what follows any, which must allow all that
+    /// follows one of them.
+    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<NodeId>;
+}
+
+/// Where a captured string leads, by tag and string.
+type Captured = FxHashMap<(u32, Option<Box<[u8]>>), PointId>;
+
+#[derive(Debug, Default)]
+struct Inner {
     points: Vec<Point>,
     /// Index into `names`, by point.
     sources: Vec<u32>,
     /// By point: is a JSON string read there?
     texts: Vec<bool>,
-    names: Vec<Box<str>>,
+    /// What forks lead to.
+    ways: Vec<PointId>,
+    tokens: Vec<u32>,
+    labels: Vec<Box<str>>,
+    label_ids: FxHashMap<Box<str>, u32>,
+    /// Bodies by rule, [`UNKNOWN_BODY`] until asked for.
     entries: Vec<PointId>,
+    memo: FxHashMap<(NodeId, PointId), PointId>,
+    names: Vec<Names>,
+    name_ids: FxHashMap<u32, u32>,
+    captured: Captured,
+    source: Option<Box<dyn Source>>,
+    limit: usize,
+    bytes: usize,
+}
+
+/// A rule whose body has not been asked for.
+const UNKNOWN_BODY: PointId = u32::MAX;
+
+/// A compiled grammar, or as much of it as was visited. Belongs to one machine at a time.
+#[derive(Debug)]
+pub(super) struct Program {
+    inner: RefCell<Inner>,
     start: RuleId,
+    /// Does what follows depend on strings that were read?
+    captures: Cell<bool>,
 }
 
 impl Program {
     #[inline]
-    pub(super) fn point(&self, id: PointId) -> &Point {
-        &self.points[id as usize]
+    pub(super) fn point(&self, id: PointId) -> Point {
+        self.inner.borrow().points[id as usize]
     }
 
     pub(super) fn len(&self) -> usize {
-        self.points.len()
+        self.inner.borrow().points.len()
     }
 
-    pub(super) fn entry(&self, rule: RuleId) -> PointId {
-        self.entries[rule.index()]
+    /// Where a rule's body begins, if that is known.
+    #[inline]
+    pub(super) fn entry(&self, rule: RuleId) -> Option<PointId> {
+        let inner = self.inner.borrow();
+        inner.entries.get(rule.index()).copied().filter(|&entry| entry != UNKNOWN_BODY)
     }
 
-    pub(super) fn start(&self) -> PointId {
-        self.entry(self.start)
+    pub(super) fn start(&self) -> RuleId {
+        self.start
+    }
+
+    /// Can what it allows depend on strings that were read?
+    pub(super) fn has_captures(&self) -> bool {
+        self.captures.get()
+    }
+
+    /// What a fork leads to.
+    pub(super) fn ways(&self, span: Span) -> SmallVec<[PointId; 8]> {
+        SmallVec::from_slice(&self.inner.borrow().ways[span.from as usize..span.to as usize])
+    }
+
+    /// The special tokens of a point.
+    pub(super) fn tokens(&self, span: Span) -> SmallVec<[u32; 4]> {
+        SmallVec::from_slice(&self.inner.borrow().tokens[span.from as usize..span.to as usize])
     }
 
     /// Is a JSON string read at this point?
     pub(super) fn is_json_text(&self, id: PointId) -> bool {
-        self.texts[id as usize]
+        self.inner.borrow().texts[id as usize]
     }
 
     /// The counter with which a return comes to a point, from that of its frame.
     pub(super) fn count_after(&self, id: PointId, count: u32) -> u32 {
         // A call goes on to a repeat that has run no times.
         let count = count.wrapping_add(1);
-        match *self.point(id) {
+        match self.point(id) {
             // The counter of an unbounded repeat stops where it no longer matters.
             Point::Repeat { min, max: u32::MAX, .. } => count.min(min),
             _ => count,
@@ -96,8 +262,25 @@ impl Program {
     }
 
     /// Where a point comes from: a JSON pointer, a rule.
-    pub(super) fn source(&self, id: PointId) -> &str {
-        &self.names[self.sources[id as usize] as usize]
+    pub(super) fn source(&self, id: PointId) -> String {
+        let inner = self.inner.borrow();
+        inner.labels[inner.sources[id as usize] as usize].to_string()
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let inner = self.inner.borrow();
+        inner.points.len() * 48 + inner.bytes
+    }
+
+    /// Where a byte of a name leads.
+    pub(super) fn name_step(&self, names: u32, node: u32, byte: u8) -> NameStep {
+        self.inner.borrow().names[names as usize].step(node, byte)
+    }
+
+    /// The bytes that may follow within a name.
+    pub(super) fn name_first(&self, names: u32, node: u32) -> ByteSet {
+        self.inner.borrow().names[names as usize].first(node)
     }
 
     /// Compiles a grammar against a vocabulary; the arena of its terminals comes back beside it.
@@ -125,38 +308,246 @@ impl Program {
                 .with_help("look for parts that exclude each other"));
         }
         check_nesting(&grammar)?;
+        let mut inner = Inner::new(limits);
         let mut compiler = ProgramCompiler {
-            grammar: &grammar,
-            languages: &languages,
-            specials: &specials,
-            productive: &productive,
-            limit: limits.grammar_size,
-            points: vec![Point::Border, Point::Border, Point::Border],
-            sources: vec![0, 0, 0],
-            names: vec!["".into()],
-            name_ids: FxHashMap::default(),
-            memo: FxHashMap::default(),
-            source: 0,
+            nodes: &Whole {
+                grammar: &grammar,
+                languages: &languages,
+                specials: &specials,
+                productive: &productive,
+            },
+            inner: &mut inner,
+            label: 0,
         };
-        let mut entries = Vec::with_capacity(grammar.rules().len());
         for rule in grammar.rules() {
-            compiler.source = compiler.name(rule.name());
-            entries.push(match productive[rule.body().index()] {
+            compiler.label = compiler.label_of(rule.name());
+            let entry = match productive[rule.body().index()] {
                 true => compiler.compile(rule.body(), RETURN)?,
                 // Never called: calls of it are unproductive too.
                 false => RETURN,
-            });
+            };
+            compiler.inner.entries.push(entry);
         }
-        let ProgramCompiler { points, sources, names, .. } = compiler;
+        // Only what grows needs to find its parts again.
+        inner.memo = FxHashMap::default();
         let start = grammar.start();
-        let languages = grammar.into_languages();
-        let is_text = |point: &Point| match point {
-            Point::Regular { language, .. } => languages.is_json_text(*language),
-            _ => false,
+        let program = Self { inner: RefCell::new(inner), start, captures: Cell::new(false) };
+        Ok((program, grammar.into_languages()))
+    }
+
+    /// A program that is made as it is visited; the arena of its terminals comes back beside it.
+    pub(super) fn lazy(
+        mut source: Box<dyn Source>,
+        start: RuleId,
+        limits: &Limits,
+    ) -> (Self, Languages) {
+        let mut languages = Languages::new();
+        source.exchange(&mut languages);
+        languages.set_limit(limits.language_states);
+        let mut inner = Inner::new(limits);
+        inner.source = Some(source);
+        (Self { inner: RefCell::new(inner), start, captures: Cell::new(false) }, languages)
+    }
+
+    /// The same program, as far as it is known: all of it, if it has no source.
+    pub(super) fn copy(&self) -> Self {
+        let inner = self.inner.borrow();
+        let inner = Inner {
+            points: inner.points.clone(),
+            sources: inner.sources.clone(),
+            texts: inner.texts.clone(),
+            ways: inner.ways.clone(),
+            tokens: inner.tokens.clone(),
+            labels: inner.labels.clone(),
+            entries: inner.entries.clone(),
+            limit: inner.limit,
+            ..Inner::default()
         };
-        let texts = points.iter().map(is_text).collect();
-        let program = Self { points, sources, texts, names, entries, start };
-        Ok((program, languages))
+        let (start, captures) = (self.start, self.captures.clone());
+        Self { inner: RefCell::new(inner), start, captures }
+    }
+
+    /// Asks the source for something, and compiles it.
+    fn ask(
+        &self,
+        languages: &mut Languages,
+        label: Option<RuleId>,
+        question: impl FnOnce(&mut dyn Source) -> Result<NodeId>,
+    ) -> Result<PointId> {
+        let inner = &mut *self.inner.borrow_mut();
+        // Only lazy programs have something to ask for.
+        let Some(mut source) = inner.source.take() else {
+            return Err(Error::new(ErrorKind::Grammar, "a rule is missing"));
+        };
+        source.exchange(languages);
+        let answer = question(&mut *source);
+        let point = answer.and_then(|node| {
+            let mut point = Ok(RETURN);
+            let mut captures = false;
+            source.with_builder(&mut |builder| {
+                let nodes = Part { builder, captures: Cell::new(false) };
+                let mut compiler = ProgramCompiler { nodes: &nodes, inner, label: 0 };
+                if let Some(rule) = label {
+                    compiler.label = compiler.label_of(builder.rule_name(rule));
+                }
+                point = compiler.compile(node, RETURN);
+                captures |= nodes.captures.get();
+            });
+            for tag in inner.new_names() {
+                let names = source.names(tag);
+                inner.names.push(names);
+            }
+            if captures {
+                self.captures.set(true);
+            }
+            point
+        });
+        source.exchange(languages);
+        inner.source = Some(source);
+        point
+    }
+
+    /// Makes the body of a rule that is entered for the first time.
+    pub(super) fn expand(&self, rule: RuleId, languages: &mut Languages) -> Result<()> {
+        let point = self.ask(languages, Some(rule), |source| source.body(rule))?;
+        let mut inner = self.inner.borrow_mut();
+        if inner.entries.len() <= rule.index() {
+            inner.entries.resize(rule.index() + 1, UNKNOWN_BODY);
+        }
+        inner.entries[rule.index()] = point;
+        Ok(())
+    }
+
+    /// Where a name leads.
+    pub(super) fn after_name(
+        &self,
+        names: u32,
+        rank: u32,
+        languages: &mut Languages,
+    ) -> Result<PointId> {
+        let tag = {
+            let inner = self.inner.borrow();
+            let names = &inner.names[names as usize];
+            if let Some(&point) = names.targets.get(&rank) {
+                return Ok(point);
+            }
+            names.tag
+        };
+        let point = self.ask(languages, None, |source| source.after_name(tag, rank))?;
+        self.inner.borrow_mut().names[names as usize].targets.insert(rank, point);
+        Ok(point)
+    }
+
+    /// Where a captured string leads; `None` is any.
+    pub(super) fn after_capture(
+        &self,
+        tag: u32,
+        text: Option<&[u8]>,
+        languages: &mut Languages,
+    ) -> Result<PointId> {
+        let key = (tag, text.map(Box::from));
+        if let Some(&point) = self.inner.borrow().captured.get(&key) {
+            return Ok(point);
+        }
+        let point = self.ask(languages, None, |source| source.after_capture(tag, text))?;
+        let mut inner = self.inner.borrow_mut();
+        inner.bytes += 96 + text.map_or(0, <[u8]>::len);
+        inner.captured.insert(key, point);
+        Ok(point)
+    }
+}
+
+impl Inner {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            points: vec![Point::Border; 3],
+            sources: vec![0; 3],
+            texts: vec![false; 3],
+            labels: vec!["".into()],
+            limit: limits.grammar_size,
+            ..Self::default()
+        }
+    }
+
+    /// The tags of the choices of names that were mentioned and not asked for.
+    fn new_names(&self) -> Vec<u32> {
+        let known = self.names.len() as u32;
+        let mut tags: Vec<(u32, u32)> =
+            self.name_ids.iter().filter(|&(_, &id)| id >= known).map(|(&tag, &id)| (id, tag)).collect();
+        tags.sort_unstable();
+        tags.into_iter().map(|(_, tag)| tag).collect()
+    }
+}
+
+/// The nodes that are compiled.
+trait Nodes {
+    fn node(&self, id: NodeId) -> &Node;
+    fn label(&self, id: NodeId) -> Option<&str>;
+    fn language(&self, language: Language) -> Language;
+    fn is_productive(&self, id: NodeId) -> bool;
+    fn special(&self, id: NodeId) -> Option<u32>;
+    fn captures(&self) {}
+}
+
+/// A grammar that is known whole.
+struct Whole<'a> {
+    grammar: &'a Grammar,
+    languages: &'a FxHashMap<Language, Language>,
+    specials: &'a FxHashMap<NodeId, u32>,
+    productive: &'a [bool],
+}
+
+impl Nodes for Whole<'_> {
+    fn node(&self, id: NodeId) -> &Node {
+        self.grammar.node(id)
+    }
+
+    fn label(&self, id: NodeId) -> Option<&str> {
+        self.grammar.source(id)
+    }
+
+    fn language(&self, language: Language) -> Language {
+        self.languages[&language]
+    }
+
+    fn is_productive(&self, id: NodeId) -> bool {
+        self.productive[id.index()]
+    }
+
+    fn special(&self, id: NodeId) -> Option<u32> {
+        self.specials.get(&id).copied()
+    }
+}
+
+/// What a source has made so far.
+struct Part<'a> {
+    builder: &'a GrammarBuilder,
+    captures: Cell<bool>,
+}
+
+impl Nodes for Part<'_> {
+    fn node(&self, id: NodeId) -> &Node {
+        self.builder.node(id)
+    }
+
+    fn label(&self, id: NodeId) -> Option<&str> {
+        self.builder.label(id)
+    }
+
+    fn language(&self, language: Language) -> Language {
+        language
+    }
+
+    fn is_productive(&self, _: NodeId) -> bool {
+        true
+    }
+
+    fn special(&self, _: NodeId) -> Option<u32> {
+        None
+    }
+
+    fn captures(&self) {
+        self.captures.set(true);
     }
 }
 
@@ -213,7 +604,7 @@ fn check_nesting(grammar: &Grammar) -> Result<()> {
                 parts.iter().map(|part| depth[part.index()]).max().unwrap_or(0)
             }
             Node::Repeat { node, .. } => depth[node.index()],
-            Node::Regular(_) | Node::Special(_) | Node::Call(_) => 0,
+            _ => 0,
         };
         depth.push(below + 1);
     }
@@ -228,62 +619,64 @@ fn check_nesting(grammar: &Grammar) -> Result<()> {
 }
 
 struct ProgramCompiler<'a> {
-    grammar: &'a Grammar,
-    languages: &'a FxHashMap<Language, Language>,
-    specials: &'a FxHashMap<NodeId, u32>,
-    productive: &'a [bool],
-    limit: usize,
-    points: Vec<Point>,
-    sources: Vec<u32>,
-    names: Vec<Box<str>>,
-    name_ids: FxHashMap<Box<str>, u32>,
-    memo: FxHashMap<(NodeId, PointId), PointId>,
-    /// The innermost source around the node being compiled.
-    source: u32,
+    nodes: &'a dyn Nodes,
+    inner: &'a mut Inner,
+    /// The innermost label around the node being compiled.
+    label: u32,
 }
 
 impl ProgramCompiler<'_> {
-    fn name(&mut self, name: &str) -> u32 {
-        if let Some(&id) = self.name_ids.get(name) {
+    fn label_of(&mut self, label: &str) -> u32 {
+        if let Some(&id) = self.inner.label_ids.get(label) {
             return id;
         }
-        let id = self.names.len() as u32;
-        self.names.push(name.into());
-        self.name_ids.insert(name.into(), id);
+        let id = self.inner.labels.len() as u32;
+        self.inner.labels.push(label.into());
+        self.inner.label_ids.insert(label.into(), id);
         id
     }
 
     fn push(&mut self, point: Point) -> Result<PointId> {
-        if self.points.len() >= self.limit {
-            let message = format!("the compiled grammar needs more than {} points", self.limit);
+        if self.inner.points.len() >= self.inner.limit {
+            let message =
+                format!("the compiled grammar needs more than {} points", self.inner.limit);
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_help("simplify it, or raise the limit `grammar_size`"));
         }
-        let id = self.points.len() as PointId;
-        self.points.push(point);
-        self.sources.push(self.source);
+        let id = self.inner.points.len() as PointId;
+        self.inner.points.push(point);
+        self.inner.sources.push(self.label);
+        self.inner.texts.push(false);
         Ok(id)
     }
 
     /// The point that reads `node` and goes on at `next`. `node` is productive.
     fn compile(&mut self, id: NodeId, next: PointId) -> Result<PointId> {
-        if let Some(&point) = self.memo.get(&(id, next)) {
+        if let Some(&point) = self.inner.memo.get(&(id, next)) {
             return Ok(point);
         }
-        let outer = self.source;
-        if let Some(source) = self.grammar.source(id) {
-            self.source = self.name(source);
+        let outer = self.label;
+        let nodes = self.nodes;
+        if let Some(label) = nodes.label(id) {
+            self.label = self.label_of(label);
         }
-        let point = match self.grammar.node(id) {
-            Node::Regular(language) => match self.languages[language] {
+        let point = match nodes.node(id) {
+            &Node::Regular(language) => match nodes.language(language) {
                 Language::EPSILON => next,
                 language => self.push(Point::Regular { language, next })?,
             },
+            Node::Text(language) => {
+                let point = self.push(Point::Regular { language: *language, next })?;
+                self.inner.texts[point as usize] = true;
+                point
+            }
             Node::Special(_) => {
-                let tokens = Box::new([self.specials[&id]]);
+                let from = self.inner.tokens.len() as u32;
+                self.inner.tokens.extend(nodes.special(id));
+                let tokens = Span { from, to: self.inner.tokens.len() as u32 };
                 self.push(Point::Special { tokens, next })?
             }
-            Node::Call(rule) => self.push(Point::Call { rule: *rule, next })?,
+            &Node::Call(rule) => self.push(Point::Call { rule, next })?,
             Node::Sequence(parts) => {
                 let mut next = next;
                 for &part in parts.iter().rev() {
@@ -293,15 +686,27 @@ impl ProgramCompiler<'_> {
             }
             Node::Choice(parts) => {
                 let mut ways = Vec::with_capacity(parts.len());
-                for &part in parts.iter().filter(|part| self.productive[part.index()]) {
+                for &part in parts.iter().filter(|&&part| nodes.is_productive(part)) {
                     ways.push(self.compile(part, next)?);
                 }
                 self.fork(ways)?
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
+            // Both lead on by themselves: nothing follows them.
+            &Node::Names(tag) => {
+                let fresh = self.inner.name_ids.len() as u32;
+                let names = *self.inner.name_ids.entry(tag).or_insert(fresh);
+                self.push(Point::Names(names))?
+            }
+            &Node::Capture(language, tag) => {
+                nodes.captures();
+                let point = self.push(Point::Capture { language, tag })?;
+                self.inner.texts[point as usize] = true;
+                point
+            }
         };
-        self.source = outer;
-        self.memo.insert((id, next), point);
+        self.label = outer;
+        self.inner.memo.insert((id, next), point);
         Ok(point)
     }
 
@@ -310,8 +715,17 @@ impl ProgramCompiler<'_> {
         ways.dedup();
         match ways[..] {
             [one] => Ok(one),
-            _ => self.push(Point::Fork(ways.into())),
+            _ => {
+                let span = self.span(&ways);
+                self.push(Point::Fork(span))
+            }
         }
+    }
+
+    fn span(&mut self, ways: &[PointId]) -> Span {
+        let from = self.inner.ways.len() as u32;
+        self.inner.ways.extend_from_slice(ways);
+        Span { from, to: self.inner.ways.len() as u32 }
     }
 
     fn repeat(
@@ -321,7 +735,7 @@ impl ProgramCompiler<'_> {
         max: Option<u32>,
         next: PointId,
     ) -> Result<PointId> {
-        if max == Some(0) || !self.productive[node.index()] {
+        if max == Some(0) || !self.nodes.is_productive(node) {
             return Ok(next);
         }
         match max {
@@ -336,7 +750,8 @@ impl ProgramCompiler<'_> {
             None if min <= UNROLL => {
                 let again = self.push(Point::Border)?;
                 let body = self.compile(node, again)?;
-                self.points[again as usize] = Point::Fork(Box::new([body, next]));
+                let span = self.span(&[body, next]);
+                self.inner.points[again as usize] = Point::Fork(span);
                 let mut at = again;
                 for times in 0..min {
                     at = if times == 0 { body } else { self.compile(node, at)? };

@@ -33,6 +33,7 @@ pub(super) struct Slice {
 pub(super) struct Slices {
     known: Mutex<Known>,
     classes: OnceLock<Classes>,
+    quoted: OnceLock<Arc<[u32]>>,
     limit: usize,
     worthwhile: usize,
 }
@@ -48,7 +49,7 @@ struct Known {
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
-        Self { known: Mutex::default(), classes: OnceLock::new(), limit, worthwhile }
+        Self { known: Mutex::default(), classes: OnceLock::new(), quoted: OnceLock::new(), limit, worthwhile }
     }
 
     /// Computes what nearly every constraint needs.
@@ -114,6 +115,17 @@ impl Slices {
     /// The vocabulary by the shapes of its tokens.
     pub(super) fn classes(&self, vocabulary: &Vocabulary) -> &Classes {
         self.classes.get_or_init(|| Classes::new(vocabulary))
+    }
+
+    /// The tokens with three quotes or more.
+    pub(super) fn quoted(&self, vocabulary: &Vocabulary) -> &Arc<[u32]> {
+        self.quoted.get_or_init(|| {
+            let quotes = |token: u32| {
+                let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                bytes.iter().filter(|&&byte| byte == b'"').count()
+            };
+            vocabulary.trie().ids().iter().copied().filter(|&id| quotes(id) > 2).collect()
+        })
     }
 
     /// The runs of a unit below a node of the trie.

@@ -18,7 +18,11 @@ pub(crate) fn least(grammar: &Grammar, leaf: impl Fn(NodeId, &Node) -> bool) -> 
     for (i, node) in grammar.nodes().iter().enumerate() {
         let mut child = |id: NodeId| parents[id.index()].push(i as u32);
         let ready = match node {
-            Node::Regular(_) | Node::Special(_) => leaf(NodeId(i as u32), node),
+            Node::Regular(_)
+            | Node::Special(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..) => leaf(NodeId(i as u32), node),
             Node::Sequence(parts) => {
                 parts.iter().for_each(|&part| child(part));
                 missing[i] = parts.len() as u32;

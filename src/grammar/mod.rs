@@ -78,6 +78,15 @@ pub enum Node {
     Call(RuleId),
     /// Exactly this special token.
     Special(SpecialToken),
+    /// The same as a regular terminal: a JSON string whose characters are spelled as JSON does.
+    #[doc(hidden)]
+    Text(Language),
+    /// One of some names, and what follows it: only in grammars that are made as they are read.
+    #[doc(hidden)]
+    Names(u32),
+    /// A JSON string, and what follows it: only in grammars that are made as they are read.
+    #[doc(hidden)]
+    Capture(Language, u32),
 }
 
 /// A named rule.
@@ -263,6 +272,32 @@ impl GrammarBuilder {
         let rule = self.declare(name);
         self.define(rule, body);
         rule
+    }
+
+    /// A node made so far.
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// What [`mark`](Self::mark) said of a node.
+    pub(crate) fn label(&self, id: NodeId) -> Option<&str> {
+        self.sources[id.index()].as_deref()
+    }
+
+    /// The body of a rule; the empty choice if it has none yet.
+    pub(crate) fn body(&mut self, rule: RuleId) -> NodeId {
+        match self.rules[rule.index()].body {
+            Some(body) => body,
+            None => self.choice([]),
+        }
+    }
+
+    pub(crate) fn rule_name(&self, id: RuleId) -> &str {
+        &self.rules[id.index()].name
+    }
+
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        self.push(node)
     }
 
     /// The number of nodes so far.

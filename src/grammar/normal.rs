@@ -61,6 +61,7 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
         let whole = match node {
             Node::Regular(language) => out.regular(*language),
             Node::Special(token) => out.special(token.clone()),
+            Node::Text(_) | Node::Names(_) | Node::Capture(..) => out.push(node.clone()),
             Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
             Node::Choice(parts) => out.choice(parts.iter().map(at)),
             Node::Repeat { node, min, max } => {
@@ -84,7 +85,7 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
                     let language = nonempty_language(&mut out.languages, *language);
                     out.regular(language)
                 }
-                Node::Special(_) => whole,
+                Node::Special(_) | Node::Text(_) | Node::Names(_) | Node::Capture(..) => whole,
                 Node::Sequence(parts) => parts.iter().rev().fold(nothing, |rest_without, part| {
                     // `rest` in full is "nothing at all, or the rest without the empty string".
                     let rest = out.choice([rest_without, epsilon]);
@@ -129,7 +130,11 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
     let mut todo = vec![node];
     while let Some(node) = todo.pop() {
         match grammar.node(node) {
-            Node::Regular(_) | Node::Special(_) => {}
+            Node::Regular(_)
+            | Node::Special(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..) => {}
             Node::Call(rule) => calls.push(*rule),
             Node::Choice(parts) => todo.extend_from_slice(parts),
             Node::Repeat { node, .. } => todo.push(*node),
@@ -350,7 +355,11 @@ impl LeftCorner {
             Node::Choice(parts) => parts.iter().any(|part| self.nullable[part.index()]),
             Node::Repeat { node, min, .. } => *min == 0 || self.nullable[node.index()],
             // No rule derives the empty string any more.
-            Node::Call(_) | Node::Special(_) => false,
+            Node::Call(_)
+            | Node::Special(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..) => false,
         };
         self.nullable.push(nullable);
         self.out.push(node)
@@ -390,7 +399,11 @@ impl LeftCorner {
                 continue;
             }
             match &self.out.nodes[node.index()] {
-                Node::Regular(_) | Node::Special(_) => {}
+                Node::Regular(_)
+                | Node::Special(_)
+                | Node::Text(_)
+                | Node::Names(_)
+                | Node::Capture(..) => {}
                 Node::Call(rule) => {
                     if self.component[rule.index()] == self.here {
                         return true;
@@ -418,7 +431,11 @@ impl LeftCorner {
         }
         match self.out.nodes[node.index()].clone() {
             // A leaf does not recur.
-            Node::Regular(_) | Node::Special(_) => Ok(Split::default()),
+            Node::Regular(_)
+            | Node::Special(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..) => Ok(Split::default()),
             Node::Call(rule) => {
                 let nothing = self.sequence([]);
                 Ok(Split { lefts: vec![(rule, nothing)], others: Vec::new() })
@@ -489,7 +506,11 @@ impl LeftCorner {
                 self.push(Node::Regular(language))
             }
             // Neither is nullable.
-            Node::Call(_) | Node::Special(_) => node,
+            Node::Call(_)
+            | Node::Special(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..) => node,
             Node::Choice(parts) => {
                 let parts =
                     parts.iter().map(|&p| self.nonempty(p, depth)).collect::<Result<Vec<_>>>()?;

@@ -1,6 +1,6 @@
 //! Why a schema has no value: a smallest set of keywords that contradict each other.
 
-use std::rc::Rc;
+use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashSet;
 

@@ -12,6 +12,7 @@ use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
 use super::object::ObjectSet;
 use super::options::Whitespace;
+use super::lazy::Lazy;
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
@@ -27,20 +28,16 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     if sets.is_empty(root)? {
         return Err(unsatisfiable(document, options));
     }
-    let mut emitter = Emitter::new(&mut sets);
+    let mut emitter = Emitter::new(sets, false);
     let start = emitter.builder.declare("start");
-    let Some(value) = emitter.value(root)? else {
+    let Some(body) = emitter.whole(root)? else {
         // A set that is not empty has a node.
         return Err(unsatisfiable(document, options));
-    };
-    let body = match emitter.sets.options.whitespace {
-        Whitespace::Any => emitter.builder.sequence([emitter.gap, value, emitter.gap]),
-        _ => value,
     };
     emitter.builder.define(start, body);
     emitter.rules()?;
     let (mut builder, dead_ends) = (emitter.builder, emitter.dead_ends);
-    *builder.languages() = sets.languages;
+    *builder.languages() = emitter.sets.languages;
     let grammar = builder.finish(start)?;
     if dead_ends {
         let productive = least(&grammar, |_, node| *node != Node::Regular(Language::EMPTY));
@@ -71,13 +68,15 @@ fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
     }
 }
 
-pub(super) struct Emitter<'s, 'd> {
-    pub(super) sets: &'s mut Sets<'d>,
+pub(super) struct Emitter<'d> {
+    pub(super) sets: Sets<'d>,
     pub(super) builder: GrammarBuilder,
     /// The node of each set met so far; `None` for an empty one.
     nodes: FxHashMap<Set, Option<NodeId>>,
     /// Rules declared and not yet defined.
     open: Vec<(Set, RuleId)>,
+    /// Rules whose bodies are made when they are asked for.
+    pub(super) lazy: Option<Lazy>,
     /// Was a rule met that has no text?
     dead_ends: bool,
     gap: NodeId,
@@ -133,8 +132,8 @@ impl Object {
     }
 }
 
-impl<'s, 'd> Emitter<'s, 'd> {
-    fn new(sets: &'s mut Sets<'d>) -> Self {
+impl<'d> Emitter<'d> {
+    pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Self {
         let mut builder = GrammarBuilder::new();
         let gap = gap(&mut sets.languages, sets.options.whitespace);
         let compact = gap == Language::EPSILON;
@@ -163,6 +162,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
             builder,
             nodes: FxHashMap::default(),
             open: Vec::new(),
+            lazy: lazy.then(Lazy::default),
             dead_ends: false,
             gap,
             open_object,
@@ -176,17 +176,36 @@ impl<'s, 'd> Emitter<'s, 'd> {
         }
     }
 
+    /// A value with the white space around it; `None` if there is none.
+    pub(super) fn whole(&mut self, set: Set) -> Result<Option<NodeId>> {
+        let Some(value) = self.value(set)? else { return Ok(None) };
+        Ok(Some(match self.sets.options.whitespace {
+            Whitespace::Any => self.builder.sequence([self.gap, value, self.gap]),
+            _ => value,
+        }))
+    }
+
     fn literal(&mut self, text: &[u8]) -> NodeId {
         let language = self.sets.languages.literal(text);
         self.builder.regular(language)
     }
 
+    /// A text between quotes.
     pub(super) fn quoted(&mut self, text: Language) -> NodeId {
+        let language = self.quoted_text(text);
+        match self.lazy {
+            Some(_) => self.builder.add(Node::Text(language)),
+            None => self.builder.regular(language),
+        }
+    }
+
+    pub(super) fn quoted_text(&mut self, text: Language) -> Language {
         // What cannot be finished stays as it is; so does an error, for when it is read.
         let unit = self.sets.strings.char;
-        let text = self.sets.languages.compact(text, Some(unit)).unwrap_or(text);
-        let language = self.sets.languages.json_text(text);
-        self.builder.regular(language)
+        let languages = &mut self.sets.languages;
+        let text = languages.compact(text, Some(unit)).unwrap_or(text);
+        let quote = languages.literal(b"\"");
+        languages.concat([quote, text, quote])
     }
 
     pub(super) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
@@ -222,7 +241,10 @@ impl<'s, 'd> Emitter<'s, 'd> {
                 Some(self.builder.choice(scalars))
             } else {
                 let rule = self.builder.declare(self.name(set));
-                self.open.push((set, rule));
+                match &mut self.lazy {
+                    Some(lazy) => lazy.set_rule(rule, set),
+                    None => self.open.push((set, rule)),
+                }
                 Some(self.builder.call(rule))
             }
         };
@@ -233,32 +255,37 @@ impl<'s, 'd> Emitter<'s, 'd> {
     /// Defines the rules that were called for, and those that they call for.
     fn rules(&mut self) -> Result<()> {
         while let Some((set, rule)) = self.open.pop() {
-            let shape = self.sets.shape(set)?;
-            let mut choices = self.scalars(&shape)?;
-            for array in &shape.arrays {
-                choices.extend(self.array(array, &self.name(set))?);
-            }
-            for object in &shape.objects {
-                choices.extend(self.object(object, &self.name(set))?);
-            }
-            for &value in &shape.listed {
-                let node = self.listed(value)?;
-                choices.push(self.builder.mark(node, self.sets.document.pointer(value)));
-            }
-            if choices.is_empty() {
-                // Items or members asked for that do not fit together.
-                let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
-                    || shape.objects.iter().any(|object| !object.some.is_empty());
-                if !asks {
-                    return Err(self.too_few_digits(set));
-                }
-                self.dead_ends = true;
-            }
-            let body = self.builder.choice(choices);
+            let body = self.rule(set)?;
             self.builder.define(rule, body);
             self.check_size(set)?;
         }
         Ok(())
+    }
+
+    /// The body of a set's rule.
+    pub(super) fn rule(&mut self, set: Set) -> Result<NodeId> {
+        let shape = self.sets.shape(set)?;
+        let mut choices = self.scalars(&shape)?;
+        for array in &shape.arrays {
+            choices.extend(self.array(array, &self.name(set))?);
+        }
+        for object in &shape.objects {
+            choices.extend(self.object(object, &self.name(set))?);
+        }
+        for &value in &shape.listed {
+            let node = self.listed(value)?;
+            choices.push(self.builder.mark(node, self.sets.document.pointer(value)));
+        }
+        if choices.is_empty() {
+            // Items or members asked for that do not fit together.
+            let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
+                || shape.objects.iter().any(|object| !object.some.is_empty());
+            if !asks {
+                return Err(self.too_few_digits(set));
+            }
+            self.dead_ends = true;
+        }
+        Ok(self.builder.choice(choices))
     }
 
     pub(super) fn check_size(&self, set: Set) -> Result<()> {
@@ -289,7 +316,7 @@ impl<'s, 'd> Emitter<'s, 'd> {
             let words = self.sets.languages.literals(words);
             nodes.push(self.builder.regular(words));
         }
-        let Sets { numbers, languages, options, .. } = &mut *self.sets;
+        let Sets { numbers, languages, options, .. } = &mut self.sets;
         let (free, listed) = numbers.spelling(languages, shape.numbers, options.digits);
         let number = languages.union([free, listed]);
         let number = languages.compact(number, None)?;
@@ -411,6 +438,9 @@ impl<'s, 'd> Emitter<'s, 'd> {
     fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
         if !object.some.is_empty() {
             return self.object_with_some(object, name);
+        }
+        if self.lazy.is_some() {
+            return self.lazy_object(object, name);
         }
         let mut members = Vec::with_capacity(object.named.len());
         for named in &object.named {

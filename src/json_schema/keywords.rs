@@ -4,7 +4,7 @@
 //! sets); those that apply other schemas to the same value (`$ref`, `allOf`, `anyOf`) are
 //! intersected with it. Section numbers are those of JSON Schema Validation and Core, 2020-12.
 
-use std::rc::Rc;
+use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashSet;
 

@@ -82,7 +82,7 @@ struct Brackets {
     close: NodeId,
 }
 
-impl Emitter<'_, '_> {
+impl Emitter<'_> {
     /// The ways to answer some of the requests `asked` (by index) that are not `found` yet:
     /// each with what is found then.
     fn answers(found: u32, asked: &[usize]) -> Vec<(u32, Vec<usize>)> {

@@ -28,6 +28,7 @@ mod emptiness;
 mod format;
 mod json_text;
 mod keywords;
+mod lazy;
 mod machine;
 mod metaschemas;
 mod multiple;
@@ -36,18 +37,17 @@ mod object;
 mod options;
 mod references;
 mod set;
+mod source;
 mod string;
 mod uri;
 mod value;
 
 pub use draft::Draft;
 pub use options::{Options, Whitespace};
-
-use std::sync::Arc;
+pub(crate) use source::SchemaSource;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
-use crate::regex::Tables;
 use document::Document;
 use set::Sets;
 
@@ -93,17 +93,7 @@ impl Schema {
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        self.grammar_sharing(options, &Arc::default())
-    }
-
-    /// The same; automata are taken from others, and left for them.
-    pub(crate) fn grammar_sharing(
-        &self,
-        options: &Options,
-        tables: &Arc<Tables>,
-    ) -> Result<Grammar> {
         let mut sets = Sets::new(&self.document, options);
-        sets.languages.share(tables);
         let root = sets.schema(self.document.root())?;
         emit::grammar(sets, root)
     }

@@ -1,6 +1,6 @@
 //! Sets of objects.
 
-use std::rc::Rc;
+use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashMap;
 

@@ -108,20 +108,6 @@ impl Languages {
         }
     }
 
-    /// A quote, a text of characters as JSON strings spell them, and a quote. The arena remembers
-    /// that this is such a text.
-    pub(crate) fn json_text(&mut self, text: Language) -> Language {
-        let quote = self.literal(b"\"");
-        let quoted = self.concat([quote, text, quote]);
-        self.texts.insert(quoted);
-        quoted
-    }
-
-    /// Was it made by [`json_text`](Self::json_text)?
-    pub(crate) fn is_json_text(&self, x: Language) -> bool {
-        self.texts.contains(&x)
-    }
-
     /// `x{min,max} rest` as its parts, `max` being [`u32::MAX`] where there is no bound.
     pub(crate) fn leading_repeat(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
         let (head, rest) = match self.states[x.index()].expr {
