@@ -473,7 +473,7 @@ fn whitespace() {
         [Whitespace::Flexible, Whitespace::Compact, Whitespace::Any].into_iter().enumerate()
     {
         let mut options = Options::default();
-        options.whitespace = whitespace;
+        options.whitespace = whitespace.clone();
         let grammar = schema.grammar(&options).unwrap();
         let mut matcher = Naive::new(&grammar);
         for (text, flexible, compact, any) in table {

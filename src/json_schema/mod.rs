@@ -35,13 +35,14 @@ mod number;
 mod object;
 mod options;
 mod references;
+mod scientific;
 mod set;
 mod string;
 mod uri;
 mod value;
 
 pub use draft::Draft;
-pub use options::{Options, Whitespace};
+pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;

@@ -20,6 +20,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+pub(crate) mod automaton;
 mod byte_set;
 mod compile;
 mod contexts;
@@ -34,4 +35,4 @@ mod spelling;
 pub use byte_set::ByteSet;
 pub use languages::{Language, Languages, Row};
 pub use parse::{Anchoring, Dialect, Options, parse};
-pub use spelling::{CodePoints, JsonString, Utf8, any_text};
+pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};

@@ -76,7 +76,7 @@ impl Languages {
             let before = stack.len();
             let missing = |this: &Self, part: Language| this.states[part.index()].row.is_none();
             match &self.states[top.index()].expr {
-                Expr::Set(_) => {}
+                Expr::Set(_) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => {
                     if missing(self, a) {
                         stack.push(a);
@@ -138,6 +138,15 @@ impl Languages {
                 self.map2(&row, &row, |this, x, _| this.concat2(x, rest))
             }
             Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+            Expr::Automaton(Running { automaton, state }) => {
+                let mut row = [Language::EMPTY; 256];
+                for byte in 0..=u8::MAX {
+                    if let Some(state) = automaton.step(&state, byte) {
+                        row[usize::from(byte)] = self.automaton(automaton.clone(), state);
+                    }
+                }
+                row
+            }
         }
     }
 

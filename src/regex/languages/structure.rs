@@ -31,6 +31,10 @@ impl Languages {
                     &Expr::Variable(v) => {
                         SmallVec::from_slice(&[self.variables[v as usize].identity])
                     }
+                    Expr::Automaton(running) => {
+                        running.hash(hasher);
+                        SmallVec::new()
+                    }
                 };
                 parts.push(parts.len() as u128);
                 parts.hash(hasher);
@@ -56,7 +60,7 @@ impl Languages {
                 continue;
             }
             match &self.states[at.index()].expr {
-                Expr::Set(_) => {}
+                Expr::Set(_) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
                 &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
@@ -86,7 +90,11 @@ impl Languages {
                     self.repeat(part, min.min(bytes.saturating_add(1)), max)
                 }
                 // Whether and/not is empty may depend on what lies beyond any horizon.
-                Expr::Set(_) | Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => at,
+                Expr::Set(_)
+                | Expr::Intersect(_)
+                | Expr::Complement(_)
+                | Expr::Variable(_)
+                | Expr::Automaton(_) => at,
             };
             done.insert(at, near);
         }
@@ -115,6 +123,7 @@ impl Languages {
             };
             let expr = match &self.states[at.index()].expr {
                 Expr::Set(set) => Expr::Set(*set),
+                Expr::Automaton(running) => Expr::Automaton(running.clone()),
                 Expr::Concat(a, b) => Expr::Concat(done[a], done[b]),
                 Expr::Union(xs) => Expr::Union(sorted(xs)),
                 Expr::Intersect(xs) => Expr::Intersect(sorted(xs)),
