@@ -283,7 +283,7 @@ fn official_suite() {
         options.whitespace = Whitespace::Any;
         // The suite's longest number has 53 digits, its largest exponent is 308.
         options.digits = 400;
-        let mut mandatory = File::default();
+        let (mut mandatory, mut surprises) = (File::default(), Vec::new());
         for path in files(&folder.join(name), "json") {
             let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();
             let text = std::fs::read_to_string(&path).unwrap();
@@ -300,17 +300,29 @@ fn official_suite() {
             if optional {
                 counts.print(&format!("{name}/{file}"));
                 let known = KNOWN.iter().find(|(known, _)| *known == file).map_or(0, |k| k.1);
-                assert!(counts.wrong.len() <= known, "{name}/{file}");
+                if counts.wrong.len() > known {
+                    surprises.push(format!("{name}/{file}"));
+                }
             }
         }
         mandatory.print(name);
+        assert_eq!(surprises, [""; 0]);
         assert_eq!(mandatory.wrong.len(), 0);
         assert!(mandatory.refused <= 14, "{}", mandatory.refused);
     }
 }
 
 /// Optional files of which not everything is right, with the number of wrong answers.
-const KNOWN: &[(&str, usize)] = &[];
+const KNOWN: &[(&str, usize)] = &[
+    // Content keywords are annotations: JSON inside a string is no regular language.
+    ("optional/content.json", 4),
+    // Which patterns are well formed, and which labels IDNA allows, is beyond regular languages:
+    // the first two are annotations, and host names have no label that begins with `xn--`.
+    ("optional/format/ecmascript-regex.json", 6),
+    ("optional/format/regex.json", 1),
+    ("optional/format/idn-hostname.json", 54),
+    ("optional/format/hostname.json", 15),
+];
 
 impl File {
     fn print(&self, title: &str) {
