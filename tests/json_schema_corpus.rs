@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use common::Naive;
 use common::instance::{Outcome, outcome};
 use maskwright::ErrorKind;
-use maskwright::json_schema::{Draft, Options, Schema};
+use maskwright::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 fn corpus(name: &str) -> Option<PathBuf> {
     let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED") else {
@@ -115,21 +116,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn schema(
-        &mut self,
-        name: &str,
-        schema: &Value,
-        documents: &[(String, String)],
-        options: &Options,
-        tests: &[(bool, &Value)],
-    ) {
+    fn schema(&mut self, name: &str, schema: &Value, options: &Options, tests: &[(bool, &Value)]) {
         self.schemas += 1;
-        let compiled = Schema::from_value(schema).and_then(|mut schema| {
-            for (uri, text) in documents {
-                schema = schema.with_document(uri, text)?;
-            }
-            schema.grammar(options)
-        });
+        let compiled = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
         let grammar = match compiled {
             Ok(grammar) => grammar,
             Err(e) if e.kind() == ErrorKind::Unsatisfiable => {
@@ -201,39 +190,149 @@ fn remotes() -> Vec<(String, String)> {
     named.collect()
 }
 
+/// One schema of the official suite, as it is written.
+#[derive(serde::Deserialize)]
+struct Case<'a> {
+    description: String,
+    #[serde(borrow)]
+    schema: &'a RawValue,
+    #[serde(borrow)]
+    tests: Vec<Instance<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct Instance<'a> {
+    description: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+    valid: bool,
+}
+
+/// What one file of the suite came to.
+#[derive(Default)]
+struct File {
+    schemas: usize,
+    right: usize,
+    /// Right, but for the order in which members may come.
+    ordered: usize,
+    /// Refused for a part of the grammar that is still to be written.
+    refused: usize,
+    wrong: Vec<String>,
+}
+
+impl File {
+    fn case(&mut self, case: &Case<'_>, documents: &[(String, String)], options: &Options) {
+        self.schemas += 1;
+        let description = &case.description;
+        let compiled = Schema::from_text(case.schema.get()).and_then(|mut schema| {
+            for (uri, text) in documents {
+                schema = schema.with_document(uri, text)?;
+            }
+            schema.grammar(options)
+        });
+        let grammar = match compiled {
+            Ok(grammar) => grammar,
+            // Nothing is valid: that is an answer too.
+            Err(e)
+                if e.kind() == ErrorKind::Unsatisfiable && case.tests.iter().all(|t| !t.valid) =>
+            {
+                self.right += 1;
+                return;
+            }
+            Err(e) => {
+                if e.message().contains("not supported yet") {
+                    self.refused += 1;
+                } else {
+                    self.wrong.push(format!("{description}: {e}"));
+                }
+                return;
+            }
+        };
+        let mut matcher = Naive::new(&grammar);
+        let (mut right, mut ordered) = (true, false);
+        for test in &case.tests {
+            let text = test.data.get();
+            if matcher.accepts(text) == test.valid {
+                continue;
+            }
+            let instance: Value = serde_json::from_str(text).unwrap();
+            if test.valid && outcome(&mut matcher, &instance, true) == Outcome::Order {
+                ordered = true;
+                continue;
+            }
+            right = false;
+            let said = if test.valid { "rejects the valid" } else { "accepts the invalid" };
+            self.wrong.push(format!("{description}: {said} {text} ({})", test.description));
+        }
+        self.right += usize::from(right && !ordered);
+        self.ordered += usize::from(right && ordered);
+    }
+}
+
+/// Every instance of the official suite as it is written, under the options that leave a value its
+/// freedom. Counts of the files under `optional` are printed file by file.
 #[test]
 fn official_suite() {
     let Some(folder) = corpus("json-schema-test-suite/tests") else { return };
     let remotes = remotes();
-    for (name, draft, compiled) in
-        [("draft7", Draft::Draft7, 314), ("draft2020-12", Draft::Draft202012, 440)]
-    {
+    for (name, draft) in [("draft7", Draft::Draft7), ("draft2020-12", Draft::Draft202012)] {
         let mut options = Options::default();
         options.draft = Some(draft);
-        let mut tally = Tally::default();
+        options.spelling = Spelling::Any;
+        options.property_order = PropertyOrder::Any;
+        options.whitespace = Whitespace::Any;
+        // The suite's longest number has 53 digits, its largest exponent is 308.
+        options.digits = 400;
+        let (mut mandatory, mut surprises) = (File::default(), Vec::new());
         for path in files(&folder.join(name), "json") {
-            let cases: Value =
-                serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            for case in cases.as_array().unwrap() {
-                let tests: Vec<(bool, &Value)> = case["tests"]
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .map(|test| (test["valid"].as_bool().unwrap(), &test["data"]))
-                    .collect();
-                let file = path.strip_prefix(&folder).unwrap().display();
-                let title = format!("{file} {}", case["description"]);
-                // The file that wants formats to be annotations.
-                options.formats = !path.ends_with(format!("{name}/format.json"));
+            let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let cases: Vec<Case<'_>> = serde_json::from_str(&text).unwrap();
+            options.formats = file.starts_with("optional/format/");
+            let mut counts = File::default();
+            let optional = file.starts_with("optional/");
+            let into = if optional { &mut counts } else { &mut mandatory };
+            for case in &cases {
                 // Those that name no document need none.
-                let remote = case["schema"].to_string().contains("//localhost:1234/");
-                let documents = if remote { &remotes[..] } else { &[] };
-                tally.schema(&title, &case["schema"], documents, &options, &tests);
+                let remote = case.schema.get().contains("//localhost:1234/");
+                into.case(case, if remote { &remotes } else { &[] }, &options);
+            }
+            if optional {
+                counts.print(&format!("{name}/{file}"));
+                let known = KNOWN.iter().find(|(known, _)| *known == file).map_or(0, |k| k.1);
+                if counts.wrong.len() > known {
+                    surprises.push(format!("{name}/{file}"));
+                }
             }
         }
-        tally.print(name);
-        assert_eq!(tally.accepted.len() + tally.rejected.len(), 0);
-        assert!(tally.compiled >= compiled, "{} < {compiled}", tally.compiled);
+        mandatory.print(name);
+        assert_eq!(surprises, [""; 0]);
+        assert_eq!(mandatory.wrong.len(), 0);
+        assert!(mandatory.refused <= 14, "{}", mandatory.refused);
+    }
+}
+
+/// Optional files of which not everything is right, with the number of wrong answers.
+const KNOWN: &[(&str, usize)] = &[
+    // Content keywords are annotations: JSON inside a string is no regular language.
+    ("optional/content.json", 4),
+    // Which patterns are well formed, and which labels IDNA allows, is beyond regular languages:
+    // the first two are annotations, and host names have no label that begins with `xn--`.
+    ("optional/format/ecmascript-regex.json", 6),
+    ("optional/format/regex.json", 1),
+    ("optional/format/idn-hostname.json", 54),
+    ("optional/format/hostname.json", 15),
+];
+
+impl File {
+    fn print(&self, title: &str) {
+        let Self { schemas, right, ordered, refused, wrong } = self;
+        println!(
+            "{title}: {schemas} schemas, {right} right, {ordered} but for the order, {refused} \
+             refused, {} wrong answers",
+            wrong.len()
+        );
+        wrong.iter().for_each(|line| println!("    {line}"));
     }
 }
 
@@ -253,12 +352,12 @@ fn maskbench() {
                 .iter()
                 .map(|test| (test["valid"].as_bool().unwrap(), &test["data"]))
                 .collect();
-            tally.schema(&name, &entry["schema"], &[], &options, &tests);
+            tally.schema(&name, &entry["schema"], &options, &tests);
         }
     }
     tally.print("MaskBench");
     assert_eq!(tally.accepted.len(), 0);
-    assert!(tally.rejected.len() <= 60, "{}", tally.rejected.len());
-    assert!(tally.compiled >= 5_365, "{}", tally.compiled);
-    assert!(tally.passing >= 5_235, "{}", tally.passing);
+    assert!(tally.rejected.len() <= 50, "{}", tally.rejected.len());
+    assert!(tally.compiled >= 5_435, "{}", tally.compiled);
+    assert!(tally.passing >= 5_305, "{}", tally.passing);
 }

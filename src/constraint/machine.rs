@@ -18,7 +18,7 @@ use super::masks::{Json, Masks};
 use super::slices::Slices;
 use super::stacks::{BOTTOM, StackId, Stacks};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
+use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Trie, Vocabulary};
 
 /// A configuration, by identity within its machine.
@@ -126,7 +126,8 @@ impl Machine {
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
         let liveness = Liveness::new(program, &mut languages, spelling)?;
-        let unit = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
+        // Without JSON strings in it no unit is theirs.
+        let unit = program.text_unit.unwrap_or(Language::EMPTY);
         let json = Json { unit, quote: languages.literal(b"\"") };
         let mut this = Self {
             languages,
@@ -227,6 +228,25 @@ impl Machine {
             return Err(too_many(self.states_per_step));
         }
         Ok(())
+    }
+
+    /// May one byte come? Cheaper than what it leads to.
+    pub(super) fn allows(&mut self, program: &Program, items: &[Item], byte: u8) -> Result<bool> {
+        for item in items {
+            let allows = match program.point(item.point) {
+                Point::Regular { .. } | Point::Capture { .. } => {
+                    self.languages.step(item.state, byte)? != Language::EMPTY
+                }
+                Point::Names(names) => {
+                    program.name_step(names, item.state.number(), byte) != NameStep::Dead
+                }
+                _ => false,
+            };
+            if allows {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.

@@ -830,6 +830,21 @@ impl Machine {
         Ok(())
     }
 
+    /// Notes tokens that are allowed if they satisfy a filter.
+    fn note(
+        &mut self,
+        vocabulary: &Vocabulary,
+        tokens: &[u32],
+        filter: Option<Filter>,
+        found: &mut Findings,
+    ) -> Result<()> {
+        match filter {
+            None => found.tokens.extend_from_slice(tokens),
+            Some(filter) => self.filtered(vocabulary, filter, tokens, &mut found.tokens)?,
+        }
+        Ok(())
+    }
+
     /// One forward pass over the nodes of a span, the subtree of a child of the place.
     fn descend(
         &mut self,
@@ -851,26 +866,25 @@ impl Machine {
             }
             let (above, below) = levels.split_at_mut(depth);
             let (items, next) = (&above[depth - 1], &mut below[0]);
+            // Most nodes are leaves: where they lead does not matter.
+            if at.subtree_end as usize == node + 1 {
+                if self.allows(program, items, at.byte)? {
+                    self.note(vocabulary, trie.tokens(node), filter, found)?;
+                }
+                node += 1;
+                continue;
+            }
             self.step(program, items, at.byte, next)?;
             if next.is_empty() {
                 node = at.subtree_end as usize;
                 continue;
             }
-            let tokens = trie.tokens(node);
-            if !tokens.is_empty() {
-                match filter {
-                    None => found.tokens.extend_from_slice(tokens),
-                    Some(filter) => {
-                        self.filtered(vocabulary, filter, tokens, &mut found.tokens)?;
-                    }
-                }
-            }
-            let leaf = at.subtree_end as usize == node + 1;
+            self.note(vocabulary, trie.tokens(node), filter, found)?;
             // Items are sorted by point: these come first.
             while let Some(&item) = next.first()
                 && matches!(item.point, ACCEPT | EXIT)
             {
-                if item.point == EXIT && !leaf {
+                if item.point == EXIT {
                     found.exits.push(Place { node: node as u32, ..place });
                 }
                 next.remove(0);

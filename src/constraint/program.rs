@@ -157,6 +157,9 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// Exchanges the arena in which terminals are made: whoever steps them owns it meanwhile.
     fn exchange(&mut self, languages: &mut Languages);
 
+    /// One character of a JSON string, in all spellings that count.
+    fn text_unit(&mut self) -> Language;
+
     /// The body of a declared rule.
     fn body(&mut self, rule: RuleId) -> Result<NodeId>;
 
@@ -207,6 +210,8 @@ pub(super) struct Program {
     start: RuleId,
     /// Does what follows depend on strings that were read?
     captures: Cell<bool>,
+    /// One character of the JSON strings in it.
+    pub(super) text_unit: Option<Language>,
 }
 
 impl Program {
@@ -331,7 +336,8 @@ impl Program {
         // Only what grows needs to find its parts again.
         inner.memo = FxHashMap::default();
         let start = grammar.start();
-        let program = Self { inner: RefCell::new(inner), start, captures: Cell::new(false) };
+        let (inner, captures) = (RefCell::new(inner), Cell::new(false));
+        let program = Self { inner, start, captures, text_unit: None };
         Ok((program, grammar.into_languages()))
     }
 
@@ -342,11 +348,13 @@ impl Program {
         limits: &Limits,
     ) -> (Self, Languages) {
         let mut languages = Languages::new();
+        let text_unit = Some(source.text_unit());
         source.exchange(&mut languages);
         languages.set_limit(limits.language_states);
         let mut inner = Inner::new(limits);
         inner.source = Some(source);
-        (Self { inner: RefCell::new(inner), start, captures: Cell::new(false) }, languages)
+        let (inner, captures) = (RefCell::new(inner), Cell::new(false));
+        (Self { inner, start, captures, text_unit }, languages)
     }
 
     /// The same program, as far as it is known: all of it, if it has no source.
@@ -364,7 +372,7 @@ impl Program {
             ..Inner::default()
         };
         let (start, captures) = (self.start, self.captures.clone());
-        Self { inner: RefCell::new(inner), start, captures }
+        Self { inner: RefCell::new(inner), start, captures, text_unit: None }
     }
 
     /// Asks the source for something, and compiles it.

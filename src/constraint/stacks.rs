@@ -5,8 +5,6 @@
 //! merges (Tomita's graph-structured stack, 1985, made immutable), equal sets are equal ids, and
 //! twenty levels of ambiguous nesting are twenty sets instead of a million stacks.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -173,32 +171,6 @@ impl Stacks {
         let frames = 2 * (size_of::<Frames>() + 16) + 4;
         self.sets.len() * frames + self.unions.len() * 24
     }
-
-    /// The same stack in another arena; `done` remembers what was moved already.
-    pub(super) fn transfer(
-        &self,
-        id: StackId,
-        to: &mut Self,
-        done: &mut FxHashMap<StackId, StackId>,
-    ) -> Result<StackId> {
-        // What lies below was made before, so its ids are smaller: moving in ascending order needs
-        // no recursion. The bottom is the same everywhere.
-        done.insert(BOTTOM, BOTTOM);
-        done.insert(UNKNOWN, UNKNOWN);
-        let mut needed = BTreeSet::new();
-        let mut todo = vec![id];
-        while let Some(at) = todo.pop() {
-            if !done.contains_key(&at) && needed.insert(at) {
-                todo.extend(self.frames(at).iter().map(|frame| frame.below));
-            }
-        }
-        for at in needed {
-            let frames = self.frames(at).iter().map(|f| Frame { below: done[&f.below], ..*f });
-            let there = to.intern(frames.collect())?;
-            done.insert(at, there);
-        }
-        Ok(done[&id])
-    }
 }
 
 #[cfg(test)]
@@ -224,17 +196,5 @@ mod tests {
         let one = s.push(9, 0, BOTTOM).unwrap();
         let two = s.push(9, 0, one).unwrap();
         assert_eq!(s.push(9, 0, two).unwrap_err().kind(), ErrorKind::Limit);
-    }
-
-    #[test]
-    fn transfer_keeps_identity() {
-        let mut s = Stacks::new(10);
-        let a = s.push(9, 3, BOTTOM).unwrap();
-        let b = s.push(8, 0, a).unwrap();
-        let mut t = Stacks::new(10);
-        t.push(7, 0, BOTTOM).unwrap();
-        let there = s.transfer(b, &mut t, &mut FxHashMap::default()).unwrap();
-        let a = t.push(9, 3, BOTTOM).unwrap();
-        assert_eq!(there, t.push(8, 0, a).unwrap());
     }
 }

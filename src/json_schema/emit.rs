@@ -17,7 +17,7 @@ use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
-use crate::regex::{ByteSet, Language, Languages};
+use crate::regex::{self, ByteSet, Language, Languages, Utf8};
 
 /// Blanks that flexible white space may have on one line.
 const BLANKS: u32 = 64;
@@ -28,7 +28,7 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     if sets.is_empty(root)? {
         return Err(unsatisfiable(document, options));
     }
-    let mut emitter = Emitter::new(sets, false);
+    let mut emitter = Emitter::new(sets, false)?;
     let start = emitter.builder.declare("start");
     let Some(body) = emitter.whole(root)? else {
         // A set that is not empty has a node.
@@ -49,14 +49,13 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
 }
 
 /// What may stand in a gap.
-fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
+fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
     let blank: ByteSet = [b' ', b'\t'].into_iter().collect();
-    match whitespace {
+    let space = l.byte_set(blank.union(&[b'\n', b'\r'].into_iter().collect()));
+    Ok(match whitespace {
         Whitespace::Compact => Language::EPSILON,
-        Whitespace::Any => {
-            let space = l.byte_set(blank.union(&[b'\n', b'\r'].into_iter().collect()));
-            l.repeat(space, 0, None)
-        }
+        Whitespace::Any => l.repeat(space, 0, None),
+        Whitespace::Pattern(pattern) => white_space(l, pattern, space)?,
         Whitespace::Flexible => {
             let blank = l.byte_set(blank);
             let blanks = l.repeat(blank, 0, Some(BLANKS));
@@ -65,6 +64,26 @@ fn gap(l: &mut Languages, whitespace: Whitespace) -> Language {
             let next_line = l.repeat(next_line, 0, Some(1));
             l.concat([blanks, next_line])
         }
+    })
+}
+
+/// The white space that a pattern matches, all of which must be JSON's.
+fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Language> {
+    let whole = regex::Options::default();
+    let error = |message: &str| {
+        let message = format!("the white space pattern {pattern:?}: {message}");
+        Error::new(ErrorKind::Request, message)
+    };
+    let gap = regex::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))?;
+    let blanks = l.repeat(space, 0, None);
+    let other = l.difference(gap, blanks);
+    if l.is_live(other)? {
+        let help = "use blanks, tabs, line feeds and carriage returns";
+        return Err(error("it matches more than JSON's white space").with_help(help));
+    }
+    match l.is_live(gap)? {
+        true => Ok(gap),
+        false => Err(error("it matches nothing").with_help("let it match the empty text")),
     }
 }
 
@@ -133,9 +152,9 @@ impl Object {
 }
 
 impl<'d> Emitter<'d> {
-    pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Self {
+    pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
         let mut builder = GrammarBuilder::new();
-        let gap = gap(&mut sets.languages, sets.options.whitespace);
+        let gap = gap(&mut sets.languages, &sets.options.whitespace)?;
         let compact = gap == Language::EPSILON;
         let gap = builder.regular(gap);
         let mut with_gap = |before: bool, text: &[u8], after: bool| {
@@ -157,7 +176,7 @@ impl<'d> Emitter<'d> {
         let close_array = with_gap(true, b"]", false);
         let comma = with_gap(true, b",", true);
         let colon = with_gap(true, b":", true);
-        Self {
+        Ok(Self {
             sets,
             builder,
             nodes: FxHashMap::default(),
@@ -173,7 +192,7 @@ impl<'d> Emitter<'d> {
             close_array,
             comma,
             colon,
-        }
+        })
     }
 
     /// A value with the white space around it; `None` if there is none.
@@ -183,11 +202,6 @@ impl<'d> Emitter<'d> {
             Whitespace::Any => self.builder.sequence([self.gap, value, self.gap]),
             _ => value,
         }))
-    }
-
-    fn literal(&mut self, text: &[u8]) -> NodeId {
-        let language = self.sets.languages.literal(text);
-        self.builder.regular(language)
     }
 
     /// A text between quotes.
@@ -367,10 +381,9 @@ impl<'d> Emitter<'d> {
     }
 
     pub(super) fn key(&mut self, key: &str) -> NodeId {
-        let mut text = vec![b'"'];
-        text.extend(self.sets.strings.spell(key));
-        text.push(b'"');
-        self.literal(&text)
+        let Sets { strings, languages, .. } = &mut self.sets;
+        let key = strings.texts(languages, [key]);
+        self.quoted(key)
     }
 
     fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
@@ -495,13 +508,12 @@ impl<'d> Emitter<'d> {
 
     /// Any one member whose key has no name.
     fn other_members(&mut self, object: &ObjectSet) -> Result<Option<NodeId>> {
-        let spelled: Vec<Vec<u8>> =
-            object.named.iter().map(|named| self.sets.strings.spell(&named.key)).collect();
+        let names = object.named.iter().map(|named| &*named.key);
+        let names = self.sets.strings.texts(&mut self.sets.languages, names);
         let mut choices = Vec::new();
         for class in &object.classes {
             let Some(value) = self.value(class.set)? else { continue };
             let languages = &mut self.sets.languages;
-            let names = languages.literals(spelled.iter().map(Vec::as_slice));
             let keys = languages.difference(class.keys, names);
             if !languages.is_live(keys)? {
                 continue;

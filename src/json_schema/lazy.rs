@@ -23,6 +23,8 @@ use crate::vocab::Trie;
 enum Open {
     Set(Set),
     Object(u32, ObjectState),
+    /// A value and the state after it.
+    Member(u32, Set, ObjectState),
 }
 
 /// What is known of an object after some of its members.
@@ -134,6 +136,15 @@ impl Emitter<'_> {
         match self.pending().open.remove(&rule) {
             Some(Open::Set(set)) => self.rule(set),
             Some(Open::Object(object, state)) => self.object_state(object, state),
+            Some(Open::Member(object, set, next)) => {
+                let value = match self.value(set)? {
+                    Some(value) => value,
+                    // Only names whose sets have values are allowed.
+                    None => self.builder.choice([]),
+                };
+                let further = self.call_state(object, next);
+                Ok(self.builder.sequence([value, further]))
+            }
             None => Ok(self.builder.body(rule)),
         }
     }
@@ -362,12 +373,10 @@ impl Emitter<'_> {
     }
 
     fn member(&mut self, id: u32, set: Set, next: ObjectState) -> Result<NodeId> {
-        let value = match self.value(set)? {
-            Some(value) => value,
-            // Only names whose sets have values are allowed.
-            None => self.builder.choice([]),
-        };
-        let further = self.call_state(id, next);
-        Ok(self.builder.sequence([self.colon, value, further]))
+        let name = self.pending().objects[id as usize].name.clone();
+        let rule = self.builder.declare(name);
+        self.pending().open.insert(rule, Open::Member(id, set, next));
+        let value = self.builder.call(rule);
+        Ok(self.builder.sequence([self.colon, value]))
     }
 }

@@ -165,8 +165,9 @@ impl Emitter<'_> {
         self.check_some(object.some.len(), Set::ANY)?;
         let spelled: Vec<Vec<u8>> =
             object.named.iter().map(|named| self.sets.strings.spell(&named.key)).collect();
+        let keys = object.named.iter().map(|named| &*named.key);
+        let names = self.sets.strings.texts(&mut self.sets.languages, keys);
         let languages = &mut self.sets.languages;
-        let names = languages.literals(spelled.iter().map(Vec::as_slice));
         let mut asked_of: Vec<Vec<usize>> = Vec::new();
         for key in &spelled {
             let mut asked = Vec::new();

@@ -36,6 +36,7 @@ mod number;
 mod object;
 mod options;
 mod references;
+mod scientific;
 mod set;
 mod source;
 mod string;
@@ -43,7 +44,7 @@ mod uri;
 mod value;
 
 pub use draft::Draft;
-pub use options::{Options, Whitespace};
+pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 pub(crate) use source::SchemaSource;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -1,117 +1,128 @@
-//! Multiples of a decimal, as an automaton that keeps the remainder of what it has read.
+//! Multiples of a decimal: an automaton that keeps the remainder of what it has read.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use super::decimal::Decimal;
 use super::number::{NumberSet, Numbers};
-use crate::regex::{ByteSet, Language, Languages};
+use crate::regex::Languages;
+use crate::regex::automaton::{Automaton, State};
 
-/// States that one automaton may have.
-const STATES: u64 = 20_000;
+/// Remainders and places that one automaton may tell apart: whether bounds leave any multiple is
+/// found by a search among them.
+const STATES: i64 = 100_000;
 
-/// What has been read of a literal `-?[0-9]+(.[0-9]*)?`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum State {
-    Start,
-    Sign,
-    /// Digits before the point, by their remainder.
-    Whole(u64),
-    /// So many digits after the point, as far as they matter, and the remainder of all digits.
-    Fraction(u64, u64),
-}
+/// Nothing, or a sign, is read of a literal `-?[0-9]+(.[0-9]*)?`.
+const START: i64 = 0;
+const SIGN: i64 = 1;
+/// Digits before the point; then their remainder.
+const WHOLE: i64 = 2;
+/// Digits after the point; then the remainder of all digits, and how many stand after the point,
+/// as far as that matters.
+const FRACTION: i64 = 3;
 
-/// `divisor` is `modulus` times ten to the power of minus `places`.
-#[derive(Clone, Copy)]
-struct Divisor {
-    modulus: u64,
-    places: u64,
+/// `modulus` times ten to the power of minus `places`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Divisor {
+    name: String,
+    modulus: i64,
+    places: i64,
 }
 
 impl Divisor {
-    fn new(divisor: &Decimal) -> Option<Self> {
+    /// `None` if it has too many digits.
+    pub(super) fn new(divisor: &Decimal) -> Option<Self> {
         let (digits, power) = divisor.scientific();
         // One digit stands before the point.
         let exponent = power + 1 - digits.len() as i64;
-        let digits = std::str::from_utf8(digits).ok()?.parse::<u64>().ok()?;
-        let scale = 10u64.checked_pow(u32::try_from(exponent.max(0)).ok()?)?;
-        let this = Self { modulus: digits.checked_mul(scale)?, places: (-exponent).max(0) as u64 };
-        let states = this.modulus.checked_mul(this.places.checked_add(2)?)?;
-        (states <= STATES).then_some(this)
+        let digits = std::str::from_utf8(digits).ok()?.parse::<i64>().ok()?;
+        let scale = 10i64.checked_pow(u32::try_from(exponent.max(0)).ok()?)?;
+        let (modulus, places) = (digits.checked_mul(scale)?, (-exponent).max(0));
+        if modulus.checked_mul(places + 2)? > STATES {
+            return None;
+        }
+        Some(Self { name: format!("multiples of {modulus}e-{places}"), modulus, places })
+    }
+
+    /// How many digits remainders have.
+    pub(super) fn digits(&self) -> i64 {
+        self.modulus.ilog10().into()
+    }
+
+    /// The remainder once a digit is appended.
+    pub(super) fn append(&self, remainder: i64, digit: u8) -> i64 {
+        (remainder * 10 + i64::from(digit)) % self.modulus
+    }
+
+    /// The least power of ten which, times a number with this remainder, is a multiple, if the
+    /// number does not end in 0.
+    pub(super) fn least_power(&self, mut remainder: i64) -> Option<i64> {
+        // Ten to a power can only make up for the powers of 2 and 5 in the modulus.
+        for power in 0..i64::from(i64::BITS) {
+            if remainder == 0 {
+                return Some(power - self.places);
+            }
+            remainder = self.append(remainder, 0);
+        }
+        None
     }
 
     /// The remainder once the digits up to `places` are filled with zeros.
-    fn filled(self, remainder: u64, digits: u64) -> u64 {
-        (digits..self.places).fold(remainder, |r, _| r * 10 % self.modulus)
+    fn filled(&self, remainder: i64, digits: i64) -> i64 {
+        (digits..self.places).fold(remainder, |r, _| self.append(r, 0))
     }
 
-    fn accepts(self, state: State) -> bool {
-        match state {
-            State::Start | State::Sign => false,
-            State::Whole(r) => self.filled(r, 0) == 0,
-            State::Fraction(digits, r) => self.filled(r, digits) == 0,
+    /// Can the digits up to `places` be filled so that no remainder is left?
+    fn can_be_filled(&self, remainder: i64, digits: i64) -> bool {
+        let missing = (self.modulus - self.filled(remainder, digits)) % self.modulus;
+        let most = u32::try_from(self.places - digits).ok().and_then(|n| 10i64.checked_pow(n));
+        most.is_none_or(|most| missing < most)
+    }
+}
+
+impl Automaton for Divisor {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn accepts(&self, state: &[i64]) -> bool {
+        match *state {
+            [WHOLE, r, _] => self.filled(r, 0) == 0,
+            [FRACTION, r, digits] => self.filled(r, digits) == 0,
+            _ => false,
         }
     }
 
-    fn digit(self, state: State, digit: u64) -> Option<State> {
-        let further = |r: u64| (r * 10 + digit) % self.modulus;
-        match state {
-            State::Start | State::Sign => Some(State::Whole(further(0))),
-            State::Whole(r) => Some(State::Whole(further(r))),
-            State::Fraction(digits, r) if digits < self.places => {
-                Some(State::Fraction(digits + 1, further(r)))
+    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+        let state: [i64; 3] = state.try_into().ok()?;
+        let next = match (state, byte) {
+            ([START, ..], b'-') => [SIGN, 0, 0],
+            ([START | SIGN | WHOLE, r, _], b'0'..=b'9') => [WHOLE, self.append(r, byte - b'0'), 0],
+            ([WHOLE, r, _], b'.') => [FRACTION, r, 0],
+            ([FRACTION, r, digits], b'0'..=b'9') if digits < self.places => {
+                [FRACTION, self.append(r, byte - b'0'), digits + 1]
             }
             // Beyond its last place a multiple has zeros only.
-            State::Fraction(..) => (digit == 0).then_some(state),
-        }
+            ([FRACTION, r, digits], b'0') => [FRACTION, r, digits],
+            _ => return None,
+        };
+        let lives = next[0] != FRACTION || self.can_be_filled(next[1], next[2]);
+        lives.then(|| next.into())
+    }
+
+    fn is_live(&self, _: &[i64]) -> Option<bool> {
+        // Digits before the point can always be continued to a multiple.
+        Some(true)
     }
 }
 
 impl Numbers {
-    /// The multiples of a positive number; `None` if the automaton would be too large.
-    pub(super) fn multiples(&self, l: &mut Languages, divisor: &Decimal) -> Option<NumberSet> {
+    /// The multiples of a positive number; `None` if it has too many digits.
+    pub(super) fn multiples(&mut self, l: &mut Languages, divisor: &Decimal) -> Option<NumberSet> {
         let divisor = Divisor::new(divisor)?;
-        let mut variables: FxHashMap<State, Language> = FxHashMap::default();
-        let mut order = Vec::new();
-        let mut open = Vec::new();
-        let mut variable = |l: &mut Languages, state: State, open: &mut Vec<State>| {
-            *variables.entry(state).or_insert_with(|| {
-                let language = l.variable(divisor.accepts(state));
-                order.push(language);
-                open.push(state);
-                language
-            })
-        };
-        let start = variable(l, State::Start, &mut open);
-        while let Some(state) = open.pop() {
-            let this = variable(l, state, &mut open);
-            let mut targets: Vec<(State, ByteSet)> = Vec::new();
-            let mut edge = |byte: u8, to: State| match targets.iter_mut().find(|t| t.0 == to) {
-                Some((_, bytes)) => bytes.insert(byte),
-                None => targets.push((to, ByteSet::single(byte))),
-            };
-            for digit in 0..10u8 {
-                if let Some(to) = divisor.digit(state, digit.into()) {
-                    edge(b'0' + digit, to);
-                }
-            }
-            match state {
-                State::Start => edge(b'-', State::Sign),
-                State::Whole(r) => edge(b'.', State::Fraction(0, r)),
-                State::Sign | State::Fraction(..) => {}
-            }
-            let mut parts = Vec::new();
-            if divisor.accepts(state) {
-                parts.push(Language::EPSILON);
-            }
-            for (to, bytes) in targets {
-                let (first, rest) = (l.byte_set(bytes), variable(l, to, &mut open));
-                parts.push(l.concat([first, rest]));
-            }
-            let body = l.union(parts);
-            l.define(this, body);
-        }
-        let multiples = l.settle(&order, start);
-        Some(self.written(l, multiples))
+        let formula = self.formula(|formulas| formulas.multiple(&divisor));
+        let literals = l.automaton(Arc::new(divisor), [START, 0, 0].into());
+        let set = self.written(l, literals);
+        Some(NumberSet { formula, ..set })
     }
 }
 
@@ -122,7 +133,7 @@ mod tests {
     #[test]
     fn multiples_are_those_of_arithmetic() {
         let mut l = Languages::new();
-        let numbers = Numbers::new(&mut l);
+        let mut numbers = Numbers::new(&mut l, crate::json_schema::Spelling::Canonical);
         for (divisor, places) in
             [("1", 0), ("7", 0), ("12", 0), ("100", 0), ("0.01", 2), ("2.5", 1), ("0.075", 3)]
         {

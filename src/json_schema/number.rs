@@ -5,8 +5,14 @@
 //! `json.dumps` writes (`8.854e-12`). A set of numbers is the language of its members' canonical
 //! literals, so and, or and not are exact, and a bound is an automaton that compares digit by
 //! digit. Only [`Numbers::spelling`] allows further zeros at the end and bounds the digits.
+//!
+//! Where every spelling counts, literals in exponent form are kept apart, as a formula
+//! (`scientific`); those without one are written as ever.
 
 use super::decimal::Decimal;
+use super::multiple::Divisor;
+use super::options::Spelling;
+use super::scientific::{Formula, Formulas};
 use crate::regex::{Language, Languages};
 
 /// Powers of ten that `json.dumps` writes without an exponent.
@@ -36,6 +42,8 @@ pub(super) struct NumberSet {
     pub(super) pointed: bool,
     /// Does `language` say exactly which literals in exponent form belong to it?
     pub(super) exponents: bool,
+    /// The set once more, for exponent forms where every spelling counts.
+    pub(super) formula: Formula,
 }
 
 impl NumberSet {
@@ -44,6 +52,7 @@ impl NumberSet {
         listed: Language::EMPTY,
         pointed: false,
         exponents: true,
+        formula: Formula::NONE,
     };
 
     /// All of its literals.
@@ -53,7 +62,7 @@ impl NumberSet {
 }
 
 /// Which side of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Side {
     Above,
     Below,
@@ -75,10 +84,12 @@ pub(super) struct Numbers {
     pointed: Language,
     exponent: Language,
     all: Language,
+    /// Where every spelling counts.
+    formulas: Option<Formulas>,
 }
 
 impl Numbers {
-    pub(super) fn new(l: &mut Languages) -> Self {
+    pub(super) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let digit = l.byte_range(b'0', b'9');
         let nonzero = l.byte_range(b'1', b'9');
         let digits = l.repeat(digit, 0, None);
@@ -106,6 +117,7 @@ impl Numbers {
             pointed,
             exponent: Language::EMPTY,
             all: fixed,
+            formulas: (spelling == Spelling::Any).then(Formulas::new),
         };
         let mantissa = this.mantissa(l);
         let powers = this.powers(l, None, Side::Above);
@@ -115,20 +127,35 @@ impl Numbers {
         this
     }
 
+    /// A formula, where they are kept.
+    pub(super) fn formula(&mut self, make: impl FnOnce(&mut Formulas) -> Formula) -> Formula {
+        self.formulas.as_mut().map_or(Formula::NONE, make)
+    }
+
     /// All numbers.
     pub(super) fn all(&self) -> NumberSet {
         let (language, listed) = (self.all, Language::EMPTY);
-        NumberSet { language, listed, pointed: true, exponents: true }
+        NumberSet { language, listed, pointed: true, exponents: true, formula: Formula::ALL }
     }
 
     /// All integers; in draft 4, `1.0` is none.
-    pub(super) fn integers(&self, l: &mut Languages, pointed_too: bool) -> NumberSet {
+    pub(super) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
         let language = if pointed_too { l.union([self.plain, self.pointed]) } else { self.plain };
-        NumberSet { language, listed: Language::EMPTY, pointed: false, exponents: false }
+        let one = Decimal::parse("1").and_then(|one| Divisor::new(&one));
+        let formula = match one.filter(|_| pointed_too) {
+            Some(one) => self.formula(|formulas| formulas.multiple(&one)),
+            None => Formula::NONE,
+        };
+        NumberSet { language, listed: Language::EMPTY, pointed: false, exponents: false, formula }
     }
 
     /// A value that the schema lists; `literal` is how it is written there.
-    pub(super) fn listed(&self, l: &mut Languages, value: &Decimal, literal: &str) -> NumberSet {
+    pub(super) fn listed(
+        &mut self,
+        l: &mut Languages,
+        value: &Decimal,
+        literal: &str,
+    ) -> NumberSet {
         let mut literals = Vec::new();
         let (_, power) = value.scientific();
         if power.abs() <= FIXED_POWER {
@@ -145,12 +172,13 @@ impl Numbers {
         }
         let listed = l.literals(literals.iter().map(String::as_bytes));
         let pointed = literal.contains(['.', 'e', 'E']);
-        NumberSet { language: Language::EMPTY, listed, pointed, exponents: true }
+        let formula = self.formula(|formulas| formulas.value(value));
+        NumberSet { language: Language::EMPTY, listed, pointed, exponents: true, formula }
     }
 
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
     pub(super) fn bound(
-        &self,
+        &mut self,
         l: &mut Languages,
         value: &Decimal,
         side: Side,
@@ -188,7 +216,8 @@ impl Numbers {
         };
         let negative = l.concat([minus, negative]);
         let language = l.union([positive, negative]);
-        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: true }
+        let formula = self.formula(|formulas| formulas.bound(value, side, inclusive));
+        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: true, formula }
     }
 
     /// Unsigned literals without exponent on one side of `b`, which is not negative.
@@ -394,10 +423,10 @@ impl Numbers {
     /// The numbers of a language of literals without exponent, whichever of them are canonical.
     pub(super) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
         let language = l.intersect([literals, self.fixed]);
-        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: false }
+        NumberSet { language, pointed: true, exponents: false, ..NumberSet::NONE }
     }
 
-    pub(super) fn and(&self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+    pub(super) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let (whole_a, whole_b) = (a.whole(l), b.whole(l));
         let from_a = l.intersect([a.listed, whole_b]);
         let from_b = l.intersect([b.listed, whole_a]);
@@ -406,24 +435,27 @@ impl Numbers {
             listed: l.union([from_a, from_b]),
             pointed: a.pointed && b.pointed,
             exponents: a.exponents && b.exponents,
+            formula: self.formula(|formulas| formulas.and(a.formula, b.formula)),
         }
     }
 
-    pub(super) fn or(&self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+    pub(super) fn or(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let full = a.language == self.all || b.language == self.all;
         NumberSet {
             language: if full { self.all } else { l.union([a.language, b.language]) },
             listed: l.union([a.listed, b.listed]),
             pointed: a.pointed || b.pointed,
             exponents: full || a.exponents && b.exponents,
+            formula: self.formula(|formulas| formulas.or(a.formula, b.formula)),
         }
     }
 
-    pub(super) fn not(&self, l: &mut Languages, a: NumberSet) -> NumberSet {
+    pub(super) fn not(&mut self, l: &mut Languages, a: NumberSet) -> NumberSet {
         let whole = a.whole(l);
         let language = l.difference(self.all, whole);
         let listed = Language::EMPTY;
-        NumberSet { language, listed, pointed: true, exponents: a.exponents }
+        let formula = self.formula(|formulas| formulas.not(a.formula));
+        NumberSet { language, listed, pointed: true, exponents: a.exponents, formula }
     }
 
     /// Is the value in the set?
@@ -444,14 +476,28 @@ impl Numbers {
         l.matches(whole, canonical.as_bytes())
     }
 
-    /// The literals to write: any number of zeros at the end of a fraction, at most `digits`
-    /// digits on each side of the point.
+    /// The literals to write, those of listed values apart: any number of zeros at the end of a
+    /// fraction, at most `digits` digits on each side of the point.
     pub(super) fn spelling(
         &self,
         l: &mut Languages,
         set: NumberSet,
         digits: u32,
     ) -> (Language, Language) {
+        if let Some(formulas) = &self.formulas {
+            let language = l.intersect([set.language, self.fixed]);
+            let free = self.pad(l, language, self.fixed);
+            let listed = l.intersect([set.listed, self.fixed]);
+            let listed = self.pad(l, listed, self.fixed);
+            let limit = self.limit(l, digits);
+            let free = l.intersect([free, limit]);
+            let exponents = formulas.language(l, set.formula, digits);
+            // Listed values have no other exponent forms than their set.
+            return match set.language {
+                Language::EMPTY => (free, l.union([listed, exponents])),
+                _ => (l.union([free, exponents]), listed),
+            };
+        }
         let mut usable = if set.exponents { self.all } else { self.fixed };
         if !set.pointed {
             usable = l.difference(usable, self.pointed);
@@ -586,7 +632,7 @@ mod tests {
     #[test]
     fn bounds_compare_as_values_do() {
         let mut l = Languages::new();
-        let numbers = Numbers::new(&mut l);
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
         for bound in BOUNDS {
             let b = Decimal::parse(bound).unwrap();
             for (side, inclusive) in [
@@ -620,7 +666,7 @@ mod tests {
     #[test]
     fn an_open_interval_without_integers_is_empty_for_integers() {
         let mut l = Languages::new();
-        let numbers = Numbers::new(&mut l);
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
         let one = Decimal::parse("1").unwrap();
         let two = Decimal::parse("2.0").unwrap();
         let above = numbers.bound(&mut l, &one, Side::Above, false);
@@ -635,7 +681,7 @@ mod tests {
     #[test]
     fn integers_have_one_spelling() {
         let mut l = Languages::new();
-        let numbers = Numbers::new(&mut l);
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
         let set = numbers.integers(&mut l, true);
         let (spelled, _) = numbers.spelling(&mut l, set, 20);
         for (literal, ok) in [
@@ -655,7 +701,7 @@ mod tests {
     #[test]
     fn listed_values_escape_the_bound_on_digits() {
         let mut l = Languages::new();
-        let numbers = Numbers::new(&mut l);
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
         let literal = "123456789012345678901234567890";
         let value = Decimal::parse(literal).unwrap();
         let set = numbers.listed(&mut l, &value, literal);

@@ -173,9 +173,8 @@ impl Sets<'_> {
         if let Some(min) = a.max.and_then(|max| max.checked_add(1)) {
             result.push(ObjectSet { min, ..free.clone() });
         }
-        let names: Vec<Vec<u8>> =
-            a.named.iter().map(|named| self.strings.spell(&named.key)).collect();
-        let names = self.languages.literals(names.iter().map(Vec::as_slice));
+        let names = a.named.iter().map(|named| &*named.key);
+        let names = self.strings.texts(&mut self.languages, names);
         for class in &a.classes {
             let set = self.not(class.set);
             let keys = self.languages.difference(class.keys, names);

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 
 /// Where and how much white space a value may have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Whitespace {
     /// In each gap at most one line break and at most 64 blanks; none before or after the whole
@@ -14,6 +14,33 @@ pub enum Whitespace {
     Compact,
     /// All that JSON allows, also before and after the whole value.
     Any,
+    /// In each gap what the whole of this pattern matches (in the syntax of Rust's `regex` crate,
+    /// of JSON's blanks and line breaks alone); none before or after the whole value.
+    Pattern(String),
+}
+
+/// How values are spelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Spelling {
+    /// As a model would write them: strings escape only what they must, integers have no
+    /// fraction, numbers have an exponent only where `json.dumps` writes one.
+    #[default]
+    Canonical,
+    /// Every way that JSON has to write a value: escapes of all kinds, `1.0` and `10e-1` for 1.
+    Any,
+}
+
+/// In which order the members of an object come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PropertyOrder {
+    /// Those of `properties` first, in the order of the schema, then others that are required,
+    /// then the rest.
+    #[default]
+    Schema,
+    /// Any order.
+    Any,
 }
 
 /// How a schema is turned into a grammar.
@@ -22,6 +49,10 @@ pub enum Whitespace {
 pub struct Options {
     /// Where white space may stand.
     pub whitespace: Whitespace,
+    /// How values are spelled.
+    pub spelling: Spelling,
+    /// In which order members come.
+    pub property_order: PropertyOrder,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
@@ -41,6 +72,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             whitespace: Whitespace::Flexible,
+            spelling: Spelling::Canonical,
+            property_order: PropertyOrder::Schema,
             digits: 20,
             formats: true,
             draft: None,

@@ -163,8 +163,8 @@ pub(super) struct Sets<'d> {
 impl<'d> Sets<'d> {
     pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
         let mut languages = Languages::new();
-        let numbers = Numbers::new(&mut languages);
-        let strings = Strings::new(&mut languages);
+        let numbers = Numbers::new(&mut languages, options.spelling);
+        let strings = Strings::new(&mut languages, options.spelling);
         let mut this = Self {
             document,
             options,

@@ -13,7 +13,7 @@ use super::set::Sets;
 use crate::constraint::{Names, Source};
 use crate::error::Result;
 use crate::grammar::{GrammarBuilder, NodeId, RuleId};
-use crate::regex::{Languages, Tables};
+use crate::regex::{Language, Languages, Tables};
 
 struct Inputs {
     schema: Arc<Schema>,
@@ -56,7 +56,7 @@ impl SchemaSource {
             if sets.is_empty(root)? {
                 return Err(unsatisfiable(document, &inputs.options));
             }
-            let mut emitter = Emitter::new(sets, true);
+            let mut emitter = Emitter::new(sets, true)?;
             let rule = emitter.builder.declare("start");
             let Some(body) = emitter.whole(root)? else {
                 // A set that is not empty has a node.
@@ -83,6 +83,10 @@ impl Source for SchemaSource {
         self.0.with_dependent_mut(|_, emitter| {
             std::mem::swap(&mut emitter.sets.languages, languages);
         });
+    }
+
+    fn text_unit(&mut self) -> Language {
+        self.0.with_dependent_mut(|_, emitter| emitter.sets.strings.char)
     }
 
     fn body(&mut self, rule: RuleId) -> Result<NodeId> {

@@ -2,10 +2,12 @@
 
 use super::document::ValueId;
 use super::format::{Format, format};
+use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{ErrorKind, Result};
 use crate::regex::{
-    self, Anchoring, CodePoints, Dialect, JsonString, Language, Languages, Options, any_text,
+    self, Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
+    any_text,
 };
 
 /// The languages that all string sets are made of; without quotes.
@@ -15,12 +17,14 @@ pub(super) struct Strings {
     pub(super) any: Language,
     /// Every text of one code point.
     pub(super) char: Language,
+    spelling: Spelling,
 }
 
 impl Strings {
-    pub(super) fn new(l: &mut Languages) -> Self {
-        let char = JsonString.class(l, &[(0, 0x10_FFFF)]);
-        Self { any: any_text(l, &JsonString), char }
+    pub(super) fn new(l: &mut Languages, spelling: Spelling) -> Self {
+        let code_points = code_points(spelling);
+        let char = code_points.class(l, &[(0, 0x10_FFFF)]);
+        Self { any: any_text(l, code_points), char, spelling }
     }
 
     /// The canonical spelling of a text, without quotes.
@@ -34,6 +38,13 @@ impl Strings {
         l: &mut Languages,
         texts: impl IntoIterator<Item = &'t str>,
     ) -> Language {
+        if self.spelling == Spelling::Any {
+            let mut texts: Vec<Vec<char>> =
+                texts.into_iter().map(|t| t.chars().collect()).collect();
+            texts.sort_unstable();
+            texts.dedup();
+            return every_spelling(l, &texts, 0);
+        }
         let spelled: Vec<Vec<u8>> = texts.into_iter().map(spell).collect();
         l.literals(spelled.iter().map(Vec::as_slice))
     }
@@ -42,6 +53,36 @@ impl Strings {
     pub(super) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)
     }
+}
+
+/// How code points are spelled.
+fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
+    match spelling {
+        Spelling::Canonical => &JsonString,
+        Spelling::Any => &AnyJsonString,
+    }
+}
+
+/// The texts from a depth on in every spelling; they are sorted and alike up to there.
+fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Language {
+    if let [one] = texts {
+        return one[depth..].iter().rev().fold(Language::EPSILON, |rest, &c| {
+            let c = AnyJsonString.class(l, &[(c.into(), c.into())]);
+            l.concat([c, rest])
+        });
+    }
+    let mut parts = Vec::new();
+    for group in texts.chunk_by(|a, b| a.get(depth) == b.get(depth)) {
+        parts.push(match group[0].get(depth) {
+            None => Language::EPSILON,
+            Some(&c) => {
+                let rest = every_spelling(l, group, depth + 1);
+                let c = AnyJsonString.class(l, &[(c.into(), c.into())]);
+                l.concat([c, rest])
+            }
+        });
+    }
+    l.union(parts)
 }
 
 /// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
@@ -83,7 +124,12 @@ impl Sets<'_> {
         if let Some(&known) = self.patterns.get(&key) {
             return Ok(known);
         }
-        let language = regex::parse(&mut self.languages, pattern, options, &JsonString)?;
+        let language = regex::parse(
+            &mut self.languages,
+            pattern,
+            options,
+            code_points(self.options.spelling),
+        )?;
         self.patterns.insert(key, language);
         Ok(language)
     }

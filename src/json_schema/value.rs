@@ -26,11 +26,11 @@ impl Sets<'_> {
                     let listed = self.numbers.listed(&mut self.languages, &number, literal);
                     shape.numbers = self.numbers.or(&mut self.languages, shape.numbers, listed);
                 }
-                Value::String(text) => strings.push(self.strings.spell(text)),
+                Value::String(text) => strings.push(&**text),
                 Value::Array(_) | Value::Object(_) => shape.listed.push(value),
             }
         }
-        shape.strings = self.languages.literals(strings.iter().map(Vec::as_slice));
+        shape.strings = self.strings.texts(&mut self.languages, strings);
         Ok(shape)
     }
 

@@ -20,6 +20,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+pub(crate) mod automaton;
 mod byte_set;
 mod compile;
 mod contexts;
@@ -35,4 +36,4 @@ pub use byte_set::ByteSet;
 pub(crate) use languages::Tables;
 pub use languages::{Language, Languages, Row};
 pub use parse::{Anchoring, Dialect, Options, parse};
-pub use spelling::{CodePoints, JsonString, Utf8, any_text};
+pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};

@@ -36,6 +36,24 @@ pub struct Utf8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JsonString;
 
+/// Code points inside a JSON string in every spelling that JSON has (RFC 8259, section 7): raw,
+/// by a short escape (`\/` too), as `\uXXXX` in capital and small letters, beyond U+FFFF as a
+/// surrogate pair. Half of a pair alone spells no code point. The quotes around the string are
+/// not part of it.
+///
+/// ```
+/// use maskwright::regex::{AnyJsonString, CodePoints, Languages};
+/// let mut l = Languages::new();
+/// let slash_or_grin = AnyJsonString.class(&mut l, &[(0x2F, 0x2F), (0x1F600, 0x1F600)]);
+/// for spelling in ["/", r"\/", r"\u002f", r"\u002F", "😀", r"\uD83d\uDE00"] {
+///     assert!(l.matches(slash_or_grin, spelling.as_bytes())?);
+/// }
+/// assert!(!l.matches(slash_or_grin, br"\ud83d")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnyJsonString;
+
 /// Every text of any length, the empty one included: the universe in which the complement of a
 /// pattern is meant.
 pub fn any_text(languages: &mut Languages, spelling: &dyn CodePoints) -> Language {
@@ -127,6 +145,82 @@ impl CodePoints for JsonString {
     }
 }
 
+impl CodePoints for AnyJsonString {
+    fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language {
+        let holds = |c: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&c));
+        // What the canonical spelling has, all controls as numbers aside, and `\/`.
+        let mut parts = vec![JsonString.class(languages, ranges)];
+        if holds(0x2F) {
+            parts.push(languages.literal(b"\\/"));
+        }
+        let number = languages.literal(b"\\u");
+        for &(first, last) in ranges {
+            for (first, last) in [(first, last.min(0xD7FF)), (first.max(0xE000), last.min(0xFFFF))]
+            {
+                if first <= last {
+                    let digits = hexadecimal(languages, first, last, 4);
+                    parts.push(languages.concat([number, digits]));
+                }
+            }
+            let (first, last) = (first.max(0x1_0000), last.min(0x10_FFFF));
+            if first > last {
+                continue;
+            }
+            let (first, last) = (first - 0x1_0000, last - 0x1_0000);
+            let mut pair = |high: (u32, u32), low: (u32, u32)| {
+                let high = hexadecimal(languages, 0xD800 + high.0, 0xD800 + high.1, 4);
+                let low = hexadecimal(languages, 0xDC00 + low.0, 0xDC00 + low.1, 4);
+                parts.push(languages.concat([number, high, number, low]));
+            };
+            let (from, to) = (first >> 10, last >> 10);
+            let (low_from, low_to) = (first & 0x3FF, last & 0x3FF);
+            if from == to {
+                pair((from, to), (low_from, low_to));
+                continue;
+            }
+            pair((from, from), (low_from, 0x3FF));
+            if from + 1 < to {
+                pair((from + 1, to - 1), (0, 0x3FF));
+            }
+            pair((to, to), (0, low_to));
+        }
+        languages.union(parts)
+    }
+}
+
+/// Numbers from `first` to `last`, both included, in so many hexadecimal digits of either case.
+fn hexadecimal(languages: &mut Languages, first: u32, last: u32, digits: u32) -> Language {
+    if digits == 0 {
+        return Language::EPSILON;
+    }
+    if (first, last) == (0, u32::MAX >> (32 - 4 * digits)) {
+        let digit = languages.byte_set(b"0123456789abcdefABCDEF".iter().copied().collect());
+        return languages.repeat(digit, digits, Some(digits));
+    }
+    let unit = 1u32 << (4 * (digits - 1));
+    // Leading digits that go on alike become one set.
+    let mut leads: FxHashMap<Language, ByteSet> = FxHashMap::default();
+    for digit in first / unit..=last / unit {
+        let low = first.max(digit * unit) % unit;
+        let high = last.min(digit * unit + unit - 1) % unit;
+        let rest = hexadecimal(languages, low, high, digits - 1);
+        let lead = leads.entry(rest).or_default();
+        let letter = b"0123456789abcdef"[digit as usize];
+        lead.insert(letter);
+        lead.insert(letter.to_ascii_uppercase());
+    }
+    let mut leads: Vec<_> = leads.into_iter().collect();
+    leads.sort_unstable();
+    let parts: Vec<_> = leads
+        .into_iter()
+        .map(|(rest, set)| {
+            let set = languages.byte_set(set);
+            languages.concat([set, rest])
+        })
+        .collect();
+    languages.union(parts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +267,38 @@ mod tests {
             if c != '\0' {
                 assert!(!l.matches(others, inner).unwrap(), "{c:?}");
             }
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_character_is_one_of_it_and_of_no_other() {
+        let mut l = Languages::new();
+        let characters =
+            "\0\t\n /\"\\aAz\u{7f}é\u{7ff}\u{d7ff}\u{e000}\u{ffff}\u{10000}😀\u{10ffff}";
+        let any = AnyJsonString.class(&mut l, &[(0, 0x10_FFFF)]);
+        for c in characters.chars() {
+            let mut units = [0; 2];
+            let lower: String =
+                c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04x}")).collect();
+            let upper: String =
+                c.encode_utf16(&mut units).iter().map(|u| format!("\\u{u:04X}")).collect();
+            let written = serde_json::to_string(&c).unwrap();
+            let n = u32::from(c);
+            let one = AnyJsonString.class(&mut l, &[(n, n)]);
+            let others: Vec<(u32, u32)> =
+                [(n > 0).then(|| (0, n - 1)), (n < 0x10_FFFF).then(|| (n + 1, 0x10_FFFF))]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            let others = AnyJsonString.class(&mut l, &others);
+            for text in [&written[1..written.len() - 1], &lower, &upper] {
+                for (language, expected) in [(any, true), (one, true), (others, false)] {
+                    assert_eq!(l.matches(language, text.as_bytes()).unwrap(), expected, "{text}");
+                }
+            }
+        }
+        for bad in ["\\ud800", "\\udc00\\ud800", "\\ud800\\u0041", "\\u004", "\\x41", "\n", "\""] {
+            assert!(!l.matches(any, bad.as_bytes()).unwrap(), "{bad}");
         }
     }
 }

@@ -140,6 +140,13 @@ impl Languages {
                 let body = self.variables[v as usize].body;
                 self.derivative(body, byte, depth)?
             }
+            Expr::Automaton(Running { automaton, state }) => {
+                let automaton = Arc::clone(automaton);
+                match automaton.step(state, byte) {
+                    Some(state) => self.automaton(automaton, state),
+                    None => Language::EMPTY,
+                }
+            }
             &Expr::Table(table, state) => match self.tables[table as usize].step(state, byte) {
                 Some(next) => self.table_state(table, next),
                 None => Language::EMPTY,
@@ -190,7 +197,10 @@ impl Languages {
             }),
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
             &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
-            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) => None,
+            Expr::Intersect(_)
+            | Expr::Complement(_)
+            | Expr::Variable(_)
+            | Expr::Automaton(_) => None,
         }
     }
 
@@ -224,7 +234,7 @@ impl Languages {
             let before = stack.len();
             let missing = |this: &Self, part: Language| this.states[part.index()].row.is_none();
             match &self.states[top.index()].expr {
-                Expr::Set(_) | Expr::Table(..) => {}
+                Expr::Set(_) | Expr::Table(..) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => {
                     if missing(self, a) {
                         stack.push(a);
@@ -286,6 +296,15 @@ impl Languages {
                 self.map2(&row, &row, |this, x, _| this.concat2(x, rest))
             }
             Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+            Expr::Automaton(Running { automaton, state }) => {
+                let mut row = [Language::EMPTY; 256];
+                for byte in 0..=u8::MAX {
+                    if let Some(state) = automaton.step(&state, byte) {
+                        row[usize::from(byte)] = self.automaton(automaton.clone(), state);
+                    }
+                }
+                row
+            }
             Expr::Table(table, state) => {
                 let at = Arc::clone(&self.tables[table as usize]);
                 let mut row = [Language::EMPTY; 256];

@@ -31,6 +31,10 @@ impl Languages {
                     &Expr::Variable(v) => {
                         SmallVec::from_slice(&[self.variables[v as usize].identity])
                     }
+                    Expr::Automaton(running) => {
+                        running.hash(hasher);
+                        SmallVec::new()
+                    }
                     &Expr::Table(table, state) => {
                         let identity = self.tables[table as usize].identity;
                         SmallVec::from_slice(&[identity, state.into()])
@@ -44,8 +48,8 @@ impl Languages {
         done[&x]
     }
 
-    /// A language and all that it is made of, less what is `known`, parts before wholes; what
-    /// variables are made of only with `definitions`, and in any order.
+    /// A language and all that it is made of, less what is `known`, parts before wholes; not what
+    /// variables are made of.
     pub(super) fn parts(
         &self,
         x: Language,
@@ -60,7 +64,7 @@ impl Languages {
                 continue;
             }
             match &self.states[at.index()].expr {
-                Expr::Set(_) | Expr::Table(..) => {}
+                Expr::Set(_) | Expr::Table(..) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
                 &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
@@ -158,7 +162,7 @@ impl Languages {
                     })
             }
             &Expr::Table(table, state) => self.tables[table as usize].is_total(state),
-            Expr::Set(_) | Expr::Complement(_) | Expr::Variable(_) => false,
+            Expr::Set(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => false,
         };
         known.insert(x, total);
         total
@@ -206,7 +210,8 @@ impl Languages {
                 Expr::Intersect(_)
                 | Expr::Complement(_)
                 | Expr::Variable(_)
-                | Expr::Table(..) => return false,
+                | Expr::Table(..)
+                | Expr::Automaton(_) => return false,
             }
         }
         true
@@ -229,7 +234,8 @@ impl Languages {
                 Expr::Intersect(_)
                 | Expr::Complement(_)
                 | Expr::Variable(_)
-                | Expr::Table(..) => return false,
+                | Expr::Table(..)
+                | Expr::Automaton(_) => return false,
             }
         }
         true
@@ -245,6 +251,7 @@ impl Languages {
             Expr::Complement(x) => format!("!{}", self.dbg_show(*x,d-1)),
             Expr::Repeat(x,a,b) => format!("[{}]{{{a},{}}}", self.dbg_show(*x,d-1), if *b==u32::MAX {-1} else {*b as i64}),
             Expr::Variable(v) => format!("V{v}"),
+            Expr::Automaton(_) => "A".into(),
             Expr::Table(v,s) => format!("T{v}:{s}/{}", self.tables[*v as usize].bytes()),
         }
     }
@@ -387,60 +394,5 @@ impl Languages {
     /// About how many bytes the arena takes.
     pub fn bytes(&self) -> usize {
         self.states.len() * (2 * size_of::<State>() + 64) + self.rows * size_of::<Row>()
-    }
-
-    /// The same language in another arena; `done` remembers what was moved already.
-    pub(crate) fn transfer(
-        &self,
-        x: Language,
-        to: &mut Self,
-        done: &mut FxHashMap<Language, Language>,
-    ) -> Result<Language> {
-        // Only variables may have parts made after them.
-        let mut variables = Vec::new();
-        for at in self.parts(x, true, |part| done.contains_key(&part)) {
-            let sorted = |xs: &[Language]| {
-                let mut xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
-                xs.sort_unstable();
-                xs.into_boxed_slice()
-            };
-            let expr = match &self.states[at.index()].expr {
-                Expr::Set(set) => Expr::Set(*set),
-                Expr::Concat(a, b) => Expr::Concat(done[a], done[b]),
-                Expr::Union(xs) => Expr::Union(sorted(xs)),
-                Expr::Intersect(xs) => Expr::Intersect(sorted(xs)),
-                Expr::Complement(inner) => Expr::Complement(done[inner]),
-                Expr::Repeat(inner, min, max) => Expr::Repeat(done[inner], *min, *max),
-                &Expr::Table(table, state) => {
-                    let start = to.import(&self.tables[table as usize]);
-                    let Expr::Table(table, _) = to.states[start.index()].expr else { continue };
-                    let there = to.table_state(table, state);
-                    done.insert(at, there);
-                    continue;
-                }
-                &Expr::Variable(v) => {
-                    let fingerprint = self.fingerprint(at, &mut FxHashMap::default());
-                    let there = to.known.get(&fingerprint).copied().unwrap_or_else(|| {
-                        let Variable { nullable, body, identity } = self.variables[v as usize];
-                        let there = to.variable(nullable);
-                        to.set_identity(there, identity);
-                        to.known.insert(fingerprint, there);
-                        variables.push((there, body));
-                        there
-                    });
-                    done.insert(at, there);
-                    continue;
-                }
-            };
-            let there = to.intern(expr);
-            let live = self.states[at.index()].live;
-            let known = &mut to.states[there.index()].live;
-            *known = known.or(live);
-            done.insert(at, there);
-        }
-        for (variable, body) in variables {
-            to.define(variable, done[&body]);
-        }
-        Ok(done[&x])
     }
 }

@@ -1,0 +1,46 @@
+//! Automata that compute their states, for languages that no expression says as shortly: the
+//! multiples of a number, what is written in exponent form.
+
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A state, as its automaton writes it.
+pub(crate) type State = Box<[i64]>;
+
+/// A deterministic automaton over bytes, asked for one state at a time.
+pub(crate) trait Automaton: Debug + Send + Sync {
+    /// Tells automata apart: those with equal names step alike.
+    fn name(&self) -> &str;
+
+    /// Is the empty string accepted from here?
+    fn accepts(&self, state: &[i64]) -> bool;
+
+    /// The state after a byte; `None` if no string follows.
+    fn step(&self, state: &[i64], byte: u8) -> Option<State>;
+
+    /// Is any string accepted from here? `None`: that is to be searched for.
+    fn is_live(&self, state: &[i64]) -> Option<bool>;
+}
+
+/// An automaton in one of its states.
+#[derive(Clone, Debug)]
+pub(super) struct Running {
+    pub(super) automaton: Arc<dyn Automaton>,
+    pub(super) state: State,
+}
+
+impl PartialEq for Running {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state && self.automaton.name() == other.automaton.name()
+    }
+}
+
+impl Eq for Running {}
+
+impl Hash for Running {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.automaton.name().hash(hasher);
+        self.state.hash(hasher);
+    }
+}
