@@ -199,6 +199,7 @@ pub(super) struct Masks {
     slices: FxHashMap<Language, Option<(Arc<Slice>, TrieId)>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
+    nears: FxHashMap<Language, Language>,
     levels: Vec<Vec<Vec<Item>>>,
     bytes: usize,
 }
@@ -421,6 +422,11 @@ impl Machine {
     ) -> Result<()> {
         let Tails::Runs(runs) = &self.masks.tries[filter.trie as usize - 1] else { return Ok(()) };
         let runs = Arc::clone(runs);
+        // A run is a text; where only some texts lack, it is enough to look for it among them.
+        let lacking = match filter.condition {
+            Condition::Text(text, _) => self.languages.all_but(text, self.json.unit),
+            Condition::Units(..) => None,
+        };
         for &token in tokens {
             let run = runs.run(token);
             let fits = match filter.condition {
@@ -428,11 +434,14 @@ impl Machine {
                 Condition::Text(text, from) => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let run = &bytes[from as usize..from as usize + usize::from(run.bytes)];
-                    let mut state = text;
-                    for &byte in run {
-                        state = self.languages.step(state, byte)?;
+                    match &lacking {
+                        Some(lacking) => !lacking
+                            .iter()
+                            .map(|&lack| self.is_in(lack, run))
+                            .collect::<Result<SmallVec<[bool; 2]>>>()?
+                            .contains(&true),
+                        None => self.is_in(text, run)?,
                     }
-                    self.languages.is_nullable(state)
                 }
             };
             if fits {
@@ -440,6 +449,17 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// Is a string in a language? Stops as soon as it cannot be.
+    fn is_in(&mut self, mut state: Language, string: &[u8]) -> Result<bool> {
+        for &byte in string {
+            state = self.languages.step(state, byte)?;
+            if state == Language::EMPTY {
+                return Ok(false);
+            }
+        }
+        Ok(self.languages.is_nullable(state))
     }
 
     /// What a point, reached with a counter at some places of tokens, allows there.
@@ -485,11 +505,8 @@ impl Machine {
             self.masks.items.insert((point, state), Arc::clone(&mask));
             return Ok(mask);
         }
-        let t0=std::time::Instant::now();
         let mut mask = ItemMask::default();
-        let hd = self.head(program, vocabulary, point, state)?;
-        let t1=t0.elapsed();
-        match hd {
+        match self.head(program, vocabulary, point, state)? {
             Head::Repeat { unit, min, max, rest } => {
                 let runs = self.runs(vocabulary, unit, 0)?;
                 mask.base = Some(Base::Runs(runs, max));
@@ -522,9 +539,6 @@ impl Machine {
                 self.explore(program, vocabulary, place, &[item], &mut findings)?;
                 mask.parts.push((self.masks.part(findings), None));
             }
-        }
-        if std::env::var_os("MWDBG").is_some() && t0.elapsed().as_micros() > 60 {
-            eprintln!("DBG {:?} head {:?} {:?} {}", t0.elapsed(), t1, hd, self.languages.dbg_show(state, 7).chars().take(400).collect::<String>());
         }
         let mask = Arc::new(mask);
         self.masks.items.insert((point, state), Arc::clone(&mask));
@@ -692,12 +706,17 @@ impl Machine {
 
     /// A state that no token tells apart from this one, the same for many.
     fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
+        if let Some(&near) = self.masks.nears.get(&state) {
+            return Ok(near);
+        }
         let (slices, longest) = (&self.shared_slices, self.longest_token);
         let mut reach = |set: Option<ByteSet>| match set {
             Some(set) => slices.longest_run(vocabulary, set),
             None => longest,
         };
-        self.languages.near(state, &mut reach, &mut self.masks.spans)
+        let near = self.languages.near(state, &mut reach, &mut self.masks.spans)?;
+        self.masks.nears.insert(state, near);
+        Ok(near)
     }
 
     fn near_at(

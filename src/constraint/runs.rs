@@ -60,7 +60,7 @@ pub(super) struct Runs {
     upto: Box<[u32]>,
     /// By number of units: the mask of those, once asked for.
     masks: Box<[OnceLock<TokenMask>]>,
-    /// By the class of the byte at which the others leave.
+    /// By the byte at which the others leave, or by its class.
     borders: FxHashMap<u8, Vec<Border>>,
     /// Do the borders' nodes stand in the trie of shapes, not in that of bytes?
     by_shape: bool,
@@ -79,7 +79,11 @@ impl Runs {
         unit: Language,
         node: usize,
     ) -> Result<Self> {
-        let by_shape = node == 0 && is_unit(languages, unit, true)?;
+        // Few bytes reach little of the trie, and leave it at borders that are told apart.
+        const FEW: usize = 4;
+        let by_shape = node == 0
+            && languages.first_bytes(unit)?.len() > FEW
+            && is_unit(languages, unit, true)?;
         let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
         let nodes = trie.nodes();
         let top = usize::from(nodes[node].depth);
@@ -98,7 +102,8 @@ impl Runs {
             if next == Language::EMPTY {
                 if state == unit && units > 0 {
                     let border = Border { node: at as u32, run: Run { units, bytes } };
-                    borders.entry(class_of(here.byte)).or_default().push(border);
+                    let byte = if by_shape { class_of(here.byte) } else { here.byte };
+                    borders.entry(byte).or_default().push(border);
                 }
                 at = here.subtree_end as usize;
                 continue;
@@ -150,7 +155,8 @@ impl Runs {
             let trie = if self.by_shape { classes.trie() } else { vocabulary.trie() };
             let mut tails: Vec<(&[u8], u32)> = Vec::new();
             let mut runs = FxHashMap::default();
-            for border in self.borders.get(&class_of(byte)).into_iter().flatten() {
+            let key = if self.by_shape { class_of(byte) } else { byte };
+            for border in self.borders.get(&key).into_iter().flatten() {
                 let from = self.top + usize::from(border.run.bytes);
                 for &token in trie.subtree_tokens(border.node as usize) {
                     let text = vocabulary.token_bytes(token).unwrap_or_default();

@@ -55,15 +55,23 @@ impl Slices {
     /// Computes what nearly every constraint needs.
     pub(super) fn prepare(&self, vocabulary: &Vocabulary) {
         let mut languages = Languages::new();
-        let unit = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
-        let fingerprint = languages.fingerprint(unit, &mut FxHashMap::default());
-        let quote = vocabulary.trie().find(b"\"").unwrap_or(0) as u32;
+        let character = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
+        let blank = languages.byte_set([b' ', b'\t'].into_iter().collect());
+        let node = |text: &[u8]| vocabulary.trie().find(text).unwrap_or(0) as u32;
         self.longest_run(vocabulary, ByteSet::range(b'0', b'9'));
-        for node in [0, quote] {
+        self.longest_run(vocabulary, [b' ', b'\t'].into_iter().collect());
+        let strings = [0, node(b"\""), node(b" \"")].map(|node| (character, node, &b"\""[..]));
+        // What follows white space in JSON.
+        let after = &b"\"{}[],:0123456789-tfn\n\r"[..];
+        let blanks = [0, node(b"\n")].map(|node| (blank, node, after));
+        for (unit, node, after) in strings.into_iter().chain(blanks) {
+            let fingerprint = languages.fingerprint(unit, &mut FxHashMap::default());
             // Only speed is lost if it fails.
             if let Ok(runs) = self.runs((fingerprint, node), vocabulary, &mut languages, unit) {
                 runs.prepare();
-                runs.leaving(vocabulary, self.classes(vocabulary), b'"');
+                for &byte in after {
+                    runs.leaving(vocabulary, self.classes(vocabulary), byte);
+                }
             }
         }
     }

@@ -168,6 +168,24 @@ impl Languages {
         total
     }
 
+    /// The languages whose strings a text lacks, if it is all strings of units but these.
+    pub(crate) fn all_but(
+        &self,
+        x: Language,
+        unit: Language,
+    ) -> Option<SmallVec<[Language; 2]>> {
+        let Expr::Intersect(parts) = &self.states[x.index()].expr else { return None };
+        let mut lacking = SmallVec::new();
+        for &part in parts {
+            match self.states[part.index()].expr {
+                Expr::Complement(inner) => lacking.push(inner),
+                Expr::Repeat(of, 0, UNBOUNDED) if of == unit => {}
+                _ => return None,
+            }
+        }
+        Some(lacking)
+    }
+
     /// Is it a repeat of the unit without an upper bound?
     fn is_endless(&self, x: Language, unit: Language) -> bool {
         match self.states[x.index()].expr {
@@ -239,21 +257,6 @@ impl Languages {
             }
         }
         true
-    }
-
-    #[doc(hidden)] pub fn dbg_show(&self, x: Language, d: usize) -> String {
-        if d == 0 { return "…".into(); }
-        match &self.states[x.index()].expr {
-            Expr::Set(s) => format!("{s:?}").chars().take(24).collect(),
-            Expr::Concat(a,b) => format!("{}·{}", self.dbg_show(*a,d-1), self.dbg_show(*b,d-1)),
-            Expr::Union(xs) => format!("({})", xs.iter().take(6).map(|x| self.dbg_show(*x,d-1)).collect::<Vec<_>>().join(" | ")),
-            Expr::Intersect(xs) => format!("<{}>", xs.iter().take(6).map(|x| self.dbg_show(*x,d-1)).collect::<Vec<_>>().join(" & ")),
-            Expr::Complement(x) => format!("!{}", self.dbg_show(*x,d-1)),
-            Expr::Repeat(x,a,b) => format!("[{}]{{{a},{}}}", self.dbg_show(*x,d-1), if *b==u32::MAX {-1} else {*b as i64}),
-            Expr::Variable(v) => format!("V{v}"),
-            Expr::Automaton(_) => "A".into(),
-            Expr::Table(v,s) => format!("T{v}:{s}/{}", self.tables[*v as usize].bytes()),
-        }
     }
 
     /// A language that no token tells apart from this one, as `horizon`, also where and/not

@@ -45,10 +45,6 @@ impl Table {
         self.total[state as usize]
     }
 
-    /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.next) + self.accepts.len() * 40
-    }
 }
 
 /// Finished automata that arenas share, by fingerprint of the language.
@@ -72,10 +68,12 @@ impl Languages {
     /// The same language, as a finished automaton where and/not makes that worth it. `unit` is that
     /// of texts, whose large bounds on length stay apart.
     pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
-        let state = &self.states[x.index()];
-        if !state.logical {
+        // A language that lacks a few texts only is cheap as it is.
+        let total = |unit| self.is_total(x, unit, &mut FxHashMap::default());
+        if !self.states[x.index()].logical || unit.is_some_and(total) {
             return Ok(x);
         }
+        let state = &self.states[x.index()];
         if let Some(unit) = unit
             && let Expr::Intersect(parts) = &state.expr
         {
