@@ -10,7 +10,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::machine::{FIRST_NODE, Item, NO_TEXT, too_many};
-use super::program::{ACCEPT, EXIT, Point, PointId, Program, RETURN};
+use super::program::{ACCEPT, EXIT, Leads, Point, PointId, Program, RETURN, SCOPE};
 use super::stacks::{BOTTOM, CALLED, StackId, Stacks, UNKNOWN};
 use crate::error::Result;
 use crate::grammar::RuleId;
@@ -22,6 +22,15 @@ const FEW: usize = 16;
 
 /// A point, and how often it has run if it is a counted repeat.
 pub(super) type Place = (PointId, u32);
+
+/// What an expansion waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Pending {
+    /// The body of a rule.
+    Rule(RuleId),
+    /// What follows the text of a scope.
+    Capture(u32, Option<Vec<u8>>),
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
@@ -49,8 +58,10 @@ pub(super) struct Closure {
     waiting: Vec<usize>,
     accepts: bool,
     exits: bool,
-    /// A rule whose body must be made before the expansion can go on.
-    pending: Option<RuleId>,
+    /// What must be made before the expansion can go on.
+    pending: Option<Pending>,
+    /// What was read since the outermost open scope began; `None` in walks.
+    pub(super) text: Option<Vec<u8>>,
     limit: usize,
 }
 
@@ -99,7 +110,12 @@ fn follow(
             }
             _ if point == RETURN => match *stacks.frames(stack) {
                 // A counted repeat goes on with its counter.
-                [frame] if !matches!(program.point(frame.point), Point::Repeat { .. }) => {
+                [frame]
+                    if !matches!(
+                        program.point(frame.point),
+                        Point::Repeat { .. } | Point::Scope { .. }
+                    ) =>
+                {
                     (point, stack) = (frame.point, frame.below);
                     continue;
                 }
@@ -112,8 +128,8 @@ fn follow(
 }
 
 impl Closure {
-    /// Appends the items that the starts lead to; there are no starts afterwards. If a rule is
-    /// entered whose body is not made yet: that rule, and what was appended is not all.
+    /// Appends the items that the starts lead to; there are no starts afterwards. If something must
+    /// be made first: that, and what was appended is not all.
     ///
     /// Errors when more than `limit` ways are followed or a stack outgrows its depth.
     pub(super) fn run(
@@ -123,7 +139,7 @@ impl Closure {
         stacks: &mut Stacks,
         limit: usize,
         items: &mut Vec<Item>,
-    ) -> Result<Option<RuleId>> {
+    ) -> Result<Option<Pending>> {
         if let [start] = self.starts[..] {
             self.starts.clear();
             match follow(program, languages, stacks, start)? {
@@ -131,7 +147,7 @@ impl Closure {
                     items.push(item);
                     return Ok(None);
                 }
-                Followed::Pending(rule) => return Ok(Some(rule)),
+                Followed::Pending(rule) => return Ok(Some(Pending::Rule(rule))),
                 Followed::Parts(start) => self.starts.push(start),
             }
         }
@@ -151,8 +167,8 @@ impl Closure {
             waited += 1;
             self.push_frame(program, stacks, first)?;
         }
-        if let Some(rule) = self.pending.take() {
-            return Ok(Some(rule));
+        if let Some(pending) = self.pending.take() {
+            return Ok(Some(pending));
         }
         for &Reached { place: (point, _), stack, .. } in &self.reached {
             let state = match program.point(point) {
@@ -269,9 +285,21 @@ impl Closure {
             // A tail call returns to where its caller does.
             Point::Call { rule, next: RETURN } => match program.entry(rule) {
                 Some(entry) => self.arrive(stacks, (entry, 0), stack)?,
-                None => self.pending = Some(rule),
+                None => self.pending = Some(Pending::Rule(rule)),
             },
             Point::Call { .. } => self.waiting.extend(self.index_of(place)),
+            Point::Scope { .. } if count == 0 => self.waiting.extend(self.index_of(place)),
+            Point::Scope { tag, .. } => {
+                let from = (count - SCOPE - 1) as usize;
+                let text = self.text.as_ref().map(|text| &text[from.min(text.len())..]);
+                match program.leads(tag, text) {
+                    Leads::To(point) => self.arrive(stacks, (point, 0), stack)?,
+                    Leads::Nowhere => {}
+                    Leads::Unknown => {
+                        self.pending = Some(Pending::Capture(tag, text.map(<[u8]>::to_vec)));
+                    }
+                }
+            }
             Point::Fork(ways) => {
                 for way in program.ways(ways) {
                     self.arrive(stacks, (way, 0), stack)?;
@@ -300,12 +328,16 @@ impl Closure {
         let (entry, stack) = match program.point(point) {
             Point::Call { rule, next } => {
                 let Some(entry) = program.entry(rule) else {
-                    self.pending = Some(rule);
+                    self.pending = Some(Pending::Rule(rule));
                     return Ok(());
                 };
                 (entry, stacks.push(next, CALLED, below)?)
             }
             Point::Repeat { body, .. } => (body, stacks.push(point, count, below)?),
+            Point::Scope { body, .. } => {
+                let from = self.text.as_ref().map_or(0, Vec::len) as u32;
+                (body, stacks.push(point, SCOPE | from, below)?)
+            }
             _ => return Ok(()),
         };
         self.arrive(stacks, (entry, 0), stack)

@@ -83,7 +83,7 @@ impl Liveness {
                 let now = match program.point(id) {
                     Point::Border => true,
                     // Where strings lead is asked when they are read.
-                    Point::Names(_) | Point::Capture { .. } => false,
+                    Point::Names(_) | Point::Capture { .. } | Point::Scope { .. } => false,
                     Point::Regular { language, next } => {
                         holds(next) && {
                             let both = languages.intersect([language, spelled]);

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::closure::Closure;
+use super::closure::{Closure, Pending};
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
-use super::program::{ACCEPT, NameStep, Point, PointId, Program};
 use super::masks::{Json, Masks};
+use super::program::{ACCEPT, NameStep, Point, PointId, Program, RETURN};
 use super::slices::Slices;
 use super::stacks::{BOTTOM, StackId, Stacks};
 use crate::error::{Error, ErrorKind, Result};
@@ -198,9 +198,14 @@ impl Machine {
             let (languages, stacks) = (&self.languages, &mut self.stacks);
             let pending =
                 self.closure.run(program, languages, stacks, self.states_per_step, items)?;
-            let Some(rule) = pending else { return Ok(()) };
-            // Seldom: once for each rule.
-            program.expand(rule, &mut self.languages)?;
+            // Seldom: once for each rule, once for each text of a scope.
+            match pending {
+                None => return Ok(()),
+                Some(Pending::Rule(rule)) => program.expand(rule, &mut self.languages)?,
+                Some(Pending::Capture(tag, text)) => {
+                    program.after_capture(tag, text.as_deref(), &mut self.languages)?;
+                }
+            }
             items.truncate(before);
             self.closure.starts.clear();
             self.closure.starts.extend_from_slice(&starts);
@@ -258,6 +263,7 @@ impl Machine {
         next: &mut Vec<Item>,
     ) -> Result<()> {
         next.clear();
+        self.record(items, byte);
         // Left over where an earlier step has failed.
         self.closure.starts.clear();
         for item in items {
@@ -294,7 +300,7 @@ impl Machine {
                     if nullable {
                         let bytes = (!self.walking).then(|| self.texts.bytes(text));
                         let languages = &mut self.languages;
-                        after = Some(program.after_capture(tag, bytes.as_deref(), languages)?);
+                        after = program.after_capture(tag, bytes.as_deref(), languages)?;
                     }
                     (text, after)
                 }
@@ -313,6 +319,37 @@ impl Machine {
         self.merge(next)
     }
 
+    /// Adds a byte to the text of the open scopes, if there are any.
+    fn record(&mut self, items: &[Item], byte: u8) {
+        if let Some(text) = &mut self.closure.text {
+            match items.iter().any(|item| self.stacks.records(item.stack)) {
+                true => text.push(byte),
+                false => text.clear(),
+            }
+        }
+    }
+
+    /// Takes up the text that a configuration's scopes have read.
+    fn resume_text(&mut self, items: &mut Vec<Item>) {
+        let text = match items.first() {
+            Some(&first) if first.point == RETURN => {
+                items.remove(0);
+                self.texts.bytes(first.text)
+            }
+            _ => Vec::new(),
+        };
+        self.closure.text = Some(text);
+    }
+
+    /// Makes the text that scopes have read a part of the configuration.
+    fn keep_text(&mut self, items: &mut Vec<Item>) {
+        let text = self.closure.text.take().unwrap_or_default();
+        if items.iter().any(|item| self.stacks.records(item.stack)) {
+            let text = text.iter().fold(NO_TEXT, |text, &byte| self.texts.push(text, byte));
+            items.insert(0, Item { text, ..Item::border(RETURN, BOTTOM) });
+        }
+    }
+
     /// Reads bytes from a configuration. On rejection: how many bytes were accepted.
     pub(super) fn read(
         &mut self,
@@ -322,13 +359,16 @@ impl Machine {
     ) -> Result<std::result::Result<ConfigId, usize>> {
         let mut items = self.items(from).to_vec();
         let mut next = Vec::new();
+        self.resume_text(&mut items);
         for (i, &byte) in bytes.iter().enumerate() {
-            self.step(program, &items, byte, &mut next)?;
-            if next.is_empty() {
-                return Ok(Err(i));
+            let read = self.step(program, &items, byte, &mut next);
+            if read.is_err() || next.is_empty() {
+                self.closure.text = None;
+                return read.map(|()| Err(i));
             }
             std::mem::swap(&mut items, &mut next);
         }
+        self.keep_text(&mut items);
         Ok(Ok(self.intern(&items)))
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::machine::{ConfigId, Item, Machine, NO_TEXT};
-use super::program::{ACCEPT, EXIT, Point, PointId, Program};
+use super::program::{ACCEPT, EXIT, Point, PointId, Program, SCOPE};
 use super::runs::{Leaving, Runs, is_unit};
 use super::slices::Slice;
 use super::stacks::{StackId, UNKNOWN};
@@ -135,6 +135,8 @@ struct ItemMask {
 pub(super) struct Form {
     bases: SmallVec<[Base; 2]>,
     tokens: Box<[u32]>,
+    /// Can a token end the text of a scope?
+    scoped: bool,
 }
 
 impl Form {
@@ -167,10 +169,17 @@ impl Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
     /// A repeat of a unit, `min` to `max` times, then `rest`.
-    Repeat { unit: Language, min: u32, max: u32, rest: Language },
+    Repeat {
+        unit: Language,
+        min: u32,
+        max: u32,
+        rest: Language,
+    },
     /// A text of JSON characters, every beginning of which can be completed to one of `text`,
     /// then a quote.
-    Text { text: Language },
+    Text {
+        text: Language,
+    },
     /// Bytes of a literal, or few enough others.
     Narrow,
     Other,
@@ -283,8 +292,8 @@ impl Machine {
     }
 
     /// Takes out what a walk allows because it captures nothing: a token that ends a captured
-    /// string and, further on, another one that must differ from it. Such tokens hold three quotes
-    /// at least.
+    /// string and, further on, another one that must differ from it, which holds three quotes at
+    /// least; and one that ends an array or object that must differ from others.
     fn checked(
         &mut self,
         program: &Program,
@@ -302,6 +311,16 @@ impl Machine {
                 && self.read_token(program, vocabulary, id, token)?.is_err()
             {
                 wrong.push(token);
+            }
+        }
+        if form.scoped {
+            for &token in &form.tokens {
+                let text = vocabulary.token_bytes(token).unwrap_or_default();
+                if text.iter().any(|byte| matches!(byte, b']' | b'}'))
+                    && self.read_token(program, vocabulary, id, token)?.is_err()
+                {
+                    wrong.push(token);
+                }
             }
         }
         if !wrong.is_empty() {
@@ -326,7 +345,7 @@ impl Machine {
             }
             Ok(())
         })?;
-        Ok(Form { bases: SmallVec::new(), tokens: tokens.into() })
+        Ok(Form { tokens: tokens.into(), ..Form::default() })
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -363,6 +382,7 @@ impl Machine {
         id: ConfigId,
     ) -> Result<Form> {
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
+        let mut form = Form::default();
         let mut bases = SmallVec::new();
         let mut todo: Vec<(PartId, Option<Filter>, StackId)> = Vec::new();
         for i in 0..self.items(id).len() {
@@ -396,7 +416,14 @@ impl Machine {
                 if frame.point == ACCEPT {
                     continue;
                 }
-                let count = program.count_after(frame.point, frame.count);
+                let count = match program.scope_tag(frame.point) {
+                    // Walks capture nothing: where the text begins does not matter.
+                    Some(_) => {
+                        form.scoped = true;
+                        SCOPE + 1
+                    }
+                    None => program.count_after(frame.point, frame.count),
+                };
                 let part = self.resumed(program, vocabulary, (frame.point, count), exits)?;
                 let way = (part, filter, frame.below);
                 // Ambiguous stacks can lead to one place many times.
@@ -409,7 +436,7 @@ impl Machine {
             tokens.sort_unstable();
             tokens.dedup();
         }
-        Ok(Form { bases, tokens: tokens.into() })
+        Ok(Form { bases, tokens: tokens.into(), ..form })
     }
 
     /// Appends those of some tokens that satisfy a filter.
@@ -589,7 +616,11 @@ impl Machine {
     fn next_of(&mut self, program: &Program, point: PointId) -> Result<PointId> {
         match program.point(point) {
             Point::Regular { next, .. } => Ok(next),
-            Point::Capture { tag, .. } => program.after_capture(tag, None, &mut self.languages),
+            Point::Capture { tag, .. } => {
+                let next = program.after_capture(tag, None, &mut self.languages)?;
+                // Any string leads somewhere.
+                Ok(next.unwrap_or(point))
+            }
             // Other points have no terminal.
             _ => Ok(point),
         }
@@ -604,7 +635,8 @@ impl Machine {
         unit: Language,
         rest: Language,
     ) -> Result<bool> {
-        let items = self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
+        let items =
+            self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
         if items.iter().any(|item| item.point == EXIT) {
             return Ok(false);
         }
@@ -624,7 +656,8 @@ impl Machine {
             return Ok(part);
         }
         let (point, state, trie) = key;
-        let items = self.items_left(program, Item { point, state, text: NO_TEXT, stack: UNKNOWN })?;
+        let items =
+            self.items_left(program, Item { point, state, text: NO_TEXT, stack: UNKNOWN })?;
         let mut findings = Findings::default();
         let place = Place { trie, node: 0, filter: 0 };
         self.explore(program, vocabulary, place, &items, &mut findings)?;
@@ -633,12 +666,7 @@ impl Machine {
         Ok(part)
     }
 
-    fn runs(
-        &mut self,
-        vocabulary: &Vocabulary,
-        unit: Language,
-        node: u32,
-    ) -> Result<Arc<Runs>> {
+    fn runs(&mut self, vocabulary: &Vocabulary, unit: Language, node: u32) -> Result<Arc<Runs>> {
         if let Some(runs) = self.masks.runs.get(&(unit, node)) {
             return Ok(Arc::clone(runs));
         }
@@ -676,7 +704,8 @@ impl Machine {
         condition: Option<Condition>,
         mask: &mut ItemMask,
     ) -> Result<()> {
-        let items = self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
+        let items =
+            self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
         for byte in self.first_bytes(program, &items)?.iter() {
             let trie = self.leaving(vocabulary, (unit, 0), byte)?;
             let part = self.left(program, vocabulary, (point, rest, trie))?;
@@ -934,7 +963,9 @@ impl Machine {
         for i in 0..items.len() {
             let item = items[i];
             let cut = match program.point(item.point) {
-                Point::Regular { .. } | Point::Capture { .. } => self.cut_item(program, vocabulary, node, item, found)?,
+                Point::Regular { .. } | Point::Capture { .. } => {
+                    self.cut_item(program, vocabulary, node, item, found)?
+                }
                 _ => None,
             };
             match cut {
@@ -962,20 +993,21 @@ impl Machine {
         item: Item,
         found: &mut Findings,
     ) -> Result<Option<Option<Item>>> {
-        let (unit, rest, condition, max, ends) = match self.head(program, vocabulary, item.point, item.state)? {
-            Head::Repeat { unit, min, max, rest } => {
-                let some = min > 1 || max < u32::MAX;
-                let condition = some.then_some(Condition::Units(min.max(1), max));
-                (unit, rest, condition, max, min == 0)
-            }
-            Head::Text { text } => {
-                let from = vocabulary.trie().nodes()[node as usize].depth.into();
-                let condition = Some(Condition::Text(text, from));
-                let ends = self.languages.is_nullable(text);
-                (self.json.unit, self.json.quote, condition, u32::MAX, ends)
-            }
-            Head::Narrow | Head::Other => return Ok(None),
-        };
+        let (unit, rest, condition, max, ends) =
+            match self.head(program, vocabulary, item.point, item.state)? {
+                Head::Repeat { unit, min, max, rest } => {
+                    let some = min > 1 || max < u32::MAX;
+                    let condition = some.then_some(Condition::Units(min.max(1), max));
+                    (unit, rest, condition, max, min == 0)
+                }
+                Head::Text { text } => {
+                    let from = vocabulary.trie().nodes()[node as usize].depth.into();
+                    let condition = Some(Condition::Text(text, from));
+                    let ends = self.languages.is_nullable(text);
+                    (self.json.unit, self.json.quote, condition, u32::MAX, ends)
+                }
+                Head::Narrow | Head::Other => return Ok(None),
+            };
         let items = self.items_left(program, Item { state: rest, ..item })?;
         let runs = self.runs(vocabulary, unit, node)?;
         found.bases.push(Base::Runs(runs, max));

@@ -143,7 +143,7 @@ impl Matcher {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
-                    Ok(())
+                Ok(())
             }
             Err(read) => {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
@@ -180,11 +180,10 @@ impl Matcher {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
-                    Ok(())
+                Ok(())
             }
             Err(read) => {
-                let expected =
-                    expected_after(machine, program, here, &bytes[..read])?;
+                let expected = expected_after(machine, program, here, &bytes[..read])?;
                 let message = format!("{} is not allowed here", show(bytes[read]));
                 Err(rejection(message, &expected).at_byte(read))
             }

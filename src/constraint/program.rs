@@ -67,6 +67,20 @@ pub(super) enum Point {
     Names(u32),
     /// Read a string of a language, then go on where that string leads.
     Capture { language: Language, tag: u32 },
+    /// `body` (which returns here), then go on where the text that it has read leads.
+    Scope { body: PointId, tag: u32 },
+}
+
+/// In the counter of a frame: it is a scope's, and the other bits say where its text begins.
+pub(super) const SCOPE: u32 = 1 << 31;
+
+/// What is known of where a captured string leads.
+pub(super) enum Leads {
+    /// Nothing: it must be asked for.
+    Unknown,
+    /// The string is not allowed after all.
+    Nowhere,
+    To(PointId),
 }
 
 /// Where a byte of a name leads.
@@ -170,12 +184,12 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId>;
 
     /// What follows a captured string; `None` asks for what follows any, which must allow all that
-    /// follows one of them.
-    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<NodeId>;
+    /// follows one of them. The answer is `None` if the text of a scope is not allowed.
+    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>>;
 }
 
 /// Where a captured string leads, by tag and string.
-type Captured = FxHashMap<(u32, Option<Box<[u8]>>), PointId>;
+type Captured = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -380,8 +394,8 @@ impl Program {
         &self,
         languages: &mut Languages,
         label: Option<RuleId>,
-        question: impl FnOnce(&mut dyn Source) -> Result<NodeId>,
-    ) -> Result<PointId> {
+        question: impl FnOnce(&mut dyn Source) -> Result<Option<NodeId>>,
+    ) -> Result<Option<PointId>> {
         let inner = &mut *self.inner.borrow_mut();
         // Only lazy programs have something to ask for.
         let Some(mut source) = inner.source.take() else {
@@ -390,6 +404,7 @@ impl Program {
         source.exchange(languages);
         let answer = question(&mut *source);
         let point = answer.and_then(|node| {
+            let Some(node) = node else { return Ok(None) };
             let mut point = Ok(RETURN);
             let mut captures = false;
             source.with_builder(&mut |builder| {
@@ -408,7 +423,7 @@ impl Program {
             if captures {
                 self.captures.set(true);
             }
-            point
+            point.map(Some)
         });
         source.exchange(languages);
         inner.source = Some(source);
@@ -417,7 +432,9 @@ impl Program {
 
     /// Makes the body of a rule that is entered for the first time.
     pub(super) fn expand(&self, rule: RuleId, languages: &mut Languages) -> Result<()> {
-        let point = self.ask(languages, Some(rule), |source| source.body(rule))?;
+        let point = self.ask(languages, Some(rule), |source| source.body(rule).map(Some))?;
+        // There is a body.
+        let point = point.unwrap_or(RETURN);
         let mut inner = self.inner.borrow_mut();
         if inner.entries.len() <= rule.index() {
             inner.entries.resize(rule.index() + 1, UNKNOWN_BODY);
@@ -441,27 +458,46 @@ impl Program {
             }
             names.tag
         };
-        let point = self.ask(languages, None, |source| source.after_name(tag, rank))?;
+        let point = self.ask(languages, None, |source| source.after_name(tag, rank).map(Some))?;
+        let point = point.unwrap_or(RETURN);
         self.inner.borrow_mut().names[names as usize].targets.insert(rank, point);
         Ok(point)
     }
 
-    /// Where a captured string leads; `None` is any.
+    /// Where a captured string leads, as far as that is known; `None` is any.
+    pub(super) fn leads(&self, tag: u32, text: Option<&[u8]>) -> Leads {
+        match self.inner.borrow().captured.get(&(tag, text.map(Box::from))) {
+            None => Leads::Unknown,
+            Some(None) => Leads::Nowhere,
+            Some(&Some(point)) => Leads::To(point),
+        }
+    }
+
+    /// Where a captured string leads, if anywhere; `None` is any.
     pub(super) fn after_capture(
         &self,
         tag: u32,
         text: Option<&[u8]>,
         languages: &mut Languages,
-    ) -> Result<PointId> {
-        let key = (tag, text.map(Box::from));
-        if let Some(&point) = self.inner.borrow().captured.get(&key) {
-            return Ok(point);
+    ) -> Result<Option<PointId>> {
+        match self.leads(tag, text) {
+            Leads::Unknown => {}
+            Leads::Nowhere => return Ok(None),
+            Leads::To(point) => return Ok(Some(point)),
         }
         let point = self.ask(languages, None, |source| source.after_capture(tag, text))?;
         let mut inner = self.inner.borrow_mut();
         inner.bytes += 96 + text.map_or(0, <[u8]>::len);
-        inner.captured.insert(key, point);
+        inner.captured.insert((tag, text.map(Box::from)), point);
         Ok(point)
+    }
+
+    /// What a scope's text is called.
+    pub(super) fn scope_tag(&self, id: PointId) -> Option<u32> {
+        match self.point(id) {
+            Point::Scope { tag, .. } => Some(tag),
+            _ => None,
+        }
     }
 }
 
@@ -480,8 +516,12 @@ impl Inner {
     /// The tags of the choices of names that were mentioned and not asked for.
     fn new_names(&self) -> Vec<u32> {
         let known = self.names.len() as u32;
-        let mut tags: Vec<(u32, u32)> =
-            self.name_ids.iter().filter(|&(_, &id)| id >= known).map(|(&tag, &id)| (id, tag)).collect();
+        let mut tags: Vec<(u32, u32)> = self
+            .name_ids
+            .iter()
+            .filter(|&(_, &id)| id >= known)
+            .map(|(&tag, &id)| (id, tag))
+            .collect();
         tags.sort_unstable();
         tags.into_iter().map(|(_, tag)| tag).collect()
     }
@@ -705,6 +745,11 @@ impl ProgramCompiler<'_> {
                 let fresh = self.inner.name_ids.len() as u32;
                 let names = *self.inner.name_ids.entry(tag).or_insert(fresh);
                 self.push(Point::Names(names))?
+            }
+            &Node::Scope(node, tag) => {
+                nodes.captures();
+                let body = self.compile(node, RETURN)?;
+                self.push(Point::Scope { body, tag })?
             }
             &Node::Capture(language, tag) => {
                 nodes.captures();

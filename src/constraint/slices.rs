@@ -49,7 +49,13 @@ struct Known {
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
-        Self { known: Mutex::default(), classes: OnceLock::new(), quoted: OnceLock::new(), limit, worthwhile }
+        Self {
+            known: Mutex::default(),
+            classes: OnceLock::new(),
+            quoted: OnceLock::new(),
+            limit,
+            worthwhile,
+        }
     }
 
     /// Computes what nearly every constraint needs.

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::program::{ACCEPT, EXIT, PointId};
+use super::program::{ACCEPT, EXIT, PointId, SCOPE};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A set of stacks, by identity.
@@ -48,6 +48,8 @@ pub(super) struct Stacks {
     /// Sorted by point and counter, which are unique within a set.
     sets: Vec<Frames>,
     depths: Vec<u32>,
+    /// Is the text that is being read part of a scope's?
+    records: Vec<bool>,
     ids: FxHashMap<Frames, StackId>,
     unions: FxHashMap<(StackId, StackId), StackId>,
     limit: u32,
@@ -58,6 +60,7 @@ impl Stacks {
         let mut this = Self {
             sets: Vec::new(),
             depths: Vec::new(),
+            records: Vec::new(),
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
@@ -66,6 +69,7 @@ impl Stacks {
             let frames = Frames::from_slice(&[Frame { point, count: CALLED, below: id }]);
             this.sets.push(frames.clone());
             this.depths.push(0);
+            this.records.push(false);
             this.ids.insert(frames, id);
         }
         this
@@ -89,10 +93,18 @@ impl Stacks {
             return Err(Error::new(ErrorKind::Limit, message).with_help("raise the limit `depth`"));
         }
         let id = StackId(self.sets.len() as u32);
+        let scope = |f: &Frame| f.count & SCOPE != 0 && f.count != CALLED;
+        self.records.push(frames.iter().any(|f| scope(f) || self.records[f.below.0 as usize]));
         self.sets.push(frames.clone());
         self.depths.push(depth);
         self.ids.insert(frames, id);
         Ok(id)
+    }
+
+    /// Does a scope in it want to know what is read?
+    #[inline]
+    pub(super) fn records(&self, id: StackId) -> bool {
+        self.records[id.0 as usize]
     }
 
     /// One frame on top of a stack.

@@ -22,7 +22,8 @@ pub(crate) fn least(grammar: &Grammar, leaf: impl Fn(NodeId, &Node) -> bool) -> 
             | Node::Special(_)
             | Node::Text(_)
             | Node::Names(_)
-            | Node::Capture(..) => leaf(NodeId(i as u32), node),
+            | Node::Capture(..)
+            | Node::Scope(..) => leaf(NodeId(i as u32), node),
             Node::Sequence(parts) => {
                 parts.iter().for_each(|&part| child(part));
                 missing[i] = parts.len() as u32;

@@ -87,6 +87,10 @@ pub enum Node {
     /// A JSON string, and what follows it: only in grammars that are made as they are read.
     #[doc(hidden)]
     Capture(Language, u32),
+    /// A node, and what follows the text that it reads: only in grammars that are made as they are
+    /// read.
+    #[doc(hidden)]
+    Scope(NodeId, u32),
 }
 
 /// A named rule.

@@ -61,7 +61,9 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
         let whole = match node {
             Node::Regular(language) => out.regular(*language),
             Node::Special(token) => out.special(token.clone()),
-            Node::Text(_) | Node::Names(_) | Node::Capture(..) => out.push(node.clone()),
+            Node::Text(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+                out.push(node.clone())
+            }
             Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
             Node::Choice(parts) => out.choice(parts.iter().map(at)),
             Node::Repeat { node, min, max } => {
@@ -85,7 +87,11 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
                     let language = nonempty_language(&mut out.languages, *language);
                     out.regular(language)
                 }
-                Node::Special(_) | Node::Text(_) | Node::Names(_) | Node::Capture(..) => whole,
+                Node::Special(_)
+                | Node::Text(_)
+                | Node::Names(_)
+                | Node::Capture(..)
+                | Node::Scope(..) => whole,
                 Node::Sequence(parts) => parts.iter().rev().fold(nothing, |rest_without, part| {
                     // `rest` in full is "nothing at all, or the rest without the empty string".
                     let rest = out.choice([rest_without, epsilon]);
@@ -134,7 +140,8 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
             | Node::Special(_)
             | Node::Text(_)
             | Node::Names(_)
-            | Node::Capture(..) => {}
+            | Node::Capture(..)
+            | Node::Scope(..) => {}
             Node::Call(rule) => calls.push(*rule),
             Node::Choice(parts) => todo.extend_from_slice(parts),
             Node::Repeat { node, .. } => todo.push(*node),
@@ -359,7 +366,8 @@ impl LeftCorner {
             | Node::Special(_)
             | Node::Text(_)
             | Node::Names(_)
-            | Node::Capture(..) => false,
+            | Node::Capture(..)
+            | Node::Scope(..) => false,
         };
         self.nullable.push(nullable);
         self.out.push(node)
@@ -403,7 +411,8 @@ impl LeftCorner {
                 | Node::Special(_)
                 | Node::Text(_)
                 | Node::Names(_)
-                | Node::Capture(..) => {}
+                | Node::Capture(..)
+                | Node::Scope(..) => {}
                 Node::Call(rule) => {
                     if self.component[rule.index()] == self.here {
                         return true;
@@ -435,7 +444,8 @@ impl LeftCorner {
             | Node::Special(_)
             | Node::Text(_)
             | Node::Names(_)
-            | Node::Capture(..) => Ok(Split::default()),
+            | Node::Capture(..)
+            | Node::Scope(..) => Ok(Split::default()),
             Node::Call(rule) => {
                 let nothing = self.sequence([]);
                 Ok(Split { lefts: vec![(rule, nothing)], others: Vec::new() })
@@ -510,7 +520,8 @@ impl LeftCorner {
             | Node::Special(_)
             | Node::Text(_)
             | Node::Names(_)
-            | Node::Capture(..) => node,
+            | Node::Capture(..)
+            | Node::Scope(..) => node,
             Node::Choice(parts) => {
                 let parts =
                     parts.iter().map(|&p| self.nonempty(p, depth)).collect::<Result<Vec<_>>>()?;

@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use super::array::{ArraySet, Repeats};
 use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
+use super::lazy::Lazy;
 use super::object::ObjectSet;
 use super::options::Whitespace;
-use super::lazy::Lazy;
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
@@ -344,8 +344,20 @@ impl<'d> Emitter<'d> {
     }
 
     /// A listed value, in canonical spelling and in its own order.
-    fn listed(&mut self, value: ValueId) -> Result<NodeId> {
+    pub(super) fn listed(&mut self, value: ValueId) -> Result<NodeId> {
         let document = self.sets.document;
+        if self.lazy.is_some() {
+            // As a set that holds it alone: so the options count here, too.
+            let shape = self.sets.unlisted(value)?;
+            let mut ways = self.scalars(&shape)?;
+            for array in &shape.arrays {
+                ways.extend(self.array(array, "")?);
+            }
+            for object in &shape.objects {
+                ways.extend(self.object(object, "")?);
+            }
+            return Ok(self.builder.choice(ways));
+        }
         match document.value(value) {
             Value::Array(items) => {
                 let mut parts = vec![self.open_array];
@@ -386,9 +398,12 @@ impl<'d> Emitter<'d> {
         self.quoted(key)
     }
 
-    fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
+    pub(super) fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
         if !array.some.is_empty() || array.repeats != Repeats::May {
-            return self.array_with_some(array, name);
+            return match self.lazy {
+                Some(_) => self.lazy_array(array, name),
+                None => self.array_with_some(array, name),
+            };
         }
         let mut items = Vec::new();
         let mut max = array.max;
@@ -448,7 +463,7 @@ impl<'d> Emitter<'d> {
         Ok(Some(self.mark(node, &array.sources)))
     }
 
-    fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+    pub(super) fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
         if !object.some.is_empty() {
             return self.object_with_some(object, name);
         }

@@ -154,7 +154,7 @@ impl Object {
 }
 
 /// How many strings a language has, or `most` if it has more.
-fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
+pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
     if !l.is_live(language)? {
         return Ok(0);
     }

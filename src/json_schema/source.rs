@@ -101,7 +101,7 @@ impl Source for SchemaSource {
         self.0.with_dependent_mut(|_, emitter| emitter.after_name(tag, rank))
     }
 
-    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<NodeId> {
-        self.0.with_dependent_mut(|_, emitter| emitter.after_key(tag, text))
+    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {
+        self.0.with_dependent_mut(|_, emitter| emitter.after_capture(tag, text))
     }
 }

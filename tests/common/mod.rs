@@ -117,7 +117,8 @@ impl<'g> Naive<'g> {
                         let body = self.grammar.rule(rule).body();
                         todo.push(self.push(Item::Node(body), below));
                     }
-                    Node::Special(_) => {}
+                    // Special tokens are no text; the others occur in no grammar that is whole.
+                    _ => {}
                 },
             }
         }

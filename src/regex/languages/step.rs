@@ -197,10 +197,9 @@ impl Languages {
             }),
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
             &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
-            Expr::Intersect(_)
-            | Expr::Complement(_)
-            | Expr::Variable(_)
-            | Expr::Automaton(_) => None,
+            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => {
+                None
+            }
         }
     }
 

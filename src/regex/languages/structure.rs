@@ -169,11 +169,7 @@ impl Languages {
     }
 
     /// The languages whose strings a text lacks, if it is all strings of units but these.
-    pub(crate) fn all_but(
-        &self,
-        x: Language,
-        unit: Language,
-    ) -> Option<SmallVec<[Language; 2]>> {
+    pub(crate) fn all_but(&self, x: Language, unit: Language) -> Option<SmallVec<[Language; 2]>> {
         let Expr::Intersect(parts) = &self.states[x.index()].expr else { return None };
         let mut lacking = SmallVec::new();
         for &part in parts {
@@ -206,9 +202,7 @@ impl Languages {
         };
         match &self.states[x.index()].expr {
             _ if x == Language::ALL => true,
-            &Expr::Concat(a, b) => {
-                self.is_endless(a, unit) && ends_in_all(b) && self.is_plain(b)
-            }
+            &Expr::Concat(a, b) => self.is_endless(a, unit) && ends_in_all(b) && self.is_plain(b),
             Expr::Union(xs) => xs.iter().any(|&part| self.is_found_at_last(part, unit)),
             _ => false,
         }

@@ -44,7 +44,6 @@ impl Table {
     pub(super) fn is_total(&self, state: u32) -> bool {
         self.total[state as usize]
     }
-
 }
 
 /// Finished automata that arenas share, by fingerprint of the language.
@@ -91,7 +90,8 @@ impl Languages {
                 return Ok(self.intersect(bounds.into_iter().chain([others])));
             }
         }
-        let fingerprint = self.fingerprint(x, &mut FxHashMap::default()) ^ u128::from(unit.is_some());
+        let fingerprint =
+            self.fingerprint(x, &mut FxHashMap::default()) ^ u128::from(unit.is_some());
         // Consistent between any two operations.
         let known = self.shared.as_ref().and_then(|shared| {
             let known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -264,11 +264,7 @@ fn live_states(rows: &[[u32; 256]], accepts: &[bool]) -> Vec<bool> {
 }
 
 /// Merges states that no string tells apart (Moore, 1956); dead ones are left out.
-fn minimal(
-    rows: &[[u32; 256]],
-    accepts: &[bool],
-    live: &[bool],
-) -> (Vec<[u32; 256]>, Vec<bool>) {
+fn minimal(rows: &[[u32; 256]], accepts: &[bool], live: &[bool]) -> (Vec<[u32; 256]>, Vec<bool>) {
     // Bytes that all states treat alike need to be looked at once.
     let columns = columns(rows);
     let mut block: Vec<u32> = accepts.iter().map(|&accepts| accepts.into()).collect();
@@ -334,9 +330,8 @@ fn packed(rows: &[[u32; 256]], accepts: Vec<bool>, total: Vec<bool>) -> Table {
     }
     let next: Box<[u32]> =
         rows.iter().flat_map(|row| columns.iter().map(|&byte| row[byte])).collect();
-    let first = rows.iter().map(|row| {
-        (0..=255u8).filter(|&byte| row[usize::from(byte)] != NONE).collect()
-    });
+    let first =
+        rows.iter().map(|row| (0..=255u8).filter(|&byte| row[usize::from(byte)] != NONE).collect());
     let identity = keyed_hash(|hasher| (&classes, &next, &accepts).hash(hasher));
     Table {
         classes,

@@ -1,0 +1,202 @@
+//! The official suite and MaskBench through compiled constraints, byte by byte.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use maskwright::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+fn corpus(name: &str) -> Option<PathBuf> {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED") else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return None;
+    };
+    let path = PathBuf::from(shared).join("corpus").join(name);
+    assert!(path.is_dir(), "{} is missing", path.display());
+    Some(path)
+}
+
+/// Files below a folder with an extension, sorted.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn compiler(options: Options) -> Compiler {
+    let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+    let vocabulary = Vocabulary::from_tokens(tokens, &[(256, "<end>")], &[256]).unwrap();
+    Compiler::new(vocabulary).with_json_options(options)
+}
+
+/// Is the text accepted? `Err` where a limit is reached.
+fn accepts(constraint: &Constraint, text: &str) -> Result<bool, String> {
+    let mut matcher = constraint.matcher();
+    match matcher.accept_bytes(text.as_bytes()) {
+        Ok(()) => Ok(matcher.is_accepting()),
+        Err(e) if e.kind() == ErrorKind::Rejected => Ok(false),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// The documents that the suite's schemas refer to, with their URIs.
+fn remotes() -> Vec<(String, String)> {
+    let Some(folder) = corpus("json-schema-test-suite/remotes") else { return Vec::new() };
+    let named = files(&folder, "json").into_iter().map(|path| {
+        let name = path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+        (format!("http://localhost:1234/{name}"), std::fs::read_to_string(path).unwrap())
+    });
+    named.collect()
+}
+
+#[derive(serde::Deserialize)]
+struct Case<'a> {
+    description: String,
+    #[serde(borrow)]
+    schema: &'a RawValue,
+    #[serde(borrow)]
+    tests: Vec<Instance<'a>>,
+}
+
+#[derive(serde::Deserialize)]
+struct Instance<'a> {
+    description: String,
+    #[serde(borrow)]
+    data: &'a RawValue,
+    valid: bool,
+}
+
+#[test]
+fn official_suite() {
+    let Some(folder) = corpus("json-schema-test-suite/tests") else { return };
+    let remotes = remotes();
+    for (name, draft) in [("draft7", Draft::Draft7), ("draft2020-12", Draft::Draft202012)] {
+        let mut options = Options::default();
+        options.draft = Some(draft);
+        options.spelling = Spelling::Any;
+        options.property_order = PropertyOrder::Any;
+        options.whitespace = Whitespace::Any;
+        options.digits = 400;
+        options.formats = false;
+        let compiler = compiler(options);
+        let (mut schemas, mut right, mut wrong) = (0, 0, Vec::new());
+        for path in files(&folder.join(name), "json") {
+            let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();
+            if file.starts_with("optional/") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let cases: Vec<Case<'_>> = serde_json::from_str(&text).unwrap();
+            for case in &cases {
+                schemas += 1;
+                let remote = case.schema.get().contains("//localhost:1234/");
+                let compiled = Schema::from_text(case.schema.get()).and_then(|mut schema| {
+                    for (uri, text) in if remote { &remotes[..] } else { &[] } {
+                        schema = schema.with_document(uri, text)?;
+                    }
+                    compiler.schema(schema)
+                });
+                let before = wrong.len();
+                match compiled {
+                    Err(e) if e.kind() == ErrorKind::Unsatisfiable => {
+                        if case.tests.iter().any(|test| test.valid) {
+                            wrong.push(format!("{file}: {}: {e}", case.description));
+                        }
+                    }
+                    Err(e) => wrong.push(format!("{file}: {}: {e}", case.description)),
+                    Ok(constraint) => {
+                        for test in &case.tests {
+                            let said = accepts(&constraint, test.data.get());
+                            if said != Ok(test.valid) {
+                                wrong.push(format!(
+                                    "{file}: {}: {}: {} is {said:?}",
+                                    case.description,
+                                    test.description,
+                                    test.data.get()
+                                ));
+                            }
+                        }
+                    }
+                }
+                right += usize::from(wrong.len() == before);
+            }
+        }
+        println!("{name}: {right} of {schemas} schemas");
+        wrong.iter().for_each(|line| println!("  {line}"));
+    }
+}
+
+#[test]
+fn maskbench() {
+    let Some(folder) = corpus("maskbench") else { return };
+    let mut any = Options::default();
+    any.property_order = PropertyOrder::Any;
+    let (ordered, any) = (compiler(Options::default()), compiler(any));
+    let (mut schemas, mut passing, mut in_order) = (0, 0, 0);
+    let mut errors: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for path in files(&folder, "jsonl") {
+        let text = std::fs::read_to_string(path).unwrap();
+        for line in text.lines() {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            let name = entry["id"].as_str().unwrap();
+            schemas += 1;
+            let tests: Vec<(bool, String)> = entry["tests"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|test| (test["valid"].as_bool().unwrap(), common::dumps(&test["data"])))
+                .collect();
+            match any.json_schema(&entry["schema"]) {
+                Err(e) if e.kind() == ErrorKind::Unsatisfiable => {
+                    passing += usize::from(tests.iter().all(|test| !test.0));
+                }
+                Err(e) => {
+                    let message: String = e.message().chars().take(60).collect();
+                    let count = errors.entry(message).or_insert_with(|| (0, name.to_owned()));
+                    count.0 += 1;
+                }
+                Ok(constraint) => {
+                    let mut right = true;
+                    for (valid, text) in &tests {
+                        let said = accepts(&constraint, text);
+                        if said != Ok(*valid) {
+                            right = false;
+                            let text: String = text.chars().take(200).collect();
+                            wrong.push(format!("{name}: {valid} but {said:?}: {text}"));
+                        }
+                    }
+                    passing += usize::from(right);
+                    if right && let Ok(constraint) = ordered.json_schema(&entry["schema"]) {
+                        let same = tests
+                            .iter()
+                            .all(|(valid, text)| accepts(&constraint, text) == Ok(*valid));
+                        in_order += usize::from(same);
+                    }
+                }
+            }
+        }
+    }
+    println!("{passing} of {schemas} schemas, {in_order} in the schema's order");
+    let mut errors: Vec<_> = errors.into_iter().collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.1.0));
+    errors.iter().for_each(|(message, (count, first))| println!("{count:6}  {message}  ({first})"));
+    wrong.iter().for_each(|line| println!("  {line}"));
+}
