@@ -464,11 +464,11 @@ impl<'d> Emitter<'d> {
     }
 
     pub(super) fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
-        if !object.some.is_empty() {
-            return self.object_with_some(object, name);
-        }
         if self.lazy.is_some() {
             return self.lazy_object(object, name);
+        }
+        if !object.some.is_empty() {
+            return self.object_with_some(object, name);
         }
         let mut members = Vec::with_capacity(object.named.len());
         for named in &object.named {

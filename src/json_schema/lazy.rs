@@ -47,6 +47,8 @@ struct ObjectState {
     any: bool,
     /// Keys without a name of their own that are written: an index into [`Lazy::used`].
     used: u32,
+    /// The members asked for that are found, as bits.
+    found: u32,
 }
 
 /// An object whose rules are made one by one.
@@ -59,8 +61,11 @@ struct Object {
     by_rank: Vec<u32>,
     /// By index: the rank.
     ranks: Vec<u32>,
-    /// Keys without a name, and the sets of their values.
-    others: Vec<(Language, Set)>,
+    /// Keys without a name.
+    others: Vec<Other>,
+    /// What is asked of members, all bits set.
+    asked: u32,
+    some: Vec<Set>,
     min: u32,
     max: Option<u32>,
     /// Counts from here on are the same.
@@ -73,7 +78,20 @@ struct Object {
 struct Member {
     set: Set,
     required: bool,
+    /// What is asked of members with this key.
+    asked: u32,
 }
+
+/// Keys without a name, the set of their values, and what these answer.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    keys: Language,
+    set: Set,
+    answers: u32,
+}
+
+/// Things asked for in one object; the states double with each.
+const SOME: usize = 8;
 
 /// What is left to be made, and what it will need.
 #[derive(Debug, Default)]
@@ -186,7 +204,7 @@ impl Emitter<'_> {
 
     /// The body of a rule.
     pub(super) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
-        match self.pending().open.remove(&rule) {
+        match self.pending().open.get(&rule).copied() {
             Some(Open::Set(set)) => self.rule(set),
             Some(Open::Object(object, state)) => self.object_state(object, state),
             Some(Open::Array(array, state)) => self.array_state(array, state),
@@ -209,6 +227,10 @@ impl Emitter<'_> {
     }
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+        if object.some.len() > SOME {
+            let message = format!("more than {SOME} kinds of members are asked for in one object");
+            return Err(self.sets.error(ErrorKind::Limit, Set::ANY, message));
+        }
         let mut members = Vec::with_capacity(object.named.len());
         let mut spelled: Vec<(Vec<u8>, u32)> = Vec::with_capacity(object.named.len());
         let mut named = Vec::with_capacity(object.named.len());
@@ -223,8 +245,13 @@ impl Emitter<'_> {
             let mut text = vec![b'"'];
             text.extend(self.sets.strings.spell(&member.key));
             text.push(b'"');
+            let mut asked = 0;
+            for (bit, some) in object.some.iter().enumerate() {
+                let key = self.sets.strings.spell(&member.key);
+                asked |= u32::from(self.sets.languages.matches(some.keys, &key)?) << bit;
+            }
             spelled.push((text, members.len() as u32));
-            members.push(Member { set: member.set, required: member.required });
+            members.push(Member { set: member.set, required: member.required, asked });
         }
         spelled.sort_unstable();
         let trie =
@@ -239,9 +266,22 @@ impl Emitter<'_> {
             }
             let languages = &mut self.sets.languages;
             let names = self.sets.strings.texts(languages, named.iter().copied());
-            let keys = languages.difference(class.keys, names);
-            if languages.is_live(keys)? {
-                others.push((keys, class.set));
+            let free = languages.difference(class.keys, names);
+            for answers in 0..1u32 << object.some.len() {
+                let chosen = object.some.iter().enumerate();
+                let chosen: Vec<_> = chosen.filter(|(bit, _)| answers >> bit & 1 == 1).collect();
+                let keys = match answers {
+                    0 => free,
+                    _ => {
+                        let keys = chosen.iter().map(|(_, some)| some.keys);
+                        self.sets.languages.intersect(keys.chain([free]))
+                    }
+                };
+                let set = chosen.iter().map(|(_, some)| some.set).chain([class.set]);
+                let set = self.sets.and(set);
+                if self.sets.languages.is_live(keys)? && self.has_value(set)? {
+                    others.push(Other { keys, set, answers });
+                }
             }
         }
         let required = object.required() as u32;
@@ -253,6 +293,8 @@ impl Emitter<'_> {
             by_rank,
             ranks,
             others,
+            asked: (1 << object.some.len()) - 1,
+            some: object.some.iter().map(|some| some.set).collect(),
             min,
             max: object.max,
             cap,
@@ -265,7 +307,10 @@ impl Emitter<'_> {
         let lazy = self.pending();
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
-        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0 };
+        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, found: 0 };
+        if !self.can_answer(id, state)? {
+            return Ok(None);
+        }
         let first = self.call_state(id, state);
         let node = self.builder.sequence([self.open_object, first]);
         Ok(Some(self.mark(node, &object.sources)))
@@ -288,7 +333,8 @@ impl Emitter<'_> {
         let left = self.required_left(id, state);
         let object = &self.pending().objects[id as usize];
         let more = object.fits(state.count + 1, left);
-        let closes = left == 0 && state.count >= object.min.min(object.cap);
+        let enough = state.count >= object.min.min(object.cap);
+        let closes = left == 0 && enough && state.found == object.asked;
         let others = match more && (left == 0 || any_order) {
             true => object.others.clone(),
             false => Vec::new(),
@@ -305,7 +351,14 @@ impl Emitter<'_> {
             let names = self.builder.add(Node::Names(tag));
             members.push(self.mark(names, &sources));
         }
-        for (class, (keys, _)) in others.into_iter().enumerate() {
+        for (class, other) in others.into_iter().enumerate() {
+            let found = state.found | other.answers;
+            if found == state.found && other.answers != 0
+                || !self.can_answer(id, self.after_other(id, state, found))?
+            {
+                continue;
+            }
+            let keys = other.keys;
             let languages = &mut self.sets.languages;
             let written = self.sets.strings.texts(languages, used.iter().map(|key| &**key));
             let keys = languages.difference(keys, written);
@@ -341,6 +394,93 @@ impl Emitter<'_> {
         Ok(self.builder.choice(ways))
     }
 
+    /// The state after a member without a name, whose key is not known yet.
+    fn after_other(&self, id: u32, state: ObjectState, found: u32) -> ObjectState {
+        let end = self.lazy.as_ref().map_or(0, |lazy| lazy.objects[id as usize].members.len());
+        let at = match self.sets.options.property_order {
+            PropertyOrder::Any => state.at,
+            PropertyOrder::Schema => end as u32,
+        };
+        let count = self.counted(id, state.count);
+        ObjectState { at, count, any: true, found, ..state }
+    }
+
+    /// The sets that the value of a named member may be in, each with what is found then.
+    fn named_ways(&mut self, id: u32, found: u32, index: u32) -> Result<Vec<(Set, u32)>> {
+        let object = &self.pending().objects[id as usize];
+        let member = &object.members[index as usize];
+        let (set, asked, some) = (member.set, member.asked & !found, object.some.clone());
+        let mut ways = Vec::new();
+        let mut chosen = asked;
+        loop {
+            let sets = some.iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1);
+            let set = self.sets.and(sets.map(|(_, &set)| set).chain([set]));
+            if set != Set::NEVER && self.has_value(set)? {
+                ways.push((set, found | chosen));
+            }
+            // The subsets of what is asked, downwards.
+            if chosen == 0 {
+                return Ok(ways);
+            }
+            chosen = (chosen - 1) & asked;
+        }
+    }
+
+    /// Can what is asked for and not found yet still be found, within the most members?
+    fn can_answer(&mut self, id: u32, state: ObjectState) -> Result<bool> {
+        let object = &self.pending().objects[id as usize];
+        let (asked, max, others) = (object.asked, object.max, object.others.clone());
+        if state.found == asked {
+            return Ok(true);
+        }
+        let names = object.members.len() as u32;
+        // By what is found: the least number of further members.
+        let mut least = vec![u32::MAX; asked as usize + 1];
+        least[state.found as usize] = self.required_left(id, state);
+        for index in state.at..names {
+            if self.is_seen(state, index) {
+                continue;
+            }
+            let required = self.pending().objects[id as usize].members[index as usize].required;
+            for (_, answers) in self.named_ways(id, 0, index)? {
+                for from in 0..=asked {
+                    if least[from as usize] < u32::MAX {
+                        let to = (from | answers) as usize;
+                        let cost = least[from as usize] + u32::from(!required);
+                        least[to] = least[to].min(cost);
+                    }
+                }
+            }
+        }
+        for _ in 0..asked.count_ones() {
+            for other in &others {
+                for from in 0..=asked {
+                    if least[from as usize] < u32::MAX {
+                        let to = (from | other.answers) as usize;
+                        least[to] = least[to].min(least[from as usize] + 1);
+                    }
+                }
+            }
+        }
+        let needed = least[asked as usize];
+        let room = max.map_or(u32::MAX - 1, |max| max.saturating_sub(state.count));
+        Ok(needed <= room)
+    }
+
+    /// Can what is asked for still be found after this named member?
+    fn leads_on(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
+        if self.pending().objects[id as usize].asked == 0 {
+            return Ok(true);
+        }
+        let next = self.after_named(id, state, index);
+        for (_, found) in self.named_ways(id, state.found, index)? {
+            if self.can_answer(id, ObjectState { found, ..next })? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn is_seen(&self, state: ObjectState, index: u32) -> bool {
         let seen = self.lazy.as_ref().map(|lazy| lazy.seen.get(state.seen));
         let word = seen.and_then(|seen| seen.get(index as usize / 64)).copied().unwrap_or(0);
@@ -368,7 +508,11 @@ impl Emitter<'_> {
             let (set, required) =
                 (object.members[index as usize].set, object.members[index as usize].required);
             let fits = object.fits(state.count + u32::from(!required), left);
-            if fits && !self.is_seen(state, index) && self.has_value(set)? {
+            if fits
+                && !self.is_seen(state, index)
+                && self.has_value(set)?
+                && self.leads_on(id, state, index)?
+            {
                 allowed.push(index);
             }
         }
@@ -389,7 +533,7 @@ impl Emitter<'_> {
             let left = object.members[at as usize..].iter();
             let left = left.filter(|member| member.required).count() as u32;
             let fits = object.fits(state.count + u32::from(!required), left);
-            if fits && self.has_value(set)? {
+            if fits && self.has_value(set)? && self.leads_on(id, state, at)? {
                 allowed.push(at);
             }
             if required {
@@ -430,15 +574,10 @@ impl Emitter<'_> {
         Names::new(trie, ranks.iter().copied(), tag)
     }
 
-    /// What follows a name.
-    pub(super) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
-        let lazy = self.pending();
-        let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
-        let object = &lazy.objects[id as usize];
-        let index = object.by_rank[rank as usize];
-        let set = object.members[index as usize].set;
+    /// The state after a named member, but for what is found.
+    fn after_named(&mut self, id: u32, state: ObjectState, index: u32) -> ObjectState {
         let count = self.counted(id, state.count);
-        let next = match self.sets.options.property_order {
+        match self.sets.options.property_order {
             PropertyOrder::Any => {
                 let lazy = self.pending();
                 let mut seen = lazy.seen.get(state.seen).to_vec();
@@ -447,8 +586,22 @@ impl Emitter<'_> {
                 ObjectState { seen: lazy.seen.id(seen.into()), count, any: true, ..state }
             }
             PropertyOrder::Schema => ObjectState { at: index + 1, count, any: true, ..state },
-        };
-        self.member(id, set, next)
+        }
+    }
+
+    /// What follows a name.
+    pub(super) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+        let lazy = self.pending();
+        let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
+        let index = lazy.objects[id as usize].by_rank[rank as usize];
+        let mut ways = Vec::new();
+        for (set, found) in self.named_ways(id, state.found, index)? {
+            let next = ObjectState { found, ..self.after_named(id, state, index) };
+            if self.can_answer(id, next)? {
+                ways.push((set, next));
+            }
+        }
+        self.member(id, &ways)
     }
 
     /// What follows a captured text, if it may be; `None` is any.
@@ -469,10 +622,9 @@ impl Emitter<'_> {
         (id, state, class): (u32, ObjectState, usize),
         key: Option<&[u8]>,
     ) -> Result<NodeId> {
-        let any_order = self.sets.options.property_order == PropertyOrder::Any;
+        let Other { set, answers, .. } = self.pending().objects[id as usize].others[class];
+        let next = self.after_other(id, state, state.found | answers);
         let lazy = self.pending();
-        let object = &lazy.objects[id as usize];
-        let (set, end) = (object.others[class].1, object.members.len() as u32);
         let used = match key {
             // A text that the terminal has accepted is a JSON string.
             Some(key) => match serde_json::from_slice::<String>(key) {
@@ -486,17 +638,19 @@ impl Emitter<'_> {
             },
             None => state.used,
         };
-        let count = self.counted(id, state.count);
-        let at = if any_order { state.at } else { end };
-        let next = ObjectState { at, count, any: true, used, ..state };
-        self.member(id, set, next)
+        self.member(id, &[(set, ObjectState { used, ..next })])
     }
 
-    fn member(&mut self, id: u32, set: Set, next: ObjectState) -> Result<NodeId> {
-        let name = self.pending().objects[id as usize].name.clone();
-        let rule = self.builder.declare(name);
-        self.pending().open.insert(rule, Open::Member(id, set, next));
-        let value = self.builder.call(rule);
+    /// A colon, and a value in one of these sets with the state after it.
+    fn member(&mut self, id: u32, ways: &[(Set, ObjectState)]) -> Result<NodeId> {
+        let mut values = Vec::with_capacity(ways.len());
+        for &(set, next) in ways {
+            let name = self.pending().objects[id as usize].name.clone();
+            let rule = self.builder.declare(name);
+            self.pending().open.insert(rule, Open::Member(id, set, next));
+            values.push(self.builder.call(rule));
+        }
+        let value = self.builder.choice(values);
         Ok(self.builder.sequence([self.colon, value]))
     }
 }

@@ -338,8 +338,19 @@ impl<'d> Sets<'d> {
             let message = format!("more than {NESTING} schemas apply to one value by reference");
             return Err(self.error(ErrorKind::Limit, set, message));
         }
+        let open = self.open.len();
         self.open.push(set);
-        let shape = match self.expr(set).clone() {
+        let shape = self.unfold(set);
+        // An error may have left others behind.
+        self.open.truncate(open);
+        let shape = Rc::new(shape?);
+        self.shapes[set.0 as usize] = Some(shape.clone());
+        Ok(shape)
+    }
+
+    /// Unfolds a set, once.
+    fn unfold(&mut self, set: Set) -> Result<Shape> {
+        Ok(match self.expr(set).clone() {
             Expr::Any => self.any(),
             Expr::Never => Shape::never(),
             Expr::Schema(schema, scope) => {
@@ -375,11 +386,7 @@ impl<'d> Sets<'d> {
                 let shape = self.shape(inner)?;
                 self.complement(&shape)?
             }
-        };
-        self.open.pop();
-        let shape = Rc::new(shape);
-        self.shapes[set.0 as usize] = Some(shape.clone());
-        Ok(shape)
+        })
     }
 
     /// All JSON values.
