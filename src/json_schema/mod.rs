@@ -41,6 +41,7 @@ mod set;
 mod source;
 mod string;
 mod uri;
+mod validate;
 mod value;
 
 pub use draft::Draft;

@@ -53,6 +53,7 @@ impl SchemaSource {
             let mut sets = Sets::new(document, &inputs.options);
             sets.languages.share(tables);
             let root = sets.schema(document.root())?;
+            sets.validate(document.root())?;
             if sets.is_empty(root)? {
                 return Err(unsatisfiable(document, &inputs.options));
             }

@@ -4,7 +4,7 @@ use super::document::ValueId;
 use super::format::{Format, format};
 use super::options::Spelling;
 use super::set::Sets;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{
     self, Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
     any_text,
@@ -111,12 +111,15 @@ impl Sets<'_> {
     /// The texts that a pattern matches somewhere; `at` is where it stands.
     pub(super) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
         let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
-        self.compiled(pattern, options).map_err(|e| {
-            let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
-            let message = format!("the pattern {pattern:?}{byte}: {}", e.message());
-            let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
-            self.document.error(kind, at, message)
-        })
+        self.compiled(pattern, options).map_err(|e| self.pattern_error(pattern, at, &e))
+    }
+
+    /// What is wrong with a pattern, and where it stands.
+    pub(super) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
+        let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
+        let message = format!("the pattern {pattern:?}{byte}: {}", e.message());
+        let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
+        self.document.error(kind, at, message)
     }
 
     fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {

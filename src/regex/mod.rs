@@ -35,5 +35,6 @@ mod spelling;
 pub use byte_set::ByteSet;
 pub(crate) use languages::Tables;
 pub use languages::{Language, Languages, Row};
+pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};

@@ -71,6 +71,14 @@ pub fn parse(
     compile::compile(languages, &tree, options.anchoring, spelling)
 }
 
+/// Reads a pattern without making a language of it: says what is wrong with its syntax.
+pub(crate) fn check(pattern: &str, dialect: Dialect) -> Result<()> {
+    match dialect {
+        Dialect::Rust => rust_syntax::parse(pattern).map(drop),
+        Dialect::Ecma => ecma::parse(pattern).map(drop),
+    }
+}
+
 /// An error at a byte of the pattern.
 pub(super) fn error(byte: usize, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Regex, message).at_byte(byte)

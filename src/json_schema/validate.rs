@@ -1,0 +1,109 @@
+//! Is a schema well formed wherever a value may lead?
+//!
+//! Sets are unfolded as they are visited, so what is wrong in a corner of a schema would come to
+//! light in the middle of a text. One quick pass says it before: every reference leads somewhere,
+//! every keyword has a value of its type, every pattern can be read.
+
+use rustc_hash::FxHashSet;
+
+use super::decimal::Decimal;
+use super::document::{Value, ValueId};
+use super::draft::{Holds, holds};
+use super::set::Sets;
+use crate::error::Result;
+use crate::regex::{self, Dialect};
+
+impl Sets<'_> {
+    /// Errors at what is malformed in a schema of the document, or in any that it applies.
+    pub(super) fn validate(&mut self, schema: ValueId) -> Result<()> {
+        let mut seen = FxHashSet::default();
+        let mut open = vec![schema];
+        while let Some(schema) = open.pop() {
+            // The metaschemas are what they should be.
+            if schema.is_builtin() || !seen.insert(schema) {
+                continue;
+            }
+            // Says what is no schema at all.
+            self.schema(schema)?;
+            let Some(members) = self.document.members(schema) else { continue };
+            let dialect = self.references.dialect(self.document, schema)?;
+            let alone = dialect.reference_stands_alone() && members.get("$ref").is_some();
+            for (keyword, value) in members.iter() {
+                if !dialect.knows(keyword) || (alone && keyword != "$ref") {
+                    continue;
+                }
+                match keyword {
+                    "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                        open.push(self.references.resolve(self.document, value)?);
+                        continue;
+                    }
+                    "definitions" | "$defs" | "contentSchema" => continue,
+                    _ => self.validate_keyword(keyword, value)?,
+                }
+                match (holds(keyword), self.document.value(value)) {
+                    (Some(Holds::Map), Value::Object(map)) => {
+                        let schemas = map.iter().map(|(_, child)| child);
+                        // The older `dependencies` may list keys.
+                        let array = |child: &ValueId| {
+                            matches!(self.document.value(*child), Value::Array(_))
+                        };
+                        open.extend(schemas.filter(|child| !array(child)));
+                    }
+                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                        open.extend(items.iter().copied());
+                    }
+                    (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_keyword(&self, keyword: &str, at: ValueId) -> Result<()> {
+        let value = self.document.value(at);
+        let expected = match keyword {
+            "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
+            | "minProperties" | "maxContains" | "minContains" => {
+                let count = match value {
+                    Value::Number(literal) => Decimal::parse(literal).and_then(|n| n.to_count()),
+                    _ => None,
+                };
+                match count {
+                    Some(_) => return Ok(()),
+                    None => "a non-negative integer",
+                }
+            }
+            "maximum" | "minimum" | "multipleOf" if !matches!(value, Value::Number(_)) => {
+                "a number"
+            }
+            "enum" if !matches!(value, Value::Array(_)) => "an array",
+            "uniqueItems" if !matches!(value, Value::Bool(_)) => "a boolean",
+            "pattern" => match value {
+                Value::String(pattern) => return self.validate_pattern(pattern, at),
+                _ => "a string",
+            },
+            "format" if !matches!(value, Value::String(_)) => "a string",
+            "patternProperties" => match value {
+                Value::Object(map) => {
+                    for (pattern, schema) in map.iter() {
+                        self.validate_pattern(pattern, schema)?;
+                    }
+                    return Ok(());
+                }
+                _ => "an object",
+            },
+            "properties" | "dependentSchemas" | "dependencies" | "dependentRequired"
+                if !matches!(value, Value::Object(_)) =>
+            {
+                "an object"
+            }
+            _ => return Ok(()),
+        };
+        Err(self.malformed(at, format!("`{keyword}` must be {expected}")))
+    }
+
+    fn validate_pattern(&self, pattern: &str, at: ValueId) -> Result<()> {
+        regex::check(pattern, Dialect::Ecma).map_err(|e| self.pattern_error(pattern, at, &e))
+    }
+}
