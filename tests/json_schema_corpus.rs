@@ -281,8 +281,8 @@ fn official_suite() {
         options.spelling = Spelling::Any;
         options.property_order = PropertyOrder::Any;
         options.whitespace = Whitespace::Any;
-        // The suite's longest number has 53 digits, its largest exponent is 308.
-        options.digits = 400;
+        // The suite's longest number has 53 digits.
+        options.digits = 60;
         let (mut mandatory, mut surprises) = (File::default(), Vec::new());
         for path in files(&folder.join(name), "json") {
             let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();

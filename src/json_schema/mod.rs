@@ -28,6 +28,7 @@ mod emptiness;
 mod format;
 mod json_text;
 mod keywords;
+mod lint;
 mod machine;
 mod metaschemas;
 mod multiple;
@@ -42,6 +43,7 @@ mod uri;
 mod value;
 
 pub use draft::Draft;
+pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 
 use crate::error::{Error, ErrorKind, Result};
