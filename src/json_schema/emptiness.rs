@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::array::ArraySet;
+use super::array::{ArraySet, Repeats};
 use super::object::ObjectSet;
 use super::set::{Set, Sets};
 use crate::error::Result;
@@ -34,6 +34,10 @@ struct Array {
     /// For each place before the last rule changes, and then for all further ones: the counts
     /// that an item there adds to (one bit each), with the set of such items.
     places: Vec<Vec<(u32, Set)>>,
+    /// Where no two items may be equal: are there as many different values as items are needed?
+    enough: bool,
+    /// Where two items must be equal: what the two may be, and how many items that takes.
+    equals: Vec<(Set, u32)>,
 }
 
 /// The members that an object may have.
@@ -58,8 +62,18 @@ impl Array {
     /// Has it any array, given which sets are known to have a value? Monotone in `known`.
     fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
         let (min, max) = (self.set.min, self.set.max.unwrap_or(u32::MAX));
-        if max < min {
+        if max < min || !self.enough {
             return false;
+        }
+        if self.set.repeats == Repeats::Must {
+            let prefix = |length: u32| {
+                let items = self.set.prefix.iter().take(length as usize);
+                items.copied().all(known)
+            };
+            let fits = |&(set, length): &(Set, u32)| length <= max && known(set) && prefix(length);
+            if !self.equals.iter().any(fits) {
+                return false;
+            }
         }
         let some = &self.set.some;
         if some.is_empty() || some.len() > SOME {
@@ -225,7 +239,7 @@ impl Sets<'_> {
             }
             let mut this = Undecided { set: next, arrays: Vec::new(), objects: Vec::new() };
             for array in &shape.arrays {
-                this.arrays.push(self.array_ways(array, &mut open));
+                this.arrays.push(self.array_ways(array, &mut open)?);
             }
             for object in &shape.objects {
                 this.objects.push(self.object_ways(object, &mut open)?);
@@ -257,15 +271,61 @@ impl Sets<'_> {
         Ok(undecided.iter().any(|this| this.set == set))
     }
 
+    /// How many different values a set has, or `most` if it has more, or if it has arrays or
+    /// objects that are not listed.
+    fn count_values(&mut self, set: Set, most: u32) -> Result<u32> {
+        let shape = self.shape(set)?;
+        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
+            return Ok(most);
+        }
+        let l = &mut self.languages;
+        let strings = self.strings.canonical(l, shape.strings);
+        let numbers = self.numbers.one_each(l, shape.numbers);
+        let words = [shape.null, shape.booleans[0], shape.booleans[1]];
+        let words = words.into_iter().filter(|&word| word).count() as u32;
+        let (strings, numbers) =
+            (count_strings(l, strings, most)?, count_strings(l, numbers, most)?);
+        let listed = shape.listed.len() as u32;
+        Ok(words.saturating_add(strings).saturating_add(numbers).saturating_add(listed).min(most))
+    }
+
+    /// What two equal items of an array may be, and how many items there are then at least.
+    fn equal_items(&mut self, array: &ArraySet) -> Vec<(Set, u32)> {
+        let places = array.prefix.len().min(SOME);
+        let mut pairs = Vec::new();
+        for second in 1..places + 2 {
+            for first in 0..second.min(places + 1) {
+                let both = self.and([array.item(first), array.item(second)]);
+                pairs.push((both, second as u32 + 1));
+            }
+        }
+        pairs
+    }
+
     /// The items of an array; `needed` grows by the sets that must be known.
-    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Array {
+    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Result<Array> {
+        let mut enough = true;
+        if array.repeats == Repeats::Never && array.min > 1 {
+            let rest = (array.min as usize > array.prefix.len()).then_some(array.rest);
+            let items = array.prefix.iter().take(array.min as usize).copied().chain(rest);
+            let any = self.or(items);
+            enough = self.count_values(any, array.min)? >= array.min;
+        }
+        let equals = match array.repeats {
+            Repeats::Must => self.equal_items(array),
+            _ => Vec::new(),
+        };
+        needed.extend(equals.iter().map(|&(set, _)| set));
+        if array.repeats == Repeats::Must {
+            needed.extend(&array.prefix);
+        }
         let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
         if array.some.is_empty() || array.some.len() > SOME {
             needed.extend(array.prefix.iter().take(array.min as usize));
             if array.min as usize > array.prefix.len() {
                 needed.push(array.rest);
             }
-            return Array { set: array.clone(), places };
+            return Ok(Array { set: array.clone(), places, enough, equals });
         }
         let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
         for place in 0..=array.prefix.len().max(from) {
@@ -291,7 +351,7 @@ impl Sets<'_> {
             }
             places.push(ways);
         }
-        Array { set: array.clone(), places }
+        Ok(Array { set: array.clone(), places, enough, equals })
     }
 
     /// The members of an object; `needed` grows by the sets that must be known.

@@ -202,20 +202,30 @@ impl Sets<'_> {
         {
             return Ok(false);
         }
-        let contained = |x: Set, y: Set| x == y || x == Set::NEVER || y == Set::ANY;
+        for theirs in b.named.iter().filter(|named| named.set == Set::NEVER) {
+            let ours = a.named.iter().find(|named| named.key == theirs.key);
+            let set = match ours {
+                Some(ours) => ours.set,
+                None => self.class_of(&a.classes, &theirs.key)?,
+            };
+            if set != Set::NEVER {
+                return Ok(false);
+            }
+        }
         // Keys that both name come in the same order, and before those that only `a` names.
         let mut ours = a.named.iter().filter(|named| named.set != Set::NEVER);
-        for theirs in &b.named {
+        for theirs in b.named.iter().filter(|named| named.set != Set::NEVER) {
             match ours.next() {
                 Some(named)
                     if named.key == theirs.key
-                        && contained(named.set, theirs.set)
+                        && self.is_plainly_within(named.set, theirs.set)
                         && (named.required || !theirs.required) => {}
                 _ => return Ok(false),
             }
         }
         for named in ours {
-            if !contained(named.set, self.class_of(&b.classes, &named.key)?) {
+            let set = self.class_of(&b.classes, &named.key)?;
+            if !self.is_plainly_within(named.set, set) {
                 return Ok(false);
             }
         }

@@ -312,6 +312,23 @@ impl<'d> Sets<'d> {
         }
     }
 
+    /// Do the names alone tell that every value of `a` is one of `b`?
+    pub(super) fn is_plainly_within(&self, a: Set, b: Set) -> bool {
+        if a == b || a == Set::NEVER || b == Set::ANY {
+            return true;
+        }
+        let one = [b];
+        let needed = match self.expr(b) {
+            Expr::And(parts) => parts,
+            Expr::Or(parts) if parts.binary_search(&a).is_ok() => return true,
+            _ => &one[..],
+        };
+        match self.expr(a) {
+            Expr::And(parts) => needed.iter().all(|part| parts.binary_search(part).is_ok()),
+            _ => false,
+        }
+    }
+
     /// Where a set comes from, if it is a part of the document.
     pub(super) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
