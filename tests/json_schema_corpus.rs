@@ -341,11 +341,16 @@ fn maskbench() {
     let Some(folder) = corpus("maskbench") else { return };
     let mut tally = Tally::default();
     let options = Options::default();
+    // A few schemas alone, by their ids: nothing is asserted then.
+    let only = std::env::var("MASKWRIGHT_ONLY").ok();
     for path in files(&folder, "jsonl") {
         let text = std::fs::read_to_string(path).unwrap();
         for line in text.lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let name = entry["id"].as_str().unwrap().to_owned();
+            if only.as_ref().is_some_and(|only| !only.split(',').any(|id| id == name)) {
+                continue;
+            }
             let tests: Vec<(bool, &Value)> = entry["tests"]
                 .as_array()
                 .unwrap()
@@ -356,6 +361,9 @@ fn maskbench() {
         }
     }
     tally.print("MaskBench");
+    if only.is_some() {
+        return;
+    }
     assert_eq!(tally.accepted.len(), 0);
     assert!(tally.rejected.len() <= 50, "{}", tally.rejected.len());
     assert!(tally.compiled >= 5_435, "{}", tally.compiled);

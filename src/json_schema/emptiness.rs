@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::object::ObjectSet;
+use super::object::{Class, ObjectSet};
 use super::set::{Set, Sets};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
@@ -43,12 +43,20 @@ struct Array {
 /// The members that an object may have.
 struct Object {
     set: ObjectSet,
-    /// For each named key, the requests that its member answers, with the set of such values.
-    named: Vec<Vec<(u32, Set)>>,
-    /// The same for keys without a name.
-    others: Vec<(u32, Set)>,
+    asked: Asked,
     /// How many keys without a name each class has, as far as that matters.
     keys: Vec<u32>,
+}
+
+/// What is asked of an object's members, one bit for each of its `some`, then its `requests`.
+pub(super) struct Asked {
+    pub(super) count: usize,
+    /// For each named key, what is answered if it is absent.
+    pub(super) absent: Vec<u32>,
+    /// For each named key, what its member may answer, with the set of values that do.
+    pub(super) named: Vec<Vec<(u32, Set)>>,
+    /// The same for keys without a name.
+    pub(super) others: Vec<(u32, Language, Set)>,
 }
 
 impl Undecided {
@@ -138,16 +146,23 @@ impl Object {
                 return false;
             }
         }
-        if set.some.is_empty() || set.some.len() > SOME {
+        let asked = &self.asked;
+        if asked.count == 0 || asked.count > SOME {
             return true;
         }
-        // The least number of further members that answers each choice of requests.
-        let all = (1usize << set.some.len()) - 1;
+        // The least number of members that answers each choice of what is asked.
+        let all = (1usize << asked.count) - 1;
         let mut least = vec![usize::MAX; all + 1];
         least[0] = required;
-        for (named, ways) in set.named.iter().zip(&self.named) {
+        for (i, (named, ways)) in set.named.iter().zip(&asked.named).enumerate() {
             let cost = usize::from(!named.required);
-            let before = least.clone();
+            let before = std::mem::replace(&mut least, vec![usize::MAX; all + 1]);
+            if !named.required {
+                for from in 0..=all {
+                    let to = &mut least[from | asked.absent[i] as usize];
+                    *to = (*to).min(before[from]);
+                }
+            }
             for &(mask, _) in ways.iter().filter(|&&(_, set)| known(set)) {
                 for from in 0..=all {
                     let to = &mut least[from | mask as usize];
@@ -155,8 +170,8 @@ impl Object {
                 }
             }
         }
-        for _ in 0..set.some.len() {
-            for &(mask, _) in self.others.iter().filter(|&&(_, set)| known(set)) {
+        for _ in 0..asked.count {
+            for &(mask, ..) in asked.others.iter().filter(|&&(.., set)| known(set)) {
                 for from in 0..=all {
                     let to = from | mask as usize;
                     least[to] = least[to].min(least[from].saturating_add(1));
@@ -358,49 +373,82 @@ impl Sets<'_> {
     fn object_ways(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Object> {
         let all = object.min as usize > object.required();
         needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
-        let mut this =
-            Object { set: object.clone(), named: Vec::new(), others: Vec::new(), keys: Vec::new() };
+        let mut keys = Vec::new();
         let names = object.named.iter().map(|named| &*named.key);
         let names = self.strings.texts(&mut self.languages, names);
         if all {
             needed.extend(object.classes.iter().map(|class| class.set));
             for class in &object.classes {
-                let keys = self.languages.difference(class.keys, names);
-                this.keys.push(count_strings(&mut self.languages, keys, object.min)?);
+                let others = self.languages.difference(class.keys, names);
+                keys.push(count_strings(&mut self.languages, others, object.min)?);
             }
         }
-        if object.some.is_empty() || object.some.len() > SOME {
-            return Ok(this);
+        let asked = self.asked(object)?;
+        needed.extend(asked.named.iter().flatten().map(|&(_, set)| set));
+        needed.extend(asked.others.iter().map(|&(.., set)| set));
+        Ok(Object { set: object.clone(), asked, keys })
+    }
+
+    /// What is asked of an object's members. Nothing is said of more than [`SOME`] things.
+    pub(super) fn asked(&mut self, object: &ObjectSet) -> Result<Asked> {
+        let count = object.some.len() + object.requests.len();
+        let mut asked = Asked { count, absent: Vec::new(), named: Vec::new(), others: Vec::new() };
+        if count == 0 || count > SOME {
+            return Ok(asked);
         }
-        let choices = 1..1u32 << object.some.len();
-        let chosen = |choice: u32| {
-            let some = object.some.iter().enumerate();
-            some.filter(move |(i, _)| choice >> i & 1 == 1).map(|(_, some)| *some)
-        };
+        let names = object.named.iter().map(|named| &*named.key);
+        let names = self.strings.texts(&mut self.languages, names);
+        let choices = 1..1u32 << count;
         for named in &object.named {
             let spelled = self.strings.spell(&named.key);
-            let mut asked = 0;
-            for (i, some) in object.some.iter().enumerate() {
-                asked |= u32::from(self.languages.matches(some.keys, &spelled)?) << i;
+            // By what is asked, the values that answer it.
+            let mut answers: Vec<Set> = Vec::new();
+            let mut absent = 0;
+            for some in &object.some {
+                let matches = self.languages.matches(some.keys, &spelled)?;
+                answers.push(if matches { some.set } else { Set::NEVER });
+            }
+            for (i, request) in object.requests.iter().enumerate() {
+                let mut sets: Vec<Set> = Vec::new();
+                sets.extend(request.named.iter().filter(|(k, _)| *k == named.key).map(|(_, s)| *s));
+                for class in &request.others {
+                    if self.languages.matches(class.keys, &spelled)? {
+                        sets.push(class.set);
+                    }
+                }
+                answers.push(self.or(sets));
+                let missing = !named.required && request.absent.contains(&named.key);
+                absent |= u32::from(missing) << (object.some.len() + i);
             }
             let mut ways = vec![(0, named.set)];
-            for choice in choices.clone().filter(|choice| choice & !asked == 0) {
-                ways.push((choice, self.and(chosen(choice).map(|s| s.set).chain([named.set]))));
-            }
-            this.named.push(ways);
-        }
-        for class in &object.classes {
             for choice in choices.clone() {
-                let keys = chosen(choice).map(|some| some.keys).chain([class.keys]);
-                let keys = self.languages.intersect(keys);
-                let keys = self.languages.difference(keys, names);
-                if self.languages.is_live(keys)? {
-                    let set = self.and(chosen(choice).map(|some| some.set).chain([class.set]));
-                    this.others.push((choice, set));
+                let chosen = answers.iter().enumerate().filter(|(i, _)| choice >> i & 1 == 1);
+                let chosen: Vec<Set> = chosen.map(|(_, &set)| set).collect();
+                if !chosen.contains(&Set::NEVER) {
+                    ways.push((choice, self.and(chosen.into_iter().chain([named.set]))));
                 }
             }
+            asked.named.push(ways);
+            asked.absent.push(absent);
         }
-        needed.extend(this.named.iter().flatten().chain(&this.others).map(|&(_, set)| set));
-        Ok(this)
+        // The classes that each thing asked for may be answered by.
+        let mut classes: Vec<Vec<Class>> = object.some.iter().map(|&some| vec![some]).collect();
+        classes.extend(object.requests.iter().map(|request| request.others.clone()));
+        for class in &object.classes {
+            let keys = self.languages.difference(class.keys, names);
+            let mut open = vec![(0u32, keys, class.set)];
+            for (i, answers) in classes.iter().enumerate() {
+                for (mask, keys, set) in open.clone() {
+                    for answer in answers {
+                        let keys = self.languages.intersect([keys, answer.keys]);
+                        if self.languages.is_live(keys)? {
+                            open.push((mask | 1 << i, keys, self.and([set, answer.set])));
+                        }
+                    }
+                }
+            }
+            asked.others.extend(open.into_iter().filter(|&(mask, ..)| mask != 0));
+        }
+        Ok(asked)
     }
 }
