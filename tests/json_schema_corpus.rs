@@ -357,7 +357,11 @@ fn maskbench() {
                 .iter()
                 .map(|test| (test["valid"].as_bool().unwrap(), &test["data"]))
                 .collect();
+            let started = std::time::Instant::now();
             tally.schema(&name, &entry["schema"], &options, &tests);
+            if only.is_some() {
+                println!("{name}: {:?}", started.elapsed());
+            }
         }
     }
     tally.print("MaskBench");

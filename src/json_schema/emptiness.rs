@@ -16,7 +16,10 @@ use crate::regex::{Language, Languages};
 
 /// Things counted or asked for in one array or object beyond which they are not combined: the
 /// grammar refuses more.
-const SOME: usize = 8;
+pub(super) const SOME: usize = 8;
+
+/// Requests among them: each may be granted in many ways.
+pub(super) const REQUESTS: usize = 5;
 
 /// States of counting beyond which an array is taken to have a value.
 const STATES: usize = 10_000;
@@ -51,6 +54,8 @@ struct Object {
 /// What is asked of an object's members, one bit for each of its `some`, then its `requests`.
 pub(super) struct Asked {
     pub(super) count: usize,
+    /// More than is told here.
+    too_much: bool,
     /// For each named key, what is answered if it is absent.
     pub(super) absent: Vec<u32>,
     /// For each named key, what its member may answer, with the set of values that do.
@@ -147,7 +152,7 @@ impl Object {
             }
         }
         let asked = &self.asked;
-        if asked.count == 0 || asked.count > SOME {
+        if asked.count == 0 || asked.too_much {
             return true;
         }
         // The least number of members that answers each choice of what is asked.
@@ -389,11 +394,19 @@ impl Sets<'_> {
         Ok(Object { set: object.clone(), asked, keys })
     }
 
-    /// What is asked of an object's members. Nothing is said of more than [`SOME`] things.
+    /// What is asked of an object's members. Nothing is said of more than [`SOME`] things,
+    /// or more than [`REQUESTS`] requests.
     pub(super) fn asked(&mut self, object: &ObjectSet) -> Result<Asked> {
         let count = object.some.len() + object.requests.len();
-        let mut asked = Asked { count, absent: Vec::new(), named: Vec::new(), others: Vec::new() };
-        if count == 0 || count > SOME {
+        let mut asked = Asked {
+            count,
+            too_much: false,
+            absent: Vec::new(),
+            named: Vec::new(),
+            others: Vec::new(),
+        };
+        asked.too_much = count > SOME || object.requests.len() > REQUESTS;
+        if count == 0 || asked.too_much {
             return Ok(asked);
         }
         let names = object.named.iter().map(|named| &*named.key);

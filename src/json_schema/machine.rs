@@ -8,14 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
 use super::emit::Emitter;
-use super::emptiness::Asked;
+use super::emptiness::{Asked, REQUESTS, SOME};
 use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, RuleId};
-
-/// Things asked for in one array or object; the states double with each.
-const SOME: usize = 8;
 
 /// What is known after a part of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +97,10 @@ impl Emitter<'_, '_> {
         if asked <= SOME {
             return Ok(());
         }
-        let message = format!("more than {SOME} kinds of items or members are asked for at once");
+        let message = format!(
+            "more than {SOME} kinds of items or members, or more than {REQUESTS} alternatives of \
+             an object, are asked for at once"
+        );
         Err(self.sets.error(ErrorKind::Limit, set, message))
     }
 
@@ -162,7 +162,9 @@ impl Emitter<'_, '_> {
         object: &ObjectSet,
         name: &str,
     ) -> Result<Option<NodeId>> {
-        self.check_some(object.some.len() + object.requests.len(), Set::ANY)?;
+        let many = object.requests.len() > REQUESTS;
+        let asked = object.some.len() + object.requests.len();
+        self.check_some(if many { SOME + 1 } else { asked }, Set::ANY)?;
         let asked = self.sets.asked(object)?;
         let others = self.other_edges(object, &asked)?;
         let required = object.required() as u32;
