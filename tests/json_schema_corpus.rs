@@ -369,7 +369,7 @@ fn maskbench() {
         return;
     }
     assert_eq!(tally.accepted.len(), 0);
-    assert!(tally.rejected.len() <= 50, "{}", tally.rejected.len());
-    assert!(tally.compiled >= 5_435, "{}", tally.compiled);
-    assert!(tally.passing >= 5_305, "{}", tally.passing);
+    assert!(tally.rejected.len() <= 52, "{}", tally.rejected.len());
+    assert!(tally.compiled >= 5_446, "{}", tally.compiled);
+    assert!(tally.passing >= 5_315, "{}", tally.passing);
 }

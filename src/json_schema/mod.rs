@@ -19,6 +19,8 @@
 
 mod applied;
 mod array;
+#[cfg(test)]
+mod corpora;
 mod decimal;
 mod diagnosis;
 mod document;
