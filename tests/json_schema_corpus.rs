@@ -281,8 +281,8 @@ fn official_suite() {
         options.spelling = Spelling::Any;
         options.property_order = PropertyOrder::Any;
         options.whitespace = Whitespace::Any;
-        // The suite's longest number has 53 digits, its largest exponent is 308.
-        options.digits = 400;
+        // The suite's longest number has 53 digits.
+        options.digits = 60;
         let (mut mandatory, mut surprises) = (File::default(), Vec::new());
         for path in files(&folder.join(name), "json") {
             let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();
@@ -341,23 +341,35 @@ fn maskbench() {
     let Some(folder) = corpus("maskbench") else { return };
     let mut tally = Tally::default();
     let options = Options::default();
+    // A few schemas alone, by their ids: nothing is asserted then.
+    let only = std::env::var("MASKWRIGHT_ONLY").ok();
     for path in files(&folder, "jsonl") {
         let text = std::fs::read_to_string(path).unwrap();
         for line in text.lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let name = entry["id"].as_str().unwrap().to_owned();
+            if only.as_ref().is_some_and(|only| !only.split(',').any(|id| id == name)) {
+                continue;
+            }
             let tests: Vec<(bool, &Value)> = entry["tests"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(|test| (test["valid"].as_bool().unwrap(), &test["data"]))
                 .collect();
+            let started = std::time::Instant::now();
             tally.schema(&name, &entry["schema"], &options, &tests);
+            if only.is_some() {
+                println!("{name}: {:?}", started.elapsed());
+            }
         }
     }
     tally.print("MaskBench");
+    if only.is_some() {
+        return;
+    }
     assert_eq!(tally.accepted.len(), 0);
-    assert!(tally.rejected.len() <= 50, "{}", tally.rejected.len());
-    assert!(tally.compiled >= 5_435, "{}", tally.compiled);
-    assert!(tally.passing >= 5_305, "{}", tally.passing);
+    assert!(tally.rejected.len() <= 52, "{}", tally.rejected.len());
+    assert!(tally.compiled >= 5_446, "{}", tally.compiled);
+    assert!(tally.passing >= 5_315, "{}", tally.passing);
 }

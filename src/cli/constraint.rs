@@ -1,10 +1,10 @@
 //! The options that name a constraint, and the constraint they name.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::ebnf;
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Draft, Options, Whitespace};
+use crate::json_schema::{Draft, Options, PropertyOrder, Spelling, Whitespace};
 use crate::{Compiler, Constraint};
 
 use super::output;
@@ -43,10 +43,18 @@ struct Which {
 /// How JSON is written; part of the constraint.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
-struct JsonArgs {
-    /// White space between JSON tokens [default: flexible]
+pub(super) struct JsonArgs {
+    /// White space between JSON tokens: flexible (what json.dumps and pretty-printers write),
+    /// compact (none), any (all that JSON allows), or a regular expression for one gap
+    /// [default: flexible]
+    #[arg(long, value_name = "HOW|RE", allow_hyphen_values = true)]
+    whitespace: Option<String>,
+    /// How values are spelled [default: canonical]
     #[arg(long, value_enum, value_name = "HOW")]
-    whitespace: Option<Spaces>,
+    spelling: Option<SpellingName>,
+    /// In which order the members of objects come [default: schema]
+    #[arg(long, value_enum, value_name = "HOW")]
+    property_order: Option<OrderName>,
     /// Digits that a JSON number may have on each side of its point
     #[arg(long, value_name = "N")]
     digits: Option<u32>,
@@ -59,12 +67,18 @@ struct JsonArgs {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Spaces {
-    /// What json.dumps and pretty-printers write
-    Flexible,
-    /// None
-    Compact,
-    /// All that JSON allows
+enum SpellingName {
+    /// As a model would write them
+    Canonical,
+    /// Every way that JSON has
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OrderName {
+    /// That of the schema
+    Schema,
+    /// Any
     Any,
 }
 
@@ -146,6 +160,8 @@ impl JsonArgs {
     fn given(&self) -> Option<&'static str> {
         [
             ("--whitespace", self.whitespace.is_some()),
+            ("--spelling", self.spelling.is_some()),
+            ("--property-order", self.property_order.is_some()),
             ("--digits", self.digits.is_some()),
             ("--formats", self.formats.is_some()),
             ("--schema-draft", self.schema_draft.is_some()),
@@ -154,13 +170,21 @@ impl JsonArgs {
         .find_map(|(option, given)| given.then_some(option))
     }
 
-    fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         let mut options = Options::default();
-        options.whitespace = match self.whitespace {
-            None => options.whitespace,
-            Some(Spaces::Flexible) => Whitespace::Flexible,
-            Some(Spaces::Compact) => Whitespace::Compact,
-            Some(Spaces::Any) => Whitespace::Any,
+        options.whitespace = match self.whitespace.as_deref() {
+            None | Some("flexible") => Whitespace::Flexible,
+            Some("compact") => Whitespace::Compact,
+            Some("any") => Whitespace::Any,
+            Some(pattern) => Whitespace::Pattern(pattern.to_owned()),
+        };
+        options.spelling = match self.spelling {
+            None | Some(SpellingName::Canonical) => Spelling::Canonical,
+            Some(SpellingName::Any) => Spelling::Any,
+        };
+        options.property_order = match self.property_order {
+            None | Some(OrderName::Schema) => PropertyOrder::Schema,
+            Some(OrderName::Any) => PropertyOrder::Any,
         };
         options.digits = self.digits.unwrap_or(options.digits);
         options.formats = self.formats != Some(Formats::Annotate);
@@ -175,13 +199,22 @@ impl JsonArgs {
     }
 }
 
-/// A value that begins like a schema is one; anything else is a file's name.
 fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
+    let (text, file) = read_schema(given)?;
+    compiler.json_schema_text(&text).map_err(|error| match file {
+        Some(file) => error.in_file(file),
+        None => error,
+    })
+}
+
+/// A schema's text, and its file if it is in one: a value that begins like a schema is one,
+/// anything else is a file's name.
+pub(super) fn read_schema(given: &str) -> Result<(String, Option<PathBuf>)> {
     let inline = given.trim();
     if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
-        return compiler.json_schema_text(given);
+        return Ok((given.to_owned(), None));
     }
-    let file = Path::new(given);
-    let text = output::read_text(file, "a JSON Schema file, or the schema itself")?;
-    compiler.json_schema_text(&text).map_err(|error| error.in_file(file))
+    let file = PathBuf::from(given);
+    let text = output::read_text(&file, "a JSON Schema file, or the schema itself")?;
+    Ok((text, Some(file)))
 }

@@ -7,6 +7,7 @@
 mod check;
 mod constraint;
 mod generate;
+mod lint;
 mod mask;
 mod model;
 mod output;
@@ -40,6 +41,8 @@ enum Command {
     Check(check::Args),
     /// List the tokens that a constraint allows after a prefix
     Mask(mask::Args),
+    /// Say what a JSON Schema does to generation, and what its author probably meant
+    Lint(lint::Args),
     /// Serve the OpenAI chat completions API over HTTP
     #[cfg(feature = "server")]
     Serve(serve::Args),
@@ -67,6 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Generate(args) => generate::run(args),
         Command::Check(args) => check::run(args),
         Command::Mask(args) => mask::run(args),
+        Command::Lint(args) => lint::run(args),
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args),
     };

@@ -293,7 +293,7 @@ impl<'d> Emitter<'d> {
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
             let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
-                || shape.objects.iter().any(|object| !object.some.is_empty());
+                || shape.objects.iter().any(|o| !o.some.is_empty() || !o.requests.is_empty());
             if !asks {
                 return Err(self.too_few_digits(set));
             }
@@ -467,7 +467,7 @@ impl<'d> Emitter<'d> {
         if self.lazy.is_some() {
             return self.lazy_object(object, name);
         }
-        if !object.some.is_empty() {
+        if !object.some.is_empty() || !object.requests.is_empty() {
             return self.object_with_some(object, name);
         }
         let mut members = Vec::with_capacity(object.named.len());

@@ -8,15 +8,18 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::array::ArraySet;
-use super::object::ObjectSet;
+use super::array::{ArraySet, Repeats};
+use super::object::{Class, ObjectSet};
 use super::set::{Set, Sets};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
 /// Things counted or asked for in one array or object beyond which they are not combined: the
 /// grammar refuses more.
-const SOME: usize = 8;
+pub(super) const SOME: usize = 8;
+
+/// Requests among them: each may be granted in many ways.
+pub(super) const REQUESTS: usize = 5;
 
 /// States of counting beyond which an array is taken to have a value.
 const STATES: usize = 10_000;
@@ -34,17 +37,31 @@ struct Array {
     /// For each place before the last rule changes, and then for all further ones: the counts
     /// that an item there adds to (one bit each), with the set of such items.
     places: Vec<Vec<(u32, Set)>>,
+    /// Where no two items may be equal: are there as many different values as items are needed?
+    enough: bool,
+    /// Where two items must be equal: what the two may be, and how many items that takes.
+    equals: Vec<(Set, u32)>,
 }
 
 /// The members that an object may have.
 struct Object {
     set: ObjectSet,
-    /// For each named key, the requests that its member answers, with the set of such values.
-    named: Vec<Vec<(u32, Set)>>,
-    /// The same for keys without a name.
-    others: Vec<(u32, Set)>,
+    asked: Asked,
     /// How many keys without a name each class has, as far as that matters.
     keys: Vec<u32>,
+}
+
+/// What is asked of an object's members, one bit for each of its `some`, then its `requests`.
+pub(super) struct Asked {
+    pub(super) count: usize,
+    /// More than is told here.
+    too_much: bool,
+    /// For each named key, what is answered if it is absent.
+    pub(super) absent: Vec<u32>,
+    /// For each named key, what its member may answer, with the set of values that do.
+    pub(super) named: Vec<Vec<(u32, Set)>>,
+    /// The same for keys without a name.
+    pub(super) others: Vec<(u32, Language, Set)>,
 }
 
 impl Undecided {
@@ -58,8 +75,18 @@ impl Array {
     /// Has it any array, given which sets are known to have a value? Monotone in `known`.
     fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
         let (min, max) = (self.set.min, self.set.max.unwrap_or(u32::MAX));
-        if max < min {
+        if max < min || !self.enough {
             return false;
+        }
+        if self.set.repeats == Repeats::Must {
+            let prefix = |length: u32| {
+                let items = self.set.prefix.iter().take(length as usize);
+                items.copied().all(known)
+            };
+            let fits = |&(set, length): &(Set, u32)| length <= max && known(set) && prefix(length);
+            if !self.equals.iter().any(fits) {
+                return false;
+            }
         }
         let some = &self.set.some;
         if some.is_empty() || some.len() > SOME {
@@ -124,16 +151,23 @@ impl Object {
                 return false;
             }
         }
-        if set.some.is_empty() || set.some.len() > SOME {
+        let asked = &self.asked;
+        if asked.count == 0 || asked.too_much {
             return true;
         }
-        // The least number of further members that answers each choice of requests.
-        let all = (1usize << set.some.len()) - 1;
+        // The least number of members that answers each choice of what is asked.
+        let all = (1usize << asked.count) - 1;
         let mut least = vec![usize::MAX; all + 1];
         least[0] = required;
-        for (named, ways) in set.named.iter().zip(&self.named) {
+        for (i, (named, ways)) in set.named.iter().zip(&asked.named).enumerate() {
             let cost = usize::from(!named.required);
-            let before = least.clone();
+            let before = std::mem::replace(&mut least, vec![usize::MAX; all + 1]);
+            if !named.required {
+                for from in 0..=all {
+                    let to = &mut least[from | asked.absent[i] as usize];
+                    *to = (*to).min(before[from]);
+                }
+            }
             for &(mask, _) in ways.iter().filter(|&&(_, set)| known(set)) {
                 for from in 0..=all {
                     let to = &mut least[from | mask as usize];
@@ -141,8 +175,8 @@ impl Object {
                 }
             }
         }
-        for _ in 0..set.some.len() {
-            for &(mask, _) in self.others.iter().filter(|&&(_, set)| known(set)) {
+        for _ in 0..asked.count {
+            for &(mask, ..) in asked.others.iter().filter(|&&(.., set)| known(set)) {
                 for from in 0..=all {
                     let to = from | mask as usize;
                     least[to] = least[to].min(least[from].saturating_add(1));
@@ -225,7 +259,7 @@ impl Sets<'_> {
             }
             let mut this = Undecided { set: next, arrays: Vec::new(), objects: Vec::new() };
             for array in &shape.arrays {
-                this.arrays.push(self.array_ways(array, &mut open));
+                this.arrays.push(self.array_ways(array, &mut open)?);
             }
             for object in &shape.objects {
                 this.objects.push(self.object_ways(object, &mut open)?);
@@ -257,15 +291,61 @@ impl Sets<'_> {
         Ok(undecided.iter().any(|this| this.set == set))
     }
 
+    /// How many different values a set has, or `most` if it has more, or if it has arrays or
+    /// objects that are not listed.
+    fn count_values(&mut self, set: Set, most: u32) -> Result<u32> {
+        let shape = self.shape(set)?;
+        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
+            return Ok(most);
+        }
+        let l = &mut self.languages;
+        let strings = self.strings.canonical(l, shape.strings);
+        let numbers = self.numbers.one_each(l, shape.numbers);
+        let words = [shape.null, shape.booleans[0], shape.booleans[1]];
+        let words = words.into_iter().filter(|&word| word).count() as u32;
+        let (strings, numbers) =
+            (count_strings(l, strings, most)?, count_strings(l, numbers, most)?);
+        let listed = shape.listed.len() as u32;
+        Ok(words.saturating_add(strings).saturating_add(numbers).saturating_add(listed).min(most))
+    }
+
+    /// What two equal items of an array may be, and how many items there are then at least.
+    fn equal_items(&mut self, array: &ArraySet) -> Vec<(Set, u32)> {
+        let places = array.prefix.len().min(SOME);
+        let mut pairs = Vec::new();
+        for second in 1..places + 2 {
+            for first in 0..second.min(places + 1) {
+                let both = self.and([array.item(first), array.item(second)]);
+                pairs.push((both, second as u32 + 1));
+            }
+        }
+        pairs
+    }
+
     /// The items of an array; `needed` grows by the sets that must be known.
-    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Array {
+    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Result<Array> {
+        let mut enough = true;
+        if array.repeats == Repeats::Never && array.min > 1 {
+            let rest = (array.min as usize > array.prefix.len()).then_some(array.rest);
+            let items = array.prefix.iter().take(array.min as usize).copied().chain(rest);
+            let any = self.or(items);
+            enough = self.count_values(any, array.min)? >= array.min;
+        }
+        let equals = match array.repeats {
+            Repeats::Must => self.equal_items(array),
+            _ => Vec::new(),
+        };
+        needed.extend(equals.iter().map(|&(set, _)| set));
+        if array.repeats == Repeats::Must {
+            needed.extend(&array.prefix);
+        }
         let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
         if array.some.is_empty() || array.some.len() > SOME {
             needed.extend(array.prefix.iter().take(array.min as usize));
             if array.min as usize > array.prefix.len() {
                 needed.push(array.rest);
             }
-            return Array { set: array.clone(), places };
+            return Ok(Array { set: array.clone(), places, enough, equals });
         }
         let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
         for place in 0..=array.prefix.len().max(from) {
@@ -291,56 +371,97 @@ impl Sets<'_> {
             }
             places.push(ways);
         }
-        Array { set: array.clone(), places }
+        Ok(Array { set: array.clone(), places, enough, equals })
     }
 
     /// The members of an object; `needed` grows by the sets that must be known.
     fn object_ways(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Object> {
         let all = object.min as usize > object.required();
         needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
-        let mut this =
-            Object { set: object.clone(), named: Vec::new(), others: Vec::new(), keys: Vec::new() };
+        let mut keys = Vec::new();
         let names = object.named.iter().map(|named| &*named.key);
         let names = self.strings.texts(&mut self.languages, names);
         if all {
             needed.extend(object.classes.iter().map(|class| class.set));
             for class in &object.classes {
-                let keys = self.languages.difference(class.keys, names);
-                this.keys.push(count_strings(&mut self.languages, keys, object.min)?);
+                let others = self.languages.difference(class.keys, names);
+                keys.push(count_strings(&mut self.languages, others, object.min)?);
             }
         }
-        if object.some.is_empty() || object.some.len() > SOME {
-            return Ok(this);
-        }
-        let choices = 1..1u32 << object.some.len();
-        let chosen = |choice: u32| {
-            let some = object.some.iter().enumerate();
-            some.filter(move |(i, _)| choice >> i & 1 == 1).map(|(_, some)| *some)
+        let asked = self.asked(object)?;
+        needed.extend(asked.named.iter().flatten().map(|&(_, set)| set));
+        needed.extend(asked.others.iter().map(|&(.., set)| set));
+        Ok(Object { set: object.clone(), asked, keys })
+    }
+
+    /// What is asked of an object's members. Nothing is said of more than [`SOME`] things,
+    /// or more than [`REQUESTS`] requests.
+    pub(super) fn asked(&mut self, object: &ObjectSet) -> Result<Asked> {
+        let count = object.some.len() + object.requests.len();
+        let mut asked = Asked {
+            count,
+            too_much: false,
+            absent: Vec::new(),
+            named: Vec::new(),
+            others: Vec::new(),
         };
+        asked.too_much = count > SOME || object.requests.len() > REQUESTS;
+        if count == 0 || asked.too_much {
+            return Ok(asked);
+        }
+        let names = object.named.iter().map(|named| &*named.key);
+        let names = self.strings.texts(&mut self.languages, names);
+        let choices = 1..1u32 << count;
         for named in &object.named {
             let spelled = self.strings.spell(&named.key);
-            let mut asked = 0;
-            for (i, some) in object.some.iter().enumerate() {
-                asked |= u32::from(self.languages.matches(some.keys, &spelled)?) << i;
+            // By what is asked, the values that answer it.
+            let mut answers: Vec<Set> = Vec::new();
+            let mut absent = 0;
+            for some in &object.some {
+                let matches = self.languages.matches(some.keys, &spelled)?;
+                answers.push(if matches { some.set } else { Set::NEVER });
+            }
+            for (i, request) in object.requests.iter().enumerate() {
+                let mut sets: Vec<Set> = Vec::new();
+                sets.extend(request.named.iter().filter(|(k, _)| *k == named.key).map(|(_, s)| *s));
+                for class in &request.others {
+                    if self.languages.matches(class.keys, &spelled)? {
+                        sets.push(class.set);
+                    }
+                }
+                answers.push(self.or(sets));
+                let missing = !named.required && request.absent.contains(&named.key);
+                absent |= u32::from(missing) << (object.some.len() + i);
             }
             let mut ways = vec![(0, named.set)];
-            for choice in choices.clone().filter(|choice| choice & !asked == 0) {
-                ways.push((choice, self.and(chosen(choice).map(|s| s.set).chain([named.set]))));
-            }
-            this.named.push(ways);
-        }
-        for class in &object.classes {
             for choice in choices.clone() {
-                let keys = chosen(choice).map(|some| some.keys).chain([class.keys]);
-                let keys = self.languages.intersect(keys);
-                let keys = self.languages.difference(keys, names);
-                if self.languages.is_live(keys)? {
-                    let set = self.and(chosen(choice).map(|some| some.set).chain([class.set]));
-                    this.others.push((choice, set));
+                let chosen = answers.iter().enumerate().filter(|(i, _)| choice >> i & 1 == 1);
+                let chosen: Vec<Set> = chosen.map(|(_, &set)| set).collect();
+                if !chosen.contains(&Set::NEVER) {
+                    ways.push((choice, self.and(chosen.into_iter().chain([named.set]))));
                 }
             }
+            asked.named.push(ways);
+            asked.absent.push(absent);
         }
-        needed.extend(this.named.iter().flatten().chain(&this.others).map(|&(_, set)| set));
-        Ok(this)
+        // The classes that each thing asked for may be answered by.
+        let mut classes: Vec<Vec<Class>> = object.some.iter().map(|&some| vec![some]).collect();
+        classes.extend(object.requests.iter().map(|request| request.others.clone()));
+        for class in &object.classes {
+            let keys = self.languages.difference(class.keys, names);
+            let mut open = vec![(0u32, keys, class.set)];
+            for (i, answers) in classes.iter().enumerate() {
+                for (mask, keys, set) in open.clone() {
+                    for answer in answers {
+                        let keys = self.languages.intersect([keys, answer.keys]);
+                        if self.languages.is_live(keys)? {
+                            open.push((mask | 1 << i, keys, self.and([set, answer.set])));
+                        }
+                    }
+                }
+            }
+            asked.others.extend(open.into_iter().filter(|&(mask, ..)| mask != 0));
+        }
+        Ok(asked)
     }
 }

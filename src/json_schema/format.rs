@@ -11,6 +11,29 @@ pub(super) enum Format {
     Unknown,
 }
 
+/// The names of all formats of draft 2020-12.
+pub(super) const FORMATS: &[&str] = &[
+    "date",
+    "time",
+    "date-time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "uuid",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
 /// The meaning of a format name.
 pub(super) fn format(name: &str) -> Format {
     Format::Pattern(match name {

@@ -440,6 +440,7 @@ impl<'d> Sets<'d> {
             min: self.count(reader, "minProperties")?.unwrap_or(0),
             max: self.count(reader, "maxProperties")?,
             some: Vec::new(),
+            requests: Vec::new(),
             sources: reader.sources(&[
                 "properties",
                 "additionalProperties",

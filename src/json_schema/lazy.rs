@@ -65,7 +65,8 @@ struct Object {
     others: Vec<Other>,
     /// What is asked of members, all bits set.
     asked: u32,
-    some: Vec<Set>,
+    /// What is answered by members that can never be written.
+    given: u32,
     min: u32,
     max: Option<u32>,
     /// Counts from here on are the same.
@@ -78,8 +79,10 @@ struct Object {
 struct Member {
     set: Set,
     required: bool,
-    /// What is asked of members with this key.
-    asked: u32,
+    /// What its value may answer, with the sets of values that do.
+    ways: Vec<(u32, Set)>,
+    /// What is answered if it is absent.
+    absent: u32,
 }
 
 /// Keys without a name, the set of their values, and what these answer.
@@ -89,9 +92,6 @@ struct Other {
     set: Set,
     answers: u32,
 }
-
-/// Things asked for in one object; the states double with each.
-const SOME: usize = 8;
 
 /// What is left to be made, and what it will need.
 #[derive(Debug, Default)]
@@ -227,31 +227,28 @@ impl Emitter<'_> {
     }
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
-        if object.some.len() > SOME {
-            let message = format!("more than {SOME} kinds of members are asked for in one object");
-            return Err(self.sets.error(ErrorKind::Limit, Set::ANY, message));
-        }
+        self.check_asked(object)?;
+        let asked = self.sets.asked(object)?;
+        let mut given = 0;
         let mut members = Vec::with_capacity(object.named.len());
         let mut spelled: Vec<(Vec<u8>, u32)> = Vec::with_capacity(object.named.len());
         let mut named = Vec::with_capacity(object.named.len());
-        for member in &object.named {
+        for (index, member) in object.named.iter().enumerate() {
             named.push(&*member.key);
+            let absent = asked.absent.get(index).copied().unwrap_or(0);
             if member.set == Set::NEVER {
                 if member.required {
                     return Ok(None);
                 }
+                given |= absent;
                 continue;
             }
             let mut text = vec![b'"'];
             text.extend(self.sets.strings.spell(&member.key));
             text.push(b'"');
-            let mut asked = 0;
-            for (bit, some) in object.some.iter().enumerate() {
-                let key = self.sets.strings.spell(&member.key);
-                asked |= u32::from(self.sets.languages.matches(some.keys, &key)?) << bit;
-            }
             spelled.push((text, members.len() as u32));
-            members.push(Member { set: member.set, required: member.required, asked });
+            let ways = asked.named.get(index).cloned().unwrap_or_else(|| vec![(0, member.set)]);
+            members.push(Member { set: member.set, required: member.required, ways, absent });
         }
         spelled.sort_unstable();
         let trie =
@@ -266,22 +263,14 @@ impl Emitter<'_> {
             }
             let languages = &mut self.sets.languages;
             let names = self.sets.strings.texts(languages, named.iter().copied());
-            let free = languages.difference(class.keys, names);
-            for answers in 0..1u32 << object.some.len() {
-                let chosen = object.some.iter().enumerate();
-                let chosen: Vec<_> = chosen.filter(|(bit, _)| answers >> bit & 1 == 1).collect();
-                let keys = match answers {
-                    0 => free,
-                    _ => {
-                        let keys = chosen.iter().map(|(_, some)| some.keys);
-                        self.sets.languages.intersect(keys.chain([free]))
-                    }
-                };
-                let set = chosen.iter().map(|(_, some)| some.set).chain([class.set]);
-                let set = self.sets.and(set);
-                if self.sets.languages.is_live(keys)? && self.has_value(set)? {
-                    others.push(Other { keys, set, answers });
-                }
+            let keys = languages.difference(class.keys, names);
+            if languages.is_live(keys)? {
+                others.push(Other { keys, set: class.set, answers: 0 });
+            }
+        }
+        for &(answers, keys, set) in &asked.others {
+            if self.has_value(set)? {
+                others.push(Other { keys, set, answers });
             }
         }
         let required = object.required() as u32;
@@ -293,8 +282,8 @@ impl Emitter<'_> {
             by_rank,
             ranks,
             others,
-            asked: (1 << object.some.len()) - 1,
-            some: object.some.iter().map(|some| some.set).collect(),
+            asked: (1 << asked.count) - 1,
+            given,
             min,
             max: object.max,
             cap,
@@ -307,7 +296,7 @@ impl Emitter<'_> {
         let lazy = self.pending();
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
-        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, found: 0 };
+        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, found: given };
         if !self.can_answer(id, state)? {
             return Ok(None);
         }
@@ -334,12 +323,13 @@ impl Emitter<'_> {
         let object = &self.pending().objects[id as usize];
         let more = object.fits(state.count + 1, left);
         let enough = state.count >= object.min.min(object.cap);
-        let closes = left == 0 && enough && state.found == object.asked;
+        let asked = object.asked;
         let others = match more && (left == 0 || any_order) {
             true => object.others.clone(),
             false => Vec::new(),
         };
         let sources = object.sources.clone();
+        let closes = left == 0 && enough && self.found_at_end(id, state) == asked;
         let used = self.pending().used.get(state.used).clone();
         let mut members = Vec::new();
         if !allowed.is_empty() {
@@ -397,33 +387,35 @@ impl Emitter<'_> {
     /// The state after a member without a name, whose key is not known yet.
     fn after_other(&self, id: u32, state: ObjectState, found: u32) -> ObjectState {
         let end = self.lazy.as_ref().map_or(0, |lazy| lazy.objects[id as usize].members.len());
-        let at = match self.sets.options.property_order {
-            PropertyOrder::Any => state.at,
-            PropertyOrder::Schema => end as u32,
-        };
         let count = self.counted(id, state.count);
-        ObjectState { at, count, any: true, found, ..state }
+        match self.sets.options.property_order {
+            PropertyOrder::Any => ObjectState { count, any: true, found, ..state },
+            PropertyOrder::Schema => {
+                let found = found | self.found_at_end(id, state);
+                ObjectState { at: end as u32, count, any: true, found, ..state }
+            }
+        }
     }
 
     /// The sets that the value of a named member may be in, each with what is found then.
     fn named_ways(&mut self, id: u32, found: u32, index: u32) -> Result<Vec<(Set, u32)>> {
-        let object = &self.pending().objects[id as usize];
-        let member = &object.members[index as usize];
-        let (set, asked, some) = (member.set, member.asked & !found, object.some.clone());
-        let mut ways = Vec::new();
-        let mut chosen = asked;
-        loop {
-            let sets = some.iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1);
-            let set = self.sets.and(sets.map(|(_, &set)| set).chain([set]));
-            if set != Set::NEVER && self.has_value(set)? {
-                ways.push((set, found | chosen));
+        let ways = self.pending().objects[id as usize].members[index as usize].ways.clone();
+        let mut kept = Vec::new();
+        for (answers, set) in ways {
+            if answers & found == 0 && set != Set::NEVER && self.has_value(set)? {
+                kept.push((set, found | answers));
             }
-            // The subsets of what is asked, downwards.
-            if chosen == 0 {
-                return Ok(ways);
-            }
-            chosen = (chosen - 1) & asked;
         }
+        Ok(kept)
+    }
+
+    /// What is found if the object ends in this state: absent members answer, too.
+    fn found_at_end(&self, id: u32, state: ObjectState) -> u32 {
+        let Some(lazy) = &self.lazy else { return 0 };
+        let members = &lazy.objects[id as usize].members;
+        let left = (0..).zip(members).skip(state.at as usize);
+        let absent = left.filter(|&(index, _)| !self.is_seen(state, index));
+        absent.fold(state.found, |found, (_, member)| found | member.absent)
     }
 
     /// Can what is asked for and not found yet still be found, within the most members?
@@ -441,13 +433,23 @@ impl Emitter<'_> {
             if self.is_seen(state, index) {
                 continue;
             }
-            let required = self.pending().objects[id as usize].members[index as usize].required;
-            for (_, answers) in self.named_ways(id, 0, index)? {
+            let member = &self.pending().objects[id as usize].members[index as usize];
+            let (required, absent) = (member.required, member.absent);
+            let mut ways: Vec<(u32, u32)> = self
+                .named_ways(id, 0, index)?
+                .into_iter()
+                .map(|(_, answers)| (answers, u32::from(!required)))
+                .collect();
+            if !required {
+                ways.push((absent, 0));
+            }
+            // Each member is written once, or not at all.
+            let before = std::mem::replace(&mut least, vec![u32::MAX; asked as usize + 1]);
+            for (answers, cost) in ways {
                 for from in 0..=asked {
-                    if least[from as usize] < u32::MAX {
-                        let to = (from | answers) as usize;
-                        let cost = least[from as usize] + u32::from(!required);
-                        least[to] = least[to].min(cost);
+                    if before[from as usize] < u32::MAX {
+                        let to = &mut least[(from | answers) as usize];
+                        *to = (*to).min(before[from as usize] + cost);
                     }
                 }
             }
@@ -473,7 +475,7 @@ impl Emitter<'_> {
             return Ok(true);
         }
         let next = self.after_named(id, state, index);
-        for (_, found) in self.named_ways(id, state.found, index)? {
+        for (_, found) in self.named_ways(id, next.found, index)? {
             if self.can_answer(id, ObjectState { found, ..next })? {
                 return Ok(true);
             }
@@ -585,7 +587,13 @@ impl Emitter<'_> {
                 seen[index as usize / 64] |= 1 << (index % 64);
                 ObjectState { seen: lazy.seen.id(seen.into()), count, any: true, ..state }
             }
-            PropertyOrder::Schema => ObjectState { at: index + 1, count, any: true, ..state },
+            PropertyOrder::Schema => {
+                // What was passed over will not come any more.
+                let members = &self.pending().objects[id as usize].members;
+                let passed = members[state.at as usize..index as usize].iter();
+                let found = passed.fold(state.found, |found, member| found | member.absent);
+                ObjectState { at: index + 1, count, any: true, found, ..state }
+            }
         }
     }
 
@@ -595,8 +603,9 @@ impl Emitter<'_> {
         let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
         let index = lazy.objects[id as usize].by_rank[rank as usize];
         let mut ways = Vec::new();
-        for (set, found) in self.named_ways(id, state.found, index)? {
-            let next = ObjectState { found, ..self.after_named(id, state, index) };
+        let after = self.after_named(id, state, index);
+        for (set, found) in self.named_ways(id, after.found, index)? {
+            let next = ObjectState { found, ..after };
             if self.can_answer(id, next)? {
                 ways.push((set, next));
             }

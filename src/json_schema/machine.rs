@@ -8,14 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
 use super::emit::Emitter;
+use super::emptiness::{Asked, REQUESTS, SOME};
 use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, RuleId};
-use crate::regex::Language;
-
-/// Things asked for in one array or object; the states double with each.
-const SOME: usize = 8;
 
 /// What is known after a part of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,8 +97,18 @@ impl Emitter<'_> {
         if asked <= SOME {
             return Ok(());
         }
-        let message = format!("more than {SOME} kinds of items or members are asked for at once");
+        let message = format!(
+            "more than {SOME} kinds of items or members, or more than {REQUESTS} alternatives of \
+             an object, are asked for at once"
+        );
         Err(self.sets.error(ErrorKind::Limit, set, message))
+    }
+
+    /// Is it no more than can be told apart?
+    pub(super) fn check_asked(&self, object: &ObjectSet) -> Result<()> {
+        let many = object.requests.len() > REQUESTS;
+        let asked = object.some.len() + object.requests.len();
+        self.check_some(if many { SOME + 1 } else { asked }, Set::ANY)
     }
 
     /// The one place that says which array sets cannot be emitted yet.
@@ -162,28 +169,14 @@ impl Emitter<'_> {
         object: &ObjectSet,
         name: &str,
     ) -> Result<Option<NodeId>> {
-        self.check_some(object.some.len(), Set::ANY)?;
-        let spelled: Vec<Vec<u8>> =
-            object.named.iter().map(|named| self.sets.strings.spell(&named.key)).collect();
-        let keys = object.named.iter().map(|named| &*named.key);
-        let names = self.sets.strings.texts(&mut self.sets.languages, keys);
-        let languages = &mut self.sets.languages;
-        let mut asked_of: Vec<Vec<usize>> = Vec::new();
-        for key in &spelled {
-            let mut asked = Vec::new();
-            for (i, some) in object.some.iter().enumerate() {
-                if languages.matches(some.keys, key)? {
-                    asked.push(i);
-                }
-            }
-            asked_of.push(asked);
-        }
-        let others = self.other_edges(object, names)?;
+        self.check_asked(object)?;
+        let asked = self.sets.asked(object)?;
+        let others = self.other_edges(object, &asked)?;
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
         self.check_count(object, min, !others.is_empty())?;
         let cap = object.max.unwrap_or(min);
-        let all = (1u32 << object.some.len()) - 1;
+        let all = (1u32 << asked.count) - 1;
         let end = object.named.len() as u32;
         let mut machine = Machine::default();
         machine.state(State { at: 0, count: 0, any: false, found: 0 });
@@ -194,9 +187,11 @@ impl Emitter<'_> {
             let count = (state.count + 1).min(cap);
             if let Some(named) = object.named.get(state.at as usize) {
                 let at = state.at + 1;
-                for (found, chosen) in Self::answers(state.found, &asked_of[state.at as usize]) {
-                    let sets = chosen.iter().map(|&i| object.some[i].set);
-                    let set = self.sets.and(sets.chain([named.set]));
+                for &(answered, set) in &asked.named[state.at as usize] {
+                    if answered & state.found != 0 {
+                        continue;
+                    }
+                    let found = state.found | answered;
                     let value = if full { None } else { self.value(set)? };
                     let Some(value) = value else { continue };
                     let key = self.key(&named.key);
@@ -205,7 +200,9 @@ impl Emitter<'_> {
                     edges.push(Edge { node: Some(node), to });
                 }
                 if !named.required {
-                    edges.push(Edge { node: None, to: machine.state(State { at, ..state }) });
+                    let found = state.found | asked.absent[state.at as usize];
+                    let to = machine.state(State { at, found, ..state });
+                    edges.push(Edge { node: None, to });
                 }
             } else if !full {
                 for &(answered, node) in &others {
@@ -225,26 +222,24 @@ impl Emitter<'_> {
         Ok(node.map(|node| self.mark(node, &object.sources)))
     }
 
-    /// Members without a name, each with the requests that it answers.
-    fn other_edges(&mut self, object: &ObjectSet, names: Language) -> Result<Vec<(u32, NodeId)>> {
-        let asked: Vec<usize> = (0..object.some.len()).collect();
-        let mut edges = Vec::new();
+    /// Members without a name, each with what it answers.
+    fn other_edges(&mut self, object: &ObjectSet, asked: &Asked) -> Result<Vec<(u32, NodeId)>> {
+        let names = object.named.iter().map(|named| &*named.key);
+        let names = self.sets.strings.texts(&mut self.sets.languages, names);
+        let mut ways = Vec::new();
         for class in &object.classes {
-            for (answered, chosen) in Self::answers(0, &asked) {
-                let sets = chosen.iter().map(|&i| object.some[i].set);
-                let set = self.sets.and(sets.chain([class.set]));
-                let keys = chosen.iter().map(|&i| object.some[i].keys).chain([class.keys]);
-                let languages = &mut self.sets.languages;
-                let keys = languages.intersect(keys);
-                let keys = languages.difference(keys, names);
-                if !languages.is_live(keys)? {
-                    continue;
-                }
-                let Some(value) = self.value(set)? else { continue };
-                let key = self.quoted(keys);
-                self.mark(key, &object.sources);
-                edges.push((answered, self.builder.sequence([key, self.colon, value])));
+            let keys = self.sets.languages.difference(class.keys, names);
+            if self.sets.languages.is_live(keys)? {
+                ways.push((0, keys, class.set));
             }
+        }
+        ways.extend(&asked.others);
+        let mut edges = Vec::new();
+        for (answered, keys, set) in ways {
+            let Some(value) = self.value(set)? else { continue };
+            let key = self.quoted(keys);
+            self.mark(key, &object.sources);
+            edges.push((answered, self.builder.sequence([key, self.colon, value])));
         }
         Ok(edges)
     }

@@ -19,6 +19,8 @@
 
 mod applied;
 mod array;
+#[cfg(test)]
+mod corpora;
 mod decimal;
 mod diagnosis;
 mod document;
@@ -29,6 +31,7 @@ mod format;
 mod json_text;
 mod keywords;
 mod lazy;
+mod lint;
 mod machine;
 mod metaschemas;
 mod multiple;
@@ -45,6 +48,7 @@ mod validate;
 mod value;
 
 pub use draft::Draft;
+pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 pub(crate) use source::SchemaSource;
 

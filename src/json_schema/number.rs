@@ -458,6 +458,13 @@ impl Numbers {
         NumberSet { language, listed, pointed: true, exponents: a.exponents, formula }
     }
 
+    /// One literal of each number of a set.
+    pub(super) fn one_each(&self, l: &mut Languages, set: NumberSet) -> Language {
+        let whole = set.whole(l);
+        let one = l.difference(self.fixed, self.pointed);
+        l.intersect([whole, one])
+    }
+
     /// Is the value in the set?
     pub(super) fn contains(
         &self,

@@ -113,6 +113,8 @@ pub(super) struct Shape {
     pub(super) arrays: Vec<ArraySet>,
     /// Any of these.
     pub(super) objects: Vec<ObjectSet>,
+    /// The same objects as one object set, where many complements meet.
+    pub(super) request: Option<Rc<ObjectSet>>,
     /// Arrays and objects that a schema lists, each as it is written there.
     pub(super) listed: Vec<ValueId>,
     /// A format among the strings that is not regular, and so not enforced: there is no complement.
@@ -130,6 +132,7 @@ impl Shape {
             strings: Language::EMPTY,
             arrays: Vec::new(),
             objects: Vec::new(),
+            request: None,
             listed: Vec::new(),
             open_format: None,
             sources: Sources::default(),
@@ -312,6 +315,23 @@ impl<'d> Sets<'d> {
         }
     }
 
+    /// Do the names alone tell that every value of `a` is one of `b`?
+    pub(super) fn is_plainly_within(&self, a: Set, b: Set) -> bool {
+        if a == b || a == Set::NEVER || b == Set::ANY {
+            return true;
+        }
+        let one = [b];
+        let needed = match self.expr(b) {
+            Expr::And(parts) => parts,
+            Expr::Or(parts) if parts.binary_search(&a).is_ok() => return true,
+            _ => &one[..],
+        };
+        match self.expr(a) {
+            Expr::And(parts) => needed.iter().all(|part| parts.binary_search(part).is_ok()),
+            _ => false,
+        }
+    }
+
     /// Where a set comes from, if it is a part of the document.
     pub(super) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
@@ -398,6 +418,7 @@ impl<'d> Sets<'d> {
             strings: self.strings.any,
             arrays: vec![ArraySet::any()],
             objects: vec![ObjectSet::any(self.strings.any)],
+            request: None,
             listed: Vec::new(),
             open_format: None,
             sources: Sources::default(),
@@ -435,7 +456,17 @@ impl<'d> Sets<'d> {
             self.check_alternatives(arrays.len())?;
         }
         let (mut objects, mut crowd) = (Vec::new(), CROWD);
-        for (x, y) in pairs(&a.objects, &b.objects) {
+        // A complement is one request where its alternatives would be too many.
+        let mut sides = [&a.objects[..], &b.objects];
+        let requests = [&a.request, &b.request].map(|request| request.as_deref());
+        for (side, request) in sides.iter_mut().zip(requests) {
+            if let Some(request) = request
+                && a.objects.len() * b.objects.len() > CROWD
+            {
+                *side = std::slice::from_ref(request);
+            }
+        }
+        for (x, y) in pairs(sides[0], sides[1]) {
             if let Some(both) = self.object_intersection(x, y)? {
                 push_new(&mut objects, both);
             }
@@ -460,6 +491,7 @@ impl<'d> Sets<'d> {
             strings: self.languages.intersect([a.strings, b.strings]),
             arrays,
             objects,
+            request: None,
             listed,
             open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
@@ -493,6 +525,7 @@ impl<'d> Sets<'d> {
             },
             arrays,
             objects,
+            request: None,
             listed,
             open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
@@ -524,9 +557,19 @@ impl<'d> Sets<'d> {
             let not = Shape { arrays: self.array_complement(array), ..self.any() };
             result = self.intersection(&result, &not)?;
         }
+        let mut one = Some(ObjectSet::any(self.strings.any));
         for object in &objects {
-            let not = Shape { objects: self.object_complement(object)?, ..self.any() };
+            let request = self.object_request(object)?;
+            one = match (one, &request) {
+                (Some(one), Some(request)) => self.object_intersection(&one, request)?,
+                _ => None,
+            };
+            let request = request.map(Rc::new);
+            let not = Shape { objects: self.object_complement(object)?, request, ..self.any() };
             result = self.intersection(&result, &not)?;
+        }
+        if result.objects.len() > 1 {
+            result.request = one.map(Rc::new);
         }
         Ok(result)
     }

@@ -49,6 +49,17 @@ impl Strings {
         l.literals(spelled.iter().map(Vec::as_slice))
     }
 
+    /// Of a set of texts the canonical spellings alone.
+    pub(super) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
+        match self.spelling {
+            Spelling::Canonical => texts,
+            Spelling::Any => {
+                let canonical = any_text(l, &JsonString);
+                l.intersect([texts, canonical])
+            }
+        }
+    }
+
     /// Texts of so many code points.
     pub(super) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)

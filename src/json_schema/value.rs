@@ -2,8 +2,8 @@
 
 use super::array::{ArraySet, Repeats};
 use super::decimal::Decimal;
-use super::document::{Value, ValueId};
-use super::object::{Class, Named, ObjectSet};
+use super::document::{Members, Value, ValueId};
+use super::object::{Class, Named, ObjectSet, Request};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
@@ -61,8 +61,8 @@ impl Sets<'_> {
                 });
                 let named: Vec<Named> = named.collect();
                 let classes = vec![Class { keys: self.strings.any, set: Set::NEVER }];
-                let some = Vec::new();
-                let object = ObjectSet { named, classes, min: 0, max: None, some, sources };
+                let free = ObjectSet::any(self.strings.any);
+                let object = ObjectSet { named, classes, sources, ..free };
                 Shape { objects: vec![object], ..Shape::never() }
             }
             _ => self.value_shape(value)?,
@@ -187,7 +187,36 @@ impl Sets<'_> {
                 return Ok(false);
             }
         }
+        for request in &object.requests {
+            if !self.grants(request, members)? {
+                return Ok(false);
+            }
+        }
         Ok(true)
+    }
+
+    fn grants(&mut self, request: &Request, members: &Members) -> Result<bool> {
+        if request.absent.iter().any(|key| members.get(key).is_none()) {
+            return Ok(true);
+        }
+        for (key, set) in &request.named {
+            if let Some(value) = members.get(key)
+                && self.set_accepts(*set, value)?
+            {
+                return Ok(true);
+            }
+        }
+        for (key, value) in members.iter() {
+            let spelled = self.strings.spell(key);
+            for class in &request.others {
+                if self.languages.matches(class.keys, &spelled)?
+                    && self.set_accepts(class.set, value)?
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Equality of values: numbers by value, objects without order.

@@ -1,0 +1,88 @@
+//! `maskwright lint`: what a schema does to generation, and what its author probably meant.
+
+use std::io::{self, BufWriter, Write as _};
+
+use serde_json::json;
+
+use crate::json_schema::{FindingKind, Lint, Schema};
+
+use super::Outcome;
+use super::constraint::{JsonArgs, read_schema};
+use super::output::{self, Format, Stop};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A JSON Schema: a file, or the schema itself
+    #[arg(value_name = "SCHEMA", allow_hyphen_values = true)]
+    schema: String,
+    #[command(flatten)]
+    json: JsonArgs,
+    /// Only what deserves attention: hints, costs and errors
+    #[arg(long)]
+    brief: bool,
+    /// How the findings are written: one a line, or one JSON value
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
+    let (text, file) = read_schema(&args.schema)?;
+    let in_file = |error: crate::Error| match &file {
+        Some(file) => error.in_file(file),
+        None => error,
+    };
+    let schema = Schema::from_text(&text).map_err(in_file)?;
+    let mut lint = schema.lint(&args.json.options());
+    if args.brief {
+        let attention = [FindingKind::Hint, FindingKind::Cost, FindingKind::Error];
+        lint.findings.retain(|finding| attention.contains(&finding.kind));
+    }
+    match args.output {
+        Format::Json => output::line(&to_json(&lint).to_string())?,
+        Format::Text => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            let name = file.as_ref().map_or(String::new(), |file| format!("{}:", file.display()));
+            for finding in &lint.findings {
+                writeln!(out, "{name}{finding}")?;
+            }
+            writeln!(out, "{}", sizes(&lint))?;
+            out.flush()?;
+        }
+    }
+    match lint.error {
+        Some(error) => Err(in_file(error).into()),
+        None => Ok(Outcome::Success),
+    }
+}
+
+fn sizes(lint: &Lint) -> String {
+    let least =
+        lint.least_bytes.map_or("no text is accepted".into(), |n| format!("at least {n} bytes"));
+    match (lint.least_bytes, lint.most_bytes) {
+        (Some(_), Some(most)) => format!("{least}, at most {most}, without white space"),
+        (Some(_), None) => format!("{least}, without white space; no upper bound"),
+        (None, _) => least,
+    }
+}
+
+fn to_json(lint: &Lint) -> serde_json::Value {
+    let findings: Vec<serde_json::Value> = lint
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "pointer": finding.pointer,
+                "line": finding.line_column.map(|(line, _)| line),
+                "column": finding.line_column.map(|(_, column)| column),
+                "kind": finding.kind.name(),
+                "message": finding.message,
+            })
+        })
+        .collect();
+    json!({
+        "findings": findings,
+        "least_bytes": lint.least_bytes,
+        "most_bytes": lint.most_bytes,
+        "accepted": lint.error.is_none(),
+    })
+}

@@ -1,0 +1,270 @@
+//! What a schema does to generation, keyword by keyword, and what its author probably meant.
+//!
+//! ```
+//! use maskwright::json_schema::{FindingKind, Options, Schema};
+//! let schema = Schema::from_text(r#"{"type": "object", "properties": {"name": {"type": "string",
+//!     "maxLenght": 5}}, "required": ["nmae"]}"#)?;
+//! let lint = schema.lint(&Options::default());
+//! let hints: Vec<&str> = lint.findings.iter().filter(|f| f.kind == FindingKind::Hint)
+//!     .map(|f| f.message.as_str()).collect();
+//! assert!(hints.iter().any(|hint| hint.contains("did you mean `maxLength`?")));
+//! assert!(hints.iter().any(|hint| hint.contains("did you mean `name`?")));
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+mod effects;
+mod mistakes;
+mod size;
+
+use std::fmt;
+
+use rustc_hash::FxHashSet;
+
+use super::Schema;
+use super::document::{Document, Value, ValueId};
+use super::draft::{Dialect, Holds, holds};
+use super::options::{Options, PropertyOrder};
+use super::references::References;
+use super::set::Sets;
+use crate::error::Error;
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// The keyword is enforced: no text that breaks it is ever written.
+    Enforced,
+    /// The keyword says something to people; nothing is enforced.
+    Annotation,
+    /// The keyword has no effect where it stands.
+    Ignored,
+    /// In which order members are written.
+    Order,
+    /// The author probably meant something else.
+    Hint,
+    /// Why generation would be slow, or compiling fail on other schemas of the kind.
+    Cost,
+    /// The schema is refused for this.
+    Error,
+}
+
+impl FindingKind {
+    /// One lower-case word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Enforced => "enforced",
+            Self::Annotation => "annotation",
+            Self::Ignored => "ignored",
+            Self::Order => "order",
+            Self::Hint => "hint",
+            Self::Cost => "cost",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One thing worth knowing about a place in a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// JSON pointer of the keyword or schema; the root is the empty string.
+    pub pointer: String,
+    /// Line and column, both from 1, if the schema was given as text.
+    pub line_column: Option<(usize, usize)>,
+    /// What it is about.
+    pub kind: FindingKind,
+    /// In words, without a final full stop.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.line_column {
+            write!(f, "{line}:{column}: ")?;
+        }
+        let pointer = if self.pointer.is_empty() { "the root" } else { &self.pointer };
+        write!(f, "{pointer}: {}: {}", self.kind.name(), self.message)
+    }
+}
+
+/// What is to be said about a schema.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Lint {
+    /// In the order of the document.
+    pub findings: Vec<Finding>,
+    /// No accepted text has fewer bytes (without white space). `None` if there is no text.
+    pub least_bytes: Option<u64>,
+    /// No accepted text has more bytes (without white space). `None` if there is no such bound, or
+    /// none that is soon found.
+    pub most_bytes: Option<u64>,
+    /// Why the schema is refused, if it is.
+    pub error: Option<Error>,
+}
+
+impl Schema {
+    /// Says for each keyword what it does to generation under these options, in which order
+    /// members are written, how long the text is at least and at most, what would be slow, and
+    /// what the author probably meant where a common mistake is seen.
+    pub fn lint(&self, options: &Options) -> Lint {
+        let document = &self.document;
+        let mut linter = Linter {
+            document,
+            options,
+            sets: Sets::new(document, options),
+            references: References::new(options.draft),
+            findings: Vec::new(),
+            seen: FxHashSet::default(),
+        };
+        let root = document.root();
+        linter.schema(root, "");
+        let error = self.grammar(options).err();
+        if let Some(error) = &error {
+            linter.findings.push(Finding {
+                pointer: error.place().pointer.clone().unwrap_or_default(),
+                line_column: error.place().line_column,
+                kind: FindingKind::Error,
+                message: match error.help() {
+                    Some(help) => format!("{}; {help}", error.message()),
+                    None => error.message().to_owned(),
+                },
+            });
+        }
+        let (least_bytes, most_bytes) = linter.sizes(root);
+        Lint { findings: linter.findings, least_bytes, most_bytes, error }
+    }
+}
+
+/// A walk over the schemas of a document.
+struct Linter<'d> {
+    document: &'d Document,
+    options: &'d Options,
+    sets: Sets<'d>,
+    references: References,
+    findings: Vec<Finding>,
+    seen: FxHashSet<ValueId>,
+}
+
+impl Linter<'_> {
+    fn find(&mut self, at: ValueId, kind: FindingKind, message: impl Into<String>) {
+        let (pointer, line_column) = (self.document.pointer(at), self.document.line_column(at));
+        self.findings.push(Finding { pointer, line_column, kind, message: message.into() });
+    }
+
+    /// One schema and those inside it; `role` is the keyword that it stands under.
+    fn schema(&mut self, schema: ValueId, role: &str) {
+        let document = self.document;
+        let Some(members) = document.members(schema) else { return };
+        if !self.seen.insert(schema) {
+            return;
+        }
+        let Ok(dialect) = self.references.dialect(document, schema) else { return };
+        let hidden = dialect.reference_stands_alone() && members.get("$ref").is_some();
+        for (keyword, value) in members.iter() {
+            if hidden && keyword != "$ref" && effects::effect(keyword).is_some() {
+                let message = format!(
+                    "`{keyword}` stands beside `$ref`, which hides all other keywords in this draft"
+                );
+                self.find(value, FindingKind::Ignored, message);
+            } else {
+                self.keyword(schema, keyword, value, dialect);
+            }
+        }
+        if !hidden {
+            self.order(schema);
+            self.mistakes(schema, role, dialect);
+        }
+        for (keyword, value) in members.iter() {
+            match (holds(keyword), document.value(value)) {
+                (Some(Holds::Map), Value::Object(map)) => {
+                    map.iter().for_each(|(_, child)| self.schema(child, keyword));
+                }
+                (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                    items.iter().for_each(|&child| self.schema(child, keyword));
+                }
+                (Some(Holds::Schema | Holds::SchemaOrList), _) => self.schema(value, keyword),
+                _ => {}
+            }
+        }
+    }
+
+    /// In which order the members of an object are written.
+    fn order(&mut self, schema: ValueId) {
+        let Some(at) = self.document.get(schema, "properties") else { return };
+        let Some(properties) = self.document.members(at).filter(|p| p.len() > 1) else { return };
+        if self.options.property_order == PropertyOrder::Any {
+            return;
+        }
+        let names: Vec<&str> = properties.iter().map(|(key, _)| key).collect();
+        let message = format!(
+            "members are written in the order of the schema: {}; then others that are required, \
+             then the rest",
+            mistakes::listed(&names)
+        );
+        self.find(at, FindingKind::Order, message);
+    }
+
+    /// What one keyword does.
+    fn keyword(&mut self, schema: ValueId, keyword: &str, value: ValueId, dialect: Dialect) {
+        let Some(effect) = effects::effect(keyword) else {
+            let known = effects::KEYWORDS.iter().map(|(known, _)| *known);
+            let message = format!("`{keyword}` is a keyword of no draft, and has no effect");
+            match mistakes::nearest(keyword, known) {
+                Some(near) => {
+                    self.find(
+                        value,
+                        FindingKind::Hint,
+                        format!("{message}: did you mean `{near}`?"),
+                    );
+                }
+                None => self.find(value, FindingKind::Ignored, message),
+            }
+            return;
+        };
+        if !dialect.knows(keyword) {
+            let message = format!("`{keyword}` is not a keyword of the schema's draft");
+            self.find(value, FindingKind::Ignored, message);
+            return;
+        }
+        let has = |other: &str| self.document.get(schema, other).is_some();
+        let lonely = match keyword {
+            "then" | "else" if !has("if") => Some("`if`"),
+            "if" if !has("then") && !has("else") => Some("`then` or `else`"),
+            "minContains" | "maxContains" if !has("contains") => Some("`contains`"),
+            "additionalItems" => {
+                let tuple = self.document.get(schema, "items");
+                let tuple =
+                    tuple.is_some_and(|at| matches!(self.document.value(at), Value::Array(_)));
+                (!tuple).then_some("an array of `items`")
+            }
+            _ => None,
+        };
+        if let Some(other) = lonely {
+            let message = format!("`{keyword}` has no effect without {other}");
+            self.find(value, FindingKind::Ignored, message);
+            return;
+        }
+        match effect {
+            effects::Effect::Says(words) => {
+                self.find(value, FindingKind::Annotation, format!("`{keyword}` {words}"));
+            }
+            effects::Effect::Enforces(words) if keyword == "format" => {
+                self.format(value, words, dialect);
+            }
+            effects::Effect::Enforces(words) => {
+                self.find(value, FindingKind::Enforced, format!("`{keyword}` {words}"));
+            }
+        }
+        let older = ["id", "dependencies", "definitions", "additionalItems"].contains(&keyword);
+        if older && !dialect.declared {
+            let message = format!(
+                "`{keyword}` is of an older draft and keeps its old meaning, since the schema \
+                 names no draft in `$schema`"
+            );
+            self.find(value, FindingKind::Hint, message);
+        }
+        if let Some(words) = self.cost(keyword, value) {
+            self.find(value, FindingKind::Cost, words);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What is said about schemas: effects, order, sizes, mistakes.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use maskwright::json_schema::{FindingKind, Lint, Options, Schema};
+
+fn lint(schema: &str) -> Lint {
+    Schema::from_text(schema).unwrap().lint(&Options::default())
+}
+
+/// Asserts that a finding of the kind at the pointer says so.
+fn says(schema: &str, pointer: &str, kind: FindingKind, words: &str) {
+    let lint = lint(schema);
+    let found = lint.findings.iter().any(|finding| {
+        finding.pointer == pointer && finding.kind == kind && finding.message.contains(words)
+    });
+    let all: Vec<String> = lint.findings.iter().map(ToString::to_string).collect();
+    assert!(found, "{schema} at {pointer}: {kind:?} {words:?} is not among\n{}", all.join("\n"));
+}
+
+#[test]
+fn every_keyword_has_an_effect_or_none() {
+    use FindingKind::*;
+    let table = [
+        (r#"{"type": "string"}"#, "/type", Enforced, "with which byte"),
+        (r#"{"title": "x"}"#, "/title", Annotation, "for people"),
+        (r#"{"type": "string", "format": "date"}"#, "/format", Enforced, "exactly"),
+        (r#"{"type": "string", "format": "regex"}"#, "/format", Annotation, "no regular language"),
+        (r#"{"type": "string", "format": "house"}"#, "/format", Annotation, "not known"),
+        (
+            r#"{"type": "string", "format": "datetime"}"#,
+            "/format",
+            Hint,
+            "did you mean `date-time`?",
+        ),
+        (r#"{"x-order": 1}"#, "/x-order", Ignored, "keyword of no draft"),
+        (r#"{"then": true}"#, "/then", Ignored, "no effect without `if`"),
+        (r#"{"minContains": 1}"#, "/minContains", Ignored, "no effect without `contains`"),
+        (
+            r#"{"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [true]}"#,
+            "/prefixItems",
+            Ignored,
+            "not a keyword of the schema's draft",
+        ),
+        (
+            r##"{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": true},
+                "$ref": "#/definitions/a", "minLength": 2}"##,
+            "/minLength",
+            Ignored,
+            "beside `$ref`",
+        ),
+        (r#"{"dependencies": {"a": ["b"]}}"#, "/dependencies", Hint, "of an older draft"),
+        (r#"{"type": "array", "uniqueItems": true}"#, "/uniqueItems", Cost, "to remember"),
+        (r#"{"type": "string", "maxLength": 100000}"#, "/maxLength", Cost, "100000"),
+        (r#"{"type": "string", "pattern": "(a)\\1"}"#, "/pattern", Error, "backreference"),
+    ];
+    for (schema, pointer, kind, words) in table {
+        says(schema, pointer, kind, words);
+    }
+}
+
+#[test]
+fn common_mistakes_are_recognised() {
+    let table = [
+        (r#"{"properties": {"a": true}}"#, "", r#"add `"type": "object"`"#),
+        (r#"{"items": {"minimum": 3}}"#, "/items", r#"add `"type": "number"`"#),
+        (
+            r#"{"type": "object", "properties": {"name": true}, "required": ["nmae"]}"#,
+            "/required/0",
+            "did you mean `name`?",
+        ),
+        (r#"{"type": "object", "properties": {"a": true}}"#, "/properties", "additionalProperties"),
+        (r#"{"type": "string", "maxLenght": 3}"#, "/maxLenght", "did you mean `maxLength`?"),
+        (r#"{"type": "string", "pattern": "[a-z]+"}"#, "/pattern", "did you mean `^` and `$`?"),
+        (r#"{"type": "string", "pattern": "^[a-z]+"}"#, "/pattern", "a `$` at its end"),
+        (
+            r#"{"type": "string", "enum": ["a", 1]}"#,
+            "/enum/1",
+            "other keywords of the schema refuse it",
+        ),
+        (
+            r#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#,
+            "/oneOf/0",
+            "did you mean `anyOf`?",
+        ),
+        (
+            r#"{"type": "object", "properties": {"a": {"type": "string", "minLength": 3, "maxLength": 2}}}"#,
+            "/properties/a",
+            "no value satisfies this schema",
+        ),
+    ];
+    for (schema, pointer, words) in table {
+        says(schema, pointer, FindingKind::Hint, words);
+    }
+    says(
+        r#"{"oneOf": [{"minimum": 3}, {"type": "integer"}]}"#,
+        "/oneOf",
+        FindingKind::Cost,
+        "branches 0 and 1 overlap",
+    );
+    // And none where there is none.
+    let clean = lint(
+        r#"{"type": "object", "properties": {"a": {"type": "string", "pattern": "^a$"}},
+            "required": ["a"], "additionalProperties": false}"#,
+    );
+    assert!(clean.findings.iter().all(|f| f.kind != FindingKind::Hint), "{:?}", clean.findings);
+}
+
+#[test]
+fn places_and_order() {
+    let lint = lint("{\"type\": \"object\",\n \"properties\": {\"b\": true, \"a\": true}}");
+    let order = lint.findings.iter().find(|f| f.kind == FindingKind::Order).unwrap();
+    assert_eq!(order.line_column, Some((2, 16)));
+    assert!(order.message.contains("`b`, `a`"), "{}", order.message);
+    assert!(order.to_string().starts_with("2:16: /properties: order: members are written"));
+}
+
+#[test]
+fn sizes() {
+    let table = [
+        ("true", Some(1), None),
+        (r#"{"const": "abc"}"#, Some(5), Some(5)),
+        (r#"{"type": "boolean"}"#, Some(4), Some(5)),
+        (r#"{"type": "string", "maxLength": 2}"#, Some(2), Some(14)),
+        (
+            r#"{"type": "array", "items": {"const": 1}, "minItems": 2, "maxItems": 3}"#,
+            Some(5),
+            None,
+        ),
+        (
+            r#"{"type": "object", "properties": {"a": {"enum": ["x", "yy"]}, "b": {"type": "null"}},
+                "required": ["a"], "additionalProperties": false}"#,
+            Some(9),
+            None,
+        ),
+        (r##"{"type": "array", "items": {"$ref": "#"}}"##, Some(2), None),
+        ("false", None, None),
+    ];
+    for (schema, least, most) in table {
+        let lint = lint(schema);
+        assert_eq!(lint.least_bytes, least, "{schema}");
+        if let Some(most) = most {
+            assert_eq!(lint.most_bytes, Some(most), "{schema}");
+        }
+    }
+    // An upper bound that no text exceeds.
+    let bounded = lint(r#"{"type": "array", "items": {"const": 1}, "maxItems": 3}"#);
+    assert!((7..20).contains(&bounded.most_bytes.unwrap()), "{:?}", bounded.most_bytes);
+    assert_eq!(lint(r#"{"type": "array", "items": {"const": 1}}"#).most_bytes, None);
+    let refused = lint(r#"{"type": "strin"}"#);
+    assert_eq!(refused.error.unwrap().place().pointer.as_deref(), Some("/type"));
+}
