@@ -48,6 +48,7 @@ impl SamplingArgs {
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
             seed,
+            ..SamplingParams::default()
         };
         params.validate()?;
         Ok(params)

@@ -11,7 +11,7 @@ use super::text::TextStream;
 use crate::constraint::{Constraint, Matcher};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{KvCache, Logits, Model, ModelOptions};
-use crate::sampling::{Draw, Sampler, steps};
+use crate::sampling::{Draw, Pressure, Sampler, steps};
 use crate::vocab::{TokenMask, Vocabulary};
 
 /// How many tokens a traced step tells of that the model wanted.
@@ -237,8 +237,9 @@ fn describe(
     draw: Draw,
     mask_us: f64,
 ) -> Result<Step> {
-    let Draw { token, probability, logprob, allowed, nucleus } = draw;
+    let Draw { token, probability, allowed, nucleus, .. } = draw;
     let logits = logits.to_vec()?;
+    let pressure = Pressure::measure(&logits, mask, token)?;
     let (mut all, mut kept) = (Vec::new(), Vec::new());
     steps::allow(&logits, None, &mut all)?;
     steps::allow(&logits, Some(mask), &mut kept)?;
@@ -255,10 +256,10 @@ fn describe(
         token,
         text: shown(vocabulary, token),
         probability,
-        logprob,
+        logprob: pressure.logprob,
         allowed,
         nucleus,
-        allowed_mass: (steps::log_sum_exp(&kept) - steps::log_sum_exp(&all)).exp(),
+        allowed_mass: pressure.allowed_mass,
         wanted,
         top_logprobs: steps::top_log_probabilities(&kept, request.top_logprobs),
         mask_us,

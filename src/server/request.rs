@@ -101,6 +101,7 @@ fn sampling(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
         seed: fields.read("seed", "an integer of 64 bits", |value| {
             value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
         })?,
+        ..off
     };
     params.validate().map_err(|error| ApiError::from_engine(&error))?;
     Ok(params)

@@ -1,0 +1,131 @@
+//! Sums of a whole row's exponentials, many times faster than one call of `exp` for each.
+
+use std::sync::LazyLock;
+
+use super::scan;
+
+/// Table entries for one unit of the exponent.
+const GRAIN: f64 = 32.0;
+/// Exponentials below e^-REACH are left out of sums: 2^24 of them are less than an `f64` notices
+/// beside the greatest, which is 1.
+const REACH: usize = 56;
+/// Entries of the table, and bands of a [`Spectrum`].
+const BANDS: usize = REACH * GRAIN as usize;
+
+/// e^(-k / GRAIN).
+static TABLE: LazyLock<[f64; BANDS]> =
+    LazyLock::new(|| std::array::from_fn(|k| (-(k as f64) / GRAIN).exp()));
+
+/// The allowed logits of a row by how far they lie below the greatest: in bands of a 32nd.
+#[derive(Clone, Debug)]
+pub(super) struct Spectrum {
+    /// The sum of the exponentials in each band, the greatest logit's being 1.
+    weights: Vec<f64>,
+    /// The number of tokens in each band.
+    counts: Vec<u32>,
+}
+
+/// A row, what is allowed of it, the greatest logit of each block, and the temperature that divides
+/// the logits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    pub(super) logits: &'a [f32],
+    pub(super) words: &'a [u32],
+    pub(super) maxima: &'a [f32],
+    pub(super) temperature: f64,
+}
+
+impl Row<'_> {
+    /// The least logit that lies at most `reach` below `top` once divided by the temperature; a
+    /// little less, so that rounding leaves none out.
+    pub(super) fn down_to(&self, top: f64, reach: f64) -> f32 {
+        let least = (top - reach) * self.temperature;
+        let least = least - least.abs() * 1e-6 - 1e-30;
+        (least as f32).clamp(f32::MIN, f32::MAX)
+    }
+
+    /// Calls `each` with every allowed token from `least` on and its logit, ascending.
+    pub(super) fn for_each_from(&self, least: f32, mut each: impl FnMut(u32, f32)) {
+        for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
+            scan::for_each(block, words, |at, logit| {
+                if logit >= least {
+                    // Vocabularies are far smaller than u32::MAX.
+                    each((start + at) as u32, logit);
+                }
+            });
+        }
+    }
+
+    /// The sum of e^(logit / temperature − top) over the allowed tokens, none of them above `top`,
+    /// with a relative error below 1e-12. About two nanoseconds a token.
+    pub(super) fn sum_of_exponentials(&self, top: f64) -> f64 {
+        let (table, inverse) = (&*TABLE, GRAIN / self.temperature);
+        let top = top * GRAIN;
+        let mut sum = [0.0; 4];
+        self.for_each_from(self.down_to(top / GRAIN, REACH as f64), |token, logit| {
+            if let Some((_, weight)) = weigh(table, f64::from(logit) * inverse - top) {
+                sum[token as usize % 4] += weight;
+            }
+        });
+        sum.iter().sum()
+    }
+
+    /// The same sum by bands.
+    pub(super) fn spectrum(&self, top: f64) -> Spectrum {
+        let (table, inverse) = (&*TABLE, GRAIN / self.temperature);
+        let top = top * GRAIN;
+        let (mut weights, mut counts) = (vec![0.0; BANDS], vec![0; BANDS]);
+        self.for_each_from(self.down_to(top / GRAIN, REACH as f64), |_, logit| {
+            if let Some((band, weight)) = weigh(table, f64::from(logit) * inverse - top) {
+                weights[band] += weight;
+                counts[band] += 1;
+            }
+        });
+        Spectrum { weights, counts }
+    }
+}
+
+/// The table's entry next to e^(x / GRAIN), `x` being 0 or less, and the exponential itself: the
+/// entry times a short series of what remains. `None` beyond the table.
+#[inline(always)]
+fn weigh(table: &[f64; BANDS], x: f64) -> Option<(usize, f64)> {
+    let band = (0.5 - x) as usize;
+    let near = *table.get(band)?;
+    // At most 1/64: the next term of the series is below 1e-13.
+    let r = (x + band as f64) * (1.0 / GRAIN);
+    let series = 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 120.0))));
+    Some((band, near * series))
+}
+
+impl Spectrum {
+    /// The sum of all bands.
+    pub(super) fn total(&self) -> f64 {
+        self.weights.iter().sum()
+    }
+
+    /// How far below the greatest logit the bands lie that together weigh `weight`; beyond any
+    /// logit if all do not.
+    pub(super) fn reach_of_weight(&self, weight: f64) -> f64 {
+        let mut sum = 0.0;
+        let full = self.weights.iter().position(|w| {
+            sum += w;
+            sum >= weight
+        });
+        reach(full)
+    }
+
+    /// The same for a number of tokens.
+    pub(super) fn reach_of_count(&self, count: usize) -> f64 {
+        let mut sum = 0;
+        let full = self.counts.iter().position(|&n| {
+            sum += n as usize;
+            sum >= count
+        });
+        reach(full)
+    }
+}
+
+/// The far end of the band after this one, where a sum that rounding left short would end.
+fn reach(band: Option<usize>) -> f64 {
+    band.map_or(f64::INFINITY, |band| (band as f64 + 1.5) / GRAIN)
+}
