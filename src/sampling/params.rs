@@ -146,7 +146,8 @@ impl SamplingParams {
             ChainStep::PresencePenalty => self.presence_penalty != 0.0,
             ChainStep::Dry => self.dry_multiplier > 0.0,
             ChainStep::TopNSigma => self.top_n_sigma > 0.0,
-            ChainStep::Temperature => self.temperature != 1.0,
+            // Greedy choice needs no step.
+            ChainStep::Temperature => self.temperature != 1.0 && self.temperature != 0.0,
             ChainStep::TopK => self.top_k.is_some_and(|k| k > 0),
             ChainStep::TopP => self.top_p < 1.0,
             ChainStep::MinP => self.min_p > 0.0,

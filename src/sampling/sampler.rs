@@ -146,10 +146,7 @@ impl Sampler {
         // The mask step errors on an empty list and no step removes the last candidate.
         let (chosen, probability) =
             steps::pick(&self.scratch.candidates, u).ok_or_else(nothing_left)?;
-        if self.chain.contains(&ChainStep::Mirostat) {
-            let excess = -probability.log2() - exact(self.params.mirostat_tau);
-            self.surprise -= exact(self.params.mirostat_eta) * excess;
-        }
+        self.steer(probability);
         let (token, nucleus) = (chosen.token, self.scratch.candidates.len());
         Ok(Draw { token, probability, allowed: count, nucleus, yielded })
     }
@@ -171,6 +168,84 @@ impl Sampler {
         let candidates = &self.scratch.candidates;
         let whole = steps::log_sum_exp(candidates);
         Ok(candidates.iter().map(|c| (c.token, (c.logit - whole).exp())).collect())
+    }
+
+    /// The `n` most probable tokens after the steps that change logits, with the natural logarithms
+    /// of their probabilities among all that are allowed; best first. What beam search goes by.
+    ///
+    /// Errors as `draw` does.
+    pub fn most_probable(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        n: usize,
+    ) -> Result<Vec<(u32, f64)>> {
+        let Allowed { mut changed, scan, .. } = self.allow(logits, mask)?;
+        for &step in self.chain.iter().filter(|step| step.adjusts()) {
+            self.adjust(step, &mut changed);
+        }
+        let Scratch { words, maxima, .. } = &self.scratch;
+        let row = Row { logits, words, maxima, temperature: 1.0 };
+        let mut candidates = Vec::new();
+        shortlist(&row, &scan, &changed, None, &self.params, &mut candidates);
+        Ok(steps::top_log_probabilities(&candidates, n))
+    }
+
+    /// Takes or replaces a token that was drawn from the distribution `drafted_from`, so that what
+    /// comes out has exactly the distribution that [`draw`](Self::draw) draws from: taken with
+    /// probability min(1, p/q), otherwise drawn from what p has beyond q (Leviathan et al. 2023,
+    /// section 2.3). Takes one random number, or two where the token is replaced.
+    ///
+    /// Errors as `draw` does.
+    pub fn verify(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        drafted: u32,
+        drafted_from: &[(u32, f64)],
+    ) -> Result<Draw> {
+        let Allowed { scan, changed, yielded } = self.allow(logits, mask)?;
+        let allowed = scan.allowed + changed.len();
+        let target = self.distribution(logits, mask)?;
+        let of = |distribution: &[(u32, f64)], token: u32| {
+            let found = distribution.binary_search_by_key(&token, |row| row.0);
+            found.map_or(0.0, |i| distribution[i].1)
+        };
+        let (p, q) = (of(&target, drafted), of(drafted_from, drafted));
+        let token = match self.uniform() * q < p {
+            true => drafted,
+            false => {
+                let beyond = |&(token, p): &(u32, f64)| (p - of(drafted_from, token)).max(0.0);
+                let whole: f64 = target.iter().map(beyond).sum();
+                let mut rest = self.uniform() * whole;
+                let point = target.iter().find(|row| {
+                    rest -= beyond(row);
+                    rest < 0.0
+                });
+                // Rounding may leave nothing beyond: then both are the same distribution.
+                point.map_or(drafted, |row| row.0)
+            }
+        };
+        let probability = of(&target, token);
+        self.steer(probability);
+        Ok(Draw { token, probability, allowed, nucleus: target.len(), yielded })
+    }
+
+    /// The same sampler with other random numbers of the same seed: another stream of the cipher.
+    /// A draft model draws with these.
+    #[must_use]
+    pub fn fork(&self, stream: u64) -> Self {
+        let mut fork = self.clone();
+        fork.random.set_stream(stream);
+        fork.random.set_word_pos(0);
+        fork
+    }
+
+    fn steer(&mut self, probability: f64) {
+        if self.chain.contains(&ChainStep::Mirostat) {
+            let excess = -probability.log2() - exact(self.params.mirostat_tau);
+            self.surprise -= exact(self.params.mirostat_eta) * excess;
+        }
     }
 
     /// The next random number, from 0 and below 1: 53 bits are what an `f64` there can hold evenly

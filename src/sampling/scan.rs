@@ -30,16 +30,14 @@ pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<f32>) -> Scan
     let mut scan = Scan { best: None, allowed: 0, broken: None };
     for (index, (block, words)) in logits.chunks(BLOCK).zip(words.chunks(BLOCK / WORD)).enumerate()
     {
-        let (max, sum, count) = if block.len() == BLOCK && words == [u32::MAX; BLOCK / WORD] {
-            let (max, sum) = whole_block(block);
-            (max, sum, BLOCK)
-        } else {
-            partial_block(block, words)
-        };
-        scan.allowed += count;
+        let full = block.len() == BLOCK && words == [u32::MAX; BLOCK / WORD];
+        let (mut max, sum) = if full { whole_block(block) } else { partial_block(block, words) };
+        scan.allowed += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         // A sum is finite only where every term is; where it is not, each is looked at.
         if !sum.is_finite() {
+            max = f32::NEG_INFINITY;
             for_each(block, words, |at, logit| {
+                max = if logit > max { logit } else { max };
                 if logit == f32::NEG_INFINITY {
                     scan.allowed -= 1;
                 } else if logit.is_nan() || logit == f32::INFINITY {
@@ -77,52 +75,65 @@ fn whole_block(block: &[f32]) -> (f32, f32) {
     fold(max, sum)
 }
 
-fn fold(max: [f32; LANES], sum: [f32; LANES]) -> (f32, f32) {
-    let max = max.into_iter().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a });
-    (max, sum.iter().sum())
+/// Halves as often as there are halves: no step waits for all before it.
+fn fold(mut max: [f32; LANES], mut sum: [f32; LANES]) -> (f32, f32) {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            max[i] = if max[i + width] > max[i] { max[i + width] } else { max[i] };
+            sum[i] += sum[i + width];
+        }
+        width /= 2;
+    }
+    (max[0], sum[0])
 }
 
-/// Maximum, sum and number of the allowed logits.
-fn partial_block(block: &[f32], words: &[u32]) -> (f32, f32, usize) {
-    let (mut max, mut sum, mut count) = (f32::NEG_INFINITY, 0.0, 0);
-    for (part, &word) in block.chunks(WORD).zip(words) {
-        count += word.count_ones() as usize;
-        let (word_max, word_sum) = match (word.count_ones(), <&[f32; WORD]>::try_from(part)) {
-            (0, _) => continue,
-            (5.., Ok(part)) => masked_word(part, word),
-            _ => sparse_word(part, word),
-        };
-        max = if word_max > max { word_max } else { max };
-        sum += word_sum;
-    }
-    (max, sum, count)
-}
-
-/// Every bit of a word by itself: a table, for shifts by a different count in each lane are no
-/// vector instruction everywhere.
-const BITS: [u32; WORD] = {
-    let mut bits = [0; WORD];
-    let mut i = 0;
-    while i < WORD {
-        bits[i] = 1 << i;
-        i += 1;
-    }
-    bits
-};
-
-fn masked_word(part: &[f32; WORD], word: u32) -> (f32, f32) {
-    const NOTHING: u32 = f32::NEG_INFINITY.to_bits();
+/// Maximum of the allowed logits, and a sum that is finite only if all of them are.
+fn partial_block(block: &[f32], words: &[u32]) -> (f32, f32) {
     let (mut max, mut sum) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
-    for (lanes, bits) in part.chunks_exact(LANES).zip(BITS.chunks_exact(LANES)) {
-        for i in 0..LANES {
-            let keep = if word & bits[i] == bits[i] { u32::MAX } else { 0 };
-            let kept = lanes[i].to_bits() & keep;
-            let x = f32::from_bits(kept | (NOTHING & !keep));
-            max[i] = if x > max[i] { x } else { max[i] };
-            sum[i] += f32::from_bits(kept);
+    let (mut sparse_max, mut sparse_sum) = (f32::NEG_INFINITY, 0.0);
+    for (part, &word) in block.chunks(WORD).zip(words) {
+        match (word.count_ones(), <&[f32; WORD]>::try_from(part)) {
+            (0, _) => {}
+            (5.., Ok(part)) => dense_word(part, word, &mut max, &mut sum),
+            _ => {
+                let (word_max, word_sum) = sparse_word(part, word);
+                sparse_max = if word_max > sparse_max { word_max } else { sparse_max };
+                sparse_sum += word_sum;
+            }
         }
     }
-    fold(max, sum)
+    let (max, sum) = fold(max, sum);
+    (if sparse_max > max { sparse_max } else { max }, sum + sparse_sum)
+}
+
+/// What four lanes are given for four bits of a mask: −∞ where it forbids.
+const FORBIDDEN: [[f32; 4]; 16] = {
+    let mut table = [[0.0; 4]; 16];
+    let mut i = 0;
+    while i < 64 {
+        if i / 4 >> (i % 4) & 1 == 0 {
+            table[i / 4][i % 4] = f32::NEG_INFINITY;
+        }
+        i += 1;
+    }
+    table
+};
+
+/// Adds a word's logits to maxima and sums. The sums are of all of them, forbidden or not: where
+/// one is not finite, the block is looked at again.
+fn dense_word(part: &[f32; WORD], word: u32, max: &mut [f32; LANES], sum: &mut [f32; LANES]) {
+    for (i, lanes) in part.chunks_exact(LANES).enumerate() {
+        let bits = word >> (i * LANES);
+        let (low, high) = (FORBIDDEN[(bits & 15) as usize], FORBIDDEN[(bits >> 4 & 15) as usize]);
+        for i in 0..4 {
+            let (a, b) = (lanes[i] + low[i], lanes[i + 4] + high[i]);
+            max[i] = if a > max[i] { a } else { max[i] };
+            max[i + 4] = if b > max[i + 4] { b } else { max[i + 4] };
+            sum[i] += lanes[i];
+            sum[i + 4] += lanes[i + 4];
+        }
+    }
 }
 
 fn sparse_word(part: &[f32], word: u32) -> (f32, f32) {
