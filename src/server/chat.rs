@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use crate::generation::{Request, Usage};
+use crate::generation::{Prompt, Request, Usage};
 
 use super::App;
 use super::error::ApiError;
@@ -77,7 +77,8 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
         stop: chat.stop,
-        ..Request::chat(chat.messages)
+        prompt: Prompt::Chat(chat.messages),
+        ..chat.writing
     };
     let choice = |index: usize| {
         let mut request = request.clone();
@@ -97,7 +98,7 @@ async fn whole(head: Head, first: Reply, mut replies: Replies) -> Result<Json<Va
             Reply::Text(..) => {}
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                choices.push(Choice { text: response.text, finish: response.finish });
+                choices.push(Choice::new(response));
             }
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }

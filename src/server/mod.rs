@@ -22,6 +22,7 @@ mod models;
 mod request;
 mod response;
 mod routes;
+mod sampling;
 mod stream;
 mod worker;
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::generation::{FinishReason, Usage};
+use crate::generation::{FinishReason, Response, StopReason, Usage};
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
@@ -40,6 +40,8 @@ impl Head {
                     "message": { "role": "assistant", "content": choice.text, "refusal": null },
                     "logprobs": null,
                     "finish_reason": finish_reason(choice.finish),
+                    "stop_reason": choice.stop_reason,
+                    "complete": choice.complete,
                 })
             })
             .collect();
@@ -64,8 +66,11 @@ impl Head {
     }
 
     /// The last piece of a choice: why it ended.
-    pub(super) fn finish_chunk(&self, index: usize, finish: FinishReason) -> Value {
-        self.chunk(index, json!({}), Some(finish))
+    pub(super) fn finish_chunk(&self, index: usize, choice: &Choice) -> Value {
+        let mut chunk = self.chunk(index, json!({}), Some(choice.finish));
+        chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
+        chunk["choices"][0]["complete"] = json!(choice.complete);
+        chunk
     }
 
     /// The piece after the last, where usage was asked for.
@@ -97,6 +102,22 @@ impl Head {
 pub(super) struct Choice {
     pub(super) text: String,
     pub(super) finish: FinishReason,
+    /// The stop string or token that ended it, as vLLM tells it.
+    stop_reason: Value,
+    /// Does it satisfy the constraint?
+    complete: bool,
+}
+
+impl Choice {
+    pub(super) fn new(response: Response) -> Self {
+        let Response { text, finish, complete, ref stop_reason, .. } = response;
+        let stop_reason = match stop_reason {
+            None => Value::Null,
+            Some(StopReason::Text(text)) => json!(text),
+            Some(StopReason::Token(token)) => json!(token),
+        };
+        Self { text, finish, stop_reason, complete }
+    }
 }
 
 /// The tokens of all choices; the prompt is counted once.
@@ -117,6 +138,9 @@ fn usage_object(usage: &Usage) -> Value {
 fn finish_reason(finish: FinishReason) -> &'static str {
     match finish {
         FinishReason::Length => "length",
-        FinishReason::Stop | FinishReason::StopString | FinishReason::Cancelled => "stop",
+        FinishReason::Stop
+        | FinishReason::StopString
+        | FinishReason::StopToken
+        | FinishReason::Cancelled => "stop",
     }
 }

@@ -13,7 +13,7 @@ use tokio_stream::Stream;
 use crate::generation::Usage;
 
 use super::error::ApiError;
-use super::response::{Head, add_usage};
+use super::response::{Choice, Head, add_usage};
 use super::worker::{Replies, Reply};
 
 /// The event that ends every stream that did not fail.
@@ -65,8 +65,8 @@ impl Chunks {
             }
             Reply::Done(index, response) => {
                 self.speak(index);
-                self.push(self.head.finish_chunk(index, response.finish));
                 add_usage(&mut self.usage, &response.usage);
+                self.push(self.head.finish_chunk(index, &Choice::new(response)));
                 self.left -= 1;
                 if self.left == 0 {
                     self.end();
