@@ -240,7 +240,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (json!({ "model": null }), 400, "model", "is missing"),
         (json!({ "temperature": -1 }), 400, "temperature", "from 0 to 2"),
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
-        (json!({ "logprobs": true }), 400, "logprobs", "is not supported"),
+        (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
         (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
         (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),
         (
@@ -275,6 +275,35 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             assert!(!message.contains('\n'), "{message}");
         }
     }
+}
+
+#[test]
+fn log_probabilities_come_with_each_token() {
+    let address = serve(hey("http-logprobs"), &[]);
+    let fields = json!({ "logprobs": true, "top_logprobs": 3 });
+    let answer = chat(address, "http-logprobs", fields.clone()).json();
+    let content = answer["choices"][0]["logprobs"]["content"].as_array().unwrap().clone();
+    let tokens: Vec<&str> = content.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
+    assert_eq!(tokens, ["H", "e", "y"]);
+    for entry in &content {
+        let top = entry["top_logprobs"].as_array().unwrap();
+        assert_eq!((top.len(), &top[0]["token"]), (3, &entry["token"]));
+        assert_eq!(entry["bytes"], json!(entry["token"].as_str().unwrap().as_bytes()));
+        let number = |value: &Value| value["logprob"].as_f64().unwrap();
+        assert!(number(&top[0]) > number(&top[1]) && number(&top[0]) == number(entry));
+        assert!(entry["raw_logprob"].as_f64().unwrap() <= number(entry));
+    }
+    // The same, in pieces.
+    let mut streamed = fields;
+    streamed["stream"] = json!(true);
+    let events = chat(address, "http-logprobs", streamed).events();
+    let pieces: Vec<Value> = events
+        .iter()
+        .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+        .filter_map(|event| event["choices"][0]["logprobs"]["content"].as_array().cloned())
+        .flatten()
+        .collect();
+    assert_eq!(pieces, content);
 }
 
 /// Each setting under its conventional name reaches the decoding loop.

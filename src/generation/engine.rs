@@ -90,11 +90,12 @@ impl Engine {
     /// a whole at the end.
     ///
     /// The same request with the same seed gives the same text on the same device, whatever runs
-    /// beside it. What is not promised: the same text on another device, in another dtype, or
-    /// (beyond temperature 0) with another kind of speculation, which asks for random numbers in
-    /// another order. Speculation reads several positions in one pass, whose sums are added in
-    /// another order than one by one: where two tokens are equally probable up to that rounding,
-    /// greedy texts may differ, too.
+    /// beside it, streamed or not, speculated or not at temperature 0. What is not promised: the
+    /// same text on another device or in another dtype, for their sums are rounded otherwise; and,
+    /// above temperature 0, the same text with a draft model, which asks for random numbers in
+    /// another order (the distribution of texts is the same). Speculation reads several positions
+    /// in one pass, whose kernels may add in another order than those for one: where two tokens are
+    /// equally probable up to that rounding, the texts may differ, too.
     ///
     /// Errors on a request that is out of range (naming the field), on a prompt that does not fit
     /// the context, on a conversation that the chat template refuses, on a constraint compiled for

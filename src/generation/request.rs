@@ -58,6 +58,8 @@ pub struct Request {
     pub faithfulness: bool,
     /// Sends an [`Event::Step`](super::Event::Step) for each token, with what the model wanted.
     pub trace: bool,
+    /// Sends a step for each token, without what the model wanted.
+    pub logprobs: bool,
     /// As many of the most probable allowed tokens go with each step; above 0 it turns steps on.
     pub top_logprobs: usize,
 }
@@ -135,6 +137,7 @@ impl Request {
             speculate: Speculation::Off,
             faithfulness: false,
             trace: false,
+            logprobs: false,
             top_logprobs: 0,
         }
     }
@@ -181,7 +184,7 @@ impl Request {
                     "leave one of them out",
                 );
             }
-            if self.trace || self.top_logprobs > 0 || self.faithfulness {
+            if self.trace || self.logprobs || self.top_logprobs > 0 || self.faithfulness {
                 return error(
                     "beam search tells nothing of single steps",
                     "leave out the trace, or the beams",

@@ -123,7 +123,8 @@ impl<'a> Sequence<'a> {
             // Only a vocabulary without an end token leaves nothing to draw after a whole text.
             return Ok(Some(FinishReason::Stop));
         }
-        let traced = self.request.trace || self.request.top_logprobs > 0;
+        let Request { trace, logprobs, top_logprobs, .. } = *self.request;
+        let traced = trace || logprobs || top_logprobs > 0;
         let measured = traced || self.request.faithfulness;
         let row = match logits.is_on_gpu() && !measured {
             true => logits.masked(&self.mask)?.to_vec()?,

@@ -15,7 +15,7 @@ use crate::generation::{Prompt, Request, Usage};
 use super::App;
 use super::error::ApiError;
 use super::request::ChatRequest;
-use super::response::{Choice, Head, add_usage};
+use super::response::{self, Choice, Head, add_usage};
 use super::stream::Chunks;
 use super::worker::{Replies, Reply};
 
@@ -47,8 +47,11 @@ pub(super) async fn completions(
         None => return Err(ApiError::gone()),
     };
     match stream {
-        true => Ok(Chunks::new(head, first, replies, choices, include_usage).into_response()),
-        false => whole(head, first, replies).await.map(IntoResponse::into_response),
+        true => {
+            let head = (head, Arc::clone(&app.vocabulary));
+            Ok(Chunks::new(head, first, replies, choices, include_usage).into_response())
+        }
+        false => whole(&app, head, first, replies).await.map(IntoResponse::into_response),
     }
 }
 
@@ -90,15 +93,22 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
 }
 
 /// All choices in one answer.
-async fn whole(head: Head, first: Reply, mut replies: Replies) -> Result<Json<Value>, ApiError> {
+async fn whole(
+    app: &App,
+    head: Head,
+    first: Reply,
+    mut replies: Replies,
+) -> Result<Json<Value>, ApiError> {
     let (mut choices, mut usage) = (Vec::new(), Usage::default());
+    let mut tokens = Vec::new();
     let mut next = Some(first);
     while let Some(reply) = next {
         match reply {
             Reply::Text(..) => {}
+            Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                choices.push(Choice::new(response));
+                choices.push(Choice::new(response, std::mem::take(&mut tokens)));
             }
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }

@@ -242,14 +242,11 @@ fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     ] {
         fields.ignore(field);
     }
-    let is_false = |value: &Value| value == &Value::Bool(false);
     let is_empty = |value: &Value| {
         value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(serde_json::Map::is_empty)
     };
     let leave = "leave it out";
-    fields.only("logprobs", is_false, "leave it out or write false")?;
-    fields.only("top_logprobs", |value| value.as_u64() == Some(0), leave)?;
     let json_schema = "leave it out, and ask for JSON with `response_format`";
     fields.only("tools", is_empty, json_schema)?;
     fields.only("functions", is_empty, json_schema)?;
@@ -291,7 +288,9 @@ mod tests {
             (json!({ "n": 0 }), "n"),
             (json!({ "stop": [""] }), "stop"),
             (json!({ "stop": 7 }), "stop"),
-            (json!({ "logprobs": true }), "logprobs"),
+            (json!({ "logprobs": 3 }), "logprobs"),
+            (json!({ "top_logprobs": 2 }), "top_logprobs"),
+            (json!({ "logprobs": true, "top_logprobs": 21 }), "top_logprobs"),
             (json!({ "logit_bias": { "x": 1 } }), "logit_bias"),
             (json!({ "logit_bias": { "5": 101 } }), "logit_bias"),
             (json!({ "typical_p": 2 }), "typical_p"),
@@ -340,6 +339,7 @@ mod tests {
         for extra in [
             json!({}),
             json!({ "user": "someone", "metadata": { "a": "b" }, "store": false, "n": 1 }),
+            json!({ "logprobs": true, "top_logprobs": 20 }),
             json!({ "logprobs": false, "logit_bias": {}, "tools": [], "parallel_tool_calls": true }),
             json!({ "temperature": null, "tools": null, "response_format": null, "stop": null }),
             json!({ "seed": -1, "stop": "x", "response_format": { "type": "text" } }),

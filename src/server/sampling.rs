@@ -12,6 +12,9 @@ use super::fields::Fields;
 /// The most beams, and texts of which the best is answered.
 const MAX_TEXTS: u64 = 16;
 
+/// The most tokens that come with each token; OpenAI's limit.
+const MAX_TOP_LOGPROBS: u64 = 20;
+
 /// The settings of the chain.
 pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
     let off = SamplingParams::default();
@@ -111,6 +114,15 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         early_stopping: early_stopping.unwrap_or_default(),
         ..BeamSearch::new(width)
     });
+    let logprobs = fields.flag("logprobs")?.unwrap_or(false);
+    let wanted = format!("an integer from 0 to {MAX_TOP_LOGPROBS}");
+    let top_logprobs = fields.read("top_logprobs", &wanted, |value| {
+        let n = value.as_u64().filter(|n| *n <= MAX_TOP_LOGPROBS)?;
+        usize::try_from(n).ok()
+    })?;
+    if top_logprobs.is_some_and(|n| n > 0) && !logprobs {
+        return Err(ApiError::field("top_logprobs", "is only for `logprobs`: true"));
+    }
     let wanted = "\"off\", \"grammar\" or \"ngram\"";
     let speculate = fields.read("speculate", wanted, |value| match value.as_str()? {
         "off" => Some(Speculation::Off),
@@ -128,6 +140,8 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         best_of,
         beam,
         speculate: speculate.unwrap_or_default(),
+        logprobs,
+        top_logprobs: top_logprobs.unwrap_or(0),
         ..off
     })
 }

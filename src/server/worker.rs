@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, Request, Response};
+use crate::generation::{Engine, Event, Request, Response, Step};
 
 use super::error::ApiError;
 
@@ -16,6 +16,8 @@ const QUEUE: usize = 64;
 pub(super) enum Reply {
     /// More text of a choice.
     Text(usize, String),
+    /// How a token of the choice at hand was drawn, before the text that it completes; where the request asks.
+    Step(Box<Step>),
     /// A choice has ended.
     Done(usize, Response),
     /// Nothing more will come.
@@ -91,7 +93,7 @@ fn forward(
 ) -> ControlFlow<()> {
     let listening = match event {
         Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
-        _ => !replies.is_closed(),
+        Event::Step(step) => replies.send(Reply::Step(Box::new(step.clone()))).is_ok(),
     };
     match listening {
         true => ControlFlow::Continue(()),
