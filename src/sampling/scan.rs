@@ -8,6 +8,8 @@
 pub(super) const BLOCK: usize = 128;
 /// Tokens in one word of the mask.
 const WORD: usize = 32;
+/// From so many allowed tokens on, all of a block are read.
+const DENSE: usize = 24;
 /// Independent sums and maxima, so that no addition waits for the one before it.
 const LANES: usize = 8;
 
@@ -30,9 +32,16 @@ pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<f32>) -> Scan
     let mut scan = Scan { best: None, allowed: 0, broken: None };
     for (index, (block, words)) in logits.chunks(BLOCK).zip(words.chunks(BLOCK / WORD)).enumerate()
     {
-        let full = block.len() == BLOCK && words == [u32::MAX; BLOCK / WORD];
-        let (mut max, sum) = if full { whole_block(block) } else { partial_block(block, words) };
-        scan.allowed += words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let count = match words == [u32::MAX; BLOCK / WORD] {
+            true => BLOCK,
+            false => words.iter().map(|word| word.count_ones() as usize).sum(),
+        };
+        scan.allowed += count;
+        let (mut max, sum) = match <&[f32; BLOCK]>::try_from(block) {
+            Ok(block) if count == BLOCK => whole_block(block),
+            Ok(block) if count >= DENSE => dense_block(block, words),
+            _ => sparse_block(block, words),
+        };
         // A sum is finite only where every term is; where it is not, each is looked at.
         if !sum.is_finite() {
             max = f32::NEG_INFINITY;
@@ -64,7 +73,7 @@ pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<f32>) -> Scan
 }
 
 /// Maximum and sum. NaN is in the sum, not in the maximum.
-fn whole_block(block: &[f32]) -> (f32, f32) {
+fn whole_block(block: &[f32; BLOCK]) -> (f32, f32) {
     let (mut max, mut sum) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
     for lanes in block.chunks_exact(LANES) {
         for i in 0..LANES {
@@ -88,25 +97,6 @@ fn fold(mut max: [f32; LANES], mut sum: [f32; LANES]) -> (f32, f32) {
     (max[0], sum[0])
 }
 
-/// Maximum of the allowed logits, and a sum that is finite only if all of them are.
-fn partial_block(block: &[f32], words: &[u32]) -> (f32, f32) {
-    let (mut max, mut sum) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
-    let (mut sparse_max, mut sparse_sum) = (f32::NEG_INFINITY, 0.0);
-    for (part, &word) in block.chunks(WORD).zip(words) {
-        match (word.count_ones(), <&[f32; WORD]>::try_from(part)) {
-            (0, _) => {}
-            (5.., Ok(part)) => dense_word(part, word, &mut max, &mut sum),
-            _ => {
-                let (word_max, word_sum) = sparse_word(part, word);
-                sparse_max = if word_max > sparse_max { word_max } else { sparse_max };
-                sparse_sum += word_sum;
-            }
-        }
-    }
-    let (max, sum) = fold(max, sum);
-    (if sparse_max > max { sparse_max } else { max }, sum + sparse_sum)
-}
-
 /// What four lanes are given for four bits of a mask: −∞ where it forbids.
 const FORBIDDEN: [[f32; 4]; 16] = {
     let mut table = [[0.0; 4]; 16];
@@ -120,27 +110,34 @@ const FORBIDDEN: [[f32; 4]; 16] = {
     table
 };
 
-/// Adds a word's logits to maxima and sums. The sums are of all of them, forbidden or not: where
-/// one is not finite, the block is looked at again.
-fn dense_word(part: &[f32; WORD], word: u32, max: &mut [f32; LANES], sum: &mut [f32; LANES]) {
-    for (i, lanes) in part.chunks_exact(LANES).enumerate() {
-        let bits = word >> (i * LANES);
-        let (low, high) = (FORBIDDEN[(bits & 15) as usize], FORBIDDEN[(bits >> 4 & 15) as usize]);
-        for i in 0..4 {
-            let (a, b) = (lanes[i] + low[i], lanes[i + 4] + high[i]);
-            max[i] = if a > max[i] { a } else { max[i] };
-            max[i + 4] = if b > max[i + 4] { b } else { max[i + 4] };
-            sum[i] += lanes[i];
-            sum[i + 4] += lanes[i + 4];
+/// Maximum of the allowed logits, and the sum of all: where that is not finite, the block is looked
+/// at again.
+fn dense_block(block: &[f32; BLOCK], words: &[u32]) -> (f32, f32) {
+    let (mut max, mut sum) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
+    for (part, word) in block.chunks_exact(WORD).zip(words) {
+        for (i, lanes) in part.chunks_exact(LANES).enumerate() {
+            let bits = word >> (i * LANES);
+            let low = &FORBIDDEN[(bits & 15) as usize];
+            let high = &FORBIDDEN[(bits >> 4 & 15) as usize];
+            for k in 0..4 {
+                let (a, b) = (lanes[k] + low[k], lanes[k + 4] + high[k]);
+                max[k] = if a > max[k] { a } else { max[k] };
+                max[k + 4] = if b > max[k + 4] { b } else { max[k + 4] };
+            }
+            for k in 0..LANES {
+                sum[k] += lanes[k];
+            }
         }
     }
+    fold(max, sum)
 }
 
-fn sparse_word(part: &[f32], word: u32) -> (f32, f32) {
+/// Maximum and sum of the allowed logits, one by one.
+fn sparse_block(block: &[f32], words: &[u32]) -> (f32, f32) {
     let (mut max, mut sum) = (f32::NEG_INFINITY, 0.0);
-    for_each_bit(word, |bit| {
-        max = if part[bit] > max { part[bit] } else { max };
-        sum += part[bit];
+    for_each(block, words, |_, logit| {
+        max = if logit > max { logit } else { max };
+        sum += logit;
     });
     (max, sum)
 }
@@ -163,6 +160,27 @@ fn for_each_bit(word: u32, mut each: impl FnMut(usize)) {
     while rest != 0 {
         each(rest.trailing_zeros() as usize);
         rest &= rest - 1;
+    }
+}
+
+/// [`for_each`] for the logits from `least` on, of which a block should hold few: eight are compared
+/// at once.
+pub(super) fn for_each_from(
+    block: &[f32],
+    words: &[u32],
+    least: f32,
+    mut each: impl FnMut(usize, f32),
+) {
+    for (index, lanes) in block.chunks(LANES).enumerate() {
+        let bits = words[index * LANES / WORD] >> (index * LANES % WORD);
+        let any = lanes.iter().fold(false, |any, &logit| any | (logit >= least));
+        if any && bits as u8 != 0 {
+            for (lane, &logit) in lanes.iter().enumerate() {
+                if logit >= least && bits >> lane & 1 == 1 {
+                    each(index * LANES + lane, logit);
+                }
+            }
+        }
     }
 }
 

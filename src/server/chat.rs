@@ -85,8 +85,10 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
     };
     let choice = |index: usize| {
         let mut request = request.clone();
-        // Choices differ in their seed, so that one seed gives the same set again.
-        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
+        // Choices differ in their seeds (each has as many as the texts of which it is the best), so
+        // that one seed gives the same set again.
+        let first = (index * request.best_of) as u64;
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(first));
         request
     };
     Ok((0..chat.choices).map(choice).collect())

@@ -13,6 +13,7 @@ mod truncations;
 
 use std::cmp::Ordering;
 
+use super::exponential::exp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::TokenMask;
 
@@ -105,7 +106,7 @@ pub fn greedy(candidates: &[Candidate]) -> Option<Candidate> {
 /// list.
 pub fn pick(candidates: &[Candidate], u: f64) -> Option<(Candidate, f64)> {
     let top = greedy(candidates)?;
-    let weights: Vec<f64> = candidates.iter().map(|c| (c.logit - top.logit).exp()).collect();
+    let weights: Vec<f64> = candidates.iter().map(|c| exp(c.logit - top.logit)).collect();
     let total: f64 = weights.iter().sum();
     let mut end = 0.0;
     let mut chosen = None;
@@ -128,7 +129,7 @@ pub fn log_sum_exp(candidates: &[Candidate]) -> f64 {
     let Some(top) = greedy(candidates) else {
         return f64::NEG_INFINITY;
     };
-    top.logit + candidates.iter().map(|c| (c.logit - top.logit).exp()).sum::<f64>().ln()
+    top.logit + candidates.iter().map(|c| exp(c.logit - top.logit)).sum::<f64>().ln()
 }
 
 /// The `n` most probable candidates, best first, with the natural logarithm of their

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::exponential::exp;
 use super::{Candidate, by_probability, greedy, log_sum_exp};
 
 /// Keeps candidates whose logit is at most `n` standard deviations below the greatest.
@@ -38,10 +39,11 @@ pub fn top_k(candidates: &mut Vec<Candidate>, k: usize) {
 /// Keeps the nucleus: the smallest set of most probable candidates whose probabilities sum to at
 /// least `p`. One candidate stays at `p` = 0, all at `p` = 1.
 ///
-/// Holtzman et al. 2019, "The Curious Case of Neural Text Degeneration", section 3.1.
+/// Holtzman et al. 2019, "The Curious Case of Neural Text Degeneration", section 3.1. Hugging
+/// Face's warper and llama.cpp agree, up to the rounding of their sums in `f32`.
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f64) {
     let Some(top) = greedy(candidates).filter(|_| p < 1.0) else { return };
-    let total = candidates.iter().map(|c| (c.logit - top.logit).exp()).sum();
+    let total = candidates.iter().map(|c| exp(c.logit - top.logit)).sum();
     nucleus(candidates, p, top.logit, total);
 }
 
@@ -53,7 +55,7 @@ const BANDS: usize = 1024;
 /// [`top_p`] where the sum of all exponentials, taken from `top` on, is known: the candidates may
 /// then lack some that are not in the nucleus. O(n), and n log n for those of one band.
 pub(in crate::sampling) fn nucleus(candidates: &mut Vec<Candidate>, p: f64, top: f64, total: f64) {
-    let weigh = |c: &Candidate| (c.logit - top).exp();
+    let weigh = |c: &Candidate| exp(c.logit - top);
     let least = candidates.iter().map(|c| c.logit).fold(top, f64::min);
     let wanted = p * total;
     let (mut sum, mut ranked) = (0.0, Vec::new());
