@@ -6,6 +6,8 @@
 //! worst case of a truncation. Masks: all tokens, all but one in a hundred (a string in JSON), and
 //! one in a hundred.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark stops at what it does not expect")]
+
 use divan::{Bencher, black_box};
 use maskwright::TokenMask;
 use maskwright::sampling::{ChainStep, Pressure, Sampler, SamplingParams};

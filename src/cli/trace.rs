@@ -151,12 +151,12 @@ fn card(page: &mut String, index: usize, step: &Step) {
         })
         .collect();
     // Writing to a string cannot fail.
-    let _ = write!(
+    let _ = writeln!(
         page,
         "<section class={kind}><header><small>{index}</small><code>{}</code></header>\
          <ul>{wanted}</ul>\
          <div class=mass title=\"mass that the mask left\"><i style=\"width:{:.1}%\"></i></div>\
-         <p>mass {:.3}, p {:.3}, raw {:.3}<br>{} allowed, nucleus {}<br>mask {:.1} µs{}{}</p></section>\n",
+         <p>mass {:.3}, p {:.3}, raw {:.3}<br>{} allowed, nucleus {}<br>mask {:.1} µs{}{}</p></section>",
         visible(&step.text),
         step.allowed_mass * 100.0,
         step.allowed_mass,

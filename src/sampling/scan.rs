@@ -102,7 +102,7 @@ const FORBIDDEN: [[f32; 4]; 16] = {
     let mut table = [[0.0; 4]; 16];
     let mut i = 0;
     while i < 64 {
-        if i / 4 >> (i % 4) & 1 == 0 {
+        if ((i / 4) >> (i % 4)) & 1 == 0 {
             table[i / 4][i % 4] = f32::NEG_INFINITY;
         }
         i += 1;

@@ -110,7 +110,7 @@ async fn whole(
             Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                choices.push(Choice::new(response, std::mem::take(&mut tokens)));
+                choices.push(Choice::new(*response, std::mem::take(&mut tokens)));
             }
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }

@@ -79,7 +79,7 @@ impl Chunks {
                 add_usage(&mut self.usage, &response.usage);
                 // Those that completed no text of their own.
                 let tokens = std::mem::take(&mut self.tokens);
-                self.push(self.head.finish_chunk(index, &Choice::new(response, tokens)));
+                self.push(self.head.finish_chunk(index, &Choice::new(*response, tokens)));
                 self.left -= 1;
                 if self.left == 0 {
                     self.end();

@@ -16,10 +16,11 @@ const QUEUE: usize = 64;
 pub(super) enum Reply {
     /// More text of a choice.
     Text(usize, String),
-    /// How a token of the choice at hand was drawn, before the text that it completes; where the request asks.
+    /// How a token of the choice at hand was drawn, before the text that it completes; where the
+    /// request asks.
     Step(Box<Step>),
     /// A choice has ended.
-    Done(usize, Response),
+    Done(usize, Box<Response>),
     /// Nothing more will come.
     Failed(Error),
 }
@@ -73,7 +74,7 @@ fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
             }
             let result = engine.generate(request, &mut |event| forward(index, event, &job.replies));
             let reply = match result {
-                Ok(response) => Reply::Done(index, response),
+                Ok(response) => Reply::Done(index, Box::new(response)),
                 Err(error) => Reply::Failed(error),
             };
             let failed = matches!(reply, Reply::Failed(_));
