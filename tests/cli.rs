@@ -201,12 +201,19 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
     }
     assert!(generate(&["--choice", "Heyday", "--max-tokens", "4"]).err.contains("--max-tokens"));
     let ran = generate(&["--output", "json", "--seed", "7", "--temperature", "0"]);
+    let mut json = serde_json::from_str::<Value>(&ran.out).unwrap();
+    let faithfulness = json["faithfulness"].take();
+    assert_eq!((faithfulness["steps"].as_u64(), &faithfulness["forced"]), (Some(4), &json!(0)));
+    // Without a constraint only ids that have no token are masked.
+    assert!(faithfulness["mean_allowed_mass"].as_f64().unwrap() > 0.98);
     assert_eq!(
-        serde_json::from_str::<Value>(&ran.out).unwrap(),
+        json,
         json!({
-            "text": "Hey", "finish_reason": "stop", "complete": true, "seed": 7,
+            "text": "Hey", "finish_reason": "stop", "stop_reason": null, "complete": true,
+            "yielded": 0, "faithfulness": null, "score": null, "seed": 7,
             "tokens": [b'H', b'e', b'y'],
             "usage": { "prompt_tokens": 2, "completion_tokens": 3 },
+            "passes": { "model": 4, "drafted": 0, "accepted": 0 },
         })
     );
 }
@@ -218,15 +225,155 @@ fn trace_tells_each_step_on_standard_error() {
     assert_eq!(ran.out, "Hat\n");
     let lines: Vec<Vec<&str>> =
         ran.err.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(
-        lines[0],
-        "step probability allowed nucleus token -> text so far".split(' ').collect::<Vec<_>>()
-    );
-    assert_eq!(lines[1], ["1", "1.0000", "1", "1", "`H`", "->", "H"]);
+    let columns = "step probability raw allowed mass nucleus mask us token -> text so far";
+    assert_eq!(lines[0], columns.split(' ').collect::<Vec<_>>());
+    // The time of the mask is the seventh.
+    let without_time = |line: &[&str]| [&line[..6], &line[7..]].concat().join(" ");
+    assert!(without_time(&lines[1]).starts_with("1 1.0000 "), "{lines:?}");
+    assert!(without_time(&lines[1]).ends_with("1 `H` -> H (forced)"), "{lines:?}");
     // What it would have written instead, and how probable that was.
-    assert_eq!(lines[2][..9], ["2", "1.0000", "1", "1", "`a`", "->", "Ha", "(wanted", "`e`,"]);
-    assert_eq!(lines[4][4..7], ["`<|end|>`", "->", "Hat"]);
-    assert_eq!(lines.len(), 5);
+    assert!(without_time(&lines[2]).contains("`a` -> Ha (wanted `e`, "), "{lines:?}");
+    assert!(without_time(&lines[4]).contains("`<|end|>` -> Hat"), "{lines:?}");
+    assert!(ran.err.lines().last().unwrap().starts_with("4 steps, 4 forced; the mask forbade"));
+    assert_eq!(lines.len(), 6);
+}
+
+#[test]
+fn a_trace_as_a_page_needs_nothing_beside_itself() {
+    let model = text(hey("cli-trace-page"));
+    let args = ["generate", "--prompt", "<x> & {{steps}}", "--model", &model, "--choice", "H<t"];
+    let ran = run(&[&args[..], &["--trace=html"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("<!doctype html>") && ran.out.trim_end().ends_with("</html>"));
+    assert_eq!(ran.out.matches("<section class=").count(), 4);
+    assert!(ran.out.contains("&lt;x&gt; &amp; &#123;&#123;steps}}") && ran.out.contains("H&lt;t"));
+    for outside in ["http:", "https:", "<script", "<link", "src=", "@import", "<x>", "{{"] {
+        assert!(!ran.out.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn every_setting_has_an_option() {
+    let model = text(hey("cli-settings"));
+    let e = b'e'.to_string();
+    for (args, out) in [
+        (&["--allowed-token-ids", "72", "--max-tokens", "3"][..], "HHH\n"),
+        (&["--stop-token-id", "121"], "He\n"),
+        (&["--stop", "e", "--include-stop"], "He\n"),
+        (&["--beam", "2", "--length-penalty", "0.5", "--early-stopping", "never"], "Hey\n"),
+        (&["--best-of", "2", "--seed", "1", "--temperature", "0.01"], "Hey\n"),
+        (&["--speculate", "grammar", "--choice", "Hot"], "Hot\n"),
+        (&["--speculate", "ngram"], "Hey\n"),
+        (&["--mirostat", "2", "--mirostat-tau", "0", "--seed", "1"], "Hey\n"),
+        (&["--top-n-sigma", "0.01", "--samplers", "top_n_sigma;temperature"], "Hey\n"),
+        (&["--typical-p", "1", "--top-k", "1", "--dry-multiplier", "0.5"], "Hey\n"),
+        (&["--xtc-probability", "0", "--top-p", "0"], "Hey\n"),
+        (&["--logit-bias", "101=-0.001", "--repeat-last-n", "3"], "Hey\n"),
+    ] {
+        let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
+        assert_eq!((ran.out.as_str(), ran.code), (out, 0), "{args:?}: {}", ran.err);
+    }
+    for ban in [["--banned-token-ids", e.as_str()], ["--logit-bias", "101=-100"]] {
+        let args = ["generate", "--prompt", "x", "--model", &model, "--max-tokens", "4"];
+        let ran = run(&[&args[..], &ban].concat());
+        assert!(ran.out.starts_with('H') && !ran.out.contains('e'), "{}", ran.out);
+    }
+    for (args, says) in [
+        (&["--speculate", "draft"][..], "--draft-model go together"),
+        (&["--speculate", "draft", "--draft-model", "layers:9"], "9 layers of a model of 0"),
+        (&["--samplers", "top_q"], "is no step of the chain"),
+        (&["--samplers", "temperature", "--top-p", "0.5"], "leaves its step out"),
+        (&["--logit-bias", "x"], "ID=NUMBER"),
+        (&["--beam", "2", "--best-of", "3"], "cannot be used with"),
+    ] {
+        let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
+        assert_eq!((ran.out.as_str(), ran.code), ("", 2), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn explore_puts_temperatures_side_by_side() {
+    let model = text(hey("cli-explore"));
+    let args = ["explore", "--prompt", "x", "--model", &model, "--regex", "[a-z]{3}"];
+    let ran = run(&[&args[..], &["--temperatures", "0,2", "--samples", "2"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("temperature 0 ") && ran.out.contains("temperature 2\n"));
+    assert_eq!(ran.out.matches("valid 2/2").count(), 2);
+    let ran = run(&[&args[..], &["--temperatures", "0,2", "--output", "json"]].concat());
+    let columns: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(columns.len(), 2);
+    let texts = |column: &Value| -> std::collections::BTreeSet<String> {
+        let samples = column["samples"].as_array().unwrap();
+        samples.iter().map(|sample| sample["text"].as_str().unwrap().to_owned()).collect()
+    };
+    // Greedy texts are one text: of its nine tokens three are different.
+    assert_eq!((texts(&columns[0]).len(), texts(&columns[1]).len()), (1, 3));
+    let distinct = columns[0]["distinct_1"].as_f64().unwrap();
+    assert!(distinct <= 3.0 / 9.0 + 1e-9);
+    assert_eq!(columns[0]["complete"], 3);
+}
+
+#[test]
+fn chat_remembers_and_obeys_a_constraint_per_turn() {
+    use std::io::Write as _;
+    let model = text(hey("cli-chat"));
+    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "hello\n/constraint --choice 'a b'\nagain\n/constraint --regex '('\n/free\n\
+                 /reset\nonce more\n/exit\nnever read\n";
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\na b\nHey\n");
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.starts_with("error: ") && err.lines().count() == 1, "{err}");
+}
+
+/// A conversation longer than the context goes on.
+#[test]
+fn chat_keeps_within_the_context() {
+    use std::io::Write as _;
+    let next = |byte: u8| u32::from(byte);
+    let chain = [(b'>', next(b'H')), (b'H', model_support::END)];
+    let model = text(model_support::parrot("cli-chat-context", &chain, 40));
+    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "0123456789\n".repeat(12);
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "H\n".repeat(12));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn bench_decode_measures_reading_and_writing_apart() {
+    let plot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("decode.svg");
+    let args = ["bench", "decode", "--tokens", "12", "--prompt-tokens", "8", "--json-object"];
+    let plot_option = ["--plot", plot.to_str().unwrap(), "--output", "json"];
+    let ran = run(&[&args[..], &plot_option].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ways: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = ways.iter().map(|way| way["way"].as_str().unwrap()).collect();
+    assert_eq!(names, ["cache", "no cache", "constrained"]);
+    for way in &ways {
+        assert_eq!(way["token_us"].as_array().unwrap().len(), 11);
+        assert!(way["prefill_us"].as_f64().unwrap() > 0.0);
+    }
+    let svg = std::fs::read_to_string(plot).unwrap();
+    assert_eq!(svg.matches("<polyline").count(), 2);
+    assert_eq!(run(&args).out.lines().count(), 4);
+    let ran = run(&["bench", "decode", "--tokens", "1"]);
+    assert!(ran.code == 2 && ran.err.contains("at least 1 for the prompt and 2"), "{}", ran.err);
 }
 
 fn person() -> jsonschema::Validator {

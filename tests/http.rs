@@ -127,6 +127,8 @@ fn an_answer_has_the_shape_that_clients_know() {
                 "message": { "role": "assistant", "content": "Hey", "refusal": null },
                 "logprobs": null,
                 "finish_reason": "stop",
+                "stop_reason": null,
+                "complete": true,
             }],
             "usage": { "prompt_tokens": 6, "completion_tokens": 3, "total_tokens": 9 },
         })
@@ -238,8 +240,9 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (json!({ "model": null }), 400, "model", "is missing"),
         (json!({ "temperature": -1 }), 400, "temperature", "from 0 to 2"),
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
-        (json!({ "logprobs": true }), 400, "logprobs", "is not supported"),
-        (json!({ "best_of": 3 }), 400, "best_of", "is not a field that is supported here"),
+        (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
+        (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
+        (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),
         (
             schema(json!({ "properties": { "a": { "type": "sting" } } })),
             400,
@@ -272,6 +275,75 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             assert!(!message.contains('\n'), "{message}");
         }
     }
+}
+
+#[test]
+fn log_probabilities_come_with_each_token() {
+    let address = serve(hey("http-logprobs"), &[]);
+    let fields = json!({ "logprobs": true, "top_logprobs": 3 });
+    let answer = chat(address, "http-logprobs", fields.clone()).json();
+    let content = answer["choices"][0]["logprobs"]["content"].as_array().unwrap().clone();
+    let tokens: Vec<&str> = content.iter().map(|entry| entry["token"].as_str().unwrap()).collect();
+    assert_eq!(tokens, ["H", "e", "y"]);
+    for entry in &content {
+        let top = entry["top_logprobs"].as_array().unwrap();
+        assert_eq!((top.len(), &top[0]["token"]), (3, &entry["token"]));
+        assert_eq!(entry["bytes"], json!(entry["token"].as_str().unwrap().as_bytes()));
+        let number = |value: &Value| value["logprob"].as_f64().unwrap();
+        assert!(number(&top[0]) > number(&top[1]) && number(&top[0]) == number(entry));
+        assert!(entry["raw_logprob"].as_f64().unwrap() <= number(entry));
+    }
+    // The same, in pieces.
+    let mut streamed = fields;
+    streamed["stream"] = json!(true);
+    let events = chat(address, "http-logprobs", streamed).events();
+    let pieces: Vec<Value> = events
+        .iter()
+        .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+        .filter_map(|event| event["choices"][0]["logprobs"]["content"].as_array().cloned())
+        .flatten()
+        .collect();
+    assert_eq!(pieces, content);
+}
+
+/// Each setting under its conventional name reaches the decoding loop.
+#[test]
+fn settings_change_the_answer() {
+    let address = serve(hey("http-settings"), &[]);
+    let e = b'e'.to_string();
+    for (extra, content, stop_reason) in [
+        (json!({ "logit_bias": { e.as_str(): -100 } }), None, Value::Null),
+        (json!({ "banned_token_ids": [b'e'] }), None, Value::Null),
+        (json!({ "allowed_token_ids": [b'H'], "max_tokens": 3 }), Some("HHH"), Value::Null),
+        (json!({ "stop_token_ids": [b'y'] }), Some("He"), json!(b'y')),
+        (json!({ "stop": "e" }), Some("H"), json!("e")),
+        (json!({ "stop": "e", "include_stop_str_in_output": true }), Some("He"), json!("e")),
+        (json!({ "num_beams": 3 }), Some("Hey"), Value::Null),
+        (json!({ "best_of": 2 }), Some("Hey"), Value::Null),
+        (json!({ "speculate": "ngram" }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "top_n_sigma": 0.01 }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "typical_p": 0.999, "top_k": 1 }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "mirostat": 2, "mirostat_tau": 0 }), Some("Hey"), Value::Null),
+        (json!({ "repetition_penalty": 1.0, "samplers": [] }), Some("Hey"), Value::Null),
+    ] {
+        let mut body = json!({ "max_tokens": 8 });
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let answer = chat(address, "http-settings", body).json();
+        let choice = &answer["choices"][0];
+        let text = choice["message"]["content"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        match content {
+            Some(content) => assert_eq!(text, content, "{extra}"),
+            None => assert!(text.starts_with('H') && !text.contains('e'), "{extra}: {text}"),
+        }
+        assert_eq!(choice["stop_reason"], stop_reason, "{extra}");
+    }
+    let least = json!({ "min_tokens": 5, "max_tokens": 6 });
+    let answer = chat(address, "http-settings", least).json();
+    assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() >= 5);
+    // Without a constraint the end token can be banned, with one it comes where nothing else may.
+    let ignore = json!({ "ignore_eos": true, "max_tokens": 9 });
+    let answer = chat(address, "http-settings", ignore).json();
+    assert_eq!(answer["choices"][0]["finish_reason"], "length");
 }
 
 #[test]

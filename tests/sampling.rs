@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use maskwright::ErrorKind;
-use maskwright::sampling::{Candidate, Sampler, SamplingParams, steps};
+use maskwright::sampling::{
+    Candidate, ChainStep, PenaltyScope, Pressure, Sampler, SamplingParams, steps,
+};
 use maskwright::vocab::TokenMask;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -25,61 +27,214 @@ fn mask_of(width: usize, ids: impl IntoIterator<Item = u32>) -> TokenMask {
     mask
 }
 
+/// What a reference draws from, beside the settings.
+struct Given<'a> {
+    logits: &'a [f32],
+    allowed: &'a [u32],
+    prompt: &'a [u32],
+    /// The text, each token with whether it was forced.
+    text: &'a [(u32, bool)],
+    breakers: &'a [u32],
+    /// XTC's random number, and mirostat's greatest surprise.
+    random: (f64, f64),
+}
+
+fn decimal(x: f32) -> f64 {
+    format!("{x}").parse().unwrap()
+}
+
+/// How often a token counts for a penalty, by going through the window.
+fn count(given: &Given<'_>, p: &SamplingParams, token: u32, published: PenaltyScope) -> usize {
+    let whole: Vec<(u32, bool, bool)> = given
+        .prompt
+        .iter()
+        .map(|&t| (t, true, false))
+        .chain(given.text.iter().map(|&(t, forced)| (t, false, forced && !p.penalize_forced)))
+        .collect();
+    let window = p.repeat_last_n.unwrap_or(whole.len()).min(whole.len());
+    let scope =
+        if p.penalty_scope == PenaltyScope::Published { published } else { p.penalty_scope };
+    whole[whole.len() - window..]
+        .iter()
+        .filter(|&&(t, in_prompt, exempt)| {
+            let counts = match scope {
+                PenaltyScope::Prompt => in_prompt,
+                PenaltyScope::Output => !in_prompt,
+                _ => true,
+            };
+            t == token && counts && !exempt
+        })
+        .count()
+}
+
+/// DRY as its author describes it: for every earlier place of the last token, count backwards how
+/// many tokens agree.
+fn dry(given: &Given<'_>, p: &SamplingParams, token: u32) -> f64 {
+    let whole: Vec<(u32, bool)> =
+        given.prompt.iter().map(|&t| (t, false)).chain(given.text.iter().copied()).collect();
+    let window = p.dry_penalty_last_n.unwrap_or(whole.len()).min(whole.len());
+    let whole = &whole[whole.len() - window..];
+    let breaks =
+        |(t, forced): (u32, bool)| given.breakers.contains(&t) || (forced && !p.penalize_forced);
+    let mut longest = 0;
+    for end in 0..whole.len().saturating_sub(1) {
+        if whole[end + 1].0 != token {
+            continue;
+        }
+        let mut n = 0;
+        while n <= end
+            && !breaks(whole[whole.len() - 1 - n])
+            && whole[end - n].0 == whole[whole.len() - 1 - n].0
+        {
+            n += 1;
+        }
+        longest = longest.max(n);
+    }
+    match longest >= p.dry_allowed_length {
+        true => {
+            decimal(p.dry_multiplier)
+                * decimal(p.dry_base).powf((longest - p.dry_allowed_length) as f64)
+        }
+        false => 0.0,
+    }
+}
+
+fn softmax(rows: &[(u32, f64)]) -> Vec<f64> {
+    let top = rows.iter().map(|r| r.1).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = rows.iter().map(|r| (r.1 - top).exp()).sum();
+    rows.iter().map(|r| (r.1 - top).exp() / sum).collect()
+}
+
+/// Keeps rows, in the order that they have, until their probabilities reach `p`.
+fn until(rows: &mut Vec<(u32, f64)>, p: f64) {
+    let mut cumulative = 0.0;
+    let reaches = softmax(rows).iter().position(|x| {
+        cumulative += x;
+        // Six of ten equal ones have six tenths, whatever the last bit says.
+        cumulative >= p - 1e-15
+    });
+    rows.truncate(reaches.map_or(rows.len(), |at| at + 1));
+}
+
+fn rank(rows: &mut [(u32, f64)]) {
+    rows.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
+}
+
 /// The chain as the papers state it: every step on normalised probabilities, sorted whole.
 /// Returns the surviving tokens with their probabilities, in order of token id.
-fn reference(
-    logits: &[f32],
-    allowed: &[u32],
-    prompt: &[u32],
-    text: &[u32],
-    p: &SamplingParams,
-) -> Vec<(u32, f64)> {
-    let decimal = |x: f32| format!("{x}").parse::<f64>().unwrap();
+fn reference(given: &Given<'_>, p: &SamplingParams) -> Vec<(u32, f64)> {
     let mut rows: Vec<(u32, f64)> =
-        allowed.iter().map(|&t| (t, f64::from(logits[t as usize]))).collect();
-    for (token, x) in &mut rows {
-        let count = text.iter().filter(|t| *t == token).count();
-        if count > 0 || prompt.contains(token) {
-            let penalty = decimal(p.repetition_penalty);
-            *x = if *x > 0.0 { *x / penalty } else { *x * penalty };
+        given.allowed.iter().map(|&t| (t, f64::from(given.logits[t as usize]))).collect();
+    for list in [&p.allowed_token_ids, &p.banned_token_ids] {
+        let banned = std::ptr::eq(list, &p.banned_token_ids);
+        let some = |row: &(u32, f64)| list.contains(&row.0) != banned;
+        if !list.is_empty() && rows.iter().any(some) {
+            rows.retain(some);
         }
-        *x -= count as f64 * decimal(p.frequency_penalty);
-        *x -= if count > 0 { decimal(p.presence_penalty) } else { 0.0 };
-        *x /= if p.temperature == 0.0 { 1.0 } else { decimal(p.temperature) };
     }
-    rows.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
+    for &step in &p.samplers {
+        let adjusts = |step| {
+            use ChainStep::*;
+            matches!(step, LogitBias | RepetitionPenalty | FrequencyPenalty | PresencePenalty | Dry)
+        };
+        if p.temperature == 0.0 && !adjusts(step) {
+            continue;
+        }
+        rank(&mut rows);
+        let probabilities = softmax(&rows);
+        match step {
+            ChainStep::LogitBias => {
+                let bias = |t| p.logit_bias.get(&t).map_or(0.0, |b| decimal(*b));
+                rows.iter_mut().for_each(|row| row.1 += bias(row.0));
+            }
+            ChainStep::RepetitionPenalty => {
+                let penalty = decimal(p.repetition_penalty);
+                for (token, x) in &mut rows {
+                    if count(given, p, *token, PenaltyScope::All) > 0 {
+                        *x = if *x > 0.0 { *x / penalty } else { *x * penalty };
+                    }
+                }
+            }
+            ChainStep::FrequencyPenalty => {
+                for (token, x) in &mut rows {
+                    let n = count(given, p, *token, PenaltyScope::Output) as f64;
+                    *x -= n * decimal(p.frequency_penalty);
+                }
+            }
+            ChainStep::PresencePenalty => {
+                for (token, x) in &mut rows {
+                    if count(given, p, *token, PenaltyScope::Output) > 0 {
+                        *x -= decimal(p.presence_penalty);
+                    }
+                }
+            }
+            ChainStep::Dry if p.dry_multiplier > 0.0 => {
+                rows.iter_mut().for_each(|row| row.1 -= dry(given, p, row.0));
+            }
+            ChainStep::TopNSigma if p.top_n_sigma > 0.0 => {
+                let n = rows.len() as f64;
+                let mean = rows.iter().map(|r| r.1).sum::<f64>() / n;
+                let square = rows.iter().map(|r| (r.1 - mean) * (r.1 - mean)).sum::<f64>() / n;
+                let least = rows[0].1 - decimal(p.top_n_sigma) * square.sqrt();
+                rows.retain(|r| r.1 >= least - 1e-12);
+            }
+            ChainStep::Temperature if p.temperature != 1.0 => {
+                rows.iter_mut().for_each(|row| row.1 /= decimal(p.temperature));
+            }
+            ChainStep::TopK => {
+                if let Some(k) = p.top_k.filter(|&k| k > 0) {
+                    rows.truncate(k);
+                }
+            }
+            ChainStep::TopP if p.top_p < 1.0 => until(&mut rows, decimal(p.top_p)),
+            ChainStep::MinP => {
+                let floor = decimal(p.min_p) * probabilities[0];
+                rows.truncate(probabilities.iter().take_while(|&&x| x >= floor).count());
+            }
+            ChainStep::TypicalP if p.typical_p < 1.0 => {
+                let entropy: f64 =
+                    probabilities.iter().filter(|&&x| x > 0.0).map(|x| -x * x.ln()).sum();
+                // From the logits, in which probabilities too small for an `f64` still differ.
+                let whole = rows[0].1 - probabilities[0].ln();
+                let far = |row: &(u32, f64)| (whole - row.1 - entropy).abs();
+                rows.sort_by(|a, b| far(a).partial_cmp(&far(b)).unwrap());
+                until(&mut rows, decimal(p.typical_p));
+            }
+            ChainStep::Xtc if p.xtc_probability > 0.0 => {
+                // Ten equal ones have a tenth each, whatever the last bit says.
+                let threshold = decimal(p.xtc_threshold) - 1e-15;
+                let tops = probabilities.iter().filter(|&&x| x >= threshold).count();
+                if given.random.0 < decimal(p.xtc_probability) && tops > 1 {
+                    rows.drain(..tops - 1);
+                }
+            }
+            ChainStep::Mirostat if p.mirostat == 2 => {
+                let kept = probabilities.iter().filter(|x| -x.log2() <= given.random.1).count();
+                rows.truncate(kept.max(1));
+            }
+            _ => {}
+        }
+    }
+    rank(&mut rows);
     if p.temperature == 0.0 {
         return vec![(rows[0].0, 1.0)];
     }
-    let softmax = |rows: &[(u32, f64)]| -> Vec<f64> {
-        let sum: f64 = rows.iter().map(|r| (r.1 - rows[0].1).exp()).sum();
-        rows.iter().map(|r| (r.1 - rows[0].1).exp() / sum).collect()
-    };
-    if let Some(k) = p.top_k.filter(|&k| k > 0) {
-        rows.truncate(k);
-    }
-    if p.top_p < 1.0 {
-        let mut cumulative = 0.0;
-        let reaches = softmax(&rows).iter().position(|x| {
-            cumulative += x;
-            cumulative >= decimal(p.top_p)
-        });
-        rows.truncate(reaches.unwrap() + 1);
-    }
-    let probabilities = softmax(&rows);
-    let floor = decimal(p.min_p) * probabilities[0];
-    rows.truncate(probabilities.iter().take_while(|&&x| x >= floor).count());
     let probabilities = softmax(&rows);
     let mut left: Vec<_> = rows.iter().map(|r| r.0).zip(probabilities).collect();
     left.sort_by_key(|row| row.0);
     left
 }
 
+/// As many random rows as `MASKWRIGHT_SAMPLING_ROWS` says.
+fn rounds() -> u64 {
+    std::env::var("MASKWRIGHT_SAMPLING_ROWS").map_or(4000, |rows| rows.parse().unwrap())
+}
+
 #[test]
 fn the_chain_is_the_reference_on_random_rows() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    for round in 0..4000 {
-        let width = 1 + below(&mut rng, if round % 50 == 0 { 3000 } else { 80 });
+    for round in 0..rounds() {
+        let width = 1 + below(&mut rng, if round % 50 == 0 { 6000 } else { 80 });
         // Every third row has few distinct logits: ties everywhere.
         let grain = if round % 3 == 0 { 1.0 } else { 1e-9 };
         let logits: Vec<f32> = (0..width)
@@ -90,40 +245,106 @@ fn the_chain_is_the_reference_on_random_rows() {
             allowed.push(0);
         }
         let some = |rng: &mut ChaCha8Rng, n| -> Vec<u32> {
-            (0..below(rng, n)).map(|_| below(rng, width) as u32).collect()
+            (0..below(rng, n)).map(|_| below(rng, width.min(12)) as u32).collect()
         };
-        let (prompt, text) = (some(&mut rng, 5), some(&mut rng, 30));
-        let mut maybe = |off: f32, low: f64, high: f64| match unit(&mut rng) < 0.4 {
+        let (prompt, breakers) = (some(&mut rng, 5), some(&mut rng, 3));
+        let text: Vec<(u32, bool)> =
+            some(&mut rng, 30).into_iter().map(|t| (t, unit(&mut rng) < 0.2)).collect();
+        let lists = [some(&mut rng, 4), some(&mut rng, 4)];
+        let biases = some(&mut rng, 4);
+        // One setting of three is on, so that chains of few steps are met as often as long ones.
+        let mut maybe = |off: f32, low: f64, high: f64| match unit(&mut rng) < 0.67 {
             true => off,
             false => (low + unit(&mut rng) * (high - low)) as f32,
         };
+        let scopes = [
+            PenaltyScope::Published,
+            PenaltyScope::Prompt,
+            PenaltyScope::Output,
+            PenaltyScope::All,
+        ];
         let params = SamplingParams {
-            temperature: maybe(1.0, 0.05, 3.0),
-            top_p: maybe(1.0, 0.0, 1.0),
-            min_p: maybe(0.0, 0.0, 0.5),
+            logit_bias: biases.iter().map(|&t| (t, maybe(1.0, -5.0, 5.0))).collect(),
             repetition_penalty: maybe(1.0, 0.5, 2.0),
             frequency_penalty: maybe(0.0, -2.0, 2.0),
             presence_penalty: maybe(0.0, -2.0, 2.0),
+            repeat_last_n: Some(maybe(99.0, 0.0, 20.0) as usize).filter(|&n| n < 99),
+            penalty_scope: scopes[maybe(0.0, 0.0, 3.99) as usize],
+            penalize_forced: maybe(0.0, 0.0, 2.0) > 1.0,
+            dry_multiplier: maybe(0.0, 0.1, 2.0),
+            dry_base: maybe(1.75, 1.0, 3.0),
+            dry_allowed_length: maybe(2.0, 1.0, 4.0) as usize,
+            dry_penalty_last_n: Some(maybe(99.0, 0.0, 20.0) as usize).filter(|&n| n < 99),
+            top_n_sigma: maybe(0.0, 0.1, 3.0),
+            temperature: maybe(1.0, 0.05, 3.0),
+            top_p: maybe(1.0, 0.0, 1.0),
+            min_p: maybe(0.0, 0.0, 0.5),
+            typical_p: maybe(1.0, 0.0, 1.0),
             top_k: Some(maybe(0.0, 1.0, width as f64 * 1.2) as usize),
+            xtc_probability: maybe(0.0, 0.0, 1.0),
+            xtc_threshold: maybe(0.1, 0.0, 0.6),
+            mirostat: if maybe(0.0, 0.0, 2.0) > 1.0 { 2 } else { 0 },
+            mirostat_tau: maybe(5.0, 0.0, 4.0),
             seed: Some(round),
+            ..SamplingParams::default()
         };
-        let params =
-            if round % 20 == 7 { SamplingParams { temperature: 0.0, ..params } } else { params };
-        let expected = reference(&logits, &allowed, &prompt, &text, &params);
+        let [allowed_token_ids, banned_token_ids] =
+            lists.map(|list| if unit(&mut rng) < 0.2 { list } else { Vec::new() });
+        let mut params = SamplingParams { allowed_token_ids, banned_token_ids, ..params };
+        if round % 20 == 7 {
+            params.temperature = 0.0;
+        }
+        if round % 2 == 1 {
+            for i in (1..params.samplers.len()).rev() {
+                params.samplers.swap(i, below(&mut rng, i + 1));
+            }
+        }
 
         let mask = mask_of(width, allowed.iter().copied());
         let mut sampler = Sampler::new(&params).unwrap();
+        sampler.break_dry_at(breakers.iter().copied());
         sampler.accept_prompt(&prompt);
-        text.iter().for_each(|&token| sampler.accept(token));
+        for &(token, forced) in &text {
+            if forced { sampler.accept_forced(token) } else { sampler.accept(token) }
+        }
+        let random = sampler.clone().uniform();
+        let given = Given {
+            logits: &logits,
+            allowed: &allowed,
+            prompt: &prompt,
+            text: &text,
+            breakers: &breakers,
+            random: (random, 2.0 * decimal(params.mirostat_tau)),
+        };
+        let expected = reference(&given, &params);
+        let distribution = sampler.clone().distribution(&logits, Some(&mask)).unwrap();
         let draw = sampler.draw(&logits, Some(&mask)).unwrap();
-        let context = format!("round {round}: {params:?}\n{logits:?}\n{expected:?}\n{draw:?}");
-        assert_eq!(draw.nucleus, expected.len(), "{context}");
-        assert_eq!(draw.allowed, allowed.len(), "{context}");
-        let (_, probability) = expected.iter().find(|row| row.0 == draw.token).expect(&context);
-        assert!((draw.probability - probability).abs() < 1e-12, "{context}");
-        let all: f64 = allowed.iter().map(|&t| f64::from(logits[t as usize]).exp()).sum();
-        let logprob = f64::from(logits[draw.token as usize]) - all.ln();
-        assert!((draw.logprob - logprob).abs() < 1e-12, "{context}");
+        let context = || {
+            format!(
+                "round {round}: {params:?}\n{logits:?}\n{allowed:?}\n{expected:?}\n{draw:?}\n{distribution:?}"
+            )
+        };
+        assert_eq!(draw.nucleus, expected.len(), "{}", context());
+        let row = expected.iter().find(|row| row.0 == draw.token);
+        assert!((draw.probability - row.unwrap().1).abs() < 1e-12, "{}", context());
+        assert_eq!(distribution.len(), expected.len());
+        for (ours, theirs) in distribution.iter().zip(&expected) {
+            assert_eq!(ours.0, theirs.0, "{}", context());
+            assert!((ours.1 - theirs.1).abs() < 1e-12, "{}", context());
+        }
+        let share = |ids: &[u32]| ids.iter().map(|&t| f64::from(logits[t as usize]).exp()).sum();
+        let (some, all): (f64, f64) =
+            (share(&allowed), share(&(0..width as u32).collect::<Vec<_>>()));
+        if allowed.contains(&draw.token) {
+            let pressure = Pressure::measure(&logits, &mask, draw.token).unwrap();
+            let logit = f64::from(logits[draw.token as usize]);
+            assert!((pressure.logprob - (logit - some.ln())).abs() < 1e-11);
+            assert!((pressure.raw_logprob - (logit - all.ln())).abs() < 1e-11);
+            assert!((pressure.allowed_mass - some / all).abs() < 1e-11);
+            let best = (0..width as u32)
+                .reduce(|a, b| if logits[b as usize] > logits[a as usize] { b } else { a });
+            assert_eq!(pressure.argmax_masked, !allowed.contains(&best.unwrap()));
+        }
     }
 }
 
@@ -141,9 +362,21 @@ fn draws_follow_the_distribution() {
         SamplingParams { temperature: 0.6, ..base.clone() },
         SamplingParams { temperature: 2.0, top_k: Some(9), ..base.clone() },
         SamplingParams { top_p: 0.8, ..base.clone() },
+        SamplingParams { typical_p: 0.7, ..base.clone() },
+        SamplingParams { top_n_sigma: 1.5, ..base.clone() },
+        SamplingParams { mirostat: 2, mirostat_tau: 2.0, mirostat_eta: 0.0, ..base.clone() },
+        SamplingParams { xtc_probability: 1.0, xtc_threshold: 0.05, ..base.clone() },
         SamplingParams { min_p: 0.1, repetition_penalty: 1.3, ..base },
     ] {
-        let expected = reference(&logits, &allowed, &[2, 3], &[], &params);
+        let given = Given {
+            logits: &logits,
+            allowed: &allowed,
+            prompt: &[2, 3],
+            text: &[],
+            breakers: &[],
+            random: (0.5, 2.0 * decimal(params.mirostat_tau)),
+        };
+        let expected = reference(&given, &params);
         let mut sampler = Sampler::new(&params).unwrap();
         sampler.accept_prompt(&[2, 3]);
         let draws = 60_000;
@@ -226,7 +459,7 @@ fn one_allowed_token_is_always_drawn_however_improbable() {
     let mut sampler = Sampler::new(&SamplingParams { top_p: 0.1, ..Default::default() }).unwrap();
     let mask = mask_of(3, [2]);
     let draw = sampler.draw(&[80.0, 3.0e38, -3.0e38], Some(&mask)).unwrap();
-    assert_eq!((draw.token, draw.probability, draw.logprob), (2, 1.0, 0.0));
+    assert_eq!((draw.token, draw.probability, draw.allowed), (2, 1.0, 1));
 }
 
 #[test]
@@ -281,7 +514,15 @@ fn errors_name_the_step_or_the_field() {
         (SamplingParams { min_p: -1.0, ..base.clone() }, "`min_p` is -1"),
         (SamplingParams { repetition_penalty: 0.0, ..base.clone() }, "`repetition_penalty` is 0"),
         (SamplingParams { frequency_penalty: 2.5, ..base.clone() }, "`frequency_penalty` is 2.5"),
-        (SamplingParams { presence_penalty: infinite, ..base }, "`presence_penalty` is inf"),
+        (
+            SamplingParams { presence_penalty: infinite, ..base.clone() },
+            "`presence_penalty` is inf",
+        ),
+        (SamplingParams { typical_p: -0.5, ..base.clone() }, "`typical_p` is -0.5"),
+        (SamplingParams { top_n_sigma: -1.0, ..base.clone() }, "`top_n_sigma` is -1"),
+        (SamplingParams { xtc_probability: 1.5, ..base.clone() }, "`xtc_probability` is 1.5"),
+        (SamplingParams { dry_base: 0.5, ..base.clone() }, "`dry_base` is 0.5"),
+        (SamplingParams { dry_allowed_length: 0, ..base }, "`dry_allowed_length` is 0"),
     ] {
         let error = Sampler::new(&params).unwrap_err().to_string();
         assert!(error.starts_with(field) && error.contains("; write a number"), "{error}");
@@ -297,4 +538,109 @@ fn the_best_tokens_come_with_their_log_probabilities() {
     let sum: f64 = steps::top_log_probabilities(&candidates, 9).iter().map(|b| b.1.exp()).sum();
     assert!((sum - 1.0).abs() < 1e-12);
     assert!(steps::top_log_probabilities(&candidates, 0).is_empty());
+}
+
+#[test]
+fn an_order_is_checked_and_kept() {
+    let order = |names: &str| {
+        names.split(',').map(|name| name.parse::<ChainStep>()).collect::<Result<Vec<_>, _>>()
+    };
+    let error = order("top_k,topp").unwrap_err().to_string();
+    assert!(error.starts_with("`topp` is no step of the chain; write one of logit_bias, "));
+    let with = |names: &str| SamplingParams {
+        samplers: order(names).unwrap(),
+        temperature: 0.5,
+        top_p: 0.6,
+        seed: Some(1),
+        ..SamplingParams::default()
+    };
+    let error = Sampler::new(&with("temperature")).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`top_p` is set, and `samplers` leaves its step out; add the step, or leave the setting \
+         at its default"
+    );
+    let error = Sampler::new(&with("top_p,temperature,top_p")).unwrap_err().to_string();
+    assert_eq!(error, "`samplers` has `top_p` twice; name each step once");
+    // The nucleus of the sharper distribution is the smaller one.
+    let logits: Vec<f32> = (0..10).map(|i| i as f32 * 0.3).collect();
+    let nucleus = |names| Sampler::new(&with(names)).unwrap().draw(&logits, None).unwrap().nucleus;
+    assert!(nucleus("temperature,top_p") < nucleus("top_p,temperature"));
+}
+
+#[test]
+fn a_list_that_would_leave_nothing_yields_to_the_mask() {
+    let base = SamplingParams::greedy();
+    let mask = mask_of(6, [2, 3]);
+    let logits = [0.0, 9.0, 1.0, 2.0, 9.0, 9.0];
+    for (allowed, banned, token, yielded) in [
+        (vec![], vec![3], 2, false),
+        (vec![], vec![2, 3], 3, true),
+        (vec![2, 5], vec![], 2, false),
+        (vec![1, 5], vec![], 3, true),
+        // The list of banned tokens yields to what the list of allowed ones left.
+        (vec![2], vec![2], 2, true),
+        (vec![99], vec![], 3, true),
+    ] {
+        let params =
+            SamplingParams { allowed_token_ids: allowed, banned_token_ids: banned, ..base.clone() };
+        let draw = Sampler::new(&params).unwrap().draw(&logits, Some(&mask)).unwrap();
+        assert_eq!((draw.token, draw.yielded), (token, yielded), "{params:?}");
+    }
+}
+
+#[test]
+fn what_was_forced_is_not_penalised() {
+    let params = SamplingParams {
+        repetition_penalty: 2.0,
+        frequency_penalty: 2.0,
+        presence_penalty: 2.0,
+        dry_multiplier: 5.0,
+        ..SamplingParams::greedy()
+    };
+    let logits = [1.0, 1.1, 1.2];
+    let after = |params: &SamplingParams| {
+        let mut sampler = Sampler::new(params).unwrap();
+        (0..6).for_each(|_| sampler.accept_forced(2));
+        sampler.draw(&logits, None).unwrap().token
+    };
+    assert_eq!(after(&params), 2);
+    assert_eq!(after(&SamplingParams { penalize_forced: true, ..params }), 1);
+}
+
+/// A million repetitions would be an infinite penalty.
+#[test]
+fn penalties_stay_finite() {
+    let params = SamplingParams {
+        dry_multiplier: 1.0,
+        dry_base: 1e30,
+        frequency_penalty: 2.0,
+        seed: Some(1),
+        ..SamplingParams::default()
+    };
+    let mut sampler = Sampler::new(&params).unwrap();
+    (0..5000).for_each(|_| sampler.accept(0));
+    let draw = sampler.draw(&[3e38, 0.0], None).unwrap();
+    assert!(draw.probability.is_finite());
+    let mut sampler = Sampler::new(&params).unwrap();
+    (0..5000).for_each(|_| sampler.accept(0));
+    assert_eq!(sampler.draw(&[1.0], None).unwrap().probability, 1.0);
+}
+
+/// Surprise goes to mirostat's target, in bits.
+#[test]
+fn mirostat_steers_to_its_target() {
+    let logits: Vec<f32> = (1..2000).map(|rank| -1.1 * (rank as f32).ln()).collect();
+    for target in [1.5, 3.0, 5.0] {
+        let params = SamplingParams {
+            mirostat: 2,
+            mirostat_tau: target,
+            seed: Some(3),
+            ..SamplingParams::default()
+        };
+        let mut sampler = Sampler::new(&params).unwrap();
+        let bits = (0..2000).map(|_| -sampler.draw(&logits, None).unwrap().probability.log2());
+        let mean = bits.skip(200).sum::<f64>() / 1800.0;
+        assert!((mean - f64::from(target)).abs() < 0.15, "{target}: {mean}");
+    }
 }

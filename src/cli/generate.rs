@@ -1,15 +1,14 @@
 //! `maskwright generate`: a model writes one text.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::generation::{Event, FinishReason, Request, Response};
+use crate::generation::{Event, FinishReason, Request, Response, StopReason};
 use crate::{Compiler, Vocabulary};
 
 use super::Outcome;
@@ -17,7 +16,8 @@ use super::constraint::ConstraintArgs;
 use super::model::ModelArgs;
 use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
-use super::trace::Trace;
+use super::trace::{Trace, TraceFormat};
+use super::writing::WritingArgs;
 
 /// How often the progress spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -34,49 +34,56 @@ pub(super) struct Args {
     constraint: ConstraintArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// The most tokens that are written
-    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
-    max_tokens: NonZeroUsize,
-    /// Ends the text before this string (repeat the option for more)
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    stop: Vec<String>,
+    #[command(flatten)]
+    writing: WritingArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Writes text as it comes, also where standard output is no terminal
     #[arg(long, conflicts_with = "output")]
     stream: bool,
-    /// Shows each step on standard error: token, probability, tokens allowed, nucleus, text so far
-    #[arg(long)]
-    trace: bool,
+    /// Shows each step: what the model wanted, what the constraint left, what was written
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "table")]
+    trace: Option<TraceFormat>,
     /// How the result is written
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
-fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "write a whole number from 1 up")
-}
-
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let sampling = args.sampling.params()?;
-    let engine = args.model.load()?;
+    let engine = args.writing.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let request = Request {
         raw: args.raw,
         constraint: args.constraint.compile(&compiler)?,
         sampling,
-        max_tokens: args.max_tokens.get(),
-        stop: args.stop.clone(),
-        trace: args.trace,
+        trace: args.trace.is_some(),
+        faithfulness: args.output == Format::Json && args.writing.beam.is_none(),
         ..Request::text(&args.prompt)
     };
+    let request = args.writing.apply(request);
     let mut show = Show::new(&args, engine.vocabulary());
     let result = engine.generate(&request, &mut |event| show.event(event));
-    let response = show.finish(result?)?;
-    if args.output == Format::Json {
+    let response = result?;
+    let page = show.trace.as_ref().map_or_else(String::new, |trace| {
+        trace.summary(&response);
+        trace.page(&args.prompt, &response)
+    });
+    let response = show.finish(response)?;
+    if args.trace == Some(TraceFormat::Html) {
+        output::line(&page)?;
+    } else if args.output == Format::Json {
         output::line(&describe(&response).to_string())?;
     } else if !args.streams() {
         output::line(&response.text)?;
+    }
+    if response.yielded > 0 {
+        let (n, s) = (response.yielded, if response.yielded == 1 { "" } else { "s" });
+        output::note(&format!(
+            "at {n} step{s} the constraint allowed only what a ban, --min-tokens or --ignore-eos \
+             would have forbidden, and it was written"
+        ));
     }
     if response.complete {
         return Ok(Outcome::Success);
@@ -89,8 +96,10 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
 fn why_incomplete(response: &Response, args: &Args) -> String {
     match response.finish {
         FinishReason::StopString => "a stop string ended it; leave out --stop".to_owned(),
-        _ if response.tokens.len() >= args.max_tokens.get() => {
-            format!("it ended after --max-tokens {}; raise --max-tokens", args.max_tokens)
+        FinishReason::StopToken => "a stop token ended it; leave out --stop-token-id".to_owned(),
+        _ if response.tokens.len() >= args.writing.max_tokens.get() => {
+            let most = args.writing.max_tokens;
+            format!("it ended after --max-tokens {most}; raise --max-tokens")
         }
         _ => "the model's context is full; shorten the prompt".to_owned(),
     }
@@ -99,27 +108,57 @@ fn why_incomplete(response: &Response, args: &Args) -> String {
 impl Args {
     /// A terminal gets text as it comes; a program, or a reader of the trace, in one piece.
     fn streams(&self) -> bool {
-        let live = io::stdout().is_terminal() && !self.trace && self.output == Format::Text;
-        self.stream || live
+        let live = io::stdout().is_terminal() && self.output == Format::Text;
+        self.trace != Some(TraceFormat::Html) && (self.stream || (live && self.trace.is_none()))
     }
 }
 
 /// The result for programs.
-fn describe(response: &Response) -> serde_json::Value {
+fn describe(response: &Response) -> Value {
     let finish = match response.finish {
         FinishReason::Length => "length",
-        FinishReason::Stop | FinishReason::StopString | FinishReason::Cancelled => "stop",
+        FinishReason::Stop
+        | FinishReason::StopString
+        | FinishReason::StopToken
+        | FinishReason::Cancelled => "stop",
     };
     json!({
         "text": response.text,
         "finish_reason": finish,
         "seed": response.seed,
         "complete": response.complete,
+        "stop_reason": match &response.stop_reason {
+            None => Value::Null,
+            Some(StopReason::Text(text)) => json!(text),
+            Some(StopReason::Token(token)) => json!(token),
+        },
+        "yielded": response.yielded,
+        "faithfulness": faithfulness(response),
+        "score": response.score,
         "tokens": response.tokens,
         "usage": {
             "prompt_tokens": response.usage.prompt_tokens,
             "completion_tokens": response.usage.completion_tokens,
         },
+        "passes": {
+            "model": response.passes.model,
+            "drafted": response.passes.drafted,
+            "accepted": response.passes.accepted,
+        },
+    })
+}
+
+/// How hard the constraint pressed.
+fn faithfulness(response: &Response) -> Value {
+    let Some(summary) = &response.summary else { return Value::Null };
+    json!({
+        "steps": summary.steps,
+        "forced": summary.forced,
+        "argmax_masked": summary.argmax_masked,
+        "logprob": summary.logprob,
+        "raw_logprob": summary.raw_logprob,
+        "mean_allowed_mass": summary.mean_mass(),
+        "least_allowed_mass": summary.least_mass,
     })
 }
 
@@ -135,9 +174,9 @@ struct Show {
 impl Show {
     fn new(args: &Args, vocabulary: &Arc<Vocabulary>) -> Self {
         let (streams, trace) =
-            (args.streams(), args.trace.then(|| Trace::start(Arc::clone(vocabulary))));
+            (args.streams(), args.trace.map(|format| Trace::start(Arc::clone(vocabulary), format)));
         // indicatif draws on standard error, and only on a terminal.
-        let spinner = match streams || args.trace {
+        let spinner = match streams || args.trace.is_some() {
             true => ProgressBar::hidden(),
             false => ProgressBar::new_spinner(),
         };

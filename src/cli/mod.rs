@@ -4,8 +4,11 @@
 //! input (or the text that a model wrote) is not accepted, 2 usage or a bad schema, grammar or
 //! model. An error is one line that names the place and the cure.
 
+mod bench;
+mod chat;
 mod check;
 mod constraint;
+mod explore;
 mod generate;
 mod lint;
 mod mask;
@@ -15,6 +18,7 @@ mod sampling;
 #[cfg(feature = "server")]
 mod serve;
 mod trace;
+mod writing;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -37,12 +41,18 @@ struct Cli {
 enum Command {
     /// Write text with a model; with a constraint, only text that it accepts
     Generate(generate::Args),
+    /// Write one prompt at several temperatures, side by side
+    Explore(explore::Args),
+    /// Talk with a model; each turn may have a constraint
+    Chat(chat::Args),
     /// Say whether a text is accepted, or where it is first rejected and what was expected there
     Check(check::Args),
     /// List the tokens that a constraint allows after a prefix
     Mask(mask::Args),
     /// Say what a JSON Schema does to generation, and what its author probably meant
     Lint(lint::Args),
+    /// Measure how fast a model reads and writes
+    Bench(bench::Args),
     /// Serve the OpenAI chat completions API over HTTP
     #[cfg(feature = "server")]
     Serve(serve::Args),
@@ -68,6 +78,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Generate(args) => generate::run(args),
+        Command::Explore(args) => explore::run(args),
+        Command::Chat(args) => chat::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
         Command::Mask(args) => mask::run(args),
         Command::Lint(args) => lint::run(args),

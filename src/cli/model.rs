@@ -22,10 +22,14 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// Which model, where, and in which numbers.
+    pub(super) fn options(&self) -> ModelOptions {
+        ModelOptions { source: self.model.clone(), device: self.device, dtype: self.dtype }
+    }
+
     /// Loads the model.
     pub(super) fn load(&self) -> Result<Engine> {
-        let source = self.model.clone();
-        Engine::load(&ModelOptions { source, device: self.device, dtype: self.dtype })
+        Engine::load(&self.options())
     }
 }
 

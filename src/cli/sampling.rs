@@ -1,14 +1,14 @@
-//! The options of the sampling chain.
+//! The options of the sampling chain, under the names that they have elsewhere.
 
-use crate::error::Result;
-use crate::sampling::SamplingParams;
+use crate::error::{Error, ErrorKind, Result};
+use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 /// How the next token is drawn from what the constraint allows.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(super) struct SamplingArgs {
     /// 0 takes the most probable token, higher values draw more evenly [default: 0; 1 where
-    /// --top-k, --top-p, --min-p or --seed asks for a draw]
+    /// another option asks for a draw]
     #[arg(long, allow_negative_numbers = true, value_name = "T")]
     temperature: Option<f32>,
     /// Draws from the K most probable tokens only
@@ -20,8 +20,32 @@ pub(super) struct SamplingArgs {
     /// Draws from tokens at least P times as probable as the most probable one
     #[arg(long, allow_negative_numbers = true, value_name = "P")]
     min_p: Option<f32>,
+    /// Draws from the smallest set of tokens of usual surprise whose probabilities reach P
+    #[arg(long, alias = "typical", allow_negative_numbers = true, value_name = "P")]
+    typical_p: Option<f32>,
+    /// Draws from tokens whose logit is at most N standard deviations below the greatest
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    top_n_sigma: Option<f32>,
+    /// How often all top choices but the last are removed
+    #[arg(long, allow_negative_numbers = true, value_name = "P")]
+    xtc_probability: Option<f32>,
+    /// From which probability on a token is a top choice
+    #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "0.1")]
+    xtc_threshold: f32,
+    /// 2 steers to a surprise, in mirostat's second version
+    #[arg(long, value_name = "0|2")]
+    mirostat: Option<u8>,
+    /// The surprise that mirostat steers to, in bits
+    #[arg(long, alias = "mirostat-ent", allow_negative_numbers = true, value_name = "BITS")]
+    #[arg(default_value = "5")]
+    mirostat_tau: f32,
+    /// How fast mirostat steers
+    #[arg(long, alias = "mirostat-lr", allow_negative_numbers = true, value_name = "RATE")]
+    #[arg(default_value = "0.1")]
+    mirostat_eta: f32,
     /// Makes tokens of prompt and text less probable where above 1
-    #[arg(long, allow_negative_numbers = true, value_name = "R", default_value = "1")]
+    #[arg(long, alias = "repeat-penalty", allow_negative_numbers = true, value_name = "R")]
+    #[arg(default_value = "1")]
     repetition_penalty: f32,
     /// Taken off a token's logit for each time it was written
     #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
@@ -29,25 +53,122 @@ pub(super) struct SamplingArgs {
     /// Taken off a token's logit once it was written
     #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
     presence_penalty: f32,
+    /// The penalties look at the last N tokens only
+    #[arg(long, value_name = "N")]
+    repeat_last_n: Option<usize>,
+    /// What the penalties count [default: as each was published]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value = "published",
+        hide_default_value = true
+    )]
+    penalty_scope: Scope,
+    /// Penalises text that the constraint forced, too
+    #[arg(long)]
+    penalize_forced: bool,
+    /// Taken off the logit of a token that would go on repeating a sequence
+    #[arg(long, allow_negative_numbers = true, value_name = "M", default_value = "0")]
+    dry_multiplier: f32,
+    /// By what each further repeated token multiplies that
+    #[arg(long, allow_negative_numbers = true, value_name = "B", default_value = "1.75")]
+    dry_base: f32,
+    /// The longest repetition that passes, in tokens
+    #[arg(long, value_name = "N", default_value = "2")]
+    dry_allowed_length: usize,
+    /// Repetitions are looked for in the last N tokens only
+    #[arg(long, value_name = "N")]
+    dry_penalty_last_n: Option<usize>,
+    /// A text that ends a repetition (repeat the option) [default: line end, `:`, `"`, `*`]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    dry_sequence_breaker: Vec<String>,
+    /// Added to the logit of one token, by its id, as in 15=-2.5 (repeat the option)
+    #[arg(long, value_name = "ID=BIAS", value_parser = bias)]
+    logit_bias: Vec<(u32, f32)>,
+    /// Only these tokens are drawn, as far as the constraint allows one
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    allowed_token_ids: Vec<u32>,
+    /// These tokens are not drawn, as far as the constraint allows another
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    banned_token_ids: Vec<u32>,
+    /// The steps in the order in which they run [default: see the documentation of `sampling`]
+    #[arg(long, value_name = "STEP;…", value_delimiter = ';')]
+    samplers: Vec<ChainStep>,
     /// Makes the draws repeatable
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Scope {
+    /// Repetition in prompt and text, frequency and presence in the text
+    Published,
+    /// The prompt
+    Prompt,
+    /// The text
+    Output,
+    /// Prompt and text
+    All,
+}
+
+fn bias(text: &str) -> Result<(u32, f32)> {
+    let pair =
+        text.split_once('=').and_then(|(id, bias)| Some((id.parse().ok()?, bias.parse().ok()?)));
+    pair.ok_or_else(|| {
+        Error::new(ErrorKind::Request, "is no bias").with_help("write ID=NUMBER, such as 15=-2.5")
+    })
+}
+
 impl SamplingArgs {
     /// The settings, each within its range.
     pub(super) fn params(&self) -> Result<SamplingParams> {
-        let Self { temperature, top_k, top_p, min_p, seed, .. } = *self;
-        let draws = top_k.is_some() || top_p.is_some() || min_p.is_some() || seed.is_some();
+        let off = SamplingParams::default();
+        let draws = self.top_k.is_some()
+            || [self.top_p, self.min_p, self.typical_p, self.top_n_sigma, self.xtc_probability]
+                .iter()
+                .any(Option::is_some)
+            || self.mirostat.is_some()
+            || self.seed.is_some();
         let params = SamplingParams {
-            temperature: temperature.unwrap_or(if draws { 1.0 } else { 0.0 }),
-            top_k,
-            top_p: top_p.unwrap_or(1.0),
-            min_p: min_p.unwrap_or(0.0),
+            allowed_token_ids: self.allowed_token_ids.clone(),
+            banned_token_ids: self.banned_token_ids.clone(),
+            logit_bias: self.logit_bias.iter().copied().collect(),
             repetition_penalty: self.repetition_penalty,
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
-            seed,
+            repeat_last_n: self.repeat_last_n,
+            penalty_scope: match self.penalty_scope {
+                Scope::Published => PenaltyScope::Published,
+                Scope::Prompt => PenaltyScope::Prompt,
+                Scope::Output => PenaltyScope::Output,
+                Scope::All => PenaltyScope::All,
+            },
+            penalize_forced: self.penalize_forced,
+            dry_multiplier: self.dry_multiplier,
+            dry_base: self.dry_base,
+            dry_allowed_length: self.dry_allowed_length,
+            dry_penalty_last_n: self.dry_penalty_last_n,
+            dry_sequence_breakers: match self.dry_sequence_breaker.as_slice() {
+                [] => off.dry_sequence_breakers,
+                given => given.to_vec(),
+            },
+            top_n_sigma: self.top_n_sigma.unwrap_or(off.top_n_sigma),
+            temperature: self.temperature.unwrap_or(if draws { 1.0 } else { 0.0 }),
+            top_k: self.top_k,
+            top_p: self.top_p.unwrap_or(off.top_p),
+            min_p: self.min_p.unwrap_or(off.min_p),
+            typical_p: self.typical_p.unwrap_or(off.typical_p),
+            xtc_probability: self.xtc_probability.unwrap_or(off.xtc_probability),
+            xtc_threshold: self.xtc_threshold,
+            mirostat: self.mirostat.unwrap_or(off.mirostat),
+            mirostat_tau: self.mirostat_tau,
+            mirostat_eta: self.mirostat_eta,
+            samplers: match self.samplers.as_slice() {
+                [] => off.samplers,
+                given => given.to_vec(),
+            },
+            seed: self.seed,
         };
         params.validate()?;
         Ok(params)

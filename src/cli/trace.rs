@@ -1,31 +1,50 @@
-//! `--trace`: one line a step, of what the model did and what the mask left it.
+//! `--trace`: what the model did at each step and what the mask left it, as a table on standard
+//! error or as a page.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::Vocabulary;
-use crate::generation::Step;
+use crate::generation::{Response, Step};
 
 use super::output;
 
-/// Prints steps to standard error as they come.
+/// How a trace is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum TraceFormat {
+    /// A table on standard error, a line a step
+    Table,
+    /// A page on standard output, which is then the result
+    Html,
+}
+
+/// Shows steps as they come, or keeps them for a page.
 #[derive(Debug)]
 pub(super) struct Trace {
     vocabulary: Arc<Vocabulary>,
-    steps: usize,
+    format: TraceFormat,
+    steps: Vec<Step>,
     text: Vec<u8>,
 }
 
 impl Trace {
-    /// Says what the columns are. The probability is the model's own among the allowed tokens,
-    /// before temperature and truncation.
-    pub(super) fn start(vocabulary: Arc<Vocabulary>) -> Self {
-        output::note("step  probability  allowed  nucleus  token -> text so far");
-        Self { vocabulary, steps: 0, text: Vec::new() }
+    /// Says what the columns are. The probabilities are the model's own, before temperature and
+    /// truncation: among the allowed tokens, and among all.
+    pub(super) fn start(vocabulary: Arc<Vocabulary>, format: TraceFormat) -> Self {
+        if format == TraceFormat::Table {
+            output::note(
+                "step  probability     raw  allowed    mass  nucleus  mask us  token -> text so far",
+            );
+        }
+        Self { vocabulary, format, steps: Vec::new(), text: Vec::new() }
     }
 
     /// One step.
     pub(super) fn step(&mut self, step: &Step) {
-        self.steps += 1;
+        self.steps.push(step.clone());
+        if self.format == TraceFormat::Html {
+            return;
+        }
         self.text.extend(self.vocabulary.token_bytes(step.token).unwrap_or_default());
         // Told only where the mask kept the model from what it wanted most.
         let wanted = match step.wanted.first() {
@@ -36,14 +55,138 @@ impl Trace {
             ),
             _ => String::new(),
         };
+        let marks = match (step.forced, step.yielded) {
+            (_, true) => "  (a ban yielded)",
+            (true, _) => "  (forced)",
+            _ => "",
+        };
         output::note(&format!(
-            "{:>4}  {:>11.4}  {:>7}  {:>7}  `{}` -> {}{wanted}",
-            self.steps,
+            "{:>4}  {:>11.4}  {:.4}  {:>7}  {:.4}  {:>7}  {:>7.1}  `{}` -> {}{wanted}{marks}",
+            self.steps.len(),
             step.logprob.exp(),
+            step.raw_logprob.exp(),
             step.allowed,
+            step.allowed_mass,
             step.nucleus,
+            step.mask_us,
             output::show(step.text.as_bytes()),
             output::show(&self.text),
         ));
     }
+
+    /// What is told at the end: a line for a table, nothing for a page.
+    pub(super) fn summary(&self, response: &Response) {
+        if self.format == TraceFormat::Table
+            && let Some(summary) = &response.summary
+        {
+            output::note(&format!(
+                "{} steps, {} forced; the mask forbade the model's first choice at {}; mass left: \
+                 {:.4} on average, {:.4} at least; log-probability {:.2}, by the model alone {:.2}; \
+                 {} passes of the model",
+                summary.steps,
+                summary.forced,
+                summary.argmax_masked,
+                summary.mean_mass(),
+                summary.least_mass,
+                summary.logprob,
+                summary.raw_logprob,
+                response.passes.model,
+            ));
+        }
+    }
+
+    /// The page, which needs nothing beside itself.
+    pub(super) fn page(&self, prompt: &str, response: &Response) -> String {
+        let mut steps = String::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            card(&mut steps, index + 1, step);
+        }
+        let summary = response.summary.unwrap_or_default();
+        let facts = [
+            ("steps", summary.steps.to_string()),
+            ("forced", summary.forced.to_string()),
+            ("first choice forbidden", summary.argmax_masked.to_string()),
+            ("mass left, on average", format!("{:.1}%", summary.mean_mass() * 100.0)),
+            ("mass left, at least", format!("{:.1}%", summary.least_mass * 100.0)),
+            ("log-probability", format!("{:.2}", summary.logprob)),
+            ("by the model alone", format!("{:.2}", summary.raw_logprob)),
+            ("passes of the model", response.passes.model.to_string()),
+            ("complete", if response.complete { "yes" } else { "no" }.to_owned()),
+            ("seed", response.seed.to_string()),
+        ];
+        let facts: String =
+            facts.iter().map(|(name, value)| format!("<dt>{name}<dd>{value}")).collect();
+        PAGE.replace("{{prompt}}", &escape(prompt))
+            .replace("{{facts}}", &facts)
+            .replace("{{steps}}", &steps)
+            .replace("{{text}}", &escape(&response.text))
+    }
+}
+
+/// The page without its content.
+const PAGE: &str = include_str!("trace.html");
+
+/// One step of the strip.
+fn card(page: &mut String, index: usize, step: &Step) {
+    let kind = match (step.forced, step.argmax_masked) {
+        (true, _) => "forced",
+        (_, true) => "pressed",
+        _ => "free",
+    };
+    let wanted: String = step
+        .wanted
+        .iter()
+        .map(|wanted| {
+            let class = match (wanted.token == step.token, wanted.allowed) {
+                (true, _) => "taken",
+                (_, true) => "open",
+                _ => "shut",
+            };
+            format!(
+                "<li class={class}><i style=\"width:{:.1}%\"></i><code>{}</code><b>{:.3}</b>",
+                wanted.probability * 100.0,
+                visible(&wanted.text),
+                wanted.probability
+            )
+        })
+        .collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        page,
+        "<section class={kind}><header><small>{index}</small><code>{}</code></header>\
+         <ul>{wanted}</ul>\
+         <div class=mass title=\"mass that the mask left\"><i style=\"width:{:.1}%\"></i></div>\
+         <p>mass {:.3}, p {:.3}, raw {:.3}<br>{} allowed, nucleus {}<br>mask {:.1} µs{}{}</p></section>",
+        visible(&step.text),
+        step.allowed_mass * 100.0,
+        step.allowed_mass,
+        step.logprob.exp(),
+        step.raw_logprob.exp(),
+        step.allowed,
+        step.nucleus,
+        step.mask_us,
+        if step.forced { "<br><em>forced</em>" } else { "" },
+        if step.yielded { "<br><em>a ban yielded</em>" } else { "" },
+    );
+}
+
+/// A token's text with its white space shown, escaped for HTML.
+fn visible(text: &str) -> String {
+    escape(&output::show(text.as_bytes()).replace(' ', "␣"))
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // A template's mark, should a text hold one.
+            '{' => escaped.push_str("&#123;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }

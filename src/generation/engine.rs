@@ -1,29 +1,37 @@
-//! The engine: one model, and the loop that writes a text with it.
+//! The engine: one model, and the loops that write texts with it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::beam;
 use super::prompt;
-use super::request::Request;
-use super::response::{Event, FinishReason, Response, Step, Timing, Usage, Wanted};
-use super::text::TextStream;
-use crate::constraint::{Constraint, Matcher};
+use super::request::{Request, Speculation};
+use super::response::{Event, FinishReason, Passes, Response, Step, Timing};
+use super::sequence::{Receiver, Sequence};
+use super::speculate::Drafter;
+use crate::constraint::Constraint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{KvCache, Logits, Model, ModelOptions};
-use crate::sampling::{Draw, Sampler, steps};
 use crate::vocab::{TokenMask, Vocabulary};
-
-/// How many tokens a traced step tells of that the model wanted.
-const WANTED: usize = 5;
 
 /// Writes texts with a model. `Send + Sync`, cheap to clone; each call of
 /// [`generate`](Self::generate) has its own state, so threads may share one engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
     model: Arc<Model>,
+    /// A faster model that guesses what `model` will write.
+    draft: Option<Arc<Model>>,
     /// What may be drawn without a constraint: every id that has a token.
     free: Arc<TokenMask>,
+}
+
+/// A prompt that has been read.
+pub(super) struct Read {
+    pub(super) prompt: Vec<u32>,
+    pub(super) cache: KvCache,
+    pub(super) logits: Logits,
+    pub(super) took: Duration,
 }
 
 impl Engine {
@@ -42,7 +50,25 @@ impl Engine {
                 free.allow(id);
             }
         }
-        Self { model: Arc::new(model), free: Arc::new(free) }
+        Self { model: Arc::new(model), draft: None, free: Arc::new(free) }
+    }
+
+    /// With a model that guesses, for [`Speculation::Draft`].
+    ///
+    /// Errors if its vocabulary is another one.
+    pub fn with_draft(mut self, draft: Model) -> Result<Self> {
+        let (ours, theirs) = (self.vocabulary(), draft.vocabulary());
+        // Vocabularies are far smaller than u32::MAX.
+        let same = ours.len() == theirs.len()
+            && (0..ours.len() as u32).all(|id| ours.token_bytes(id) == theirs.token_bytes(id));
+        if !same {
+            let message = "the draft model has another vocabulary than the model";
+            return Err(Error::new(ErrorKind::Request, message).with_help(
+                "give a model with the same tokenizer, or the first layers of this one",
+            ));
+        }
+        self.draft = Some(Arc::new(draft));
+        Ok(self)
     }
 
     /// The model.
@@ -55,10 +81,21 @@ impl Engine {
         self.model.vocabulary()
     }
 
+    pub(super) fn free(&self) -> &TokenMask {
+        &self.free
+    }
+
     /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response
-    /// then holds what was written.
+    /// then holds what was written. Where the text is the best of several, or a beam's, it comes as
+    /// a whole at the end.
     ///
-    /// The same request with the same seed gives the same text on the same device.
+    /// The same request with the same seed gives the same text on the same device, whatever runs
+    /// beside it, streamed or not, speculated or not at temperature 0. What is not promised: the
+    /// same text on another device or in another dtype, for their sums are rounded otherwise; and,
+    /// above temperature 0, the same text with a draft model, which asks for random numbers in
+    /// another order (the distribution of texts is the same). Speculation reads several positions
+    /// in one pass, whose kernels may add in another order than those for one: where two tokens are
+    /// equally probable up to that rounding, the texts may differ, too.
     ///
     /// Errors on a request that is out of range (naming the field), on a prompt that does not fit
     /// the context, on a conversation that the chat template refuses, on a constraint compiled for
@@ -68,29 +105,165 @@ impl Engine {
         request: &Request,
         on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Response> {
+        let read = self.read(request)?;
+        if request.beam.is_some() || request.best_of > 1 {
+            let mut ranked = self.ranked(request, read)?;
+            let (response, steps) = ranked.swap_remove(0);
+            for step in &steps {
+                let _ = on_event(Event::Step(step));
+            }
+            if !response.text.is_empty() {
+                let _ = on_event(Event::Text(&response.text));
+            }
+            return Ok(response);
+        }
+        self.write(request, read, request.sampling.seed, on_event)
+    }
+
+    /// Writes all that a request makes, best first: `best_of` texts by their log-probability per
+    /// token, or the finished beams by their score; one text where neither is asked for.
+    ///
+    /// Errors as [`generate`](Self::generate) does.
+    pub fn generate_ranked(&self, request: &Request) -> Result<Vec<Response>> {
+        let read = self.read(request)?;
+        Ok(self.ranked(request, read)?.into_iter().map(|(response, _)| response).collect())
+    }
+
+    fn read(&self, request: &Request) -> Result<Read> {
         request.validate()?;
+        if request.speculate == Speculation::Draft && self.draft.is_none() {
+            let message = "`speculate` asks for a draft model, and there is none";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give the engine one, or speculate by `grammar` or `ngram`"));
+        }
         if let Some(constraint) = &request.constraint {
             self.check_vocabulary(constraint)?;
         }
         let prompt = prompt::tokens(&self.model, request)?;
         let start = Instant::now();
-        let mut sequence = Sequence::start(self, request, &prompt)?;
-        let mut logits = self.model.forward(&prompt, &mut sequence.cache)?;
-        let prefill = start.elapsed();
+        let mut cache = self.model.new_cache()?;
+        let logits = self.model.forward(&prompt, &mut cache)?;
+        Ok(Read { prompt, cache, logits, took: start.elapsed() })
+    }
 
-        let finish = loop {
-            if let Some(reason) = sequence.step(&logits, on_event)? {
-                break reason;
+    fn ranked(&self, request: &Request, read: Read) -> Result<Vec<(Response, Vec<Step>)>> {
+        if let Some(search) = &request.beam {
+            return beam::search(self, request, search, read);
+        }
+        // Texts are compared by what the model alone thinks of them.
+        let request = &Request { faithfulness: true, ..request.clone() };
+        let mut seed = request.sampling.seed;
+        let mut ranked = Vec::with_capacity(request.best_of);
+        for _ in 0..request.best_of {
+            let mut steps = Vec::new();
+            let fork = Read {
+                prompt: read.prompt.clone(),
+                cache: read.cache.fork(),
+                logits: read.logits.clone(),
+                took: read.took,
+            };
+            let response = self.write(request, fork, seed, &mut |event| {
+                if let Event::Step(step) = event {
+                    steps.push(step.clone());
+                }
+                ControlFlow::Continue(())
+            })?;
+            // The first text is the one that this seed writes alone.
+            seed = Some(response.seed.wrapping_add(1));
+            ranked.push((response, steps));
+        }
+        let quality = |response: &Response| {
+            let summary = response.summary.unwrap_or_default();
+            (response.complete, summary.raw_logprob / summary.steps.max(1) as f64)
+        };
+        ranked.sort_by(|(a, _), (b, _)| {
+            let (a, b) = (quality(a), quality(b));
+            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
+        Ok(ranked)
+    }
+
+    fn write(
+        &self,
+        request: &Request,
+        read: Read,
+        seed: Option<u64>,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<Response> {
+        let Read { prompt, mut cache, logits, took: prefill } = read;
+        let start = Instant::now();
+        let mut sequence = Sequence::start(self, request, &prompt, seed)?;
+        let mut passes = Passes { model: 1, ..Passes::default() };
+        let finish = match sequence.step(&logits, None, on_event)? {
+            Some(reason) => reason,
+            None if request.speculate == Speculation::Off => {
+                self.one_by_one(&mut sequence, &mut cache, &mut passes, on_event)?
             }
-            if let Some(reason) = sequence.limit_reached(prompt.len()) {
-                break reason;
+            None => {
+                let drafter = Drafter::new(request.speculate, self.draft.as_deref(), prompt)?;
+                self.speculate(&mut sequence, &mut cache, drafter, &mut passes, on_event)?
+            }
+        };
+        let timing = Timing { prefill, decode: start.elapsed() };
+        Ok(sequence.end(finish, timing, passes, on_event))
+    }
+
+    fn one_by_one(
+        &self,
+        sequence: &mut Sequence<'_>,
+        cache: &mut KvCache,
+        passes: &mut Passes,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<FinishReason> {
+        loop {
+            if let Some(reason) = sequence.limit_reached() {
+                return Ok(reason);
             }
             let last = &sequence.tokens[sequence.tokens.len() - 1..];
-            logits = self.model.forward(last, &mut sequence.cache)?;
-        };
-        let usage = Usage { prompt_tokens: prompt.len(), completion_tokens: sequence.tokens.len() };
-        let timing = Timing { prefill, decode: start.elapsed() - prefill };
-        Ok(sequence.end(finish, usage, timing, on_event))
+            let logits = self.model.forward(last, cache)?;
+            passes.model += 1;
+            if let Some(reason) = sequence.step(&logits, None, on_event)? {
+                return Ok(reason);
+            }
+        }
+    }
+
+    /// Reads guesses along with the last token, and goes on from the last one that came true.
+    fn speculate(
+        &self,
+        sequence: &mut Sequence<'_>,
+        cache: &mut KvCache,
+        mut drafter: Drafter<'_>,
+        passes: &mut Passes,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<FinishReason> {
+        loop {
+            if let Some(reason) = sequence.limit_reached() {
+                return Ok(reason);
+            }
+            let tree = drafter.draft(sequence)?;
+            let from = cache.len();
+            let rows = self.model.forward_tree(tree.tokens(), tree.parents(), cache)?;
+            passes.model += 1;
+            passes.drafted += tree.tokens().len() - 1;
+            let mut path = vec![0];
+            let finish = loop {
+                let node = path[path.len() - 1];
+                let finish = sequence.step(&rows[node], tree.guess(node), on_event)?;
+                if let Some(reason) = finish.or_else(|| sequence.limit_reached()) {
+                    break Some(reason);
+                }
+                match tree.child(node, sequence.tokens[sequence.tokens.len() - 1]) {
+                    Some(child) => path.push(child),
+                    None => break None,
+                }
+            };
+            passes.accepted += path.len() - 1;
+            if let Some(reason) = finish {
+                return Ok(reason);
+            }
+            self.model.keep(cache, from, &path)?;
+        }
     }
 
     fn check_vocabulary(&self, constraint: &Constraint) -> Result<()> {
@@ -106,161 +279,4 @@ impl Engine {
         Err(Error::new(ErrorKind::Request, message)
             .with_help("compile it for the vocabulary of this engine"))
     }
-}
-
-/// A text being written.
-struct Sequence<'a> {
-    engine: &'a Engine,
-    request: &'a Request,
-    matcher: Option<Matcher>,
-    sampler: Sampler,
-    cache: KvCache,
-    tokens: Vec<u32>,
-    text: TextStream,
-}
-
-impl<'a> Sequence<'a> {
-    fn start(engine: &'a Engine, request: &'a Request, prompt: &[u32]) -> Result<Self> {
-        let mut sampler = Sampler::new(&request.sampling)?;
-        sampler.accept_prompt(prompt);
-        let matcher = request.constraint.as_ref().map(Constraint::matcher);
-        // Under a constraint the text is exactly the bytes that it accepted.
-        let skip_space = matcher.is_none()
-            && engine.vocabulary().strips_leading_space()
-            && prompt::is_empty(request, &engine.model);
-        let text = TextStream::new(&request.stop, skip_space);
-        let cache = engine.model.new_cache()?;
-        Ok(Self { engine, request, matcher, sampler, cache, tokens: Vec::new(), text })
-    }
-
-    /// Draws a token and adds it. Says why the text ends, if it does.
-    fn step(
-        &mut self,
-        logits: &Logits,
-        on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-    ) -> Result<Option<FinishReason>> {
-        let clock = Instant::now();
-        let mask = match &mut self.matcher {
-            None => &*self.engine.free,
-            Some(matcher) => matcher.mask()?,
-        };
-        let mask_us = match self.request.constraint {
-            None => 0.0,
-            Some(_) => clock.elapsed().as_secs_f64() * 1e6,
-        };
-        if mask.is_empty() {
-            // Only a vocabulary without an end token leaves nothing to draw after a whole text.
-            return Ok(Some(FinishReason::Stop));
-        }
-        let row = match logits.is_on_gpu() {
-            true => logits.masked(mask)?.to_vec()?,
-            // On the processor the chain's first step does the same, by the words of the mask.
-            false => logits.to_vec()?,
-        };
-        let draw = self.sampler.draw(&row, Some(mask))?;
-        let token = draw.token;
-        if self.request.trace || self.request.top_logprobs > 0 {
-            let step =
-                describe(self.engine.vocabulary(), self.request, logits, mask, draw, mask_us)?;
-            if on_event(Event::Step(&step)).is_break() {
-                return Ok(Some(FinishReason::Cancelled));
-            }
-        }
-        if let Some(matcher) = &mut self.matcher {
-            matcher.accept(token)?;
-        }
-        if self.engine.vocabulary().end_tokens().contains(&token) {
-            return Ok(Some(FinishReason::Stop));
-        }
-        self.sampler.accept(token);
-        self.tokens.push(token);
-        let bytes = self.engine.vocabulary().token_bytes(token).unwrap_or_default();
-        let stopped = self.text.push(bytes);
-        let shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
-        Ok(match (stopped, shown) {
-            (true, _) => Some(FinishReason::StopString),
-            (false, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
-            _ => None,
-        })
-    }
-
-    /// Ends a text that may not grow: with `Stop` where the constraint is satisfied.
-    fn limit_reached(&self, prompt: usize) -> Option<FinishReason> {
-        let full = self.tokens.len() >= self.request.max_tokens
-            || prompt + self.tokens.len() >= self.engine.model.context_length();
-        let whole = self.matcher.as_ref().is_some_and(Matcher::is_accepting);
-        full.then_some(if whole { FinishReason::Stop } else { FinishReason::Length })
-    }
-
-    fn end(
-        mut self,
-        finish: FinishReason,
-        usage: Usage,
-        timing: Timing,
-        on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-    ) -> Response {
-        self.text.end();
-        if finish != FinishReason::Cancelled
-            && let Some(chunk) = self.text.next_chunk()
-        {
-            // Nothing is left to cancel.
-            let _ = on_event(Event::Text(chunk));
-        }
-        let (seed, text, tokens) = (self.sampler.seed(), self.text.into_text(), self.tokens);
-        let complete = match (&self.request.constraint, &self.matcher) {
-            // A stop string has cut off some of what the matcher accepted.
-            (Some(constraint), _) if finish == FinishReason::StopString => {
-                let mut matcher = constraint.matcher();
-                matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
-            }
-            (_, Some(matcher)) => matcher.is_accepting() || matcher.is_finished(),
-            _ => true,
-        };
-        Response { text, tokens, finish, complete, usage, timing, seed }
-    }
-}
-
-/// What a token writes, for a reader.
-fn shown(vocabulary: &Vocabulary, token: u32) -> String {
-    match vocabulary.token_bytes(token) {
-        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        None => vocabulary.token_name(token).into_owned(),
-    }
-}
-
-/// What is told of a draw: with numbers over all tokens, allowed or not.
-fn describe(
-    vocabulary: &Vocabulary,
-    request: &Request,
-    logits: &Logits,
-    mask: &TokenMask,
-    draw: Draw,
-    mask_us: f64,
-) -> Result<Step> {
-    let Draw { token, probability, logprob, allowed, nucleus } = draw;
-    let logits = logits.to_vec()?;
-    let (mut all, mut kept) = (Vec::new(), Vec::new());
-    steps::allow(&logits, None, &mut all)?;
-    steps::allow(&logits, Some(mask), &mut kept)?;
-    let wanted = steps::top_log_probabilities(&all, if request.trace { WANTED } else { 0 })
-        .into_iter()
-        .map(|(token, logprob)| Wanted {
-            token,
-            text: shown(vocabulary, token),
-            probability: logprob.exp(),
-            allowed: mask.contains(token),
-        })
-        .collect();
-    Ok(Step {
-        token,
-        text: shown(vocabulary, token),
-        probability,
-        logprob,
-        allowed,
-        nucleus,
-        allowed_mass: (steps::log_sum_exp(&kept) - steps::log_sum_exp(&all)).exp(),
-        wanted,
-        top_logprobs: steps::top_log_probabilities(&kept, request.top_logprobs),
-        mask_us,
-    })
 }

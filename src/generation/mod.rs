@@ -22,12 +22,17 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod beam;
 mod engine;
 mod prompt;
 mod request;
 mod response;
+mod sequence;
+mod speculate;
 mod text;
 
 pub use engine::Engine;
-pub use request::{Prompt, Request};
-pub use response::{Event, FinishReason, Response, Step, Timing, Usage, Wanted};
+pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
+pub use response::{
+    Event, FinishReason, Passes, Response, Step, StopReason, Timing, Usage, Wanted,
+};

@@ -33,12 +33,85 @@ pub struct Request {
     pub sampling: SamplingParams,
     /// The most tokens to write, at least 1; the end token is not counted.
     pub max_tokens: usize,
+    /// As many tokens must be written before the text may end: until then end tokens and
+    /// `stop_token_ids` are banned, as far as the constraint leaves something else, and no stop
+    /// string is looked for.
+    pub min_tokens: usize,
+    /// Bans the end tokens, as far as the constraint leaves something else.
+    pub ignore_eos: bool,
     /// The text ends before the first of these that it would contain.
     pub stop: Vec<String>,
+    /// The text ends with the stop string, not before it.
+    pub include_stop_str_in_output: bool,
+    /// Tokens that end the text as the model's end tokens do, and are not part of it. Under a
+    /// constraint they can come only where it allows them.
+    pub stop_token_ids: Vec<u32>,
+    /// Writes as many texts, with seeds that count up from the first one's, and returns the one to
+    /// which the model alone gives the greatest log-probability per token; complete ones before
+    /// others. At least 1.
+    pub best_of: usize,
+    /// Searches instead of drawing; temperature and truncations then say nothing.
+    pub beam: Option<BeamSearch>,
+    /// Guesses tokens ahead, to need fewer passes of the model.
+    pub speculate: Speculation,
+    /// Measures how hard the constraint pressed: [`Response::summary`](super::Response::summary).
+    pub faithfulness: bool,
     /// Sends an [`Event::Step`](super::Event::Step) for each token, with what the model wanted.
     pub trace: bool,
+    /// Sends a step for each token, without what the model wanted.
+    pub logprobs: bool,
     /// As many of the most probable allowed tokens go with each step; above 0 it turns steps on.
     pub top_logprobs: usize,
+}
+
+/// How beam search goes about it; names and meanings are Hugging Face's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BeamSearch {
+    /// Texts that are followed at once, and that come back. At least 1.
+    pub width: usize,
+    /// Scores are log-probabilities divided by the length to this power: above 0 favours long
+    /// texts, below 0 short ones.
+    pub length_penalty: f32,
+    /// When to stop.
+    pub early_stopping: EarlyStopping,
+}
+
+/// When beam search stops, once it has as many finished texts as beams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyStopping {
+    /// At once.
+    Yes,
+    /// When no growing text could be better if it ended now.
+    #[default]
+    No,
+    /// When no growing text could become better.
+    Never,
+}
+
+impl BeamSearch {
+    /// With this many beams, a length penalty of 1 and no early stopping.
+    pub fn new(width: usize) -> Self {
+        Self { width, length_penalty: 1.0, early_stopping: EarlyStopping::No }
+    }
+
+    /// The score of a text of so many tokens.
+    pub(super) fn score(&self, logprob: f64, length: usize) -> f64 {
+        logprob / (length.max(1) as f64).powf(f64::from(self.length_penalty))
+    }
+}
+
+/// Who guesses what the model will write next. None of them changes the distribution of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speculation {
+    /// Nobody: one pass of the model for each token.
+    #[default]
+    Off,
+    /// The constraint: text that it forces, and trees over few choices.
+    Grammar,
+    /// Prompt and text: what followed the last tokens before.
+    Ngram,
+    /// A smaller model: [`Engine::with_draft`](super::Engine::with_draft).
+    Draft,
 }
 
 impl Request {
@@ -54,8 +127,17 @@ impl Request {
             constraint: None,
             sampling: SamplingParams::default(),
             max_tokens: Self::DEFAULT_MAX_TOKENS,
+            min_tokens: 0,
+            ignore_eos: false,
             stop: Vec::new(),
+            include_stop_str_in_output: false,
+            stop_token_ids: Vec::new(),
+            best_of: 1,
+            beam: None,
+            speculate: Speculation::Off,
+            faithfulness: false,
             trace: false,
+            logprobs: false,
             top_logprobs: 0,
         }
     }
@@ -79,6 +161,35 @@ impl Request {
         }
         if self.stop.iter().any(String::is_empty) {
             return error("`stop` holds an empty text", "a stop string has at least one character");
+        }
+        if self.min_tokens > self.max_tokens {
+            return error(
+                "`min_tokens` is above `max_tokens`",
+                "write a number up to `max_tokens`",
+            );
+        }
+        if self.best_of == 0 {
+            return error("`best_of` is 0", "write a number from 1");
+        }
+        if let Some(beam) = &self.beam {
+            if beam.width == 0 || !beam.length_penalty.is_finite() {
+                return error(
+                    "a beam search has a width from 1 and a finite length penalty",
+                    "write such numbers",
+                );
+            }
+            if self.best_of > 1 || self.speculate != Speculation::Off {
+                return error(
+                    "beam search goes with neither `best_of` nor `speculate`",
+                    "leave one of them out",
+                );
+            }
+            if self.trace || self.logprobs || self.top_logprobs > 0 || self.faithfulness {
+                return error(
+                    "beam search tells nothing of single steps",
+                    "leave out the trace, or the beams",
+                );
+            }
         }
         self.sampling.validate()
     }

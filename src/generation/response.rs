@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::sampling::Summary;
+
 /// What [`Engine::generate`](super::Engine::generate) tells while it works.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
@@ -23,12 +25,20 @@ pub struct Step {
     pub probability: f64,
     /// Natural logarithm of its probability among the allowed tokens by the model alone.
     pub logprob: f64,
+    /// Natural logarithm of its probability among all tokens by the model alone.
+    pub raw_logprob: f64,
     /// How many tokens were allowed.
     pub allowed: usize,
     /// How many of them the truncations left.
     pub nucleus: usize,
     /// The share of the model's probability that lay on allowed tokens.
     pub allowed_mass: f64,
+    /// Did the mask forbid the token that the model held most probable?
+    pub argmax_masked: bool,
+    /// Did the constraint leave no choice about the text of this token?
+    pub forced: bool,
+    /// Did a ban, the least number of tokens or `ignore_eos` yield to the constraint?
+    pub yielded: bool,
     /// The most probable tokens before the mask, best first; with [`trace`](super::Request::trace).
     pub wanted: Vec<Wanted>,
     /// The most probable allowed tokens, best first, with the natural logarithm of their
@@ -62,8 +72,30 @@ pub enum FinishReason {
     Length,
     /// A stop string came.
     StopString,
+    /// One of the request's stop tokens came.
+    StopToken,
     /// The receiver of the events asked for it.
     Cancelled,
+}
+
+/// What ended a text, where the request named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// This stop string.
+    Text(String),
+    /// This stop token.
+    Token(u32),
+}
+
+/// How often the model was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// Forward passes, the prompt's as one.
+    pub model: usize,
+    /// Tokens that were guessed and read.
+    pub drafted: usize,
+    /// Tokens that were guessed right.
+    pub accepted: usize,
 }
 
 /// Tokens read and written.
@@ -94,12 +126,23 @@ pub struct Response {
     pub tokens: Vec<u32>,
     /// Why it ended.
     pub finish: FinishReason,
+    /// Which stop string or token it was.
+    pub stop_reason: Option<StopReason>,
     /// Does the text satisfy the constraint? True without one.
     pub complete: bool,
+    /// Steps at which a ban, the least number of tokens or `ignore_eos` yielded to the constraint,
+    /// which allowed nothing else.
+    pub yielded: usize,
+    /// How hard the constraint pressed, where the request asks or steps are sent.
+    pub summary: Option<Summary>,
+    /// The score of a beam.
+    pub score: Option<f64>,
     /// What it cost in tokens.
     pub usage: Usage,
     /// What it cost in time.
     pub timing: Timing,
+    /// What it cost in passes of the model.
+    pub passes: Passes,
     /// The seed that gives this text again.
     pub seed: u64,
 }

@@ -3,29 +3,33 @@
 
 /// The text of one sequence. Its content is always the bytes so far read as UTF-8 (as
 /// `String::from_utf8_lossy` reads them), up to a stop string.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TextStream {
     text: String,
     /// Bytes after `text` that are the beginning of a character.
     partial: Vec<u8>,
     stops: Vec<String>,
-    stopped: bool,
+    /// Is the stop string part of the text?
+    keep_stop: bool,
+    /// The stop string that came.
+    stopped: Option<usize>,
+    ended: bool,
     /// How much of `text` has been handed out.
     shown: usize,
     skip_space: bool,
 }
 
 impl TextStream {
-    /// An empty text that ends before any of `stops`, none of them empty. With `skip_space` a space
-    /// at its very beginning is left out.
-    pub(super) fn new(stops: &[String], skip_space: bool) -> Self {
+    /// An empty text that ends before any of `stops`, none of them empty, or with it if
+    /// `keep_stop`. With `skip_space` a space at its very beginning is left out.
+    pub(super) fn new(stops: &[String], keep_stop: bool, skip_space: bool) -> Self {
         let stops = stops.to_vec();
-        let (text, partial) = (String::new(), Vec::new());
-        Self { text, partial, stops, stopped: false, shown: 0, skip_space }
+        Self { stops, keep_stop, skip_space, ..Self::default() }
     }
 
-    /// Adds a token's bytes. Says whether a stop string has come; then the text is final.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+    /// Adds a token's bytes. Says whether a stop string has come; then the text is final. Where the
+    /// text is not yet `long_enough`, one that ends here is no stop string.
+    pub(super) fn push(&mut self, bytes: &[u8], long_enough: bool) -> bool {
         let searched = self.text.len();
         let first = self.skip_space && !bytes.is_empty();
         let bytes = if first { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes };
@@ -33,14 +37,19 @@ impl TextStream {
         self.partial.extend_from_slice(bytes);
         let decoded = decode_prefix(&self.partial, &mut self.text);
         self.partial.drain(..decoded);
-        self.stopped = self.cut_at_stop(searched);
-        self.stopped
+        self.ended = long_enough && self.cut_at_stop(searched);
+        self.ended
+    }
+
+    /// The stop string that ended the text.
+    pub(super) fn stop(&self) -> Option<&str> {
+        self.stopped.map(|stop| self.stops[stop].as_str())
     }
 
     /// What can be shown since the last call: the text without a tail that may become a stop
     /// string.
     pub(super) fn next_chunk(&mut self) -> Option<&str> {
-        let end = match self.stopped {
+        let end = match self.ended {
             true => self.text.len(),
             false => self.text.len() - self.possible_stop(),
         };
@@ -51,10 +60,10 @@ impl TextStream {
 
     /// Says that no more bytes come, so that nothing has to be held back.
     pub(super) fn end(&mut self) {
-        if !self.stopped {
+        if !self.ended {
             let searched = self.text.len();
             self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
-            self.stopped = true;
+            self.ended = true;
             self.cut_at_stop(searched);
         }
     }
@@ -67,24 +76,30 @@ impl TextStream {
     /// Cuts the text before the stop string that is the first to end, of those that end beyond
     /// `searched`: so it does not matter how the text was split into tokens.
     fn cut_at_stop(&mut self, searched: usize) -> bool {
-        let first = |stop: &String| {
+        let first = |(index, stop): (usize, &String)| {
             let mut from = searched.saturating_sub(stop.len() - 1);
+            // Up: one that begins earlier would end within what was searched.
             while !self.text.is_char_boundary(from) {
-                from -= 1;
+                from += 1;
             }
             let start = from + self.text[from..].find(stop.as_str())?;
-            Some((start + stop.len(), start))
+            Some((start + stop.len(), start, index))
         };
-        let Some((_, start)) = self.stops.iter().filter_map(first).min() else {
+        let Some((end, start, stop)) = self.stops.iter().enumerate().filter_map(first).min() else {
             return false;
         };
-        self.text.truncate(start);
+        self.stopped = Some(stop);
+        self.text.truncate(if self.keep_stop { end } else { start });
         self.partial.clear();
         true
     }
 
-    /// The length of the longest tail of the text that a stop string begins with.
+    /// The length of the longest tail of the text that a stop string begins with and that it would
+    /// take out of the text.
     fn possible_stop(&self) -> usize {
+        if self.keep_stop {
+            return 0;
+        }
         let tail = |stop: &String| {
             let most = (stop.len() - 1).min(self.text.len());
             (1..=most).rev().find(|&n| self.text.as_bytes().ends_with(&stop.as_bytes()[..n]))
@@ -123,12 +138,12 @@ mod tests {
     use super::*;
 
     /// Pushes pieces and returns what was shown after each, and the text at the end.
-    fn show(stops: &[&str], pieces: &[&[u8]]) -> (Vec<String>, String) {
+    fn show(stops: &[&str], keep: bool, least: usize, pieces: &[&[u8]]) -> (Vec<String>, String) {
         let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
-        let mut stream = TextStream::new(&stops, false);
+        let mut stream = TextStream::new(&stops, keep, false);
         let mut shown = Vec::new();
-        for piece in pieces {
-            let stopped = stream.push(piece);
+        for (i, piece) in pieces.iter().enumerate() {
+            let stopped = stream.push(piece, i >= least);
             shown.push(stream.next_chunk().unwrap_or_default().to_owned());
             if stopped {
                 break;
@@ -158,7 +173,7 @@ mod tests {
             (&["\n\n"], &[b"a\n", b"\nb"], &["a", "", ""]),
         ];
         for (stops, pieces, expected) in cases {
-            let (shown, text) = show(stops, pieces);
+            let (shown, text) = show(stops, false, 0, pieces);
             assert_eq!(&shown, expected, "{stops:?} {pieces:?}");
             assert_eq!(shown.concat(), text);
         }
@@ -166,13 +181,13 @@ mod tests {
 
     #[test]
     fn a_space_before_the_text_is_left_out_once() {
-        let mut stream = TextStream::new(&[], true);
+        let mut stream = TextStream::new(&[], false, true);
         for piece in [&b""[..], b" ", b" a", b" b"] {
-            stream.push(piece);
+            stream.push(piece, true);
         }
         assert_eq!(stream.into_text(), " a b");
-        let mut stream = TextStream::new(&[], true);
-        stream.push(b"a b");
+        let mut stream = TextStream::new(&[], false, true);
+        stream.push(b"a b", true);
         assert_eq!(stream.into_text(), "a b");
     }
 
@@ -183,17 +198,55 @@ mod tests {
             text in "[ab\n€]{0,12}",
             stops in prop::collection::vec("[ab\n€]{1,3}", 0..3),
             cuts in prop::collection::vec(0usize..40, 0..6),
+            keep in any::<bool>(),
         ) {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|w| &text.as_bytes()[w[0]..w[1]]).collect();
             let stops: Vec<&str> = stops.iter().map(String::as_str).collect();
-            let (shown, result) = show(&stops, &pieces);
+            let (shown, result) = show(&stops, keep, 0, &pieces);
             prop_assert_eq!(shown.concat(), result.clone());
             prop_assert!(text.starts_with(&result));
             let ends = |s: &&str| text.find(*s).map(|at| (at + s.len(), at));
-            let end = stops.iter().filter_map(ends).min().map_or(text.len(), |(_, at)| at);
+            let end = stops.iter().filter_map(ends).min();
+            let end = end.map_or(text.len(), |(end, at)| if keep { end } else { at });
+            prop_assert_eq!(result, &text[..end]);
+        }
+
+        /// Only what may become a stop string is held back, and only while it may: after each piece
+        /// the rest of the text, whatever it is, decides what could still be cut off.
+        #[test]
+        fn nothing_else_is_held_back(
+            text in "[ab€]{0,12}",
+            stops in prop::collection::vec("[ab€]{1,3}", 0..3),
+            least in 0usize..8,
+        ) {
+            let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            let names: Vec<&str> = stops.iter().map(String::as_str).collect();
+            let (shown, result) = show(&names, false, least, &bytes);
+            prop_assert_eq!(shown.concat(), result.clone());
+            let mut seen = 0;
+            for (i, chunk) in shown.iter().enumerate().take(bytes.len()) {
+                seen += chunk.len();
+                let valid = match std::str::from_utf8(&text.as_bytes()[..=i]) {
+                    Ok(valid) => valid.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+                if valid > result.len() {
+                    break;
+                }
+                let held = &text[seen..valid];
+                let begins = |s: &&str| s.starts_with(held) && s.len() > held.len();
+                prop_assert!(held.is_empty() || names.iter().any(begins), "{held:?}");
+            }
+            // Before the text is long enough no stop string ends it.
+            let ends = |s: &&str| {
+                text.match_indices("").map(|(at, _)| at).find(|&at| {
+                    text[at..].starts_with(*s) && at + s.len() > least
+                }).map(|at| (at + s.len(), at))
+            };
+            let end = names.iter().filter_map(ends).min().map_or(text.len(), |(_, at)| at);
             prop_assert_eq!(result, &text[..end]);
         }
     }

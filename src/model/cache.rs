@@ -1,5 +1,7 @@
 //! The key-value cache: what attention remembers of a sequence.
 
+use std::sync::Arc;
+
 use candle_core::{DType, Device, Result, Tensor};
 
 /// Positions by which a cache grows at least; beyond that it doubles, so that a sequence of n
@@ -14,12 +16,15 @@ pub struct KvCache {
     len: usize,
 }
 
-/// Keys and values of one layer: two tensors (heads, capacity, head width), written in place.
-#[derive(Debug)]
+/// Keys and values of one layer: two tensors (heads, capacity, head width), written in place unless
+/// a fork shares them.
+#[derive(Clone, Debug)]
 pub(super) struct LayerCache {
     keys: Tensor,
     values: Tensor,
     capacity: usize,
+    /// As many holders as caches that share the tensors.
+    holders: Arc<()>,
 }
 
 impl KvCache {
@@ -30,7 +35,10 @@ impl KvCache {
         device: &Device,
     ) -> Result<Self> {
         let empty = || Tensor::zeros((heads, 0, width), dtype, device);
-        let layer = || Ok(LayerCache { keys: empty()?, values: empty()?, capacity: 0 });
+        let layer = || {
+            let (keys, values) = (empty()?, empty()?);
+            Ok(LayerCache { keys, values, capacity: 0, holders: Arc::default() })
+        };
         Ok(Self { layers: (0..layers).map(|_| layer()).collect::<Result<_>>()?, len: 0 })
     }
 
@@ -47,6 +55,22 @@ impl KvCache {
     /// Forgets all positions from `len` on. Does nothing if there are none.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+    }
+
+    /// The cache of another sequence that goes on from here. Copied on write: until one of the two
+    /// reads on, they share their memory.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self { layers: self.layers.clone(), len: self.len }
+    }
+
+    /// Of the positions from `from` on, keeps these (counted from there, ascending), moved together.
+    pub(super) fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
+        for layer in &mut self.layers {
+            layer.keep(from, positions)?;
+        }
+        self.len = from + positions.len();
+        Ok(())
     }
 
     pub(super) fn layers(&mut self) -> &mut [LayerCache] {
@@ -71,13 +95,46 @@ impl LayerCache {
         let end = at + keys.dim(1)?;
         if end > self.capacity {
             let capacity = end.max(self.capacity * 2).next_multiple_of(CHUNK);
-            self.keys = grown(&self.keys, at, capacity)?;
-            self.values = grown(&self.values, at, capacity)?;
-            self.capacity = capacity;
+            self.replace(at, capacity)?;
+        } else {
+            self.own(at)?;
         }
         self.keys.slice_set(keys, 1, at)?;
         self.values.slice_set(values, 1, at)?;
         Ok((self.keys.narrow(1, 0, end)?, self.values.narrow(1, 0, end)?))
+    }
+}
+
+impl LayerCache {
+    /// Takes leave of forks, if there are any, with a copy of the first `len` positions.
+    fn own(&mut self, len: usize) -> Result<()> {
+        match Arc::strong_count(&self.holders) {
+            1 => Ok(()),
+            _ => self.replace(len, self.capacity),
+        }
+    }
+
+    fn replace(&mut self, len: usize, capacity: usize) -> Result<()> {
+        self.keys = grown(&self.keys, len, capacity)?;
+        self.values = grown(&self.values, len, capacity)?;
+        (self.capacity, self.holders) = (capacity, Arc::default());
+        Ok(())
+    }
+
+    fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
+        let moved = |(to, &position): (usize, &usize)| (to != position).then_some((to, position));
+        let moves: Vec<(usize, usize)> = positions.iter().enumerate().filter_map(moved).collect();
+        if let Some(last) = positions.last().filter(|_| !moves.is_empty()) {
+            self.own(from + last + 1)?;
+        }
+        for (to, position) in moves {
+            for tensor in [&self.keys, &self.values] {
+                // A copy, for source and destination are one tensor.
+                let row = tensor.narrow(1, from + position, 1)?.copy()?.contiguous()?;
+                tensor.slice_set(&row, 1, from + to)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -119,6 +176,35 @@ mod tests {
             expected.truncate(keep);
             assert_eq!((cache.len(), cache.is_empty()), (keep, keep == 0));
         }
+        Ok(())
+    }
+
+    /// The number at each position.
+    fn numbers(cache: &KvCache) -> Result<Vec<f32>> {
+        cache.layers[0].keys.narrow(1, 0, cache.len)?.get(0)?.get_on_dim(1, 0)?.to_vec1()
+    }
+
+    fn write(cache: &mut KvCache, numbers: &[f32]) -> Result<()> {
+        let rows = Tensor::from_slice(numbers, (1, numbers.len(), 1), &Device::Cpu)?;
+        let at = cache.len();
+        cache.layers()[0].append(at, &rows, &rows)?;
+        cache.advance(numbers.len());
+        Ok(())
+    }
+
+    #[test]
+    fn forks_do_not_see_each_other_and_branches_can_be_dropped() -> Result<()> {
+        let mut cache = KvCache::new(1, (1, 1), DType::F32, &Device::Cpu)?;
+        write(&mut cache, &[1.0, 2.0, 3.0])?;
+        let mut fork = cache.fork();
+        write(&mut cache, &[4.0])?;
+        fork.truncate(2);
+        write(&mut fork, &[5.0, 6.0, 7.0, 8.0])?;
+        assert_eq!((numbers(&cache)?, numbers(&fork)?.len()), (vec![1.0, 2.0, 3.0, 4.0], 6));
+        let other = fork.fork();
+        fork.keep(2, &[0, 2, 3])?;
+        assert_eq!(numbers(&fork)?, [1.0, 2.0, 5.0, 7.0, 8.0]);
+        assert_eq!(numbers(&other)?, [1.0, 2.0, 5.0, 6.0, 7.0, 8.0]);
         Ok(())
     }
 }

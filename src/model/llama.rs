@@ -18,7 +18,7 @@ use super::weights::Weights;
 use crate::error;
 
 /// A decoder with its weights.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Llama {
     embedding: Tensor,
     blocks: Vec<Block>,
@@ -66,21 +66,60 @@ impl Llama {
     /// Reads `tokens` (at least one, ids below `vocab_size`) after what the cache remembers, and
     /// returns the logits of the token after the last: (vocab_size), `f32`, on the device.
     pub(super) fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Tensor> {
-        let at = cache.len();
-        let n = tokens.len();
+        let (at, n) = (cache.len(), tokens.len());
         let positions = Positions {
             at,
             rope: self.rope.at(at, n, self.dtype, &self.device)?,
             causal: causal_mask(at, n, &self.device)?,
         };
-        let tokens = Tensor::new(tokens, &self.device)?;
-        let mut x = self.embedding.embedding(&tokens)?;
-        for (block, layer) in self.blocks.iter().zip(cache.layers()) {
-            x = block.forward(&x, &positions, layer)?;
+        let x = self.read(tokens, &positions, cache)?;
+        self.logits(&x.narrow(0, n - 1, 1)?)?.squeeze(0)
+    }
+
+    /// Reads a tree of tokens: `parents` has one for each token but the first, the place of an
+    /// earlier one, after which it stands. Returns the logits of the token after each:
+    /// (tokens, vocab_size), `f32`, on the device.
+    pub(super) fn forward_tree(
+        &self,
+        tokens: &[u32],
+        parents: &[usize],
+        cache: &mut KvCache,
+    ) -> Result<Tensor> {
+        let (at, n) = (cache.len(), tokens.len());
+        let mut depths = vec![0u32; n];
+        for (i, &parent) in parents.iter().enumerate() {
+            depths[i + 1] = depths[parent] + 1;
         }
-        cache.advance(n);
-        let last = self.norm.forward(&x.narrow(0, n - 1, 1)?.contiguous()?)?;
-        self.logits.forward(&last)?.squeeze(0)?.to_dtype(DType::F32)
+        let deepest = depths.iter().max().map_or(0, |&depth| depth as usize);
+        let (cos, sin) = self.rope.at(at, deepest + 1, self.dtype, &self.device)?;
+        let depths = Tensor::from_vec(depths, n, &self.device)?;
+        let positions = Positions {
+            at,
+            rope: (cos.index_select(&depths, 0)?, sin.index_select(&depths, 0)?),
+            causal: tree_mask(at, parents, &self.device)?,
+        };
+        let x = self.read(tokens, &positions, cache)?;
+        self.logits(&x)
+    }
+
+    fn read(&self, tokens: &[u32], positions: &Positions, cache: &mut KvCache) -> Result<Tensor> {
+        let mut x = self.embedding.embedding(&Tensor::new(tokens, &self.device)?)?;
+        for (block, layer) in self.blocks.iter().zip(cache.layers()) {
+            x = block.forward(&x, positions, layer)?;
+        }
+        cache.advance(tokens.len());
+        Ok(x)
+    }
+
+    fn logits(&self, x: &Tensor) -> Result<Tensor> {
+        self.logits.forward(&self.norm.forward(&x.contiguous()?)?)?.to_dtype(DType::F32)
+    }
+
+    /// The same model with its first blocks only. Shares their weights.
+    pub(super) fn first_blocks(&self, blocks: usize) -> Self {
+        let config = Config { num_hidden_layers: blocks, ..self.config.clone() };
+        let blocks = self.blocks[..blocks.min(self.blocks.len())].to_vec();
+        Self { blocks, config, ..self.clone() }
     }
 }
 
@@ -105,8 +144,26 @@ fn causal_mask(at: usize, n: usize, device: &Device) -> Result<Option<Tensor>> {
     Tensor::from_vec(mask, (n, at + n), device).map(Some)
 }
 
+/// A token sees all before the tree, itself and the tokens above it.
+fn tree_mask(at: usize, parents: &[usize], device: &Device) -> Result<Option<Tensor>> {
+    let n = parents.len() + 1;
+    if n == 1 {
+        return Ok(None);
+    }
+    let mut mask = vec![f32::NEG_INFINITY; n * (at + n)];
+    for (i, row) in mask.chunks_mut(at + n).enumerate() {
+        row[..at].fill(0.0);
+        let mut above = Some(i);
+        while let Some(token) = above {
+            row[at + token] = 0.0;
+            above = token.checked_sub(1).map(|index| parents[index]);
+        }
+    }
+    Tensor::from_vec(mask, (n, at + n), device).map(Some)
+}
+
 /// Attention and feed-forward, each on the normalised stream and added back to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Block {
     attention_norm: RmsNorm,
     attention: Attention,
@@ -132,7 +189,7 @@ impl Block {
 }
 
 /// Grouped-query attention with rotary positions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Attention {
     queries: Linear,
     keys: Linear,
@@ -198,7 +255,7 @@ impl Attention {
 }
 
 /// SwiGLU (Shazeer 2020, "GLU Variants Improve Transformer").
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Mlp {
     gate: Linear,
     up: Linear,
@@ -221,7 +278,7 @@ impl Mlp {
 }
 
 /// y = x · Wᵀ + b, with W as (out, in).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Linear {
     weight: Tensor,
     bias: Option<Tensor>,
@@ -249,7 +306,7 @@ impl Linear {
 }
 
 /// Zhang and Sennrich 2019, "Root Mean Square Layer Normalization".
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RmsNorm {
     weight: Tensor,
     eps: f32,

@@ -60,14 +60,14 @@ pub struct ModelOptions {
 
 /// A loaded model: weights, tokenizer, vocabulary, chat template. `Send + Sync`; sequences share it
 /// and have a [`KvCache`] each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     source: ModelSource,
     config: Config,
     llama: Llama,
-    tokenizer: Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
-    chat_template: Option<ChatTemplate>,
+    chat_template: Option<Arc<ChatTemplate>>,
 }
 
 impl Model {
@@ -87,6 +87,7 @@ impl Model {
         let weights = Weights::open(&files, dtype, &device)?;
         let llama = Llama::load(&config, weights, dtype, &device)?;
         let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
+        let (tokenizer, chat_template) = (Arc::new(tokenizer), chat_template.map(Arc::new));
         Ok(Self { source, config, llama, tokenizer, vocabulary, chat_template })
     }
 
@@ -117,7 +118,7 @@ impl Model {
 
     /// Its chat template; an error that says what to do where it has none.
     pub fn chat_template(&self) -> Result<&ChatTemplate> {
-        self.chat_template.as_ref().ok_or_else(|| {
+        self.chat_template.as_deref().ok_or_else(|| {
             let message = format!("the model `{}` has no chat template", self.name());
             Error::new(ErrorKind::Model, message).with_help(
                 "put its chat_template.jinja into the model folder, or give a prompt as plain text",
@@ -141,18 +142,7 @@ impl Model {
     /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
     /// sequence would become longer than [`context_length`](Self::context_length).
     pub fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Logits> {
-        let error = |message| Err(Error::new(ErrorKind::Model, message));
-        let width = self.config.vocab_size;
-        if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
-            return error(format!("token {token} is beyond the model's {width} logits"));
-        }
-        if tokens.is_empty() {
-            return error("a model reads at least one token".to_owned());
-        }
-        let (len, most) = (cache.len() + tokens.len(), self.context_length());
-        if len > most {
-            return error(format!("{len} tokens do not fit the model's context of {most}"));
-        }
+        self.check(tokens, cache)?;
         let before = cache.len();
         let mut logits = None;
         for piece in tokens.chunks(PIECE) {
@@ -166,6 +156,79 @@ impl Model {
         }
         // There is a last piece, for there is a token.
         logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
+    }
+
+    /// Reads a tree of tokens in one pass: `parents` has one for each token but the first, the
+    /// place of an earlier one, after which it stands. Returns the logits of the token after each.
+    /// The cache then remembers all of them, and [`keep`](Self::keep) must say which to go on from.
+    ///
+    /// Errors as [`forward`](Self::forward) does, and on parents that are none.
+    pub fn forward_tree(
+        &self,
+        tokens: &[u32],
+        parents: &[usize],
+        cache: &mut KvCache,
+    ) -> Result<Vec<Logits>> {
+        self.check(tokens, cache)?;
+        let before = |(i, &parent): (usize, &usize)| parent <= i;
+        if parents.len() + 1 != tokens.len() || !parents.iter().enumerate().all(before) {
+            let message = "a tree has a parent for each token but the first, before it";
+            return Err(Error::new(ErrorKind::Model, message));
+        }
+        let before = cache.len();
+        let rows = self
+            .llama
+            .forward_tree(tokens, parents, cache)
+            .and_then(|rows| (0..tokens.len()).map(|i| rows.get(i).map(Logits::new)).collect());
+        rows.map_err(|error| {
+            cache.truncate(before);
+            internal(error)
+        })
+    }
+
+    /// Of the positions from `from` on that a cache remembers, keeps these (counted from there,
+    /// ascending): one path through a tree.
+    pub fn keep(&self, cache: &mut KvCache, from: usize, path: &[usize]) -> Result<()> {
+        let ascending = path.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || path.last().is_some_and(|last| from + last >= cache.len()) {
+            let message = "a path through a tree has ascending places that were read";
+            return Err(Error::new(ErrorKind::Model, message));
+        }
+        cache.keep(from, path).map_err(internal)
+    }
+
+    /// The same model with its first layers only, as a fast guesser of what the whole one will
+    /// write. Shares weights and tokenizer.
+    ///
+    /// Errors if it would have none, or more than there are.
+    pub fn first_layers(&self, layers: usize) -> Result<Self> {
+        let all = self.config.num_hidden_layers;
+        if layers == 0 || layers > all {
+            let message = format!("{layers} layers of a model of {all}");
+            return Err(Error::new(ErrorKind::Model, message)
+                .with_help(format!("write a number from 1 to {all}")));
+        }
+        let mut model = self.clone();
+        model.llama = self.llama.first_blocks(layers);
+        model.config.num_hidden_layers = layers;
+        Ok(model)
+    }
+
+    /// Errors on tokens that the model cannot read after what the cache remembers.
+    fn check(&self, tokens: &[u32], cache: &KvCache) -> Result<()> {
+        let error = |message| Err(Error::new(ErrorKind::Model, message));
+        let width = self.config.vocab_size;
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
+            return error(format!("token {token} is beyond the model's {width} logits"));
+        }
+        if tokens.is_empty() {
+            return error("a model reads at least one token".to_owned());
+        }
+        let (len, most) = (cache.len() + tokens.len(), self.context_length());
+        if len > most {
+            return error(format!("{len} tokens do not fit the model's context of {most}"));
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use super::config::{Config, Llama3Rope};
 /// The angle by which each pair of a head's dimensions turns from one position to the next. Angles
 /// are computed in `f64` when they are needed: a position costs half a head of them, which is
 /// nothing beside one block, and no table has to be as long as the context.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rope {
     frequencies: Vec<f64>,
 }

@@ -4,19 +4,33 @@
 //!
 //! | # | step | parameter | off at | source |
 //! |--:|---|---|---|---|
-//! | 1 | [`allow`](steps::allow): only tokens in the mask go on | the mask | no mask | |
-//! | 2 | [`repetition_penalty`](steps::repetition_penalty) | `repetition_penalty` | 1 | Keskar et al. 2019 |
-//! | 3 | [`frequency_penalty`](steps::frequency_penalty) | `frequency_penalty` | 0 | OpenAI API reference |
-//! | 4 | [`presence_penalty`](steps::presence_penalty) | `presence_penalty` | 0 | OpenAI API reference |
-//! | 5 | [`temperature`](steps::temperature), or [`greedy`](steps::greedy) at 0, which ends the chain | `temperature` | 1 | |
-//! | 6 | [`top_k`](steps::top_k) | `top_k` | none, 0 | Fan et al. 2018 |
-//! | 7 | [`top_p`](steps::top_p) | `top_p` | 1 | Holtzman et al. 2019 |
-//! | 8 | [`min_p`](steps::min_p) | `min_p` | 0 | Nguyen et al. 2024 |
-//! | 9 | [`pick`](steps::pick): one token at random | `seed` | | |
+//! | 1 | the mask: only its tokens go on ([`allow`](steps::allow)) | the mask | no mask | |
+//! | 2 | the lists: only these, none of those | `allowed_token_ids`, `banned_token_ids` | empty | |
+//! | 3 | [`logit_bias`](steps::logit_bias) | `logit_bias` | empty | OpenAI API reference |
+//! | 4 | [`repetition_penalty`](steps::repetition_penalty) | `repetition_penalty` | 1 | Keskar et al. 2019 |
+//! | 5 | [`frequency_penalty`](steps::frequency_penalty) | `frequency_penalty` | 0 | OpenAI API reference |
+//! | 6 | [`presence_penalty`](steps::presence_penalty) | `presence_penalty` | 0 | OpenAI API reference |
+//! | 7 | [`dry`](steps::dry) | `dry_multiplier`, … | 0 | Weidmann 2024 |
+//! | 8 | [`top_n_sigma`](steps::top_n_sigma) | `top_n_sigma` | 0 | Tang et al. 2024 |
+//! | 9 | [`temperature`](steps::temperature) | `temperature` | 1 | |
+//! | 10 | [`top_k`](steps::top_k) | `top_k` | none, 0 | Fan et al. 2018 |
+//! | 11 | [`top_p`](steps::top_p) | `top_p` | 1 | Holtzman et al. 2019 |
+//! | 12 | [`min_p`](steps::min_p) | `min_p` | 0 | Nguyen et al. 2024 |
+//! | 13 | [`typical_p`](steps::typical_p) | `typical_p` | 1 | Meister et al. 2022 |
+//! | 14 | [`xtc`](steps::xtc) | `xtc_probability`, `xtc_threshold` | 0 | Weidmann 2024 |
+//! | 15 | [`mirostat`](steps::mirostat) | `mirostat`, `mirostat_tau`, `mirostat_eta` | 0 | Basu et al. 2021 |
+//! | 16 | [`pick`](steps::pick): one token at random | `seed` | | |
 //!
 //! The mask comes first, so every later step, and every number in a [`Draw`], is about allowed
 //! tokens only: a forbidden token takes no place in the top k and no mass in the nucleus. Each
-//! truncation works on what the one before it left, renormalised.
+//! truncation works on what the one before it left, renormalised. Steps 3 to 15 run in the order of
+//! [`samplers`](SamplingParams::samplers), which a user can change.
+//!
+//! A temperature of 0 is greedy: the steps that change logits run, and the most probable token is
+//! taken; truncations have nothing to say, wherever they stand.
+//!
+//! The mask never yields. A list that would leave nothing of the mask does: it is not applied, and
+//! the [`Draw`] says so.
 //!
 //! ```
 //! use maskwright::sampling::{Sampler, SamplingParams};
@@ -30,10 +44,17 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod exponential;
+mod history;
+mod order;
 mod params;
+mod pressure;
 mod sampler;
+mod scan;
 pub mod steps;
 
-pub use params::SamplingParams;
+pub use order::ChainStep;
+pub use params::{PenaltyScope, SamplingParams};
+pub use pressure::{Pressure, Summary};
 pub use sampler::{Draw, Sampler};
 pub use steps::Candidate;

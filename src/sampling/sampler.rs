@@ -1,13 +1,19 @@
 //! One sequence's sampler: the settings, its random numbers, and what it has written so far.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashMap;
 
+use super::exponential::Row;
+use super::history::History;
+use super::order::ChainStep;
+use super::params::exact;
+use super::scan::{self, Scan};
 use super::steps::{self, Candidate};
-use super::{SamplingParams, params};
+use super::{PenaltyScope, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::TokenMask;
 
@@ -18,28 +24,53 @@ pub struct Draw {
     pub token: u32,
     /// Its probability in the distribution that it was drawn from, after every step; 1 if greedy.
     pub probability: f64,
-    /// Natural logarithm of its probability among the allowed tokens by the model alone, before
-    /// penalties, temperature and truncation.
-    pub logprob: f64,
-    /// How many tokens the mask allowed (of those with a logit above −∞).
+    /// How many tokens the mask and the lists allowed (of those with a logit above −∞).
     pub allowed: usize,
     /// How many of them the truncations left; 1 if greedy.
     pub nucleus: usize,
+    /// Did the list of allowed or of banned tokens leave nothing of the mask, so that it was not
+    /// applied?
+    pub yielded: bool,
 }
+
+/// Rows of at most so many allowed tokens take no short cut.
+const SHORT: usize = 1024;
 
 /// Draws the tokens of one sequence. The same seed and the same logits give the same tokens, on
 /// every platform and in every version of this crate: the random numbers are ChaCha8's key stream
-/// (the seed, little-endian, is the start of an otherwise zero key), 64 bits to a draw of which the
-/// upper 53 become the point on the line that [`steps::pick`] describes. A greedy draw takes none.
+/// (the seed, little-endian, is the start of an otherwise zero key), 64 bits to a number of which
+/// the upper 53 become a fraction below 1. A draw takes one, the point on the line that
+/// [`steps::pick`] describes; XTC, where it is on, takes one before; a greedy draw takes none.
+///
+/// Where the first truncation lets most tokens go, the others are never looked at singly: bands of
+/// logits (32 to a unit) tell which cannot stay. The outcome is that of the plain steps.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
+    /// The steps that are switched on, in order.
+    chain: Vec<ChainStep>,
     seed: u64,
     random: ChaCha8Rng,
-    /// How often each token stands in the text so far; 0 if only the prompt has it.
-    counts: FxHashMap<u32, u32>,
+    history: History,
+    /// Mirostat's greatest surprise at the next draw, in bits.
+    surprise: f64,
     /// Scratch of `draw`, kept for its memory.
+    scratch: Scratch,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    words: Vec<u32>,
+    maxima: Vec<f32>,
     candidates: Vec<Candidate>,
+}
+
+/// The allowed tokens of a row, in three parts: words and a scan of those whose logit is the
+/// model's own, and candidates of those that a step has changed.
+struct Allowed {
+    scan: Scan,
+    changed: Vec<Candidate>,
+    yielded: bool,
 }
 
 impl Sampler {
@@ -50,12 +81,15 @@ impl Sampler {
         let seed = params.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
+        let on = |step: &ChainStep| params.switches_on(*step);
         Ok(Self {
-            params: params.clone(),
+            chain: params.samplers.iter().copied().filter(on).collect(),
             seed,
             random: ChaCha8Rng::from_seed(key),
-            counts: FxHashMap::default(),
-            candidates: Vec::new(),
+            history: History::new(params.repeat_last_n),
+            surprise: 2.0 * exact(params.mirostat_tau),
+            scratch: Scratch::default(),
+            params: params.clone(),
         })
     }
 
@@ -64,69 +98,384 @@ impl Sampler {
         self.seed
     }
 
-    /// Tells what the repetition penalty counts besides the text itself.
+    /// Does a penalty look at which tokens were forced?
+    pub fn asks_what_is_forced(&self) -> bool {
+        let counts = |step: &ChainStep| step.adjusts() && *step != ChainStep::LogitBias;
+        !self.params.penalize_forced && self.chain.iter().any(counts)
+    }
+
+    /// Says which tokens end a repetition for DRY: those whose text has one of the
+    /// [`dry_sequence_breakers`](SamplingParams::dry_sequence_breakers).
+    pub fn break_dry_at(&mut self, tokens: impl IntoIterator<Item = u32>) {
+        self.history.set_breakers(tokens);
+    }
+
+    /// Tells the prompt, before the text.
     pub fn accept_prompt(&mut self, tokens: &[u32]) {
-        for &token in tokens {
-            self.counts.entry(token).or_insert(0);
-        }
+        tokens.iter().for_each(|&token| self.history.push_prompt(token));
     }
 
     /// Adds a token to the text so far, drawn here or not.
     pub fn accept(&mut self, token: u32) {
-        *self.counts.entry(token).or_insert(0) += 1;
+        self.history.push(token, false);
+    }
+
+    /// [`accept`](Self::accept) for a token about which the constraint left no choice: no penalty
+    /// counts it, unless the settings say so.
+    pub fn accept_forced(&mut self, token: u32) {
+        self.history.push(token, !self.params.penalize_forced);
     }
 
     /// Draws the next token from one logit per token id, all of them allowed without a mask. The
     /// text so far does not change: call [`accept`](Self::accept).
     ///
+    /// Mirostat's greatest surprise starts at twice its target and, after each draw, goes down by
+    /// `mirostat_eta` times what the drawn token's surprise among the candidates exceeds the target
+    /// by.
+    ///
     /// Errors as [`steps::allow`] does.
     pub fn draw(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Draw> {
-        let candidates = &mut self.candidates;
-        steps::allow(logits, mask, candidates)?;
-        let allowed = candidates.len();
-        let model = steps::log_sum_exp(candidates);
-
-        let SamplingParams { repetition_penalty, frequency_penalty, presence_penalty, .. } =
-            self.params;
-        let written = || self.counts.iter().filter(|&(_, &n)| n > 0).map(|(&token, &n)| (token, n));
-        if repetition_penalty != 1.0 {
-            let seen = self.counts.keys().copied();
-            steps::repetition_penalty(candidates, seen, params::exact(repetition_penalty));
+        let allowed = self.allow(logits, mask)?;
+        let (count, yielded) = (allowed.scan.allowed + allowed.changed.len(), allowed.yielded);
+        if self.params.temperature == 0.0 {
+            let token = self.greedy(allowed)?;
+            return Ok(Draw { token, probability: 1.0, allowed: count, nucleus: 1, yielded });
         }
-        if frequency_penalty != 0.0 {
-            steps::frequency_penalty(candidates, written(), params::exact(frequency_penalty));
-        }
-        if presence_penalty != 0.0 {
-            let seen = written().map(|(token, _)| token);
-            steps::presence_penalty(candidates, seen, params::exact(presence_penalty));
-        }
-
-        let chosen = if self.params.temperature == 0.0 {
-            let best = steps::greedy(candidates);
-            candidates.retain(|c| Some(c.token) == best.map(|b| b.token));
-            best.map(|c| (c, 1.0))
-        } else {
-            let SamplingParams { temperature, top_k, top_p, min_p, .. } = self.params;
-            steps::temperature(candidates, params::exact(temperature));
-            if let Some(k) = top_k.filter(|&k| k > 0) {
-                steps::top_k(candidates, k);
-            }
-            if top_p < 1.0 {
-                steps::top_p(candidates, params::exact(top_p));
-            }
-            if min_p > 0.0 {
-                steps::min_p(candidates, params::exact(min_p));
-            }
-            // 53 bits are what an f64 below 1 can hold evenly spaced.
-            let u = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            steps::pick(candidates, u)
-        };
-        // `allow` errors on an empty list and no step removes the most probable candidate.
-        let (chosen, probability) = chosen.ok_or_else(|| {
-            Error::new(ErrorKind::Sampling, "draw step: no candidate is left to draw from")
-        })?;
-        let logprob = f64::from(logits[chosen.token as usize]) - model;
-        let (token, nucleus) = (chosen.token, candidates.len());
-        Ok(Draw { token, probability, logprob, allowed, nucleus })
+        self.truncate(logits, allowed);
+        let u = self.uniform();
+        // The mask step errors on an empty list and no step removes the last candidate.
+        let (chosen, probability) =
+            steps::pick(&self.scratch.candidates, u).ok_or_else(nothing_left)?;
+        self.steer(probability);
+        let (token, nucleus) = (chosen.token, self.scratch.candidates.len());
+        Ok(Draw { token, probability, allowed: count, nucleus, yielded })
     }
+
+    /// The distribution that [`draw`](Self::draw) would draw from: tokens, ascending, with their
+    /// probabilities. Takes a random number where XTC is on.
+    ///
+    /// Errors as `draw` does.
+    pub fn distribution(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+    ) -> Result<Vec<(u32, f64)>> {
+        let allowed = self.allow(logits, mask)?;
+        if self.params.temperature == 0.0 {
+            return Ok(vec![(self.greedy(allowed)?, 1.0)]);
+        }
+        self.truncate(logits, allowed);
+        let candidates = &self.scratch.candidates;
+        let whole = steps::log_sum_exp(candidates);
+        Ok(candidates.iter().map(|c| (c.token, (c.logit - whole).exp())).collect())
+    }
+
+    /// The `n` most probable tokens after the steps that change logits, with the natural logarithms
+    /// of their probabilities among all that are allowed; best first. What beam search goes by.
+    ///
+    /// Errors as `draw` does.
+    pub fn most_probable(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        n: usize,
+    ) -> Result<Vec<(u32, f64)>> {
+        let Allowed { mut changed, scan, .. } = self.allow(logits, mask)?;
+        for &step in self.chain.iter().filter(|step| step.adjusts()) {
+            self.adjust(step, &mut changed);
+        }
+        let Scratch { words, maxima, .. } = &self.scratch;
+        let row = Row { logits, words, maxima, temperature: 1.0 };
+        let mut candidates = Vec::new();
+        shortlist(&row, &scan, &changed, None, &self.params, &mut candidates);
+        Ok(steps::top_log_probabilities(&candidates, n))
+    }
+
+    /// Takes or replaces a token that was drawn from the distribution `drafted_from`, so that what
+    /// comes out has exactly the distribution that [`draw`](Self::draw) draws from: taken with
+    /// probability min(1, p/q), otherwise drawn from what p has beyond q (Leviathan et al. 2023,
+    /// section 2.3). Takes one random number, or two where the token is replaced.
+    ///
+    /// Errors as `draw` does.
+    pub fn verify(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        drafted: u32,
+        drafted_from: &[(u32, f64)],
+    ) -> Result<Draw> {
+        let Allowed { scan, changed, yielded } = self.allow(logits, mask)?;
+        let allowed = scan.allowed + changed.len();
+        let target = self.distribution(logits, mask)?;
+        let of = |distribution: &[(u32, f64)], token: u32| {
+            let found = distribution.binary_search_by_key(&token, |row| row.0);
+            found.map_or(0.0, |i| distribution[i].1)
+        };
+        let (p, q) = (of(&target, drafted), of(drafted_from, drafted));
+        let token = match self.uniform() * q < p {
+            true => drafted,
+            false => {
+                let beyond = |&(token, p): &(u32, f64)| (p - of(drafted_from, token)).max(0.0);
+                let whole: f64 = target.iter().map(beyond).sum();
+                let mut rest = self.uniform() * whole;
+                let point = target.iter().find(|row| {
+                    rest -= beyond(row);
+                    rest < 0.0
+                });
+                // Rounding may leave nothing beyond: then both are the same distribution.
+                point.map_or(drafted, |row| row.0)
+            }
+        };
+        let probability = of(&target, token);
+        self.steer(probability);
+        Ok(Draw { token, probability, allowed, nucleus: target.len(), yielded })
+    }
+
+    /// The same sampler with other random numbers of the same seed: another stream of the cipher.
+    /// A draft model draws with these.
+    #[must_use]
+    pub fn fork(&self, stream: u64) -> Self {
+        let mut fork = self.clone();
+        fork.random.set_stream(stream);
+        fork.random.set_word_pos(0);
+        fork
+    }
+
+    fn steer(&mut self, probability: f64) {
+        if self.chain.contains(&ChainStep::Mirostat) {
+            let excess = -probability.log2() - exact(self.params.mirostat_tau);
+            self.surprise -= exact(self.params.mirostat_eta) * excess;
+        }
+    }
+
+    /// The next random number, from 0 and below 1: 53 bits are what an `f64` there can hold evenly
+    /// spaced.
+    pub fn uniform(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// The first part of the chain: what is allowed, and what single tokens' logits become.
+    fn allow(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Allowed> {
+        let yielded = self.fill_words(logits.len(), mask)?;
+        let mut changed = Vec::new();
+        let mut broken = None;
+        if self.chain.iter().any(|step| step.adjusts()) {
+            for token in self.changing() {
+                let Some(&logit) = logits.get(token as usize) else { continue };
+                let (word, bit) = (&mut self.scratch.words[token as usize / 32], 1 << (token % 32));
+                if *word & bit == 0 {
+                    continue;
+                }
+                *word &= !bit;
+                if logit.is_nan() || logit == f32::INFINITY {
+                    broken.get_or_insert(token);
+                } else if logit != f32::NEG_INFINITY {
+                    changed.push(Candidate { token, logit: f64::from(logit) });
+                }
+            }
+        }
+        let scan = scan::scan(logits, &self.scratch.words, &mut self.scratch.maxima);
+        if let Some(token) = scan.broken.into_iter().chain(broken).min() {
+            return Err(steps::broken(token, logits[token as usize]));
+        }
+        if scan.best.is_none() && changed.is_empty() {
+            return Err(steps::nothing_allowed(mask.map_or(logits.len(), TokenMask::count)));
+        }
+        Ok(Allowed { scan, changed, yielded })
+    }
+
+    /// The words of the mask, less what the lists forbid. Says whether one of the lists yielded.
+    fn fill_words(&mut self, width: usize, mask: Option<&TokenMask>) -> Result<bool> {
+        let words = &mut self.scratch.words;
+        words.clear();
+        match mask {
+            None => words.extend_from_slice(TokenMask::all(width).words()),
+            Some(mask) if mask.len() != width => {
+                return Err(steps::wrong_width(mask.len(), width));
+            }
+            Some(mask) => words.extend_from_slice(mask.words()),
+        }
+        let (allowed, banned) = (&self.params.allowed_token_ids, &self.params.banned_token_ids);
+        let mut yielded = false;
+        if !allowed.is_empty() {
+            let mut list = TokenMask::new(width);
+            allowed.iter().for_each(|&token| list.allow(token));
+            yielded |= !intersect(words, &list);
+        }
+        if !banned.is_empty() {
+            let mut list = TokenMask::all(width);
+            banned.iter().for_each(|&token| list.deny(token));
+            yielded |= !intersect(words, &list);
+        }
+        Ok(yielded)
+    }
+
+    /// Every token whose logit a step may change by itself, ascending.
+    fn changing(&self) -> BTreeSet<u32> {
+        let mut tokens: BTreeSet<u32> = self.params.logit_bias.keys().copied().collect();
+        if self.chain.iter().any(|&step| step.adjusts() && step != ChainStep::LogitBias) {
+            tokens.extend(self.history.counted(PenaltyScope::All).map(|counted| counted.0));
+        }
+        if self.chain.contains(&ChainStep::Dry) {
+            tokens.extend(self.repetitions().into_keys());
+        }
+        tokens
+    }
+
+    fn repetitions(&self) -> FxHashMap<u32, usize> {
+        self.history.repetitions(self.params.dry_penalty_last_n)
+    }
+
+    /// The most probable token after the steps that change logits; equal ones by the lower id.
+    fn greedy(&self, Allowed { scan, mut changed, .. }: Allowed) -> Result<u32> {
+        for &step in self.chain.iter().filter(|step| step.adjusts()) {
+            self.adjust(step, &mut changed);
+        }
+        let unchanged =
+            scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) });
+        let best = steps::greedy(&changed).into_iter().chain(unchanged);
+        Ok(best.min_by(steps::by_probability).ok_or_else(nothing_left)?.token)
+    }
+
+    /// Runs the chain up to the draw; `scratch.candidates` is what it leaves.
+    fn truncate(&mut self, logits: &[f32], Allowed { scan, mut changed, .. }: Allowed) {
+        // Steps that look at one token at a time need no list of the unchanged ones.
+        let alone = |step: &&ChainStep| step.adjusts() || **step == ChainStep::Temperature;
+        let prefix = self.chain.iter().take_while(alone).count();
+        let mut temperature = 1.0;
+        for &step in &self.chain[..prefix] {
+            if step == ChainStep::Temperature {
+                temperature = exact(self.params.temperature);
+            }
+            self.adjust(step, &mut changed);
+        }
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        candidates.clear();
+        let Scratch { words, maxima, .. } = &self.scratch;
+        let row = Row { logits, words, maxima, temperature };
+        let first = self.chain.get(prefix).copied();
+        let known = shortlist(&row, &scan, &changed, first, &self.params, &mut candidates);
+        for i in prefix..self.chain.len() {
+            match known {
+                Some((top, total)) if i == prefix => {
+                    steps::nucleus(&mut candidates, exact(self.params.top_p), top, total);
+                }
+                _ => self.step(self.chain[i], &mut candidates),
+            }
+        }
+        self.scratch.candidates = candidates;
+    }
+
+    /// One step that changes logits.
+    fn adjust(&self, step: ChainStep, candidates: &mut [Candidate]) {
+        let params = &self.params;
+        let counted = |published| {
+            let scope = match params.penalty_scope {
+                PenaltyScope::Published => published,
+                scope => scope,
+            };
+            self.history.counted(scope)
+        };
+        match step {
+            ChainStep::LogitBias => {
+                let biases = params.logit_bias.iter().map(|(&token, &bias)| (token, exact(bias)));
+                steps::logit_bias(candidates, biases);
+            }
+            ChainStep::RepetitionPenalty => {
+                let seen = counted(PenaltyScope::All).map(|counted| counted.0);
+                steps::repetition_penalty(candidates, seen, exact(params.repetition_penalty));
+            }
+            ChainStep::FrequencyPenalty => {
+                let penalty = exact(params.frequency_penalty);
+                steps::frequency_penalty(candidates, counted(PenaltyScope::Output), penalty);
+            }
+            ChainStep::PresencePenalty => {
+                let seen = counted(PenaltyScope::Output).map(|counted| counted.0);
+                steps::presence_penalty(candidates, seen, exact(params.presence_penalty));
+            }
+            ChainStep::Dry => {
+                let (multiplier, base) = (exact(params.dry_multiplier), exact(params.dry_base));
+                let settings = (multiplier, base, params.dry_allowed_length);
+                steps::dry(candidates, self.repetitions(), settings);
+            }
+            ChainStep::Temperature => steps::temperature(candidates, exact(params.temperature)),
+            _ => {}
+        }
+    }
+
+    /// One step, whatever it is.
+    fn step(&mut self, step: ChainStep, candidates: &mut Vec<Candidate>) {
+        let params = &self.params;
+        match step {
+            ChainStep::TopNSigma => steps::top_n_sigma(candidates, exact(params.top_n_sigma)),
+            ChainStep::TopK => steps::top_k(candidates, params.top_k.unwrap_or(usize::MAX)),
+            ChainStep::TopP => steps::top_p(candidates, exact(params.top_p)),
+            ChainStep::MinP => steps::min_p(candidates, exact(params.min_p)),
+            ChainStep::TypicalP => steps::typical_p(candidates, exact(params.typical_p)),
+            ChainStep::Xtc => {
+                let (chance, threshold) =
+                    (exact(params.xtc_probability), exact(params.xtc_threshold));
+                if self.uniform() < chance {
+                    steps::xtc(candidates, threshold);
+                }
+            }
+            ChainStep::Mirostat => steps::mirostat(candidates, self.surprise),
+            _ => self.adjust(step, candidates),
+        }
+    }
+}
+
+/// Fills `candidates` with all that the step `first` can leave, in order of token id. Where that is
+/// not all and the step needs the greatest logit and the sum of all exponentials, they come back.
+fn shortlist(
+    row: &Row<'_>,
+    scan: &Scan,
+    changed: &[Candidate],
+    first: Option<ChainStep>,
+    params: &SamplingParams,
+    candidates: &mut Vec<Candidate>,
+) -> Option<(f64, f64)> {
+    let unchanged = scan.best.map(|(_, logit)| f64::from(logit) / row.temperature);
+    let changed_top = steps::greedy(changed).map(|c| c.logit);
+    let top = unchanged.into_iter().chain(changed_top).fold(f64::NEG_INFINITY, f64::max);
+    let mut known = None;
+    let reach = match first {
+        _ if scan.allowed <= SHORT => f64::INFINITY,
+        Some(ChainStep::TopK) => {
+            row.spectrum(top).reach_of_count(params.top_k.unwrap_or(usize::MAX))
+        }
+        Some(ChainStep::TopP) => {
+            let spectrum = row.spectrum(top);
+            let total: f64 = changed.iter().map(|c| (c.logit - top).exp()).sum();
+            let total = total + spectrum.total();
+            known = Some((top, total));
+            spectrum.reach_of_weight(exact(params.top_p) * total)
+        }
+        Some(ChainStep::MinP) => -exact(params.min_p).ln(),
+        _ => f64::INFINITY,
+    };
+    let mut changed = changed.iter().copied().peekable();
+    row.for_each_from(row.down_to(top, reach), |token, logit| {
+        while let Some(before) = changed.next_if(|c| c.token < token) {
+            candidates.push(before);
+        }
+        if logit != f32::NEG_INFINITY {
+            candidates.push(Candidate { token, logit: f64::from(logit) / row.temperature });
+        }
+    });
+    candidates.extend(changed);
+    known
+}
+
+/// Keeps what the list allows too, unless that is nothing. Says whether it did.
+fn intersect(words: &mut [u32], list: &TokenMask) -> bool {
+    let some = words.iter().zip(list.words()).any(|(word, list)| word & list != 0);
+    if some {
+        words.iter_mut().zip(list.words()).for_each(|(word, list)| *word &= list);
+    }
+    some
+}
+
+fn nothing_left() -> Error {
+    Error::new(ErrorKind::Sampling, "draw step: no candidate is left to draw from")
 }

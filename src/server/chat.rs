@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use crate::generation::{Request, Usage};
+use crate::generation::{Prompt, Request, Usage};
 
 use super::App;
 use super::error::ApiError;
 use super::request::ChatRequest;
-use super::response::{Choice, Head, add_usage};
+use super::response::{self, Choice, Head, add_usage};
 use super::stream::Chunks;
 use super::worker::{Replies, Reply};
 
@@ -47,8 +47,11 @@ pub(super) async fn completions(
         None => return Err(ApiError::gone()),
     };
     match stream {
-        true => Ok(Chunks::new(head, first, replies, choices, include_usage).into_response()),
-        false => whole(head, first, replies).await.map(IntoResponse::into_response),
+        true => {
+            let head = (head, Arc::clone(&app.vocabulary));
+            Ok(Chunks::new(head, first, replies, choices, include_usage).into_response())
+        }
+        false => whole(&app, head, first, replies).await.map(IntoResponse::into_response),
     }
 }
 
@@ -77,27 +80,37 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
         stop: chat.stop,
-        ..Request::chat(chat.messages)
+        prompt: Prompt::Chat(chat.messages),
+        ..chat.writing
     };
     let choice = |index: usize| {
         let mut request = request.clone();
-        // Choices differ in their seed, so that one seed gives the same set again.
-        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
+        // Choices differ in their seeds (each has as many as the texts of which it is the best), so
+        // that one seed gives the same set again.
+        let first = (index * request.best_of) as u64;
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(first));
         request
     };
     Ok((0..chat.choices).map(choice).collect())
 }
 
 /// All choices in one answer.
-async fn whole(head: Head, first: Reply, mut replies: Replies) -> Result<Json<Value>, ApiError> {
+async fn whole(
+    app: &App,
+    head: Head,
+    first: Reply,
+    mut replies: Replies,
+) -> Result<Json<Value>, ApiError> {
     let (mut choices, mut usage) = (Vec::new(), Usage::default());
+    let mut tokens = Vec::new();
     let mut next = Some(first);
     while let Some(reply) = next {
         match reply {
             Reply::Text(..) => {}
+            Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                choices.push(Choice { text: response.text, finish: response.finish });
+                choices.push(Choice::new(*response, std::mem::take(&mut tokens)));
             }
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }

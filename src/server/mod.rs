@@ -22,6 +22,7 @@ mod models;
 mod request;
 mod response;
 mod routes;
+mod sampling;
 mod stream;
 mod worker;
 
@@ -33,6 +34,7 @@ use std::time::Duration;
 use crate::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generation::Engine;
+use crate::vocab::Vocabulary;
 
 use auth::Keys;
 use worker::Worker;
@@ -53,6 +55,7 @@ struct App {
     created: u64,
     keys: Keys,
     compiler: Compiler,
+    vocabulary: Arc<Vocabulary>,
     context_length: usize,
     /// Why conversations cannot be answered, where the model has no chat template.
     no_chat: Option<Error>,
@@ -89,6 +92,7 @@ impl Server {
             created: response::now(),
             keys: Keys::new(&options.api_keys),
             compiler: Compiler::new(Arc::clone(engine.vocabulary())),
+            vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             no_chat: engine.model().chat_template().err(),
             worker: Worker::start(engine)?,

@@ -5,12 +5,14 @@
 
 use serde_json::{Value, json};
 
+use crate::generation::Request;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 use crate::{Compiler, Constraint};
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong};
+use super::sampling;
 
 /// The most answers to one request.
 const MAX_CHOICES: usize = 16;
@@ -23,6 +25,9 @@ pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
     pub(super) format: Format,
     pub(super) sampling: SamplingParams,
+    /// What else is said of how the text is written; prompt, constraint and what stands here by
+    /// itself are not yet in it.
+    pub(super) writing: Request,
     /// The most tokens to write; as many as fit where nothing is said.
     pub(super) max_tokens: Option<usize>,
     pub(super) stop: Vec<String>,
@@ -50,7 +55,8 @@ impl ChatRequest {
         }
         let messages = messages(&mut fields)?;
         let format = format(&mut fields)?;
-        let sampling = sampling(&mut fields)?;
+        let sampling = sampling::read(&mut fields)?;
+        let writing = sampling::writing(&mut fields)?;
         let max_tokens = max_tokens(&mut fields)?;
         let stop = stop(&mut fields)?;
         let wanted = format!("an integer from 1 to {MAX_CHOICES}");
@@ -63,7 +69,17 @@ impl ChatRequest {
         refuse_what_is_not_done(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
-        Ok(Self { messages, format, sampling, max_tokens, stop, choices, stream, include_usage })
+        Ok(Self {
+            messages,
+            format,
+            sampling,
+            writing,
+            max_tokens,
+            stop,
+            choices,
+            stream,
+            include_usage,
+        })
     }
 }
 
@@ -79,31 +95,6 @@ impl Format {
         };
         compiled.map(Some).map_err(|error| ApiError::field(field, error))
     }
-}
-
-fn sampling(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
-    let off = SamplingParams::default();
-    let above_zero = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
-    let repetition = fields.read("repetition_penalty", "a number above 0", above_zero)?;
-    let params = SamplingParams {
-        temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(off.temperature),
-        top_k: fields.integer("top_k", 0)?,
-        top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
-        min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
-        repetition_penalty: repetition.map_or(off.repetition_penalty, |number| number as f32),
-        frequency_penalty: fields
-            .number("frequency_penalty", -2.0..=2.0)?
-            .unwrap_or(off.frequency_penalty),
-        presence_penalty: fields
-            .number("presence_penalty", -2.0..=2.0)?
-            .unwrap_or(off.presence_penalty),
-        // OpenAI's seeds are signed; all 64 bits count.
-        seed: fields.read("seed", "an integer of 64 bits", |value| {
-            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
-        })?,
-    };
-    params.validate().map_err(|error| ApiError::from_engine(&error))?;
-    Ok(params)
 }
 
 fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
@@ -251,15 +242,11 @@ fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     ] {
         fields.ignore(field);
     }
-    let is_false = |value: &Value| value == &Value::Bool(false);
     let is_empty = |value: &Value| {
         value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(serde_json::Map::is_empty)
     };
     let leave = "leave it out";
-    fields.only("logprobs", is_false, "leave it out or write false")?;
-    fields.only("top_logprobs", |value| value.as_u64() == Some(0), leave)?;
-    fields.only("logit_bias", is_empty, leave)?;
     let json_schema = "leave it out, and ask for JSON with `response_format`";
     fields.only("tools", is_empty, json_schema)?;
     fields.only("functions", is_empty, json_schema)?;
@@ -301,8 +288,20 @@ mod tests {
             (json!({ "n": 0 }), "n"),
             (json!({ "stop": [""] }), "stop"),
             (json!({ "stop": 7 }), "stop"),
-            (json!({ "logprobs": true }), "logprobs"),
-            (json!({ "logit_bias": { "5": 1 } }), "logit_bias"),
+            (json!({ "logprobs": 3 }), "logprobs"),
+            (json!({ "top_logprobs": 2 }), "top_logprobs"),
+            (json!({ "logprobs": true, "top_logprobs": 21 }), "top_logprobs"),
+            (json!({ "logit_bias": { "x": 1 } }), "logit_bias"),
+            (json!({ "logit_bias": { "5": 101 } }), "logit_bias"),
+            (json!({ "typical_p": 2 }), "typical_p"),
+            (json!({ "mirostat": 1 }), "mirostat"),
+            (json!({ "samplers": ["top_q"] }), "samplers"),
+            (json!({ "penalty_scope": "all of it" }), "penalty_scope"),
+            (json!({ "stop_token_ids": [-1] }), "stop_token_ids"),
+            (json!({ "best_of": 0 }), "best_of"),
+            (json!({ "num_beams": "many" }), "num_beams"),
+            (json!({ "early_stopping": "later" }), "early_stopping"),
+            (json!({ "speculate": "draft" }), "speculate"),
             (json!({ "tools": [{ "type": "function" }] }), "tools"),
             (json!({ "tool_choice": "required" }), "tool_choice"),
             (json!({ "reasoning_effort": "high" }), "reasoning_effort"),
@@ -340,10 +339,22 @@ mod tests {
         for extra in [
             json!({}),
             json!({ "user": "someone", "metadata": { "a": "b" }, "store": false, "n": 1 }),
+            json!({ "logprobs": true, "top_logprobs": 20 }),
             json!({ "logprobs": false, "logit_bias": {}, "tools": [], "parallel_tool_calls": true }),
             json!({ "temperature": null, "tools": null, "response_format": null, "stop": null }),
             json!({ "seed": -1, "stop": "x", "response_format": { "type": "text" } }),
             json!({ "stream": true, "stream_options": { "include_usage": true } }),
+            json!({ "logit_bias": { "5": -100, "7": 0.5 }, "top_n_sigma": 1.5, "typical_p": 0.9 }),
+            json!({ "xtc_probability": 0.5, "xtc_threshold": 0.2, "repeat_last_n": 64 }),
+            json!({ "mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.2 }),
+            json!({ "dry_multiplier": 0.8, "dry_base": 2, "dry_allowed_length": 3,
+                "dry_penalty_last_n": 100, "dry_sequence_breakers": ["\n"] }),
+            json!({ "min_tokens": 4, "ignore_eos": true, "stop_token_ids": [7],
+                "include_stop_str_in_output": true, "best_of": 2 }),
+            json!({ "num_beams": 4, "length_penalty": 0.5, "early_stopping": "never" }),
+            json!({ "samplers": ["temperature", "top_k"], "top_k": 5, "speculate": "grammar" }),
+            json!({ "allowed_token_ids": [1, 2], "banned_token_ids": [2],
+                "penalty_scope": "output", "penalize_forced": true }),
         ] {
             let read = read(extra.clone());
             assert!(read.is_ok(), "{extra}: {:?}", read.err());

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::generation::{FinishReason, Usage};
+use crate::generation::{FinishReason, Response, Step, StopReason, Usage};
+use crate::vocab::Vocabulary;
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {
@@ -38,8 +39,10 @@ impl Head {
                 json!({
                     "index": index,
                     "message": { "role": "assistant", "content": choice.text, "refusal": null },
-                    "logprobs": null,
+                    "logprobs": choice.logprobs,
                     "finish_reason": finish_reason(choice.finish),
+                    "stop_reason": choice.stop_reason,
+                    "complete": choice.complete,
                 })
             })
             .collect();
@@ -59,13 +62,19 @@ impl Head {
     }
 
     /// A piece of text.
-    pub(super) fn text_chunk(&self, index: usize, text: &str) -> Value {
-        self.chunk(index, json!({ "content": text }), None)
+    pub(super) fn text_chunk(&self, index: usize, text: &str, tokens: Vec<Value>) -> Value {
+        let mut chunk = self.chunk(index, json!({ "content": text }), None);
+        chunk["choices"][0]["logprobs"] = logprobs(tokens);
+        chunk
     }
 
     /// The last piece of a choice: why it ended.
-    pub(super) fn finish_chunk(&self, index: usize, finish: FinishReason) -> Value {
-        self.chunk(index, json!({}), Some(finish))
+    pub(super) fn finish_chunk(&self, index: usize, choice: &Choice) -> Value {
+        let mut chunk = self.chunk(index, json!({}), Some(choice.finish));
+        chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
+        chunk["choices"][0]["complete"] = json!(choice.complete);
+        chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
+        chunk
     }
 
     /// The piece after the last, where usage was asked for.
@@ -97,6 +106,52 @@ impl Head {
 pub(super) struct Choice {
     pub(super) text: String,
     pub(super) finish: FinishReason,
+    /// The stop string or token that ended it, as vLLM tells it.
+    stop_reason: Value,
+    /// Does it satisfy the constraint?
+    complete: bool,
+    logprobs: Value,
+}
+
+/// The object that holds the log-probabilities of tokens; null where there are none.
+pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
+    match tokens.is_empty() {
+        true => Value::Null,
+        false => json!({ "content": tokens, "refusal": null }),
+    }
+}
+
+/// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;
+/// `raw_logprob` is the one before the mask. `None` for an end token, which is not in the text.
+pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
+    if vocabulary.end_tokens().contains(&step.token) {
+        return None;
+    }
+    let one = |token: u32, logprob: f64| match vocabulary.token_bytes(token) {
+        Some(bytes) => json!({
+            "token": String::from_utf8_lossy(bytes), "logprob": logprob, "bytes": bytes,
+        }),
+        None => json!({
+            "token": vocabulary.token_name(token), "logprob": logprob, "bytes": null,
+        }),
+    };
+    let mut entry = one(step.token, step.logprob);
+    let top = step.top_logprobs.iter().map(|&(token, logprob)| one(token, logprob));
+    entry["top_logprobs"] = top.collect();
+    entry["raw_logprob"] = json!(step.raw_logprob);
+    Some(entry)
+}
+
+impl Choice {
+    pub(super) fn new(response: Response, tokens: Vec<Value>) -> Self {
+        let Response { text, finish, complete, ref stop_reason, .. } = response;
+        let stop_reason = match stop_reason {
+            None => Value::Null,
+            Some(StopReason::Text(text)) => json!(text),
+            Some(StopReason::Token(token)) => json!(token),
+        };
+        Self { text, finish, stop_reason, complete, logprobs: logprobs(tokens) }
+    }
 }
 
 /// The tokens of all choices; the prompt is counted once.
@@ -117,6 +172,9 @@ fn usage_object(usage: &Usage) -> Value {
 fn finish_reason(finish: FinishReason) -> &'static str {
     match finish {
         FinishReason::Length => "length",
-        FinishReason::Stop | FinishReason::StopString | FinishReason::Cancelled => "stop",
+        FinishReason::Stop
+        | FinishReason::StopString
+        | FinishReason::StopToken
+        | FinishReason::Cancelled => "stop",
     }
 }

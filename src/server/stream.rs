@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -11,9 +12,10 @@ use serde_json::Value;
 use tokio_stream::Stream;
 
 use crate::generation::Usage;
+use crate::vocab::Vocabulary;
 
 use super::error::ApiError;
-use super::response::{Head, add_usage};
+use super::response::{self, Choice, Head, add_usage};
 use super::worker::{Replies, Reply};
 
 /// The event that ends every stream that did not fail.
@@ -23,6 +25,9 @@ const DONE: &str = "[DONE]";
 /// the job.
 pub(super) struct Chunks {
     head: Head,
+    vocabulary: Arc<Vocabulary>,
+    /// Log-probabilities of tokens whose text is not told yet.
+    tokens: Vec<Value>,
     replies: Replies,
     /// Choices that have not ended.
     left: usize,
@@ -37,7 +42,7 @@ pub(super) struct Chunks {
 impl Chunks {
     /// A stream of this many choices that begins with `first`.
     pub(super) fn new(
-        head: Head,
+        (head, vocabulary): (Head, Arc<Vocabulary>),
         first: Reply,
         replies: Replies,
         choices: usize,
@@ -45,6 +50,8 @@ impl Chunks {
     ) -> Self {
         let mut chunks = Self {
             head,
+            vocabulary,
+            tokens: Vec::new(),
             replies,
             left: choices,
             speaking: None,
@@ -59,14 +66,20 @@ impl Chunks {
 
     fn take(&mut self, reply: Reply) {
         match reply {
+            Reply::Step(step) => {
+                self.tokens.extend(response::logprob(&self.vocabulary, &step));
+            }
             Reply::Text(index, text) => {
                 self.speak(index);
-                self.push(self.head.text_chunk(index, &text));
+                let tokens = std::mem::take(&mut self.tokens);
+                self.push(self.head.text_chunk(index, &text, tokens));
             }
             Reply::Done(index, response) => {
                 self.speak(index);
-                self.push(self.head.finish_chunk(index, response.finish));
                 add_usage(&mut self.usage, &response.usage);
+                // Those that completed no text of their own.
+                let tokens = std::mem::take(&mut self.tokens);
+                self.push(self.head.finish_chunk(index, &Choice::new(*response, tokens)));
                 self.left -= 1;
                 if self.left == 0 {
                     self.end();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, Request, Response};
+use crate::generation::{Engine, Event, Request, Response, Step};
 
 use super::error::ApiError;
 
@@ -16,8 +16,11 @@ const QUEUE: usize = 64;
 pub(super) enum Reply {
     /// More text of a choice.
     Text(usize, String),
+    /// How a token of the choice at hand was drawn, before the text that it completes; where the
+    /// request asks.
+    Step(Box<Step>),
     /// A choice has ended.
-    Done(usize, Response),
+    Done(usize, Box<Response>),
     /// Nothing more will come.
     Failed(Error),
 }
@@ -71,7 +74,7 @@ fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
             }
             let result = engine.generate(request, &mut |event| forward(index, event, &job.replies));
             let reply = match result {
-                Ok(response) => Reply::Done(index, response),
+                Ok(response) => Reply::Done(index, Box::new(response)),
                 Err(error) => Reply::Failed(error),
             };
             let failed = matches!(reply, Reply::Failed(_));
@@ -91,7 +94,7 @@ fn forward(
 ) -> ControlFlow<()> {
     let listening = match event {
         Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
-        _ => !replies.is_closed(),
+        Event::Step(step) => replies.send(Reply::Step(Box::new(step.clone()))).is_ok(),
     };
     match listening {
         true => ControlFlow::Continue(()),

@@ -1,0 +1,95 @@
+//! One draw from 200,000 logits, by the sampling chain and by candle's `LogitsProcessor`, with the
+//! same settings on the same rows: `peaked` as a language model makes them, `flat` as noise does.
+
+use candle_core::{Device, Tensor};
+use candle_transformers::generation::{LogitsProcessor, Sampling};
+use divan::{Bencher, black_box};
+use maskwright::sampling::{Sampler, SamplingParams};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+const WIDTH: usize = 200_000;
+const KINDS: [&str; 2] = ["peaked", "flat"];
+
+fn main() {
+    divan::main();
+}
+
+fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Normally distributed logits of deviation 2.5; `peaked` adds a head like Zipf's law.
+fn row(kind: &str) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let mut row: Vec<f32> = (0..WIDTH)
+        .map(|_| {
+            let (a, b) = (1.0 - uniform(&mut rng), uniform(&mut rng));
+            (2.5 * (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()) as f32
+        })
+        .collect();
+    if kind == "peaked" {
+        for rank in 1..2000 {
+            let token = (uniform(&mut rng) * WIDTH as f64) as usize;
+            row[token] = 18.0 - 1.3 * f64::from(rank).ln() as f32;
+        }
+    }
+    row
+}
+
+fn ours(bencher: Bencher<'_, '_>, params: SamplingParams, kind: &str) {
+    let row = row(kind);
+    let mut sampler = Sampler::new(&SamplingParams { seed: Some(1), ..params }).unwrap();
+    bencher.bench_local(|| sampler.draw(black_box(&row), None).unwrap().token);
+}
+
+fn candles(bencher: Bencher<'_, '_>, sampling: Sampling, kind: &str) {
+    let logits = Tensor::new(row(kind), &Device::Cpu).unwrap();
+    let mut processor = LogitsProcessor::from_sampling(1, sampling);
+    bencher.bench_local(|| processor.sample(black_box(&logits)).unwrap());
+}
+
+mod greedy {
+    use super::*;
+
+    #[divan::bench(args = KINDS)]
+    fn maskwright(bencher: Bencher<'_, '_>, kind: &str) {
+        ours(bencher, SamplingParams::greedy(), kind);
+    }
+
+    #[divan::bench(args = KINDS)]
+    fn candle(bencher: Bencher<'_, '_>, kind: &str) {
+        candles(bencher, Sampling::ArgMax, kind);
+    }
+}
+
+mod top_p {
+    use super::*;
+
+    #[divan::bench(args = KINDS)]
+    fn maskwright(bencher: Bencher<'_, '_>, kind: &str) {
+        let params = SamplingParams { temperature: 0.8, top_p: 0.9, ..Default::default() };
+        ours(bencher, params, kind);
+    }
+
+    #[divan::bench(args = KINDS)]
+    fn candle(bencher: Bencher<'_, '_>, kind: &str) {
+        candles(bencher, Sampling::TopP { p: 0.9, temperature: 0.8 }, kind);
+    }
+}
+
+mod top_k_top_p {
+    use super::*;
+
+    #[divan::bench(args = KINDS)]
+    fn maskwright(bencher: Bencher<'_, '_>, kind: &str) {
+        let params =
+            SamplingParams { top_k: Some(50), temperature: 0.8, top_p: 0.9, ..Default::default() };
+        ours(bencher, params, kind);
+    }
+
+    #[divan::bench(args = KINDS)]
+    fn candle(bencher: Bencher<'_, '_>, kind: &str) {
+        candles(bencher, Sampling::TopKThenTopP { k: 50, p: 0.9, temperature: 0.8 }, kind);
+    }
+}

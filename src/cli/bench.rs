@@ -1,0 +1,257 @@
+//! `maskwright bench decode`: how fast a model reads a prompt and writes a text.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::Engine;
+use crate::model::KvCache;
+use crate::sampling::{Sampler, SamplingParams};
+use crate::{Compiler, Constraint};
+
+use super::Outcome;
+use super::constraint::ConstraintArgs;
+use super::model::ModelArgs;
+use super::output::{self, Format, Stop};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Reading and writing apart, with and without the cache of keys and values, with and without
+    /// a constraint
+    Decode(Box<Decode>),
+}
+
+#[derive(Debug, clap::Args)]
+struct Decode {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    /// Tokens of the prompt
+    #[arg(long, value_name = "N", default_value = "64")]
+    prompt_tokens: usize,
+    /// Tokens that are written
+    #[arg(long, value_name = "N", default_value = "128")]
+    tokens: usize,
+    /// Writes the time of each token, with and without cache, as a plot
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// How the result is written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// What one way of writing took.
+struct Timed {
+    prefill: Duration,
+    /// Of each token after the first.
+    tokens: Vec<Duration>,
+    /// Of the masks, in all.
+    masks: Duration,
+}
+
+impl Timed {
+    fn decode(&self) -> Duration {
+        self.tokens.iter().sum()
+    }
+
+    fn tokens_per_second(&self) -> f64 {
+        self.tokens.len() as f64 / self.decode().as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
+    let What::Decode(args) = args.what;
+    decode(&args)
+}
+
+fn decode(args: &Decode) -> std::result::Result<Outcome, Stop> {
+    let engine = args.model.load()?;
+    let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
+    let constraint = args.constraint.compile(&compiler)?;
+    let prompt = prompt(&engine, args)?;
+    // Once without a clock: the first pass pays for memory and for the weights' way into caches.
+    write(&engine, &prompt, 2.min(args.tokens), None, true)?;
+    let mut rows = vec![
+        ("cache", write(&engine, &prompt, args.tokens, None, true)?),
+        ("no cache", write(&engine, &prompt, args.tokens, None, false)?),
+    ];
+    if let Some(constraint) = &constraint {
+        rows.push(("constrained", write(&engine, &prompt, args.tokens, Some(constraint), true)?));
+    }
+    if let Some(path) = &args.plot {
+        std::fs::write(path, plot(&rows[0].1, &rows[1].1)).map_err(|error| {
+            Error::new(ErrorKind::Io, format!("cannot be written: {error}"))
+                .in_file(path)
+                .with_help("give the path of a file in a folder that exists")
+        })?;
+    }
+    match args.output {
+        Format::Json => {
+            for (name, timed) in &rows {
+                let each: Vec<f64> = timed.tokens.iter().map(|t| t.as_secs_f64() * 1e6).collect();
+                let line = json!({
+                    "way": name,
+                    "prompt_tokens": prompt.len(),
+                    "tokens": timed.tokens.len(),
+                    "prefill_us": timed.prefill.as_secs_f64() * 1e6,
+                    "decode_us": timed.decode().as_secs_f64() * 1e6,
+                    "masks_us": timed.masks.as_secs_f64() * 1e6,
+                    "tokens_per_second": timed.tokens_per_second(),
+                    "token_us": each,
+                });
+                output::line(&line.to_string())?;
+            }
+        }
+        Format::Text => {
+            output::line(
+                "way          prefill tok/s  decode tok/s  ms/token first  last  masks ms",
+            )?;
+            for (name, timed) in &rows {
+                let ms = |t: Option<&Duration>| t.map_or(0.0, |t| t.as_secs_f64() * 1e3);
+                output::line(&format!(
+                    "{name:<12} {:>13.0} {:>13.0} {:>15.2} {:>5.2} {:>9.2}",
+                    prompt.len() as f64 / timed.prefill.as_secs_f64(),
+                    timed.tokens_per_second(),
+                    ms(timed.tokens.first()),
+                    ms(timed.tokens.last()),
+                    timed.masks.as_secs_f64() * 1e3,
+                ))?;
+            }
+        }
+    }
+    Ok(Outcome::Success)
+}
+
+/// A prompt of as many tokens as asked for, which with the text must fit the context.
+fn prompt(engine: &Engine, args: &Decode) -> Result<Vec<u32>> {
+    let (asked, most) = (args.prompt_tokens + args.tokens, engine.model().context_length());
+    if args.prompt_tokens == 0 || args.tokens < 2 || asked > most {
+        let message = format!("a prompt of {} tokens and {} more", args.prompt_tokens, args.tokens);
+        return Err(Error::new(ErrorKind::Request, message).with_help(format!(
+            "take at least 1 for the prompt and 2 for the text, {most} in all"
+        )));
+    }
+    let text = "The quick brown fox jumps over the lazy dog. ";
+    let tokens = engine.model().tokenizer().encode_prompt(text, true)?;
+    Ok(tokens.into_iter().cycle().take(args.prompt_tokens).collect())
+}
+
+/// Writes greedily, and never ends by itself: where a constraint's text is whole, it is begun anew.
+fn write(
+    engine: &Engine,
+    prompt: &[u32],
+    tokens: usize,
+    constraint: Option<&Constraint>,
+    cached: bool,
+) -> Result<Timed> {
+    let model = engine.model();
+    let mut sampler = Sampler::new(&SamplingParams::greedy())?;
+    let mut matcher = constraint.map(Constraint::matcher);
+    let mut cache: KvCache = model.new_cache()?;
+    let clock = Instant::now();
+    let mut row = model.forward(prompt, &mut cache)?.to_vec()?;
+    let prefill = clock.elapsed();
+    let mut all = prompt.to_vec();
+    let (mut times, mut masks) = (Vec::with_capacity(tokens), Duration::ZERO);
+    for _ in 1..tokens {
+        let clock = Instant::now();
+        let mask = match &mut matcher {
+            None => None,
+            Some(matcher) => Some(matcher.mask()?),
+        };
+        let mask_time = clock.elapsed();
+        let token = sampler.draw(&row, mask)?.token;
+        let mut whole = false;
+        if let Some(matcher) = &mut matcher {
+            matcher.accept(token)?;
+            whole = matcher.is_finished() || matcher.mask()?.is_empty();
+        }
+        if whole {
+            matcher = constraint.map(Constraint::matcher);
+        }
+        all.push(token);
+        let read = if cached {
+            &all[all.len() - 1..]
+        } else {
+            cache.truncate(0);
+            &all[..]
+        };
+        row = model.forward(read, &mut cache)?.to_vec()?;
+        masks += mask_time;
+        times.push(clock.elapsed());
+    }
+    Ok(Timed { prefill, tokens: times, masks })
+}
+
+/// Size of the plot, and of its margin, in pixels.
+const SIZE: (f64, f64) = (720.0, 400.0);
+const MARGIN: f64 = 60.0;
+
+/// Milliseconds of each token over its place: what grows with the text, and what does not.
+fn plot(cached: &Timed, uncached: &Timed) -> String {
+    let ms = |timed: &Timed| -> Vec<f64> {
+        timed.tokens.iter().map(|t| t.as_secs_f64() * 1e3).collect()
+    };
+    let (cached, uncached) = (ms(cached), ms(uncached));
+    let top = cached.iter().chain(&uncached).copied().fold(f64::MIN_POSITIVE, f64::max) * 1.05;
+    let (width, height) = SIZE;
+    let at = |i: usize, n: usize, y: f64| {
+        let x = MARGIN + (width - 2.0 * MARGIN) * i as f64 / (n.max(2) - 1) as f64;
+        (x, height - MARGIN - (height - 2.0 * MARGIN) * y / top)
+    };
+    let line = |values: &[f64], color: &str| {
+        let points: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(i, &y)| {
+                let (x, y) = at(i, values.len(), y);
+                format!("{x:.1},{y:.1}")
+            })
+            .collect();
+        format!(
+            "<polyline fill=\"none\" stroke=\"{color}\" stroke-width=\"2\" points=\"{}\"/>\n",
+            points.join(" ")
+        )
+    };
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" \
+         fill=\"white\"/>\n"
+    );
+    for step in 0..=4 {
+        let value = top * f64::from(step) / 4.0;
+        let (x, y) = at(0, 2, value);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{x}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.2}</text>",
+            width - MARGIN,
+            x - 6.0,
+            y + 4.0,
+        );
+    }
+    svg += &line(&uncached, "#b4541a");
+    svg += &line(&cached, "#2f6f4f");
+    let _ = writeln!(
+        svg,
+        "<text x=\"{MARGIN}\" y=\"24\">ms for each token: <tspan fill=\"#b4541a\">without \
+         cache</tspan>, <tspan fill=\"#2f6f4f\">with cache</tspan></text>\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\">token {}</text>\n</svg>",
+        width - MARGIN,
+        height - MARGIN + 24.0,
+        cached.len(),
+    );
+    svg
+}

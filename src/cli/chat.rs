@@ -1,0 +1,260 @@
+//! `maskwright chat`: a conversation on the terminal, line by line.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use clap::Parser;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::{Engine, Event, Request};
+use crate::model::Message;
+use crate::{Compiler, Constraint};
+
+use super::Outcome;
+use super::constraint::ConstraintArgs;
+use super::model::ModelArgs;
+use super::output::{self, Stop};
+use super::sampling::SamplingArgs;
+use super::writing::WritingArgs;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// What the model is told before the conversation
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    system: Option<String>,
+    #[command(flatten)]
+    writing: WritingArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+}
+
+/// The options of a constraint on a line of a conversation.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Turn {
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+}
+
+const HELP: &str = "a line is a message; /constraint OPTIONS sets the constraint from here on \
+(--schema, --regex, --grammar, --choice, --json-object, as on the command line), /free takes it \
+off, /reset forgets the conversation, /exit ends it";
+
+/// What a line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Line<'a> {
+    Nothing,
+    Exit,
+    Reset,
+    Help,
+    Free,
+    Constraint(&'a str),
+    Message(&'a str),
+}
+
+fn read(line: &str) -> Line<'_> {
+    let line = line.trim();
+    match line.split_once(char::is_whitespace).unwrap_or((line, "")) {
+        ("", _) => Line::Nothing,
+        ("/exit" | "/quit", "") => Line::Exit,
+        ("/reset", "") => Line::Reset,
+        ("/help", "") => Line::Help,
+        ("/free", "") => Line::Free,
+        ("/constraint", options) => Line::Constraint(options),
+        _ => Line::Message(line),
+    }
+}
+
+/// A conversation.
+struct Chat {
+    engine: Engine,
+    compiler: Compiler,
+    constraint: Option<Constraint>,
+    messages: Vec<Message>,
+    /// Messages at the start that are never dropped.
+    fixed: usize,
+    args: Args,
+}
+
+pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
+    let engine = args.writing.load(&args.model)?;
+    engine.model().chat_template()?;
+    args.sampling.params()?;
+    let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
+    let constraint = args.constraint.compile(&compiler)?;
+    let messages: Vec<Message> =
+        args.system.iter().map(|text| Message::new("system", text)).collect();
+    let fixed = messages.len();
+    let mut chat = Chat { engine, compiler, constraint, messages, fixed, args };
+    let asks = io::stdin().is_terminal();
+    if asks {
+        output::note(HELP);
+    }
+    let mut line = String::new();
+    loop {
+        if asks {
+            let mut out = io::stderr().lock();
+            // Where standard error is closed there is nobody to ask.
+            let _ = out.write_all(b"> ").and_then(|()| out.flush());
+        }
+        line.clear();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(0) => return Ok(Outcome::Success),
+            Ok(_) => {}
+            Err(error) => {
+                let message = format!("cannot read a line: {error}");
+                return Err(Error::new(ErrorKind::Io, message).with_help("write UTF-8").into());
+            }
+        }
+        match read(&line) {
+            Line::Nothing => {}
+            Line::Exit => return Ok(Outcome::Success),
+            Line::Help => output::note(HELP),
+            Line::Reset => chat.messages.truncate(chat.fixed),
+            Line::Free => chat.constraint = None,
+            Line::Constraint(options) => match chat.compile(options) {
+                Ok(constraint) => chat.constraint = constraint,
+                // A conversation goes on after a slip of the hand.
+                Err(error) => output::note(&format!("error: {error}")),
+            },
+            Line::Message(text) => chat.answer(text)?,
+        }
+    }
+}
+
+impl Chat {
+    fn compile(&self, options: &str) -> Result<Option<Constraint>> {
+        let turn = Turn::try_parse_from(words(options)?).map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Error::new(ErrorKind::Request, line).with_help("see `maskwright chat --help`")
+        })?;
+        turn.constraint.compile(&self.compiler)
+    }
+
+    /// Answers a message, and remembers both.
+    fn answer(&mut self, text: &str) -> std::result::Result<(), Stop> {
+        self.messages.push(Message::new("user", text));
+        self.make_room()?;
+        let request = Request {
+            constraint: self.constraint.clone(),
+            sampling: self.args.sampling.params()?,
+            ..Request::chat(self.messages.clone())
+        };
+        let request = self.args.writing.apply(request);
+        let mut failed = None;
+        let response = self.engine.generate(&request, &mut |event| {
+            let Event::Text(text) = event else { return ControlFlow::Continue(()) };
+            let mut out = io::stdout().lock();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        match response {
+            Ok(response) => {
+                output::line("")?;
+                if !response.complete {
+                    output::note("the text is not complete; raise --max-tokens");
+                }
+                self.messages.push(Message::new("assistant", response.text));
+            }
+            Err(error) => {
+                self.messages.pop();
+                output::note(&format!("error: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the oldest exchanges until the rest and an answer fit the model's context.
+    fn make_room(&mut self) -> Result<()> {
+        let model = self.engine.model();
+        let room = model.context_length().saturating_sub(self.args.writing.max_tokens.get());
+        // Where an answer alone fills the context, half of it is left to the conversation.
+        let room = room.max(model.context_length() / 2);
+        loop {
+            let prompt = model.chat_template()?.render(&self.messages, true, None)?;
+            let length = model.tokenizer().encode_prompt(&prompt, false)?.len();
+            // A question goes with its answer; the last question stays.
+            let oldest = self.fixed..self.fixed + 2;
+            if length <= room || self.messages.len() <= oldest.end {
+                return Ok(());
+            }
+            self.messages.drain(oldest);
+        }
+    }
+}
+
+/// A line in words, as a shell divides it: quotes keep words together, and a backslash outside of
+/// single quotes keeps the next character.
+fn words(line: &str) -> Result<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    match quote {
+        None => Ok(words),
+        Some(quote) => {
+            let message = format!("a {quote} that is not closed");
+            Err(Error::new(ErrorKind::Request, message).with_help("close it"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_messages_or_commands() {
+        for (line, expected) in [
+            ("", Line::Nothing),
+            ("  \n", Line::Nothing),
+            ("hello there\n", Line::Message("hello there")),
+            ("/exit\n", Line::Exit),
+            ("/exit now", Line::Message("/exit now")),
+            ("/constraint --choice a --choice b\n", Line::Constraint("--choice a --choice b")),
+            ("/free", Line::Free),
+            ("/unknown", Line::Message("/unknown")),
+        ] {
+            assert_eq!(read(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_are_divided_as_a_shell_does() {
+        for (line, expected) in [
+            ("", &[][..]),
+            (" a  b ", &["a", "b"]),
+            (r#"--schema '{"a b": "c\d"}'"#, &["--schema", r#"{"a b": "c\d"}"#]),
+            (r#"x"a \" b"y z"#, &[r#"xa " by"#, "z"]),
+            (r"a\ b ''", &["a b", ""]),
+        ] {
+            assert_eq!(words(line).unwrap(), expected, "{line}");
+        }
+        assert!(words("'a").is_err());
+    }
+}

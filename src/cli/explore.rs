@@ -1,0 +1,194 @@
+//! `maskwright explore`: one prompt and constraint at several temperatures, side by side.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::Compiler;
+use crate::generation::{Request, Response};
+use crate::sampling::SamplingParams;
+
+use super::Outcome;
+use super::constraint::ConstraintArgs;
+use super::model::ModelArgs;
+use super::output::{self, Format, Stop};
+use super::sampling::SamplingArgs;
+use super::writing::WritingArgs;
+
+/// Columns of a page where nothing says how wide a terminal is.
+const WIDTH: usize = 100;
+/// Between two columns.
+const GAP: usize = 3;
+/// The narrowest column.
+const LEAST: usize = 12;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What the model reads before it writes
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: String,
+    /// Gives the prompt to the model as it is, without its chat template
+    #[arg(long)]
+    raw: bool,
+    /// The temperatures, each a column
+    #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "0.2,0.5,0.8,1.0,1.5")]
+    temperatures: Vec<f32>,
+    /// Texts at each temperature
+    #[arg(long, value_name = "N", default_value = "3", value_parser = super::writing::at_least_one)]
+    samples: std::num::NonZeroUsize,
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    writing: WritingArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// Columns that the table may fill [default: $COLUMNS, or 100]
+    #[arg(long, value_name = "N")]
+    width: Option<usize>,
+    /// How the result is written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+/// What was written at one temperature.
+struct Column {
+    temperature: f32,
+    responses: Vec<Response>,
+}
+
+pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
+    let base = args.sampling.params()?;
+    let engine = args.writing.load(&args.model)?;
+    let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
+    let constraint = args.constraint.compile(&compiler)?;
+    let mut columns = Vec::with_capacity(args.temperatures.len());
+    for &temperature in &args.temperatures {
+        let mut responses = Vec::with_capacity(args.samples.get());
+        for sample in 0..args.samples.get() as u64 {
+            // The same seeds at each temperature, so that only the temperature differs.
+            let seed = Some(base.seed.unwrap_or(0).wrapping_add(sample));
+            let sampling = SamplingParams { temperature, seed, ..base.clone() };
+            let request = Request {
+                raw: args.raw,
+                constraint: constraint.clone(),
+                sampling,
+                faithfulness: args.writing.beam.is_none(),
+                ..Request::text(&args.prompt)
+            };
+            let request = args.writing.apply(request);
+            responses.push(engine.generate(&request, &mut |_| ControlFlow::Continue(()))?);
+        }
+        columns.push(Column { temperature, responses });
+    }
+    match args.output {
+        Format::Json => {
+            for column in &columns {
+                output::line(&column.describe().to_string())?;
+            }
+        }
+        Format::Text => {
+            let columns_of_terminal = || std::env::var("COLUMNS").ok()?.parse().ok();
+            let width = args.width.or_else(columns_of_terminal).unwrap_or(WIDTH);
+            output::line(&table(&columns, width))?;
+        }
+    }
+    Ok(Outcome::Success)
+}
+
+impl Column {
+    /// The share of different n-grams of tokens among all, over all texts (Li et al. 2016, "A
+    /// Diversity-Promoting Objective Function for Neural Conversation Models", section 5.2).
+    fn distinct(&self, n: usize) -> f64 {
+        let all = self.responses.iter().flat_map(|response| response.tokens.windows(n));
+        let (count, distinct) = (all.clone().count(), all.collect::<HashSet<_>>().len());
+        distinct as f64 / count.max(1) as f64
+    }
+
+    /// How many texts satisfy the constraint.
+    fn complete(&self) -> usize {
+        self.responses.iter().filter(|response| response.complete).count()
+    }
+
+    /// The share of the model's probability that the mask left, on average.
+    fn mass(&self) -> f64 {
+        let masses = self.responses.iter().filter_map(|r| Some(r.summary.as_ref()?.mean_mass()));
+        let (count, sum) = masses.fold((0, 0.0), |(n, sum), mass| (n + 1, sum + mass));
+        if count == 0 { 1.0 } else { sum / f64::from(count) }
+    }
+
+    fn describe(&self) -> Value {
+        let texts: Vec<Value> = self
+            .responses
+            .iter()
+            .map(|r| json!({ "text": r.text, "complete": r.complete, "seed": r.seed }))
+            .collect();
+        json!({
+            "temperature": self.temperature,
+            "samples": texts,
+            "distinct_1": self.distinct(1),
+            "distinct_2": self.distinct(2),
+            "complete": self.complete(),
+            "mean_allowed_mass": self.mass(),
+        })
+    }
+}
+
+/// The columns side by side; as many abreast as are not too narrow.
+fn table(columns: &[Column], width: usize) -> String {
+    let abreast = ((width + GAP) / (LEAST + GAP)).clamp(1, columns.len().max(1));
+    let mut out = Vec::new();
+    for columns in columns.chunks(abreast) {
+        let each = ((width + GAP) / columns.len()).saturating_sub(GAP).max(1);
+        let mut row = |cells: Vec<String>| {
+            let cells: Vec<Vec<String>> = cells.iter().map(|cell| wrap(cell, each)).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
+                let parts: Vec<String> = cells
+                    .iter()
+                    .map(|cell| {
+                        let part = cell.get(line).map_or("", String::as_str);
+                        format!("{part}{}", " ".repeat(each.saturating_sub(part.chars().count())))
+                    })
+                    .collect();
+                out.push(parts.join(&" ".repeat(GAP)).trim_end().to_owned());
+            }
+            out.push(String::new());
+        };
+        row(columns.iter().map(|c| format!("temperature {}", c.temperature)).collect());
+        let samples = columns.iter().map(|c| c.responses.len()).max().unwrap_or(0);
+        for sample in 0..samples {
+            let cell = |column: &Column| {
+                let Some(response) = column.responses.get(sample) else { return String::new() };
+                let mark = if response.complete { "" } else { " [incomplete]" };
+                output::show(response.text.as_bytes()) + mark
+            };
+            row(columns.iter().map(cell).collect());
+        }
+        let facts = |c: &Column| {
+            let (complete, all) = (c.complete(), c.responses.len());
+            format!(
+                "distinct-1 {:.2}\ndistinct-2 {:.2}\nvalid {complete}/{all}\nmass {:.3}",
+                c.distinct(1),
+                c.distinct(2),
+                c.mass()
+            )
+        };
+        row(columns.iter().map(facts).collect());
+    }
+    out.join("\n").trim_end().to_owned()
+}
+
+/// A text in lines of at most so many characters.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let lines = text.split('\n').flat_map(|line| {
+        let characters: Vec<char> = line.chars().collect();
+        let pieces: Vec<String> =
+            characters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect();
+        if pieces.is_empty() { vec![String::new()] } else { pieces }
+    });
+    lines.collect()
+}

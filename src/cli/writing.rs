@@ -1,0 +1,132 @@
+//! The options of how a text is written and when it ends.
+
+use std::num::NonZeroUsize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
+use crate::model::{Model, ModelOptions, ModelSource};
+
+use super::model::ModelArgs;
+
+/// How a text is written.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct WritingArgs {
+    /// The most tokens that are written
+    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
+    pub(super) max_tokens: NonZeroUsize,
+    /// As many tokens are written before the text may end, as far as the constraint goes on
+    #[arg(long, value_name = "N", default_value = "0")]
+    min_tokens: usize,
+    /// Never ends the text by the model's end token, as far as the constraint goes on
+    #[arg(long)]
+    ignore_eos: bool,
+    /// Ends the text before this string (repeat the option for more)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) stop: Vec<String>,
+    /// Ends the text after the stop string instead
+    #[arg(long, alias = "include-stop-str-in-output")]
+    include_stop: bool,
+    /// Ends the text before this token (repeat the option for more)
+    #[arg(long, value_name = "ID")]
+    stop_token_id: Vec<u32>,
+    /// Writes N texts and takes the one that the model holds most probable per token
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    best_of: NonZeroUsize,
+    /// Searches with N beams for the most probable text instead of drawing
+    #[arg(long, alias = "num-beams", value_name = "N", conflicts_with_all = ["best_of", "speculate"])]
+    pub(super) beam: Option<NonZeroUsize>,
+    /// Divides a beam's log-probability by its length to this power
+    #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "1")]
+    length_penalty: f32,
+    /// When a search with beams stops
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
+    early_stopping: Early,
+    /// Who guesses tokens ahead, for fewer passes of the model
+    #[arg(long, value_enum, value_name = "WHO", default_value = "off")]
+    speculate: Who,
+    /// The model that guesses: a model folder, or `layers:N` for the first N layers of the model
+    #[arg(long, value_name = "DIR|layers:N")]
+    draft_model: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Early {
+    /// When there are as many texts as beams
+    Yes,
+    /// When none that grows is better
+    No,
+    /// When none that grows can become better
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Who {
+    /// Nobody
+    Off,
+    /// The constraint
+    Grammar,
+    /// Prompt and text
+    Ngram,
+    /// The model of --draft-model
+    Draft,
+}
+
+pub(super) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1 up")
+}
+
+impl WritingArgs {
+    /// Sets what the request is told.
+    pub(super) fn apply(&self, request: Request) -> Request {
+        Request {
+            max_tokens: self.max_tokens.get(),
+            min_tokens: self.min_tokens,
+            ignore_eos: self.ignore_eos,
+            stop: self.stop.clone(),
+            include_stop_str_in_output: self.include_stop,
+            stop_token_ids: self.stop_token_id.clone(),
+            best_of: self.best_of.get(),
+            beam: self.beam.map(|width| BeamSearch {
+                width: width.get(),
+                length_penalty: self.length_penalty,
+                early_stopping: match self.early_stopping {
+                    Early::Yes => EarlyStopping::Yes,
+                    Early::No => EarlyStopping::No,
+                    Early::Never => EarlyStopping::Never,
+                },
+            }),
+            speculate: match self.speculate {
+                Who::Off => Speculation::Off,
+                Who::Grammar => Speculation::Grammar,
+                Who::Ngram => Speculation::Ngram,
+                Who::Draft => Speculation::Draft,
+            },
+            ..request
+        }
+    }
+
+    /// Loads the model, and the one that guesses where there is one.
+    pub(super) fn load(&self, model: &ModelArgs) -> Result<Engine> {
+        let asked = self.speculate == Who::Draft;
+        if asked != self.draft_model.is_some() {
+            let message = "--speculate draft and --draft-model go together";
+            return Err(Error::new(ErrorKind::Request, message).with_help("give both, or neither"));
+        }
+        let engine = model.load()?;
+        let Some(draft) = &self.draft_model else { return Ok(engine) };
+        let draft = match draft.strip_prefix("layers:") {
+            Some(layers) => {
+                let layers = layers.parse().map_err(|_| {
+                    Error::new(ErrorKind::Request, format!("`{layers}` is no number of layers"))
+                        .with_help("write --draft-model layers:N with N from 1")
+                })?;
+                engine.model().first_layers(layers)?
+            }
+            None => {
+                let source: ModelSource = draft.parse()?;
+                Model::load(&ModelOptions { source, ..model.options() })?
+            }
+        };
+        engine.with_draft(draft)
+    }
+}

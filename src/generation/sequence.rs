@@ -1,0 +1,321 @@
+//! One text being written: what it is so far, and how a token is added.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::engine::Engine;
+use super::prompt;
+use super::request::Request;
+use super::response::{
+    Event, FinishReason, Passes, Response, Step, StopReason, Timing, Usage, Wanted,
+};
+use super::text::TextStream;
+use crate::constraint::{Constraint, Matcher};
+use crate::error::Result;
+use crate::model::Logits;
+use crate::sampling::{Draw, Pressure, Sampler, Summary, steps};
+use crate::vocab::{TokenMask, Vocabulary};
+
+/// How many tokens a traced step tells of that the model wanted.
+const WANTED: usize = 5;
+
+/// Receives what happens while a text grows.
+pub(super) type Receiver<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
+
+/// A token that was guessed, and the distribution that it was drawn from.
+pub(super) type Guess<'a> = (u32, &'a [(u32, f64)]);
+
+/// A text being written. A clone goes its own way.
+#[derive(Clone)]
+pub(super) struct Sequence<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) request: &'a Request,
+    pub(super) matcher: Option<Matcher>,
+    pub(super) sampler: Sampler,
+    pub(super) tokens: Vec<u32>,
+    prompt: usize,
+    text: TextStream,
+    summary: Summary,
+    stopped_by: Option<u32>,
+    /// What may be drawn at this step.
+    mask: TokenMask,
+}
+
+impl<'a> Sequence<'a> {
+    pub(super) fn start(
+        engine: &'a Engine,
+        request: &'a Request,
+        prompt: &[u32],
+        seed: Option<u64>,
+    ) -> Result<Self> {
+        let mut params = request.sampling.clone();
+        params.seed = seed;
+        let mut sampler = Sampler::new(&params)?;
+        if params.dry_multiplier > 0.0 {
+            let vocabulary = engine.vocabulary();
+            sampler.break_dry_at(tokens_with(vocabulary, &params.dry_sequence_breakers));
+        }
+        sampler.accept_prompt(prompt);
+        let matcher = request.constraint.as_ref().map(Constraint::matcher);
+        // Under a constraint the text is exactly the bytes that it accepted.
+        let skip_space = matcher.is_none()
+            && engine.vocabulary().strips_leading_space()
+            && prompt::is_empty(request, engine.model());
+        Ok(Self {
+            engine,
+            request,
+            matcher,
+            sampler,
+            tokens: Vec::new(),
+            prompt: prompt.len(),
+            text: TextStream::new(&request.stop, request.include_stop_str_in_output, skip_space),
+            summary: Summary::new(),
+            stopped_by: None,
+            mask: TokenMask::new(engine.vocabulary().len()),
+        })
+    }
+
+    /// Does this token end the text?
+    fn ends(&self, token: u32) -> bool {
+        self.engine.vocabulary().end_tokens().contains(&token)
+            || self.request.stop_token_ids.contains(&token)
+    }
+
+    /// What may be drawn next, and whether the end had to be allowed though it was not asked for:
+    /// the constraint allows nothing else.
+    pub(super) fn allow(&mut self) -> Result<(&TokenMask, bool)> {
+        let mask = match &mut self.matcher {
+            None => self.engine.free(),
+            Some(matcher) => matcher.mask()?,
+        };
+        self.mask.words_mut().copy_from_slice(mask.words());
+        let early = self.tokens.len() < self.request.min_tokens;
+        let mut yielded = false;
+        if early || self.request.ignore_eos {
+            let vocabulary = self.engine.vocabulary();
+            vocabulary.end_tokens().iter().for_each(|&token| self.mask.deny(token));
+            if early {
+                self.request.stop_token_ids.iter().for_each(|&token| self.mask.deny(token));
+            }
+            if self.mask.is_empty() {
+                self.mask.words_mut().copy_from_slice(mask.words());
+                yielded = !mask.is_empty();
+            }
+        }
+        Ok((&self.mask, yielded))
+    }
+
+    /// Draws a token and adds it; `guess` is one that was drawn for it beforehand. Says why the
+    /// text ends, if it does.
+    pub(super) fn step(
+        &mut self,
+        logits: &Logits,
+        guess: Option<Guess<'_>>,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<Option<FinishReason>> {
+        let clock = Instant::now();
+        let (_, mut yielded) = self.allow()?;
+        let mask_us = match self.request.constraint {
+            None => 0.0,
+            Some(_) => clock.elapsed().as_secs_f64() * 1e6,
+        };
+        if self.mask.is_empty() {
+            // Only a vocabulary without an end token leaves nothing to draw after a whole text.
+            return Ok(Some(FinishReason::Stop));
+        }
+        let Request { trace, logprobs, top_logprobs, .. } = *self.request;
+        let traced = trace || logprobs || top_logprobs > 0;
+        let measured = traced || self.request.faithfulness;
+        let row = match logits.is_on_gpu() && !measured {
+            true => logits.masked(&self.mask)?.to_vec()?,
+            // On the processor the chain's first step does the same, by the words of the mask.
+            false => logits.to_vec()?,
+        };
+        let draw = match guess {
+            None => self.sampler.draw(&row, Some(&self.mask))?,
+            Some((token, from)) => self.sampler.verify(&row, Some(&self.mask), token, from)?,
+        };
+        yielded |= draw.yielded;
+        let forced = self.is_forced(draw.token, measured)?;
+        if measured {
+            let pressure = Pressure::measure(&row, &self.mask, draw.token)?;
+            self.summary.add(&pressure);
+            self.summary.forced += usize::from(forced);
+            if traced {
+                let step = self.describe(&row, draw, pressure, (forced, yielded, mask_us))?;
+                if on_event(Event::Step(&step)).is_break() {
+                    return Ok(Some(FinishReason::Cancelled));
+                }
+            }
+        }
+        self.summary.yielded += usize::from(yielded);
+        let finish = self.add(draw.token, forced)?;
+        let shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        Ok(match (finish, shown) {
+            (None, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
+            (finish, _) => finish,
+        })
+    }
+
+    /// Did the constraint leave no choice about the text of this token?
+    pub(super) fn is_forced(&mut self, token: u32, asked: bool) -> Result<bool> {
+        let Some(matcher) = self.matcher.as_mut() else { return Ok(false) };
+        if !asked && !self.sampler.asks_what_is_forced() {
+            return Ok(false);
+        }
+        if self.mask.count() == 1 {
+            return Ok(true);
+        }
+        let bytes = self.engine.vocabulary().token_bytes(token).unwrap_or_default();
+        Ok(!bytes.is_empty() && matcher.forced_bytes(bytes.len())? == bytes)
+    }
+
+    /// Adds a token. Says why the text ends, if it does.
+    pub(super) fn add(&mut self, token: u32, forced: bool) -> Result<Option<FinishReason>> {
+        let vocabulary = self.engine.vocabulary();
+        let is_end = vocabulary.end_tokens().contains(&token);
+        if !is_end && self.ends(token) {
+            self.stopped_by = Some(token);
+            return Ok(Some(FinishReason::StopToken));
+        }
+        if let Some(matcher) = &mut self.matcher {
+            matcher.accept(token)?;
+        }
+        if is_end {
+            return Ok(Some(FinishReason::Stop));
+        }
+        match forced {
+            true => self.sampler.accept_forced(token),
+            false => self.sampler.accept(token),
+        }
+        self.tokens.push(token);
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        let long_enough = self.tokens.len() > self.request.min_tokens;
+        let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
+        Ok(stopped.then_some(FinishReason::StopString))
+    }
+
+    /// Ends a text that may not grow: with `Stop` where the constraint is satisfied.
+    pub(super) fn limit_reached(&self) -> Option<FinishReason> {
+        let whole = self.matcher.as_ref().is_some_and(Matcher::is_accepting);
+        let finish = if whole { FinishReason::Stop } else { FinishReason::Length };
+        (self.room() == 0).then_some(finish)
+    }
+
+    /// How many more tokens the text may have.
+    pub(super) fn room(&self) -> usize {
+        let context = self.engine.model().context_length();
+        let left = context.saturating_sub(self.prompt + self.tokens.len());
+        left.min(self.request.max_tokens.saturating_sub(self.tokens.len()))
+    }
+
+    /// The response, when no more tokens come.
+    pub(super) fn end(
+        mut self,
+        finish: FinishReason,
+        timing: Timing,
+        passes: Passes,
+        on_event: &mut Receiver<'_>,
+    ) -> Response {
+        self.text.end();
+        if finish != FinishReason::Cancelled
+            && let Some(chunk) = self.text.next_chunk()
+        {
+            // Nothing is left to cancel.
+            let _ = on_event(Event::Text(chunk));
+        }
+        let stop_reason = match finish {
+            FinishReason::StopToken => self.stopped_by.map(StopReason::Token),
+            FinishReason::StopString => self.text.stop().map(|s| StopReason::Text(s.to_owned())),
+            _ => None,
+        };
+        let usage = Usage { prompt_tokens: self.prompt, completion_tokens: self.tokens.len() };
+        let (seed, text, tokens) = (self.sampler.seed(), self.text.into_text(), self.tokens);
+        let complete = match (&self.request.constraint, &self.matcher) {
+            // A stop string has cut off some of what the matcher accepted.
+            (Some(constraint), _) if finish == FinishReason::StopString => {
+                let mut matcher = constraint.matcher();
+                matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+            }
+            (_, Some(matcher)) => matcher.is_accepting() || matcher.is_finished(),
+            _ => true,
+        };
+        let yielded = self.summary.yielded;
+        let summary = (self.summary.steps > 0).then_some(self.summary);
+        Response {
+            text,
+            tokens,
+            finish,
+            stop_reason,
+            complete,
+            yielded,
+            summary,
+            score: None,
+            usage,
+            timing,
+            passes,
+            seed,
+        }
+    }
+
+    /// What is told of a draw: with numbers over all tokens, allowed or not.
+    fn describe(
+        &self,
+        row: &[f32],
+        draw: Draw,
+        pressure: Pressure,
+        (forced, yielded, mask_us): (bool, bool, f64),
+    ) -> Result<Step> {
+        let vocabulary = self.engine.vocabulary();
+        let Draw { token, probability, allowed, nucleus, .. } = draw;
+        let best = |mask: Option<&TokenMask>, n| -> Result<Vec<(u32, f64)>> {
+            let mut candidates = Vec::new();
+            if n > 0 {
+                steps::allow(row, mask, &mut candidates)?;
+            }
+            Ok(steps::top_log_probabilities(&candidates, n))
+        };
+        let wanted = |(token, logprob): (u32, f64)| Wanted {
+            token,
+            text: shown(vocabulary, token),
+            probability: logprob.exp(),
+            allowed: self.mask.contains(token),
+        };
+        let all = best(None, if self.request.trace { WANTED } else { 0 })?;
+        Ok(Step {
+            token,
+            text: shown(vocabulary, token),
+            probability,
+            logprob: pressure.logprob,
+            raw_logprob: pressure.raw_logprob,
+            allowed,
+            nucleus,
+            allowed_mass: pressure.allowed_mass,
+            argmax_masked: pressure.argmax_masked,
+            forced,
+            yielded,
+            wanted: all.into_iter().map(wanted).collect(),
+            top_logprobs: best(Some(&self.mask), self.request.top_logprobs)?,
+            mask_us,
+        })
+    }
+}
+
+/// What a token writes, for a reader.
+fn shown(vocabulary: &Vocabulary, token: u32) -> String {
+    match vocabulary.token_bytes(token) {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => vocabulary.token_name(token).into_owned(),
+    }
+}
+
+/// The tokens whose bytes have one of these texts in them.
+fn tokens_with(vocabulary: &Vocabulary, texts: &[String]) -> Vec<u32> {
+    let has = |bytes: &[u8]| {
+        texts.iter().any(|text| {
+            !text.is_empty() && bytes.windows(text.len()).any(|part| part == text.as_bytes())
+        })
+    };
+    // Vocabularies are far smaller than u32::MAX.
+    (0..vocabulary.len() as u32).filter(|&id| vocabulary.token_bytes(id).is_some_and(has)).collect()
+}

@@ -1,0 +1,141 @@
+//! How hard a constraint presses: what the model alone would have done, beside what it may do.
+
+use super::exponential::Row;
+use super::scan;
+use super::steps;
+use crate::error::Result;
+use crate::vocab::TokenMask;
+
+/// One step's choice, by the model alone: before penalties, temperature and truncation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pressure {
+    /// Natural logarithm of the token's probability among the allowed tokens.
+    pub logprob: f64,
+    /// Natural logarithm of its probability among all tokens.
+    pub raw_logprob: f64,
+    /// The share of the model's probability that lay on allowed tokens.
+    pub allowed_mass: f64,
+    /// Did the mask forbid the token that the model held most probable?
+    pub argmax_masked: bool,
+}
+
+impl Pressure {
+    /// Measures one step: the logits before the mask, the mask, and the token that was written.
+    /// A NaN or +∞ among forbidden tokens is taken for −∞, as the chain does not look at them.
+    ///
+    /// Errors as [`Sampler::draw`](super::Sampler::draw) does.
+    pub fn measure(logits: &[f32], mask: &TokenMask, token: u32) -> Result<Self> {
+        if mask.len() != logits.len() {
+            return Err(steps::wrong_width(mask.len(), logits.len()));
+        }
+        let log_sum = |words: &[u32]| {
+            let mut maxima = Vec::new();
+            let scan = scan::scan(logits, words, &mut maxima);
+            let top = f64::from(scan.best.map_or(f32::NEG_INFINITY, |best| best.1));
+            let row = Row { logits, words, maxima: &maxima, temperature: 1.0 };
+            (scan, top + row.sum_of_exponentials(top).ln())
+        };
+        let (kept, constrained) = log_sum(mask.words());
+        if let Some(token) = kept.broken {
+            return Err(steps::broken(token, logits[token as usize]));
+        }
+        if kept.best.is_none() {
+            return Err(steps::nothing_allowed(mask.count()));
+        }
+        let every = TokenMask::all(logits.len());
+        let (all, raw) = match mask == &every {
+            true => (kept, constrained),
+            false => {
+                let forbidden: Vec<u32> = mask.words().iter().map(|word| !word).collect();
+                // The bits beyond the width are no tokens.
+                let forbidden: Vec<u32> =
+                    forbidden.iter().zip(every.words()).map(|(word, all)| word & all).collect();
+                rest(logits, &forbidden, kept, constrained)
+            }
+        };
+        let logit = f64::from(logits[token as usize]);
+        Ok(Self {
+            logprob: logit - constrained,
+            raw_logprob: logit - raw,
+            allowed_mass: (constrained - raw).exp(),
+            argmax_masked: all.best != kept.best,
+        })
+    }
+}
+
+/// The same over all tokens, from what is known of the allowed ones and the words of the others.
+fn rest(logits: &[f32], words: &[u32], kept: scan::Scan, constrained: f64) -> (scan::Scan, f64) {
+    let mut maxima = Vec::new();
+    let mut words = words.to_vec();
+    let mut scan = scan::scan(logits, &words, &mut maxima);
+    if scan.broken.is_some() {
+        for (token, logit) in logits.iter().enumerate() {
+            if logit.is_nan() || *logit == f32::INFINITY {
+                words[token / 32] &= !(1 << (token % 32));
+            }
+        }
+        scan = scan::scan(logits, &words, &mut maxima);
+    }
+    let Some((token, best)) = scan.best else { return (kept, constrained) };
+    let top = f64::from(best);
+    let row = Row { logits, words: &words, maxima: &maxima, temperature: 1.0 };
+    let others = top + row.sum_of_exponentials(top).ln();
+    let most = others.max(constrained);
+    let whole = most + ((others - most).exp() + (constrained - most).exp()).ln();
+    // Of equal logits the lower id is the more probable.
+    let wins = |(kept_token, kept_best): (u32, f32)| {
+        best > kept_best || (best == kept_best && token < kept_token)
+    };
+    match kept.best.is_none_or(wins) {
+        true => (scan::Scan { best: scan.best, ..kept }, whole),
+        false => (kept, whole),
+    }
+}
+
+/// How hard the constraint pressed over a whole text.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Steps that were measured, the end token's among them.
+    pub steps: usize,
+    /// The sum of [`Pressure::logprob`]: the text's log-probability among constrained texts, drawn
+    /// step by step.
+    pub logprob: f64,
+    /// The sum of [`Pressure::raw_logprob`]: its log-probability by the model alone.
+    pub raw_logprob: f64,
+    /// Steps at which the mask forbade the model's most probable token.
+    pub argmax_masked: usize,
+    /// The sum of the natural logarithms of [`Pressure::allowed_mass`]: the logarithm of the chance
+    /// that the model alone would have stayed within the mask at every step, this text being given.
+    pub log_allowed_mass: f64,
+    /// The least [`Pressure::allowed_mass`] of a step; 1 without steps.
+    pub least_mass: f64,
+    /// Steps about which the constraint left no choice.
+    pub forced: usize,
+    /// Steps at which a ban, the least number of tokens or `ignore_eos` had to yield.
+    pub yielded: usize,
+}
+
+impl Summary {
+    /// Of no step yet.
+    pub fn new() -> Self {
+        Self { least_mass: 1.0, ..Self::default() }
+    }
+
+    /// Adds a step.
+    pub fn add(&mut self, pressure: &Pressure) {
+        self.steps += 1;
+        self.logprob += pressure.logprob;
+        self.raw_logprob += pressure.raw_logprob;
+        self.argmax_masked += usize::from(pressure.argmax_masked);
+        self.log_allowed_mass += pressure.allowed_mass.ln();
+        self.least_mass = self.least_mass.min(pressure.allowed_mass);
+    }
+
+    /// The geometric mean of the steps' allowed mass: 1 where the constraint never pressed.
+    pub fn mean_mass(&self) -> f64 {
+        match self.steps {
+            0 => 1.0,
+            n => (self.log_allowed_mass / n as f64).exp(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The fields of a request that say how a text is drawn, written and ended, under the names that
+//! OpenAI, vLLM, llama.cpp and Hugging Face have for them.
+
+use serde_json::Value;
+
+use crate::generation::{BeamSearch, EarlyStopping, Request, Speculation};
+use crate::sampling::{PenaltyScope, SamplingParams};
+
+use super::error::ApiError;
+use super::fields::Fields;
+
+/// The most beams, and texts of which the best is answered.
+const MAX_TEXTS: u64 = 16;
+
+/// The most tokens that come with each token; OpenAI's limit.
+const MAX_TOP_LOGPROBS: u64 = 20;
+
+/// The settings of the chain.
+pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
+    let off = SamplingParams::default();
+    let any = 0.0..=f64::from(f32::MAX);
+    let above_zero = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
+    let repetition = fields.read("repetition_penalty", "a number above 0", above_zero)?;
+    let params = SamplingParams {
+        allowed_token_ids: tokens(fields, "allowed_token_ids")?,
+        banned_token_ids: tokens(fields, "banned_token_ids")?,
+        logit_bias: fields
+            .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?
+            .unwrap_or_default(),
+        repetition_penalty: repetition.map_or(off.repetition_penalty, |number| number as f32),
+        frequency_penalty: fields
+            .number("frequency_penalty", -2.0..=2.0)?
+            .unwrap_or(off.frequency_penalty),
+        presence_penalty: fields
+            .number("presence_penalty", -2.0..=2.0)?
+            .unwrap_or(off.presence_penalty),
+        repeat_last_n: fields.integer("repeat_last_n", 0)?,
+        penalty_scope: fields
+            .read("penalty_scope", "\"published\", \"prompt\", \"output\" or \"all\"", |value| {
+                match value.as_str()? {
+                    "published" => Some(PenaltyScope::Published),
+                    "prompt" => Some(PenaltyScope::Prompt),
+                    "output" => Some(PenaltyScope::Output),
+                    "all" => Some(PenaltyScope::All),
+                    _ => None,
+                }
+            })?
+            .unwrap_or_default(),
+        penalize_forced: fields.flag("penalize_forced")?.unwrap_or(off.penalize_forced),
+        dry_multiplier: fields.number("dry_multiplier", any.clone())?.unwrap_or(off.dry_multiplier),
+        dry_base: fields.number("dry_base", 1.0..=f64::from(f32::MAX))?.unwrap_or(off.dry_base),
+        dry_allowed_length: fields
+            .integer("dry_allowed_length", 1)?
+            .unwrap_or(off.dry_allowed_length),
+        dry_penalty_last_n: fields.integer("dry_penalty_last_n", 0)?,
+        dry_sequence_breakers: fields
+            .read("dry_sequence_breakers", "a list of strings", |value| {
+                let list = value.as_array()?;
+                list.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+            })?
+            .unwrap_or(off.dry_sequence_breakers),
+        top_n_sigma: fields.number("top_n_sigma", any.clone())?.unwrap_or(off.top_n_sigma),
+        temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(off.temperature),
+        top_k: fields.integer("top_k", 0)?,
+        top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
+        min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
+        typical_p: fields.number("typical_p", 0.0..=1.0)?.unwrap_or(off.typical_p),
+        xtc_probability: fields
+            .number("xtc_probability", 0.0..=1.0)?
+            .unwrap_or(off.xtc_probability),
+        xtc_threshold: fields.number("xtc_threshold", 0.0..=1.0)?.unwrap_or(off.xtc_threshold),
+        mirostat: fields
+            .read("mirostat", "0 or 2", |value| match value.as_u64()? {
+                version @ (0 | 2) => Some(version as u8),
+                _ => None,
+            })?
+            .unwrap_or(off.mirostat),
+        mirostat_tau: fields.number("mirostat_tau", any.clone())?.unwrap_or(off.mirostat_tau),
+        mirostat_eta: fields.number("mirostat_eta", any)?.unwrap_or(off.mirostat_eta),
+        samplers: fields
+            .read("samplers", "a list of the chain's steps by name", |value| {
+                let list = value.as_array()?;
+                list.iter().map(|item| item.as_str()?.parse().ok()).collect()
+            })?
+            .unwrap_or(off.samplers),
+        // OpenAI's seeds are signed; all 64 bits count.
+        seed: fields.read("seed", "an integer of 64 bits", |value| {
+            value.as_u64().or_else(|| value.as_i64().map(|seed| seed as u64))
+        })?,
+    };
+    params.validate().map_err(|error| ApiError::from_engine(&error))?;
+    Ok(params)
+}
+
+/// What else a request says of writing: a request with only that.
+pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
+    let off = Request::text("");
+    let texts = |value: &Value| {
+        let n = value.as_u64().filter(|n| (1..=MAX_TEXTS).contains(n))?;
+        usize::try_from(n).ok()
+    };
+    let wanted = format!("an integer from 1 to {MAX_TEXTS}");
+    let best_of = fields.read("best_of", &wanted, texts)?.unwrap_or(off.best_of);
+    let width = fields.read("num_beams", &wanted, texts)?.filter(|&width| width > 1);
+    let length_penalty = fields.read("length_penalty", "a number", |value| value.as_f64())?;
+    let wanted = "true, false or \"never\"";
+    let early_stopping = fields.read("early_stopping", wanted, |value| match value {
+        Value::Bool(true) => Some(EarlyStopping::Yes),
+        Value::Bool(false) => Some(EarlyStopping::No),
+        value => (value == "never").then_some(EarlyStopping::Never),
+    })?;
+    let beam = width.map(|width| BeamSearch {
+        length_penalty: length_penalty.map_or(1.0, |number| number as f32),
+        early_stopping: early_stopping.unwrap_or_default(),
+        ..BeamSearch::new(width)
+    });
+    let logprobs = fields.flag("logprobs")?.unwrap_or(false);
+    let wanted = format!("an integer from 0 to {MAX_TOP_LOGPROBS}");
+    let top_logprobs = fields.read("top_logprobs", &wanted, |value| {
+        let n = value.as_u64().filter(|n| *n <= MAX_TOP_LOGPROBS)?;
+        usize::try_from(n).ok()
+    })?;
+    if top_logprobs.is_some_and(|n| n > 0) && !logprobs {
+        return Err(ApiError::field("top_logprobs", "is only for `logprobs`: true"));
+    }
+    let wanted = "\"off\", \"grammar\" or \"ngram\"";
+    let speculate = fields.read("speculate", wanted, |value| match value.as_str()? {
+        "off" => Some(Speculation::Off),
+        "grammar" => Some(Speculation::Grammar),
+        "ngram" => Some(Speculation::Ngram),
+        _ => None,
+    })?;
+    Ok(Request {
+        min_tokens: fields.integer("min_tokens", 0)?.unwrap_or(off.min_tokens),
+        ignore_eos: fields.flag("ignore_eos")?.unwrap_or(off.ignore_eos),
+        include_stop_str_in_output: fields
+            .flag("include_stop_str_in_output")?
+            .unwrap_or(off.include_stop_str_in_output),
+        stop_token_ids: tokens(fields, "stop_token_ids")?,
+        best_of,
+        beam,
+        speculate: speculate.unwrap_or_default(),
+        logprobs,
+        top_logprobs: top_logprobs.unwrap_or(0),
+        ..off
+    })
+}
+
+fn tokens(fields: &mut Fields, field: &str) -> Result<Vec<u32>, ApiError> {
+    let read = |value: &Value| {
+        let list = value.as_array()?;
+        list.iter().map(|item| u32::try_from(item.as_u64()?).ok()).collect()
+    };
+    Ok(fields.read(field, "a list of token ids", read)?.unwrap_or_default())
+}
+
+/// `{"15": -2.5}`, as OpenAI has it.
+fn biases(value: &Value) -> Option<std::collections::BTreeMap<u32, f32>> {
+    let bias = |(token, bias): (&String, &Value)| {
+        let bias = bias.as_f64().filter(|bias| (-100.0..=100.0).contains(bias))?;
+        Some((token.parse().ok()?, bias as f32))
+    };
+    value.as_object()?.iter().map(bias).collect()
+}

@@ -1,0 +1,437 @@
+//! Ways to write a text beyond drawing token by token, on models made up at random and on `tiny`:
+//! stopping, faithfulness, best of n, beams, speculation.
+
+#![allow(clippy::unwrap_used)]
+
+mod model_support;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use maskwright::generation::{
+    BeamSearch, EarlyStopping, Engine, Event, FinishReason, Request, Response, Speculation, Step,
+    StopReason,
+};
+use maskwright::model::{Model, ModelOptions, ModelSource};
+use maskwright::sampling::SamplingParams;
+use maskwright::{Compiler, Constraint};
+use model_support::{END, Tensors, write_model};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::json;
+
+/// A model of bytes without any block: what follows a byte has random logits.
+fn random_model(name: &str, seed: u64) -> PathBuf {
+    let hidden = 16;
+    let config = json!({
+        "model_type": "llama", "hidden_size": hidden, "intermediate_size": 1, "vocab_size": 260,
+        "num_hidden_layers": 0, "num_attention_heads": 1, "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 256, "eos_token_id": END
+    });
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut numbers = |n| -> Vec<f32> {
+        (0..n).map(|_| (f64::from(rng.next_u32()) / f64::from(u32::MAX) - 0.5) as f32).collect()
+    };
+    let tensors = Tensors::from([
+        ("model.embed_tokens.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
+        ("lm_head.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
+        ("model.norm.weight".to_owned(), (vec![hidden], vec![1.0; hidden])),
+    ]);
+    write_model(name, &config, &tensors, "F32", 1)
+}
+
+fn load(folder: PathBuf) -> Model {
+    Model::load(&ModelOptions { source: ModelSource::Folder(folder), ..Default::default() })
+        .unwrap()
+}
+
+fn choice(engine: &Engine, texts: &[&str]) -> Constraint {
+    Compiler::new(engine.vocabulary().clone()).choice(texts).unwrap()
+}
+
+fn run(engine: &Engine, request: &Request) -> (Response, Vec<Step>) {
+    let (mut text, mut steps) = (String::new(), Vec::new());
+    let response = engine
+        .generate(request, &mut |event| {
+            match event {
+                Event::Text(chunk) => text += chunk,
+                Event::Step(step) => steps.push(step.clone()),
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(text, response.text);
+    (response, steps)
+}
+
+fn seeded(seed: u64) -> SamplingParams {
+    SamplingParams { seed: Some(seed), ..SamplingParams::default() }
+}
+
+#[test]
+fn a_text_ends_where_the_request_says() {
+    let engine = Engine::new(load(random_model("decoding-stops", 1)));
+    let free = |seed| Request { sampling: seeded(seed), max_tokens: 60, ..Request::text("a") };
+    let mut ended = 0;
+    for seed in 0..30 {
+        let (plain, _) = run(&engine, &free(seed));
+        // `ignore_eos`: the end token never comes.
+        let (longer, _) = run(&engine, &Request { ignore_eos: true, ..free(seed) });
+        assert_eq!((longer.tokens.len(), longer.finish), (60, FinishReason::Length));
+        // `min_tokens`: it comes no sooner.
+        let (least, _) = run(&engine, &Request { min_tokens: 40, ..free(seed) });
+        assert!(least.tokens.len() >= 40 && least.yielded == 0);
+        // A stop token ends the text, and is not in it.
+        let stop_token_ids = vec![plain.tokens[5.min(plain.tokens.len() - 1)]];
+        let at = plain.tokens.iter().position(|&t| t == stop_token_ids[0]).unwrap();
+        let (stopped, _) =
+            run(&engine, &Request { stop_token_ids: stop_token_ids.clone(), ..free(seed) });
+        assert_eq!(stopped.tokens, plain.tokens[..at]);
+        assert_eq!(stopped.finish, FinishReason::StopToken);
+        assert_eq!(stopped.stop_reason, Some(StopReason::Token(stop_token_ids[0])));
+        ended += usize::from(plain.finish == FinishReason::Stop);
+    }
+    assert!(ended > 0);
+    // A stop string is kept where the request says so, and not looked for too early.
+    let seed = 3;
+    let (plain, _) = run(&engine, &Request { ignore_eos: true, ..free(seed) });
+    let stop = plain.text.chars().nth(4).unwrap().to_string();
+    let stopped = |request: Request| {
+        run(&engine, &Request { stop: vec![stop.clone()], ignore_eos: true, ..request }).0
+    };
+    let cut = stopped(free(seed));
+    let kept = stopped(Request { include_stop_str_in_output: true, ..free(seed) });
+    assert_eq!(cut.text.clone() + &stop, kept.text);
+    assert_eq!(kept.stop_reason, Some(StopReason::Text(stop.clone())));
+    let late = stopped(Request { min_tokens: 20, ..free(seed) });
+    assert!(late.tokens.len() > 20 && late.text.starts_with(&kept.text));
+}
+
+#[test]
+fn what_is_asked_beyond_the_constraint_yields_to_it() {
+    let engine = Engine::new(load(random_model("decoding-yields", 2)));
+    let constraint = Some(choice(&engine, &["ab", "abc"]));
+    let base = Request { constraint, sampling: seeded(1), ..Request::text("x") };
+    // The longer of two texts is reached; beyond it there is nothing.
+    let (response, _) = run(&engine, &Request { min_tokens: 3, ..base.clone() });
+    assert_eq!((response.text.as_str(), response.yielded), ("abc", 0));
+    let (response, _) = run(&engine, &Request { min_tokens: 9, ..base.clone() });
+    assert_eq!((response.text.as_str(), response.yielded), ("abc", 1));
+    let (response, steps) =
+        run(&engine, &Request { ignore_eos: true, trace: true, ..base.clone() });
+    assert_eq!((response.text.as_str(), response.yielded), ("abc", 1));
+    assert_eq!(steps.iter().filter(|step| step.yielded).count(), 1);
+    assert!(response.complete && response.finish == FinishReason::Stop);
+    // A banned token that is the only way is taken.
+    let sampling = SamplingParams { banned_token_ids: vec![97], ..seeded(1) };
+    let (response, _) = run(&engine, &Request { sampling, ..base });
+    assert!(response.text.starts_with("ab") && response.yielded == 1);
+}
+
+/// The logarithms of the probabilities of a text and its end among what the constraint allows and
+/// among all tokens, and the product of the masses, in plain `f64`.
+fn score(engine: &Engine, constraint: &Constraint, prompt: &str, text: &str) -> (f64, f64, f64) {
+    let model = engine.model();
+    let (mut cache, mut matcher) = (model.new_cache().unwrap(), constraint.matcher());
+    let prompt: Vec<u32> = prompt.bytes().map(u32::from).collect();
+    let mut logits = model.forward(&prompt, &mut cache).unwrap().to_vec().unwrap();
+    let (mut kept, mut raw, mut mass) = (0.0, 0.0, 0.0);
+    for token in text.bytes().map(u32::from).chain([END]) {
+        let exp = |id: u32| f64::from(logits[id as usize]).exp();
+        let allowed: f64 = matcher.mask().unwrap().iter().map(exp).sum();
+        let all: f64 = (0..logits.len() as u32).map(exp).sum();
+        kept += (exp(token) / allowed).ln();
+        raw += (exp(token) / all).ln();
+        mass += (allowed / all).ln();
+        matcher.accept(token).unwrap();
+        if token != END {
+            logits = model.forward(&[token], &mut cache).unwrap().to_vec().unwrap();
+        }
+    }
+    (kept, raw, mass)
+}
+
+#[test]
+fn the_summary_says_how_hard_the_constraint_pressed() {
+    let engine = Engine::new(load(random_model("decoding-summary", 3)));
+    let constraint = choice(&engine, &["red", "green", "grey", "blue"]);
+    for seed in 0..10 {
+        let request = Request {
+            constraint: Some(constraint.clone()),
+            sampling: seeded(seed),
+            faithfulness: true,
+            trace: seed % 2 == 0,
+            ..Request::text("x")
+        };
+        let (response, steps) = run(&engine, &request);
+        let summary = response.summary.unwrap();
+        let (kept, raw, mass) = score(&engine, &constraint, "x", &response.text);
+        for (ours, theirs) in
+            [(summary.logprob, kept), (summary.raw_logprob, raw), (summary.log_allowed_mass, mass)]
+        {
+            assert!((ours - theirs).abs() < 1e-5, "{ours} {theirs}");
+        }
+        assert_eq!(summary.steps, response.tokens.len() + 1);
+        // After its first letter only `gr` leaves a choice; the end is forced, too.
+        let choices = if response.text.starts_with('g') { 2 } else { 1 };
+        assert_eq!(summary.forced, summary.steps - choices);
+        assert!(summary.argmax_masked > 0 && summary.least_mass <= summary.mean_mass());
+        if seed % 2 == 0 {
+            let sum: f64 = steps.iter().map(|step| step.raw_logprob).sum();
+            assert!((sum - summary.raw_logprob).abs() < 1e-9);
+            assert_eq!(steps.iter().filter(|s| s.argmax_masked).count(), summary.argmax_masked);
+            assert_eq!(steps.iter().filter(|s| s.forced).count(), summary.forced);
+        }
+    }
+}
+
+#[test]
+fn the_best_of_several_is_the_best_of_their_seeds() {
+    let engine = Engine::new(load(random_model("decoding-best-of", 4)));
+    let constraint = choice(&engine, &["aa", "ab", "ba", "bb", "abab"]);
+    let request = |seed, best_of| Request {
+        constraint: Some(constraint.clone()),
+        sampling: seeded(seed),
+        faithfulness: true,
+        best_of,
+        ..Request::text("x")
+    };
+    let alone: Vec<Response> = (10..16).map(|seed| run(&engine, &request(seed, 1)).0).collect();
+    let quality = |r: &Response| {
+        let summary = r.summary.unwrap();
+        summary.raw_logprob / summary.steps as f64
+    };
+    let best = alone.iter().map(quality).fold(f64::NEG_INFINITY, f64::max);
+    let (response, _) = run(&engine, &request(10, 6));
+    assert_eq!(quality(&response), best);
+    let ranked = engine.generate_ranked(&request(10, 6)).unwrap();
+    assert_eq!(ranked.len(), 6);
+    assert!(ranked.windows(2).all(|pair| quality(&pair[0]) >= quality(&pair[1])));
+    for response in ranked {
+        let same = &alone[(response.seed - 10) as usize];
+        assert_eq!(response.tokens, same.tokens);
+    }
+}
+
+#[test]
+fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
+    let engine = Engine::new(load(random_model("decoding-beams", 5)));
+    let texts = ["aa", "abc", "b", "cab", "cabbage", "dd", "de", "fed"];
+    let constraint = choice(&engine, &texts);
+    for (length_penalty, early_stopping) in [
+        (0.0, EarlyStopping::Never),
+        (1.0, EarlyStopping::Never),
+        (2.0, EarlyStopping::Never),
+        (1.0, EarlyStopping::No),
+    ] {
+        let mut expected: Vec<(f64, &str)> = texts
+            .iter()
+            .map(|text| {
+                let (kept, ..) = score(&engine, &constraint, "x", text);
+                (kept / ((text.len() + 1) as f64).powf(f64::from(length_penalty)), *text)
+            })
+            .collect();
+        expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let request = Request {
+            constraint: Some(constraint.clone()),
+            beam: Some(BeamSearch { width: texts.len(), length_penalty, early_stopping }),
+            max_tokens: 10,
+            ..Request::text("x")
+        };
+        let beams = engine.generate_ranked(&request).unwrap();
+        if early_stopping == EarlyStopping::Never {
+            let found: Vec<&str> = beams.iter().map(|b| b.text.as_str()).collect();
+            assert_eq!(found, expected.iter().map(|e| e.1).collect::<Vec<_>>());
+        }
+        for beam in &beams {
+            let (score, _) = expected.iter().find(|e| e.1 == beam.text).unwrap();
+            assert!((beam.score.unwrap() - score).abs() < 1e-5);
+            assert!(beam.complete && beam.finish == FinishReason::Stop);
+        }
+        assert_eq!(run(&engine, &request).0.text, beams[0].text);
+    }
+    // One beam is greedy.
+    let greedy = Request {
+        constraint: Some(constraint.clone()),
+        sampling: SamplingParams::greedy(),
+        ..Request::text("x")
+    };
+    let one = Request { beam: Some(BeamSearch::new(1)), ..greedy.clone() };
+    assert_eq!(run(&engine, &one).0.tokens, run(&engine, &greedy).0.tokens);
+    // A limit cuts what is not complete, and says so.
+    let constraint = Some(choice(&engine, &["abcdef"]));
+    let cut = Request { constraint, max_tokens: 3, ..one };
+    let (response, _) = run(&engine, &cut);
+    assert_eq!((response.text.as_str(), response.complete), ("abc", false));
+}
+
+/// Beams on a model with attention: forks of the cache do not disturb each other.
+#[test]
+fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let constraint = choice(&engine, &["yes", "no", "perhaps", "not at all", "nobody knows"]);
+    let request = Request {
+        constraint: Some(constraint.clone()),
+        beam: Some(BeamSearch { width: 4, length_penalty: 0.0, early_stopping: EarlyStopping::No }),
+        ..Request::text("Is it so?")
+    };
+    let prompt = {
+        let messages = [maskwright::model::Message::new("user", "Is it so?")];
+        let model = engine.model();
+        let text = model.chat_template().unwrap().render(&messages, true, None).unwrap();
+        model.tokenizer().encode_prompt(&text, false).unwrap()
+    };
+    let beams = engine.generate_ranked(&request).unwrap();
+    assert_eq!(beams.len(), 4);
+    for beam in &beams {
+        let model = engine.model();
+        let (mut cache, mut matcher) = (model.new_cache().unwrap(), constraint.matcher());
+        let mut logits = model.forward(&prompt, &mut cache).unwrap().to_vec().unwrap();
+        let mut sum = 0.0;
+        for &token in beam.tokens.iter().chain([&engine.vocabulary().end_tokens()[0]]) {
+            let mask = matcher.mask().unwrap().clone();
+            let whole: f64 = mask.iter().map(|id| f64::from(logits[id as usize]).exp()).sum();
+            sum += f64::from(logits[token as usize]) - whole.ln();
+            matcher.accept(token).unwrap();
+            logits = model.forward(&[token], &mut cache).unwrap().to_vec().unwrap();
+        }
+        assert!((sum - beam.score.unwrap()).abs() < 1e-4, "{beam:?}");
+    }
+}
+
+fn person(engine: &Engine) -> Constraint {
+    let schema = json!({"type": "object", "properties": {
+        "name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"},
+        "role": {"enum": ["admin", "editor", "viewer"]}, "active": {"type": "boolean"}},
+        "required": ["name", "age", "role", "active"], "additionalProperties": false});
+    Compiler::new(engine.vocabulary().clone()).json_schema(&schema).unwrap()
+}
+
+const KINDS: [Speculation; 3] = [Speculation::Grammar, Speculation::Ngram, Speculation::Draft];
+
+#[test]
+fn greedy_texts_are_the_same_with_fewer_passes() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let draft = engine.model().first_layers(1).unwrap();
+    let engine = engine.with_draft(draft).unwrap();
+    let constraint = person(&engine);
+    let prompts = [
+        "Name: Ann. Age: 31. Role: editor. Active: yes.",
+        "Bob, 7, views and is not active.",
+        "Repeat: one two three one two three one two three",
+    ];
+    for prompt in prompts {
+        for constraint in [None, Some(constraint.clone())] {
+            let plain = Request {
+                sampling: SamplingParams::greedy(),
+                max_tokens: 60,
+                constraint: constraint.clone(),
+                ..Request::text(prompt)
+            };
+            let (expected, _) = run(&engine, &plain);
+            for speculate in KINDS {
+                let (response, _) = run(&engine, &Request { speculate, ..plain.clone() });
+                assert_eq!(response.tokens, expected.tokens, "{speculate:?}");
+                assert_eq!(response.text, expected.text);
+                let passes = response.passes;
+                assert!(passes.model <= expected.passes.model, "{speculate:?}");
+                assert!(passes.model + passes.accepted >= expected.passes.model);
+                if constraint.is_some() && speculate == Speculation::Grammar {
+                    assert!(passes.model < expected.passes.model, "{passes:?}");
+                }
+                eprintln!("{speculate:?}: {passes:?} for {}", expected.passes.model);
+            }
+        }
+    }
+}
+
+/// Guesses about which there is no choice leave every draw what it is, at any temperature.
+#[test]
+fn the_same_seed_writes_the_same_text_with_drafts_that_are_not_drawn() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let constraint = person(&engine);
+    for seed in 0..6 {
+        let plain = Request {
+            sampling: SamplingParams { repetition_penalty: 1.1, ..seeded(seed) },
+            constraint: Some(constraint.clone()),
+            ..Request::text("Name: Ann. Age: 31. Role: editor.")
+        };
+        let (expected, _) = run(&engine, &plain);
+        for speculate in [Speculation::Grammar, Speculation::Ngram] {
+            let (response, _) = run(&engine, &Request { speculate, ..plain.clone() });
+            assert_eq!(response.text, expected.text, "{speculate:?}");
+        }
+    }
+}
+
+/// Pearson's statistic of many texts against their exact probabilities stays under the 99.9%
+/// quantile; seeds are fixed, so the test cannot flicker.
+#[test]
+fn the_distribution_of_texts_is_the_models() {
+    let engine = Engine::new(load(random_model("decoding-target", 6)))
+        .with_draft(load(random_model("decoding-draft", 7)))
+        .unwrap();
+    let texts = ["aa", "ab", "acc", "acd", "b", "ba", "bbb", "c"];
+    let constraint = choice(&engine, &texts);
+    let exact: BTreeMap<&str, f64> =
+        texts.iter().map(|text| (*text, score(&engine, &constraint, "x", text).0.exp())).collect();
+    assert!((exact.values().sum::<f64>() - 1.0).abs() < 1e-6);
+    for speculate in
+        [Speculation::Off, Speculation::Grammar, Speculation::Ngram, Speculation::Draft]
+    {
+        let (runs, mut seen, mut accepted) = (3000, BTreeMap::<String, u32>::new(), 0);
+        for seed in 0..runs as u64 {
+            let request = Request {
+                constraint: Some(constraint.clone()),
+                sampling: seeded(seed),
+                speculate,
+                ..Request::text("x")
+            };
+            let (response, _) = run(&engine, &request);
+            accepted += response.passes.accepted;
+            *seen.entry(response.text).or_default() += 1;
+        }
+        let statistic: f64 = exact
+            .iter()
+            .map(|(text, p)| {
+                let mean = p * f64::from(runs);
+                (f64::from(seen.get(*text).copied().unwrap_or(0)) - mean).powi(2) / mean
+            })
+            .sum();
+        // The 99.9% quantile with 7 degrees of freedom.
+        assert!(statistic < 24.32, "{speculate:?}: {statistic} {seen:?}");
+        assert_eq!(accepted > 0, matches!(speculate, Speculation::Grammar | Speculation::Draft));
+    }
+}
+
+#[test]
+fn requests_that_exclude_each_other_are_refused() {
+    let engine = Engine::new(load(random_model("decoding-refused", 8)));
+    let base = Request::text("a");
+    for (request, expected) in [
+        (Request { min_tokens: 9, max_tokens: 8, ..base.clone() }, "`min_tokens` is above"),
+        (Request { best_of: 0, ..base.clone() }, "`best_of` is 0; write"),
+        (Request { beam: Some(BeamSearch::new(0)), ..base.clone() }, "a beam search has a width"),
+        (
+            Request { beam: Some(BeamSearch::new(2)), best_of: 2, ..base.clone() },
+            "beam search goes with neither",
+        ),
+        (
+            Request { beam: Some(BeamSearch::new(2)), trace: true, ..base.clone() },
+            "beam search tells nothing of single steps",
+        ),
+        (
+            Request { speculate: Speculation::Draft, ..base },
+            "`speculate` asks for a draft model, and there is none; give",
+        ),
+    ] {
+        let error = engine.generate_ranked(&request).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let tiny = Engine::load(&ModelOptions::default()).unwrap();
+    let error = tiny.with_draft(engine.model().clone()).unwrap_err().to_string();
+    assert!(error.starts_with("the draft model has another vocabulary"), "{error}");
+    let error = engine.model().first_layers(3).unwrap_err().to_string();
+    assert_eq!(error, "3 layers of a model of 0; write a number from 1 to 0");
+}
