@@ -9,7 +9,6 @@ use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::Program;
 use super::slices::Slices;
-use crate::ebnf;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::{Options, Schema};
@@ -21,7 +20,7 @@ use crate::vocab::Vocabulary;
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
-    json_options: Options,
+    pub(super) json_options: Options,
     slices: Arc<Slices>,
     spelling: Spelling,
 }
@@ -113,11 +112,6 @@ impl Compiler {
 
     fn schema(&self, schema: &Schema) -> Result<Constraint> {
         self.compile(schema.grammar(&self.json_options)?)
-    }
-
-    /// Text of a grammar in GBNF, llama.cpp's notation.
-    pub fn gbnf(&self, grammar: &str) -> Result<Constraint> {
-        self.compile(ebnf::gbnf(grammar)?)
     }
 
     /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.

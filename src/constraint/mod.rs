@@ -29,6 +29,7 @@
 
 mod closure;
 mod compiler;
+mod grammars;
 mod limits;
 mod liveness;
 mod machine;
