@@ -27,7 +27,29 @@ macro_rules! built_in {
 /// The grammars that come with the program, by name.
 pub const GRAMMARS: &[BuiltIn] = built_in![
     "arithmetic" Gbnf "gbnf",
+    "c" Lark "lark",
+    "cron" Gbnf "gbnf",
+    "csv" Gbnf "gbnf",
+    "diff" Gbnf "gbnf",
+    "email" Abnf "abnf",
+    "graphql" Lark "lark",
+    "html" Gbnf "gbnf",
+    "ini" Gbnf "gbnf",
+    "iso8601" Gbnf "gbnf",
+    "json-lines" Gbnf "gbnf",
     "json" Gbnf "gbnf",
+    "lisp" Gbnf "gbnf",
+    "markdown-table" Gbnf "gbnf",
+    "mermaid" Gbnf "gbnf",
+    "pgn" Gbnf "gbnf",
+    "python" Lark "lark",
+    "regex" Gbnf "gbnf",
+    "semver" Gbnf "gbnf",
+    "sql" Lark "lark",
+    "toml" Gbnf "gbnf",
+    "url" Abnf "abnf",
+    "xml" W3c "ebnf",
+    "yaml" Lark "lark",
 ];
 
 /// A grammar that comes with the program.

@@ -7,7 +7,9 @@ mod gbnf;
 mod iso;
 mod lark;
 mod library;
+mod parsers;
 mod w3c;
+mod walk;
 
 use maskwright::ebnf::Dialect;
 use maskwright::{Compiler, Constraint, Vocabulary};
