@@ -21,6 +21,9 @@ pub(crate) fn sample(constraint: &Constraint, random: &mut ChaCha8Rng) -> Option
             return Some(text);
         }
         let bytes: Vec<u8> = matcher.expected().unwrap().bytes.iter().collect();
+        if bytes.is_empty() {
+            return Some(text);
+        }
         let mut from = bytes.clone();
         let mut prefer = |wanted: &dyn Fn(u8) -> bool, numerator: u32, of: u32| {
             let some: Vec<u8> = from.iter().copied().filter(|&b| wanted(b)).collect();
@@ -48,7 +51,9 @@ pub(crate) fn sample(constraint: &Constraint, random: &mut ChaCha8Rng) -> Option
 
 /// A byte after which the text may end.
 fn ending(matcher: &mut Matcher, bytes: &[u8]) -> Option<u8> {
-    bytes.iter().copied().filter(u8::is_ascii).find(|&byte| {
+    let others = bytes.iter().copied().filter(|b| !CLOSING.contains(b)).take(3);
+    let closing = bytes.iter().copied().filter(|b| CLOSING.contains(b));
+    closing.chain(others).filter(u8::is_ascii).find(|&byte| {
         matcher.accept_bytes(&[byte]).unwrap();
         let ends = matcher.is_accepting();
         matcher.rollback(1).unwrap();
