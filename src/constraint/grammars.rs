@@ -4,7 +4,7 @@ use super::compiler::{Compiler, Constraint};
 use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
-use crate::json_schema::Schema;
+use crate::json_schema::{Options, Schema};
 use crate::regex::{self, Utf8};
 
 impl Compiler {
@@ -19,6 +19,11 @@ impl Compiler {
     /// Errors name line and column.
     pub fn parse_grammar(&self, grammar: &str, dialect: Dialect) -> Result<Grammar> {
         ebnf::parse(grammar, dialect, self)
+    }
+
+    /// How JSON is written.
+    pub fn json_options(&self) -> &Options {
+        &self.json_options
     }
 
     /// Text of a grammar in GBNF, llama.cpp's notation.
