@@ -375,9 +375,11 @@ impl<'a> Lowering<'a> {
             self.counted[rule] = self.is_counted(&bodies[rule]);
             bodies[rule].visit(|item| {
                 let more = match &item.kind {
-                    Kind::Repeat(inner, min, max) if counts(*min, *max) => {
-                        // Counters in counters are left to the engine.
-                        if self.is_counted(inner) { usize::MAX } else { 0 }
+                    // Counters in counters are left to the engine.
+                    Kind::Repeat(inner, min, max)
+                        if counts(*min, *max) && self.is_counted(inner) =>
+                    {
+                        usize::MAX
                     }
                     Kind::Regular(_) => 1,
                     Kind::Rule(callee) => leaves[*callee],

@@ -202,7 +202,14 @@ const PEERS: &[Peer] = &[
         grammar: "regex",
         parser: "regex-syntax",
         whole: false,
-        judge: |texts| each(texts, |text| regex_syntax::Parser::new().parse(text).map(|_| ())),
+        judge: |texts| {
+            each(texts, |text| {
+                regex_syntax::Parser::new()
+                    .parse(text)
+                    .map(|_| ())
+                    .map_err(|error| error.to_string())
+            })
+        },
         refuses: &[("Unicode scalar value", "an escape of a surrogate")],
         lenient: |_| false,
     },
@@ -404,7 +411,7 @@ fn count_lines(text: &str) -> String {
             continue;
         };
         let body = lines[i + 1..].iter().take_while(|l| {
-            !l.starts_with("@@ ") && !(l.starts_with("--- ") && l.trim_end().len() > 4)
+            !(l.starts_with("@@ ") || l.starts_with("--- ") && l.trim_end().len() > 4)
         });
         let (mut old, mut new) = (0, 0);
         for line in body {
