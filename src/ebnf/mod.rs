@@ -28,6 +28,7 @@ mod gbnf;
 mod iso;
 mod lark;
 mod library;
+mod lowering;
 mod rules;
 mod text;
 mod tokens;
