@@ -10,7 +10,8 @@
 
 use std::error::Error;
 
-use maskwright::{Compiler, Sampler, SamplingParams, Vocabulary, ebnf};
+use maskwright::ebnf::{self, Dialect};
+use maskwright::{Compiler, Sampler, SamplingParams, Vocabulary};
 
 /// Strings longer than this are given up; nearly all end before.
 const MAX_TOKENS: usize = 400;
@@ -18,9 +19,9 @@ const MAX_TOKENS: usize = 400;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "arithmetic".to_owned());
-    let grammar = match ebnf::builtin(&name) {
-        Some(grammar) => grammar.to_owned(),
-        None => std::fs::read_to_string(name)?,
+    let (grammar, dialect) = match ebnf::builtin(&name) {
+        Some(known) => (known.text.to_owned(), known.dialect),
+        None => (std::fs::read_to_string(&name)?, Dialect::of_file(&name).unwrap_or(Dialect::Gbnf)),
     };
     let count: usize = arguments.next().map_or(Ok(10), |count| count.parse())?;
     let seed = arguments.next().map(|seed| seed.parse()).transpose()?;
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
     let vocabulary = Vocabulary::from_tokens(bytes, &[(256, "<end>")], &[256])?;
     let compiler = Compiler::new(vocabulary);
-    let constraint = compiler.gbnf(&grammar)?;
+    let constraint = compiler.grammar(&grammar, dialect)?;
     let mut sampler = Sampler::new(&SamplingParams { seed, ..SamplingParams::default() })?;
     let alike = vec![0.0; compiler.vocabulary().len()];
 

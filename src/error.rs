@@ -70,13 +70,14 @@ struct Inner {
     message: String,
     place: Place,
     help: Option<String>,
+    excerpt: Option<String>,
 }
 
 impl Error {
     /// An error of a kind, with a message that says what was wrong and no final full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let (message, place) = (message.into(), Place::default());
-        Self(Box::new(Inner { kind, message, place, help: None }))
+        Self(Box::new(Inner { kind, message, place, help: None, excerpt: None }))
     }
 
     /// Adds the cure: what would be accepted instead.
@@ -114,6 +115,14 @@ impl Error {
         self
     }
 
+    /// Adds the line of a text and a caret under one of its bytes, unless there is one already
+    /// (the innermost reader knows best).
+    #[must_use]
+    pub(crate) fn with_excerpt(mut self, text: &str, byte: usize) -> Self {
+        self.0.excerpt.get_or_insert_with(|| caret(text, byte));
+        self
+    }
+
     /// The room it comes from.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -132,6 +141,12 @@ impl Error {
     /// The cure, where one is known.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+
+    /// The line that is wrong and, on a second line, a caret under the place; for errors of texts
+    /// with lines, such as grammars.
+    pub fn excerpt(&self) -> Option<&str> {
+        self.0.excerpt.as_deref()
     }
 }
 
@@ -187,6 +202,27 @@ pub(crate) fn line_column(text: &str, byte: usize) -> (usize, usize) {
     (line, column)
 }
 
+/// The line of a text that holds a byte, and a caret under that byte, as two lines. Of a long line
+/// only what is near is shown; blanks stand for controls.
+pub(crate) fn caret(text: &str, byte: usize) -> String {
+    /// How many characters are shown before the place, and from it on.
+    const NEAR: usize = 60;
+    let byte = byte.min(text.len());
+    let byte = (0..=byte).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let before = text[..byte].rsplit('\n').next().unwrap_or_default();
+    let after = text[byte..].split('\n').next().unwrap_or_default();
+    let mut start: Vec<char> = before.chars().rev().take(NEAR + 1).collect();
+    if start.len() > NEAR {
+        start[NEAR] = '…';
+    }
+    start.reverse();
+    let end: String = after.chars().take(NEAR).collect();
+    let more = if after.chars().nth(NEAR).is_some() { "…" } else { "" };
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let line: String = start.iter().copied().chain(end.chars()).map(visible).collect();
+    format!("{}{more}\n{}^", line.trim_end(), " ".repeat(start.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +239,18 @@ mod tests {
     fn what_is_quoted_stays_on_one_line() {
         let e = Error::new(ErrorKind::Grammar, "unknown `\n`").with_help("a\r\tb\u{1}");
         assert_eq!(e.to_string(), r"unknown `\n`; a\r\tb\u{1}");
+    }
+
+    #[test]
+    fn a_caret_stands_under_its_character() {
+        assert_eq!(caret("a\n\té b\nc", 5), " é b\n  ^");
+        assert_eq!(caret("ab", 2), "ab\n  ^");
+        assert_eq!(caret("", 7), "\n^");
+        let long = "x".repeat(200);
+        let shown = caret(&long, 100);
+        let (line, mark) = shown.split_once('\n').unwrap();
+        assert_eq!(line.chars().count(), 122);
+        assert_eq!(mark.chars().count(), 62);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod constraint;
 pub mod ebnf;
 pub mod json_schema;
 pub mod sampling;
+pub mod tools;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -248,8 +248,10 @@ fn regexes() {
         r"[0-9]{4}-(0[1-9]|1[0-2])|\p{Greek}+?",
         r"(?i)(?:ab*|\bé{2,5})[^\sa-f&&[b-z]]$",
         "(?x: a \\x{41} # comment\n) \\u0041 \\d\\W",
+        r"(?<=a(?i:b))(?!c)[^\]]*+(?>d{2}|e)++(?<!f)$",
     ];
     feed(&seeds, text_reader(|text| COMPILER.regex(text)));
+    feed(&seeds, text_reader(|text| COMPILER.regex_search(text)));
 }
 
 #[test]
@@ -259,6 +261,40 @@ fn gbnf_grammars() {
         "root ::= item{2,3} <tool> <[301]>\nitem ::= item \"é\" | \"\\u00e9\" . ?\n",
     ];
     feed(&seeds, text_reader(|text| COMPILER.gbnf(text)));
+}
+
+#[test]
+fn lark_grammars() {
+    let seeds = [
+        "start: (a | B)* sep{B, \",\"} <tool> -> x\nsep{x, y}: x (y x)~1..3\na: \"x\"..\"z\" [B] // c\nB.2: /[^\\/]/i & ~\"q\" | \"é\"i{2,}\n%ignore /[ ]+/",
+        "%import common (INT, WS)\n%ignore WS\nstart: t INT %json {\"type\": \"null\"} %regex {\"substring_chars\": \"ab\"}\nt[suffix=\";\"]: /.*/\n",
+        "start: <[1-3,5]> | <[^2]> | <[*]> @json %lark { start: \"a\" }",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.lark(text)));
+}
+
+#[test]
+fn w3c_grammars() {
+    let seeds = [
+        "[1] a ::= (b - 'x')* [wfc: c] /* c */ | \"y\" a\nb ::= [^#x20-#xD7FF&] | #xE9 | [a-z]+ - ('if' | b2)\nb2 ::= 'q'?",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.w3c_ebnf(text)));
+}
+
+#[test]
+fn iso_grammars() {
+    let seeds = [
+        "a b = 3 * [c], {\"x\" | 'é'}, (/ c /) - \"y\" ; (* d (* e *) *)\nc = ? /[a-z]+/ ? | ? U+0041..U+005A ? | (: 'q' :) .\nd = a b, [d];",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.iso_ebnf(text)));
+}
+
+#[test]
+fn abnf_grammars() {
+    let seeds = [
+        "a = *b 1*2(\"c\" / %s\"D\") [%x41-5A] ; e\n  3DIGIT\nb = %d13.10 / CRLF a\nb =/ %b1010\n",
+    ];
+    feed(&seeds, text_reader(|text| COMPILER.abnf(text)));
 }
 
 #[test]

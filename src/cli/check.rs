@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::error::{Error, ErrorKind, Result, line_column};
+use crate::error::{Error, ErrorKind, Result, caret, line_column};
 use crate::vocab::Trie;
 use crate::{Compiler, Matcher, Vocabulary};
 
@@ -98,18 +98,31 @@ fn single_bytes() -> Result<Vocabulary> {
 #[derive(Debug)]
 enum Verdict {
     Accepted,
-    Rejected { byte: usize, line: usize, column: usize, expected: String, keyword: Option<String> },
+    Rejected {
+        byte: usize,
+        line: usize,
+        column: usize,
+        expected: String,
+        keyword: Option<String>,
+        /// The line, and a caret under the byte.
+        excerpt: String,
+    },
 }
 
 impl Verdict {
     /// The first byte that is not accepted, or the end of a text that is not complete; the matcher
     /// has read what stands before it.
     fn rejected(text: &[u8], byte: usize, matcher: &mut Matcher) -> Result<Self> {
-        let (line, column) = line_column(&String::from_utf8_lossy(&text[..byte]), usize::MAX);
+        // What is no UTF-8 is shown as what stands for it.
+        let before = String::from_utf8_lossy(&text[..byte]);
+        let (line, column) = line_column(&before, usize::MAX);
+        let excerpt =
+            caret(&format!("{before}{}", String::from_utf8_lossy(&text[byte..])), before.len());
         let expected = matcher.expected()?;
         // Schema keywords have JSON pointers, rules of grammars have names.
         let keyword = expected.sources.first().cloned();
-        Ok(Self::Rejected { byte, line, column, expected: expected.describe(), keyword })
+        let expected = expected.describe();
+        Ok(Self::Rejected { byte, line, column, expected, keyword, excerpt })
     }
 
     fn outcome(&self) -> Outcome {
@@ -122,7 +135,7 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keyword } => json!({
+            Self::Rejected { byte, line, column, expected, keyword, .. } => json!({
                 "accepted": false,
                 "byte": byte,
                 "line": line,
@@ -136,9 +149,12 @@ impl Verdict {
     fn describe(&self, file: &str) -> String {
         match self {
             Self::Accepted => "accepted".to_owned(),
-            Self::Rejected { line, column, expected, keyword, .. } => {
+            Self::Rejected { line, column, expected, keyword, excerpt, .. } => {
+                let excerpt = excerpt.replace('\n', "\n  | ");
                 let keyword = keyword.as_ref().map(|at| format!(" (at {at})")).unwrap_or_default();
-                format!("{file}:{line}:{column}: not accepted: expected {expected}{keyword}")
+                format!(
+                    "{file}:{line}:{column}: not accepted: expected {expected}{keyword}\n  | {excerpt}"
+                )
             }
         }
     }

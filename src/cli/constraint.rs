@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::ebnf;
+use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::{Draft, Options, PropertyOrder, Spelling, Whitespace};
 use crate::{Compiler, Constraint};
@@ -15,7 +15,48 @@ pub(super) struct ConstraintArgs {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
+    text: TextArgs,
+    #[command(flatten)]
     json: JsonArgs,
+}
+
+/// How a regular expression or a grammar is read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Constraint")]
+struct TextArgs {
+    /// The notation of the grammar; without it, by the file's ending (.gbnf, .lark, .ebnf,
+    /// .iso-ebnf, .abnf)
+    #[arg(long, value_enum, value_name = "DIALECT", requires = "grammar")]
+    grammar_dialect: Option<DialectName>,
+    /// The regular expression need only match some part of the text
+    #[arg(long, requires = "regex")]
+    search: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum DialectName {
+    /// llama.cpp's
+    Gbnf,
+    /// Lark's, as llguidance and XGrammar users write it
+    Lark,
+    /// The W3C's (XML 1.0, section 6)
+    Ebnf,
+    /// ISO/IEC 14977
+    IsoEbnf,
+    /// RFC 5234 with RFC 7405
+    Abnf,
+}
+
+impl From<DialectName> for Dialect {
+    fn from(name: DialectName) -> Self {
+        match name {
+            DialectName::Gbnf => Self::Gbnf,
+            DialectName::Lark => Self::Lark,
+            DialectName::Ebnf => Self::W3c,
+            DialectName::IsoEbnf => Self::Iso,
+            DialectName::Abnf => Self::Abnf,
+        }
+    }
 }
 
 /// One of these.
@@ -29,7 +70,7 @@ struct Which {
     /// A regular expression, as Rust's `regex` crate writes them, that the whole text must match
     #[arg(long, value_name = "RE", allow_hyphen_values = true)]
     regex: Option<String>,
-    /// A grammar in GBNF: a file, or the name of one that comes with the program
+    /// A grammar: a file, or the name of one that comes with the program
     #[arg(long, value_name = "FILE|NAME")]
     grammar: Option<String>,
     /// One of these texts (repeat the option)
@@ -120,9 +161,9 @@ impl ConstraintArgs {
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
         } else if let Some(regex) = regex {
-            compiler.regex(regex)?
+            if self.text.search { compiler.regex_search(regex)? } else { compiler.regex(regex)? }
         } else if let Some(grammar) = grammar {
-            compile_grammar(compiler, grammar)?
+            compile_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
         } else if !choice.is_empty() {
             compiler.choice(choice)?
         } else if *json_object {
@@ -142,17 +183,43 @@ impl ConstraintArgs {
     }
 }
 
-fn compile_grammar(compiler: &Compiler, grammar: &str) -> Result<Constraint> {
-    if let Some(text) = ebnf::builtin(grammar) {
-        return compiler.gbnf(text);
+/// The name of a grammar that comes with the program, or a file.
+fn compile_grammar(
+    compiler: &Compiler,
+    grammar: &str,
+    dialect: Option<Dialect>,
+) -> Result<Constraint> {
+    if let Some(known) = ebnf::builtin(grammar) {
+        return compiler.grammar(known.text, known.dialect);
     }
     let text = std::fs::read_to_string(grammar).map_err(|error| {
-        let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
         Error::new(ErrorKind::Io, format!("cannot read the grammar: {error}"))
             .in_file(grammar)
-            .with_help(format!("give a GBNF file, or one of {}", names.join(", ")))
+            .with_help(format!("give a file, or one of {}", names.join(", ")))
     })?;
-    compiler.gbnf(&text).map_err(|error| error.in_file(grammar))
+    let dialect = match dialect.or_else(|| Dialect::of_file(grammar)) {
+        Some(dialect) => dialect,
+        None => guess(grammar, &text)?,
+    };
+    compiler.grammar(&text, dialect).map_err(|error| error.in_file(grammar))
+}
+
+/// The dialect that a text looks like, and a remark on standard error.
+fn guess(file: &str, text: &str) -> Result<Dialect> {
+    let Some(dialect) = Dialect::guess(text) else {
+        return Err(Error::new(
+            ErrorKind::Grammar,
+            "the notation of the grammar is not to be seen",
+        )
+        .in_file(file)
+        .with_help("give --grammar-dialect"));
+    };
+    let name = dialect.name();
+    output::note(&format!(
+        "{file}: reads like {dialect}; say so by the ending .{name} or by --grammar-dialect {name}"
+    ));
+    Ok(dialect)
 }
 
 impl JsonArgs {

@@ -2,7 +2,8 @@
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 the
 //! input (or the text that a model wrote) is not accepted, 2 usage or a bad schema, grammar or
-//! model. An error is one line that names the place and the cure.
+//! model. An error is one line that names the place and the cure; below it, where the
+//! text has lines, the line that is wrong and a caret.
 
 mod bench;
 mod chat;
@@ -94,6 +95,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(Stop::BrokenPipe) => ExitCode::SUCCESS,
         Err(Stop::Error(error)) => {
             output::note(&format!("error: {error}"));
+            if let Some(excerpt) = error.excerpt() {
+                excerpt.lines().for_each(|line| output::note(&format!("  | {line}")));
+            }
             ExitCode::from(EXIT_BAD)
         }
     }

@@ -9,7 +9,6 @@ use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::Program;
 use super::slices::Slices;
-use crate::ebnf;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::{Options, Schema, SchemaSource};
@@ -21,7 +20,7 @@ use crate::vocab::Vocabulary;
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
-    json_options: Options,
+    pub(super) json_options: Options,
     slices: Arc<Slices>,
     tables: Arc<Tables>,
     spelling: Spelling,
@@ -116,11 +115,6 @@ impl Compiler {
     /// JSON that a schema accepts whose references lead to other documents, too.
     pub fn schema(&self, schema: Schema) -> Result<Constraint> {
         self.constraint(Recipe::Schema(Arc::new(schema)))
-    }
-
-    /// Text of a grammar in GBNF, llama.cpp's notation.
-    pub fn gbnf(&self, grammar: &str) -> Result<Constraint> {
-        self.compile(ebnf::gbnf(grammar)?)
     }
 
     /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.

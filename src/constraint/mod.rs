@@ -30,6 +30,7 @@
 mod classes;
 mod closure;
 mod compiler;
+mod grammars;
 mod limits;
 mod liveness;
 mod machine;

@@ -22,6 +22,7 @@
 //! ```
 
 pub(crate) mod analysis;
+mod embed;
 pub(crate) mod normal;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -28,7 +28,8 @@ pub(super) fn compile(
     let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
     let text = languages.repeat(any, 0, None);
     let classes = FxHashMap::default();
-    let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0 };
+    let duties = Vec::new();
+    let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0, duties };
     let language = match anchoring {
         Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
         Anchoring::Search => {
@@ -50,6 +51,8 @@ struct Compiler<'a> {
     text: Language,
     classes: FxHashMap<Vec<(u32, u32)>, Language>,
     unrolled: usize,
+    /// Languages that must be without strings, or an atomic group changes what is matched.
+    duties: Vec<(Language, Mark)>,
 }
 
 /// A pattern whose parts without assertions are languages already.
@@ -72,6 +75,20 @@ enum Part {
         prefix: usize,
         negated: bool,
     },
+    Atomic {
+        language: Language,
+        atomic: Atomic,
+        at: Mark,
+    },
+}
+
+/// Which match of its body an atomic group takes.
+#[derive(Clone, Copy)]
+enum Atomic {
+    /// The only one that there is: none is the beginning of another.
+    Only,
+    /// As many characters of a class as there are, within bounds.
+    Longest { class: Language, min: u32, max: Option<u32> },
 }
 
 /// One language for each left context.
@@ -96,7 +113,14 @@ impl Compiler<'_> {
         let Scope { contexts, mut variables, .. } = scope;
         variables.extend_from_slice(contexts.variables());
         // At the start of the text.
-        Ok(self.languages.settle(&variables, all[0]))
+        let settled = self.languages.settle(&variables, all[0]);
+        for (changed, at) in std::mem::take(&mut self.duties) {
+            if self.languages.is_live(changed)? {
+                return Err(error(at.byte, format!("{} changes what is matched here", at.name))
+                    .with_help("let what follows begin with other characters, or write it as an ordinary group"));
+            }
+        }
+        Ok(settled)
     }
 
     fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Part> {
@@ -146,6 +170,15 @@ impl Compiler<'_> {
                 Part::Plain(body) => Part::Plain(self.languages.repeat(body, *min, *max)),
                 body => Part::Repeat { body: Box::new(body), min: *min, max: *max },
             },
+            Pattern::Atomic { body, greedy, at } => {
+                let lowered = self.lower(body, prefixes)?;
+                let Part::Plain(language) = lowered else {
+                    let message = format!("{} with assertions in it is not supported", at.name);
+                    return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+                };
+                let atomic = self.atomic(body, language, *greedy, *at, prefixes)?;
+                Part::Atomic { language, atomic, at: *at }
+            }
             Pattern::Look { look, .. } => match look {
                 Look::Start => behind(prefixes, Language::EPSILON, false),
                 Look::End => Part::End,
@@ -169,6 +202,48 @@ impl Compiler<'_> {
     }
 }
 
+impl Compiler<'_> {
+    /// How an atomic group chooses; an error where that is not one of the simple ways.
+    fn atomic(
+        &mut self,
+        body: &Pattern,
+        language: Language,
+        greedy: bool,
+        at: Mark,
+        prefixes: &mut Vec<Language>,
+    ) -> Result<Atomic> {
+        // A match that goes on to be another one.
+        let byte = self.languages.byte_set(super::ByteSet::ALL);
+        let some = self.languages.repeat(byte, 1, None);
+        let longer = self.languages.concat([language, some]);
+        let both = self.languages.intersect([language, longer]);
+        if !self.languages.is_live(both)? {
+            return Ok(Atomic::Only);
+        }
+        if let Pattern::Repeat { body, min, max } = body
+            && greedy
+            && let Some(class) = one_character(body)
+            && let Part::Plain(class) = self.lower(&class, prefixes)?
+        {
+            return Ok(Atomic::Longest { class, min: *min, max: *max });
+        }
+        Err(error(at.byte, format!("{} may change what is matched here", at.name))
+            .with_help("only repeats of one character, and bodies no match of which begins another, may be atomic"))
+    }
+}
+
+/// The class of a pattern that matches exactly one character.
+fn one_character(pattern: &Pattern) -> Option<Pattern> {
+    match pattern {
+        Pattern::Class(_) => Some(pattern.clone()),
+        Pattern::Concat(parts) => match &parts[..] {
+            [one] => one_character(one),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Part {
     let known = prefixes.iter().position(|&p| p == prefix);
     let prefix = known.unwrap_or_else(|| {
@@ -183,7 +258,7 @@ fn looks_ahead(pattern: &Pattern) -> Option<Mark> {
     match pattern {
         Pattern::Class(_) => None,
         Pattern::Concat(parts) | Pattern::Alternate(parts) => parts.iter().find_map(looks_ahead),
-        Pattern::Repeat { body, .. } => looks_ahead(body),
+        Pattern::Repeat { body, .. } | Pattern::Atomic { body, .. } => looks_ahead(body),
         Pattern::Look { look: Look::End | Look::Ahead { .. }, at } => Some(*at),
         Pattern::Look { look: Look::Start, .. } => None,
         Pattern::Look { look: Look::Behind { body, .. }, .. } => looks_ahead(body),
@@ -248,6 +323,10 @@ impl Scope<'_, '_> {
                 Ok(self.unite(&all, &one))
             }),
             Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
+            Part::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.full(&Part::Plain(*language), rest)
+            }
             Part::End | Part::Ahead { .. } | Part::Behind { .. } => {
                 let condition = self.none_consumed(part)?;
                 Ok(self.both(&condition, rest))
@@ -281,8 +360,44 @@ impl Scope<'_, '_> {
                 Ok(self.unite(&all, &one))
             }),
             Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
+            Part::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.some(&Part::Plain(*language), rest)
+            }
             Part::End | Part::Ahead { .. } | Part::Behind { .. } => Ok(self.none()),
         }
+    }
+
+    /// Sees to it that an atomic group before `rest` matches what an ordinary one does.
+    fn keep(&mut self, atomic: Atomic, at: Mark, rest: &[Language]) -> Result<()> {
+        let Atomic::Longest { class, min, max } = atomic else { return Ok(()) };
+        let first = rest[0];
+        if rest.iter().any(|&r| r != first) {
+            let message = format!("{} beside a lookbehind is not supported", at.name);
+            return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+        }
+        let languages = self.languages();
+        let any = languages.repeat(class, min, max);
+        let ordinary = languages.concat([any, first]);
+        // Either the greatest number, or another character follows.
+        let goes_on = languages.concat([class, Language::ALL]);
+        let other = languages.difference(first, goes_on);
+        let fewer = languages.repeat(class, min, max.map(|max| max.saturating_sub(1)));
+        let stopped = match max {
+            Some(max) if max == min => Language::EMPTY,
+            _ => languages.concat([fewer, other]),
+        };
+        let most = match max {
+            Some(max) => {
+                let most = languages.repeat(class, max, Some(max));
+                languages.concat([most, first])
+            }
+            None => Language::EMPTY,
+        };
+        let longest = languages.union([stopped, most]);
+        let changed = languages.difference(ordinary, longest);
+        self.compiler.duties.push((changed, at));
+        Ok(())
     }
 
     /// What must follow where the part matches the empty string.
@@ -291,7 +406,9 @@ impl Scope<'_, '_> {
         let count = self.contexts.len();
         let both = |yes| if yes { Language::ALL } else { Language::EMPTY };
         Ok(match part {
-            Part::Plain(language) => vec![both(self.languages().is_nullable(*language)); count],
+            Part::Plain(language) | Part::Atomic { language, .. } => {
+                vec![both(self.languages().is_nullable(*language)); count]
+            }
             Part::Concat(parts) => {
                 parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
                     let one = self.none_consumed(part)?;

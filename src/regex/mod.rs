@@ -26,6 +26,7 @@ mod compile;
 mod contexts;
 mod ecma;
 mod ecma_class;
+mod extensions;
 mod languages;
 mod parse;
 mod pattern;

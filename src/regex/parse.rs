@@ -11,8 +11,9 @@ pub(super) const NEST_LIMIT: u32 = 250;
 /// Whose syntax a pattern is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
-    /// That of Rust's `regex` crate: `\d` and `\w` are Unicode's, `(?i)` and its kind, no
-    /// look-around.
+    /// That of Rust's `regex` crate: `\d` and `\w` are Unicode's, `(?i)` and its kind. Beyond it,
+    /// look-around of any length, and atomic groups and possessive repeats `*+` and `++` where they
+    /// do not change the language.
     #[default]
     Rust,
     /// ECMA-262 with the `u` flag (section 22.2 of the 2025 edition), as JSON Schema patterns are

@@ -15,6 +15,8 @@ pub(super) enum Pattern {
     Repeat { body: Box<Pattern>, min: u32, max: Option<u32> },
     /// A condition on the text around a position.
     Look { look: Look, at: Mark },
+    /// What the body matched first is never given back; `greedy` if the body is one greedy repeat.
+    Atomic { body: Box<Pattern>, greedy: bool, at: Mark },
 }
 
 /// A condition on the text around a position; it consumes nothing.

@@ -1,36 +1,34 @@
-//! The syntax of the `regex` crate, by way of its own parser.
+//! The syntax of the `regex` crate, by way of its own parser, with look-around, atomic groups and
+//! possessive repeats.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look as HirLook};
 
+use super::extensions::{Extension, Rewritten, rewrite};
 use super::parse::{NEST_LIMIT, error};
 use super::pattern::{Look, Mark, Pattern, class};
 use crate::error::Result;
 
 pub(super) fn parse(text: &str) -> Result<Pattern> {
-    let hir = ParserBuilder::new().utf8(true).nest_limit(NEST_LIMIT).build().parse(text);
-    let hir = hir.map_err(|e| {
-        let (byte, message, lookaround) = match &e {
-            regex_syntax::Error::Parse(e) => {
-                let unsupported = regex_syntax::ast::ErrorKind::UnsupportedLookAround;
-                (e.span().start.offset, e.kind().to_string(), *e.kind() == unsupported)
-            }
-            regex_syntax::Error::Translate(e) => {
-                (e.span().start.offset, e.kind().to_string(), false)
-            }
-            other => (0, other.to_string(), false),
+    let rewritten = rewrite(text)?;
+    let parser =
+        ParserBuilder::new().utf8(true).nest_limit(NEST_LIMIT).build().parse(&rewritten.text);
+    let hir = parser.map_err(|e| {
+        let (byte, message) = match &e {
+            regex_syntax::Error::Parse(e) => (e.span().start.offset, e.kind().to_string()),
+            regex_syntax::Error::Translate(e) => (e.span().start.offset, e.kind().to_string()),
+            other => (0, other.to_string()),
         };
-        let help = if lookaround {
-            "the ECMA-262 dialect of patterns has look-around"
-        } else {
-            "write it in the syntax of Rust's `regex` crate"
-        };
-        error(byte, message).with_help(help)
+        error(rewritten.place(byte), message)
+            .with_help("write it in the syntax of Rust's `regex` crate")
     })?;
-    convert(&hir)
+    convert(&hir, &rewritten)
 }
 
-fn convert(hir: &Hir) -> Result<Pattern> {
+fn convert(hir: &Hir, rewritten: &Rewritten) -> Result<Pattern> {
+    let all = |parts: &[Hir]| {
+        parts.iter().map(|part| convert(part, rewritten)).collect::<Result<Vec<_>>>()
+    };
     Ok(match hir.kind() {
         HirKind::Empty => Pattern::empty(),
         HirKind::Literal(literal) => {
@@ -44,16 +42,30 @@ fn convert(hir: &Hir) -> Result<Pattern> {
         }
         HirKind::Look(look) => assertion(*look),
         HirKind::Repetition(repetition) => {
-            let body = Box::new(convert(&repetition.sub)?);
+            let body = Box::new(convert(&repetition.sub, rewritten)?);
             Pattern::Repeat { body, min: repetition.min, max: repetition.max }
         }
-        HirKind::Capture(capture) => convert(&capture.sub)?,
-        HirKind::Concat(parts) => {
-            Pattern::Concat(parts.iter().map(convert).collect::<Result<_>>()?)
+        HirKind::Capture(capture) => {
+            let body = convert(&capture.sub, rewritten)?;
+            let name = capture.name.as_deref().unwrap_or_default();
+            match rewritten.group(name) {
+                None => body,
+                Some((Extension::Look { behind: true, negated }, byte)) => {
+                    Pattern::behind(body, negated, Mark { byte, name: "a lookbehind" })
+                }
+                Some((Extension::Look { behind: false, negated }, byte)) => {
+                    Pattern::ahead(body, negated, Mark { byte, name: "a lookahead" })
+                }
+                Some((Extension::Atomic, byte)) => {
+                    let greedy =
+                        matches!(capture.sub.kind(), HirKind::Repetition(repeat) if repeat.greedy);
+                    let at = Mark { byte, name: "an atomic group or possessive repeat" };
+                    Pattern::Atomic { body: Box::new(body), greedy, at }
+                }
+            }
         }
-        HirKind::Alternation(parts) => {
-            Pattern::Alternate(parts.iter().map(convert).collect::<Result<_>>()?)
-        }
+        HirKind::Concat(parts) => Pattern::Concat(all(parts)?),
+        HirKind::Alternation(parts) => Pattern::Alternate(all(parts)?),
     })
 }
 
@@ -62,8 +74,8 @@ fn not_text() -> crate::error::Error {
 }
 
 fn assertion(look: HirLook) -> Pattern {
-    // The tree of `regex-syntax` carries no places; no assertion of this dialect needs one.
-    let at = Mark { byte: 0, name: "assertion" };
+    // The tree of `regex-syntax` carries no places.
+    let at = Mark { byte: 0, name: "an anchor or word boundary" };
     let newline = || class([('\n', '\n')]);
     let one = |look| Pattern::look(look, at);
     let word = |unicode: bool| if unicode { unicode_word() } else { ascii_word() };

@@ -52,6 +52,17 @@ fn agree_with_regress(pattern: &str, texts: &[String]) -> Result<(), TestCaseErr
     })
 }
 
+/// With a backtracking engine that has look-around, atomic groups and possessive repeats.
+fn agree_with_fancy(pattern: &str, texts: &[String]) -> Result<(), TestCaseError> {
+    // Lookbehinds of some shapes are too much for it.
+    let Ok(whole) = fancy_regex::Regex::new(&format!(r"\A(?:{pattern})\z")) else { return Ok(()) };
+    let search = fancy_regex::Regex::new(pattern).unwrap();
+    agree(Dialect::Rust, pattern, texts, |anchoring, text| match anchoring {
+        Anchoring::Whole => whole.is_match(text).unwrap(),
+        Anchoring::Search => search.is_match(text).unwrap(),
+    })
+}
+
 fn agree_with_definition(
     dialect: Dialect,
     pattern: &Pattern,
@@ -133,6 +144,14 @@ proptest! {
     }
 
     #[test]
+    fn look_around_means_what_fancy_regex_says(pattern in patterns(LETTERS, true)) {
+        let repeats_empty =
+            |part: &Pattern| matches!(part, Pattern::Repeat { body, .. } if body.may_be_empty());
+        prop_assume!(!is_refused(&pattern) && !pattern.any(&repeats_empty));
+        agree_with_fancy(&pattern.to_string(), &all_strings(&["a", "b", " "], 4))?;
+    }
+
+    #[test]
     fn patterns_mean_what_an_ecmascript_engine_says(pattern in patterns(LETTERS, true)) {
         // Anchors take no quantifier in ECMA-262 but groups around them do. The engine runs out
         // of memory on some repeats of what may be empty.
@@ -141,6 +160,119 @@ proptest! {
         prop_assume!(!is_refused(&pattern) && !pattern.any(&repeats_empty));
         agree_with_regress(&pattern.to_string(), &all_strings(&["a", "b", " "], 4))?;
     }
+}
+
+/// Pieces of patterns with atomic groups and possessive repeats among them.
+const ATOMIC: &[&str] = &[
+    "a*+",
+    "b++",
+    "[ab]*+",
+    "(?>a)",
+    "(?>ab|b)",
+    "(?>a|ab)",
+    "(?>a{1,2})",
+    "(?>a?)",
+    "(?>a*?)",
+    "a",
+    "b",
+    "a?",
+    "(?:a|b)",
+    "(?=a)",
+    "(?!b)",
+    "(?:a++b)*",
+    "(?>[ab]{2})",
+    ".",
+];
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    /// What is accepted means what a backtracking engine matches; what would change the language
+    /// is refused by name.
+    #[test]
+    fn atomic_groups_mean_what_fancy_regex_says(pieces in prop::collection::vec(prop::sample::select(ATOMIC), 1..5)) {
+        let pattern = pieces.concat();
+        let options = options(Dialect::Rust, Anchoring::Whole);
+        let texts = all_strings(&["a", "b", "c"], 5);
+        for anchoring in [Anchoring::Whole, Anchoring::Search] {
+            let mut l = Languages::new();
+            match regex::parse(&mut l, &pattern, regex::Options { anchoring, ..options }, &Utf8) {
+                Ok(language) => {
+                    let (open, close) = if anchoring == Anchoring::Whole { (r"\A", r"\z") } else { ("", "") };
+                    let other = fancy_regex::Regex::new(&format!("{open}(?:{pattern}){close}")).unwrap();
+                    for text in &texts {
+                        let found = l.matches(language, text.as_bytes()).unwrap();
+                        prop_assert_eq!(found, other.is_match(text).unwrap(), "/{}/ {:?} on {:?}", &pattern, anchoring, text);
+                    }
+                }
+                Err(error) => prop_assert!(error.message().contains("atomic"), "/{}/: {}", &pattern, error),
+            }
+        }
+    }
+}
+
+/// What does not change the language is accepted, what does is refused by name.
+#[test]
+fn possessive_marks_and_backreferences() {
+    for pattern in [
+        "a*+b",
+        "a++",
+        "[a-y]*+z",
+        "\"[^\"]*+\"",
+        "(?>a|b)c",
+        "(?>a{3})a",
+        "(?>ab|cd)*",
+        "(?>[0-9]+)x",
+        "\\w++ ",
+        "(?:a*+b)*",
+        "a*?b",
+        "a+?",
+        "a??b",
+        "a{2,3}?",
+        "(?U)a*",
+        "x(?>a*)(?!a)",
+        "(?>a?)b",
+    ] {
+        let mut l = Languages::new();
+        let parsed = regex::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8);
+        assert!(parsed.is_ok(), "/{pattern}/: {parsed:?}");
+        agree_with_fancy(pattern, &all_strings(&["a", "b", " ", "x"], 4)).unwrap();
+    }
+    for (pattern, place, message) in [
+        ("a*+a", 1, "changes what is matched"),
+        ("x[ab]++b", 5, "changes what is matched"),
+        ("(?>a|ab)c", 0, "may change what is matched"),
+        ("(?>a*?)b", 0, "may change what is matched"),
+        ("a?+b", 1, "repeats a repeat to others"),
+        ("a{2}+", 1, "repeats a repeat to others"),
+        (r"(a)\1", 3, "backreference"),
+        (r"(?<x>a)\k<x>", 7, "backreference"),
+        ("(?=a)b(?<", 9, "unclosed"),
+        ("x(?=", 1, "unclosed"),
+        ("(?<=a(?=b))c", 5, "lookahead inside a lookbehind"),
+    ] {
+        let mut l = Languages::new();
+        let error = regex::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8)
+            .unwrap_err();
+        assert!(error.message().contains(message), "/{pattern}/: {error}");
+        assert_eq!(error.place().byte, Some(place), "/{pattern}/: {error}");
+    }
+}
+
+/// Counters in the tens of thousands cost no more than small ones.
+#[test]
+fn large_counts_are_cheap() {
+    let mut l = Languages::new();
+    let options = options(Dialect::Rust, Anchoring::Whole);
+    let pattern = "(?:[a-z]{1,20000}[0-9]{30000}){0,50000}";
+    let language = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
+    assert!(l.len() < 100, "{}", l.len());
+    assert!(!l.matches(language, b"abc0123").unwrap());
+    assert!(l.len() < 1_000, "{}", l.len());
+    let text = format!("{}{}", "x".repeat(20_000), "7".repeat(30_000));
+    assert!(l.matches(language, text.as_bytes()).unwrap());
+    let text = format!("{}{}", "x".repeat(20_001), "7".repeat(30_000));
+    assert!(!l.matches(language, text.as_bytes()).unwrap());
 }
 
 /// What random patterns do not write.

@@ -392,4 +392,59 @@ impl Languages {
     pub fn bytes(&self) -> usize {
         self.states.len() * (2 * size_of::<State>() + 64) + self.rows * size_of::<Row>()
     }
+
+    /// The same language in another arena; `done` remembers what was moved already.
+    pub(crate) fn transfer(
+        &self,
+        x: Language,
+        to: &mut Self,
+        done: &mut FxHashMap<Language, Language>,
+    ) -> Result<Language> {
+        // Only variables may have parts made after them.
+        let mut variables = Vec::new();
+        for at in self.parts(x, true, |part| done.contains_key(&part)) {
+            let sorted = |xs: &[Language]| {
+                let mut xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                xs.sort_unstable();
+                xs.into_boxed_slice()
+            };
+            let expr = match &self.states[at.index()].expr {
+                Expr::Set(set) => Expr::Set(*set),
+                Expr::Automaton(running) => Expr::Automaton(running.clone()),
+                Expr::Concat(a, b) => Expr::Concat(done[a], done[b]),
+                Expr::Union(xs) => Expr::Union(sorted(xs)),
+                Expr::Intersect(xs) => Expr::Intersect(sorted(xs)),
+                Expr::Complement(inner) => Expr::Complement(done[inner]),
+                Expr::Repeat(inner, min, max) => Expr::Repeat(done[inner], *min, *max),
+                &Expr::Table(table, state) => {
+                    let table = to.table_index(&self.tables[table as usize]);
+                    let there = to.table_state(table, state);
+                    done.insert(at, there);
+                    continue;
+                }
+                &Expr::Variable(v) => {
+                    let fingerprint = self.fingerprint(at, &mut FxHashMap::default());
+                    let there = to.known.get(&fingerprint).copied().unwrap_or_else(|| {
+                        let Variable { nullable, body, identity } = self.variables[v as usize];
+                        let there = to.variable(nullable);
+                        to.set_identity(there, identity);
+                        to.known.insert(fingerprint, there);
+                        variables.push((there, body));
+                        there
+                    });
+                    done.insert(at, there);
+                    continue;
+                }
+            };
+            let there = to.intern(expr);
+            let live = self.states[at.index()].live;
+            let known = &mut to.states[there.index()].live;
+            *known = known.or(live);
+            done.insert(at, there);
+        }
+        for (variable, body) in variables {
+            to.define(variable, done[&body]);
+        }
+        Ok(done[&x])
+    }
 }

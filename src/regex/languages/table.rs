@@ -219,14 +219,18 @@ impl Languages {
 
     /// The start of an automaton, as a language of this arena.
     pub(crate) fn import(&mut self, table: &Arc<Table>) -> Language {
-        let index = match self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
-            Some(index) => index,
-            None => {
-                self.tables.push(Arc::clone(table));
-                self.tables.len() - 1
-            }
-        };
-        self.table_state(index as u32, 0)
+        let index = self.table_index(table);
+        self.table_state(index, 0)
+    }
+
+    /// Where this arena keeps an automaton.
+    pub(super) fn table_index(&mut self, table: &Arc<Table>) -> u32 {
+        let known = self.tables.iter().position(|known| Arc::ptr_eq(known, table));
+        let index = known.unwrap_or_else(|| {
+            self.tables.push(Arc::clone(table));
+            self.tables.len() - 1
+        });
+        index as u32
     }
 
     /// A state of an automaton; the empty string alone is always [`Language::EPSILON`].

@@ -1,0 +1,107 @@
+//! From grammars in any dialect to compiled constraints.
+
+use super::compiler::{Compiler, Constraint};
+use crate::ebnf::{self, Dialect, Environment};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
+use crate::json_schema::{Options, Schema};
+use crate::regex::{self, Utf8};
+
+impl Compiler {
+    /// Text of a grammar in a dialect. The grammar may embed JSON Schemas (by the compiler's
+    /// options), the grammars that come with the program, and sets of special tokens.
+    pub fn grammar(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
+        self.compile(self.parse_grammar(grammar, dialect)?)
+    }
+
+    /// The grammar before it is compiled; for explanations and sampling.
+    ///
+    /// Errors name line and column.
+    pub fn parse_grammar(&self, grammar: &str, dialect: Dialect) -> Result<Grammar> {
+        ebnf::parse(grammar, dialect, self)
+    }
+
+    /// How JSON is written.
+    pub fn json_options(&self) -> &Options {
+        &self.json_options
+    }
+
+    /// Text of a grammar in GBNF, llama.cpp's notation.
+    pub fn gbnf(&self, grammar: &str) -> Result<Constraint> {
+        self.grammar(grammar, Dialect::Gbnf)
+    }
+
+    /// Text of a grammar in Lark's notation, as llguidance and XGrammar users write it.
+    pub fn lark(&self, grammar: &str) -> Result<Constraint> {
+        self.grammar(grammar, Dialect::Lark)
+    }
+
+    /// Text of a grammar in the EBNF of the W3C (XML 1.0, section 6).
+    pub fn w3c_ebnf(&self, grammar: &str) -> Result<Constraint> {
+        self.grammar(grammar, Dialect::W3c)
+    }
+
+    /// Text of a grammar in the EBNF of ISO/IEC 14977.
+    pub fn iso_ebnf(&self, grammar: &str) -> Result<Constraint> {
+        self.grammar(grammar, Dialect::Iso)
+    }
+
+    /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate.
+    pub fn regex_search(&self, pattern: &str) -> Result<Constraint> {
+        let mut grammar = GrammarBuilder::new();
+        let anchoring = regex::Anchoring::Search;
+        let options = regex::Options { anchoring, ..regex::Options::default() };
+        let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
+        let body = grammar.regular(language);
+        let rule = grammar.rule("regex", body);
+        self.compile(grammar.finish(rule)?)
+    }
+
+    /// Text of a grammar in ABNF (RFC 5234 with RFC 7405).
+    pub fn abnf(&self, grammar: &str) -> Result<Constraint> {
+        self.grammar(grammar, Dialect::Abnf)
+    }
+}
+
+impl Environment for Compiler {
+    fn special_tokens(&self) -> Result<Vec<u32>> {
+        let vocabulary = self.vocabulary();
+        let ids = 0..vocabulary.len() as u32;
+        let inner = |&id: &u32| vocabulary.is_special(id) && !vocabulary.end_tokens().contains(&id);
+        Ok(ids.filter(inner).collect())
+    }
+
+    fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {
+        let vocabulary = self.vocabulary();
+        let found = match token {
+            SpecialToken::Name(name) => vocabulary.special(name),
+            SpecialToken::Id(id) => ((*id as usize) < vocabulary.len()).then_some(*id),
+        };
+        match found {
+            Some(id) => Ok(vocabulary.is_special(id).then_some(id)),
+            None => {
+                let name = match token {
+                    SpecialToken::Name(name) => format!("special token `{name}`"),
+                    SpecialToken::Id(id) => format!("token {id}"),
+                };
+                Err(Error::new(ErrorKind::Grammar, format!("the vocabulary has no {name}"))
+                    .with_help("name one of the tokenizer's added tokens"))
+            }
+        }
+    }
+
+    fn json_schema(&self, schema: &str) -> Result<Grammar> {
+        Schema::from_text(schema)?.grammar(&self.json_options)
+    }
+
+    fn grammar(&self, name: &str) -> Result<Grammar> {
+        match ebnf::builtin(name) {
+            Some(known) => ebnf::parse(known.text, known.dialect, self),
+            None => {
+                let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
+                Err(Error::new(ErrorKind::Grammar, format!("there is no grammar `{name}`"))
+                    .with_help(format!("known are {}", names.join(", "))))
+            }
+        }
+    }
+}

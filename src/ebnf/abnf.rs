@@ -1,0 +1,282 @@
+//! ABNF (RFC 5234), with case-sensitive strings (RFC 7405).
+//!
+//! `name = elements`, `name =/ more`, `/` between alternatives, `[…]`, `*x`, `1*x`, `2*5x`, `3x`,
+//! strings in any case (`%s"…"` in just this one), `%x41-5A`, `%d13.10`, `%b1010`, comments from `;`
+//! to the line's end. Names do not distinguish case (RFC 5234, section 2.1). The core rules of
+//! appendix B.1 are known. The start is the first rule.
+//!
+//! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding to the
+//! reader), so `OCTET` is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at
+//! the start of a line. Prose (`<…>`) has no meaning to a program and is refused.
+
+use super::environment::Environment;
+use super::rules::{Item, Rules};
+use super::text::Text;
+use crate::error::Result;
+use crate::grammar::Grammar;
+
+/// The core rules (RFC 5234, appendix B.1), as patterns.
+const CORE: [(&str, &str); 16] = [
+    ("ALPHA", "[A-Za-z]"),
+    ("BIT", "[01]"),
+    ("CHAR", r"[\x01-\x7F]"),
+    ("CR", r"\r"),
+    ("CRLF", r"\r\n"),
+    ("CTL", r"[\x00-\x1F\x7F]"),
+    ("DIGIT", "[0-9]"),
+    ("DQUOTE", "\""),
+    // Of strings, so in either case.
+    ("HEXDIG", "[0-9A-Fa-f]"),
+    ("HTAB", r"\t"),
+    ("LF", r"\n"),
+    ("LWSP", r"(?:[ \t]|\r\n[ \t])*"),
+    ("OCTET", r"[\x00-\u{FF}]"),
+    ("SP", " "),
+    ("VCHAR", "[!-~]"),
+    ("WSP", r"[ \t]"),
+];
+
+pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
+    let mut parser =
+        Parser { text: Text::new(text), rules: Rules::new("=", environment).caseless() };
+    let Some(start) = parser.rules_of_text()? else {
+        return Err(parser
+            .text
+            .error(0, "the grammar has no rule")
+            .with_help("a rule is `name = …`"));
+    };
+    let Parser { text, mut rules } = parser;
+    for (name, pattern) in CORE {
+        // What the text defines itself comes before the core rules.
+        if !rules.is_defined(name) {
+            let body = rules.pattern(&text, 0, pattern)?;
+            rules.define(&text, name, 0, body)?;
+        }
+    }
+    rules.finish(&text, &start)
+}
+
+struct Parser<'a> {
+    text: Text<'a>,
+    rules: Rules<'a>,
+}
+
+impl Parser<'_> {
+    fn rules_of_text(&mut self) -> Result<Option<String>> {
+        let mut start = None;
+        self.space();
+        while self.text.peek().is_some() {
+            let (name, at, more) = self.expect_head()?;
+            self.rules.id(&name, at);
+            let body = self.alternatives()?;
+            if !more || !self.rules.is_defined(&name) {
+                if more {
+                    return Err(self
+                        .text
+                        .error(at, format!("`=/` adds to `{name}`, which is not defined yet"))
+                        .with_help(format!("write `{name} =` the first time")));
+                }
+                self.rules.define(&self.text, &name, at, body)?;
+            } else {
+                self.rules.extend(&name, at, body);
+            }
+            start.get_or_insert(name);
+            self.space();
+            if self.text.peek().is_some() && self.peek_head().is_none() {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(self.text.at, format!("unexpected {found}"))
+                    .with_help(
+                        "strings stand in double quotes, alternatives are separated by `/`",
+                    ));
+            }
+        }
+        Ok(start)
+    }
+
+    fn space(&mut self) {
+        loop {
+            self.text.take_while(|c| " \t\r\n".contains(c));
+            if self.text.peek() != Some(';') {
+                return;
+            }
+            self.text.skip_line();
+        }
+    }
+
+    fn name(&mut self) -> Option<String> {
+        if !self.text.peek().is_some_and(|c| c.is_ascii_alphabetic()) {
+            return None;
+        }
+        Some(self.text.take_while(|c| c.is_ascii_alphanumeric() || c == '-').to_owned())
+    }
+
+    /// The name of a rule that begins here, its place, and whether it adds to one; stays here.
+    fn peek_head(&mut self) -> Option<(String, usize, bool, usize)> {
+        let start = self.text.at;
+        let head = self.name().and_then(|name| {
+            self.space();
+            let found = self.text.eat("=");
+            found.then(|| (name, start, self.text.starts_with("/")))
+        });
+        let end = self.text.at;
+        self.text.at = start;
+        head.map(|(name, at, more)| (name, at, more, end + usize::from(more)))
+    }
+
+    fn expect_head(&mut self) -> Result<(String, usize, bool)> {
+        match self.peek_head() {
+            Some((name, at, more, end)) => {
+                self.text.at = end;
+                Ok((name, at, more))
+            }
+            None => Err(self
+                .text
+                .error(self.text.at, format!("expected a rule, found {}", self.text.found()))
+                .with_help("a rule is `name = …`")),
+        }
+    }
+
+    fn alternatives(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            items.push(self.sequence()?);
+            if !self.text.eat("/") {
+                return Ok(Item::choice(start, items));
+            }
+        }
+    }
+
+    fn sequence(&mut self) -> Result<Item> {
+        self.space();
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            self.space();
+            if self.peek_head().is_some() {
+                break;
+            }
+            match self.repetition()? {
+                Some(item) => items.push(item),
+                None => break,
+            }
+        }
+        if items.is_empty() {
+            return Err(self
+                .text
+                .error(self.text.at, format!("expected an element, found {}", self.text.found()))
+                .with_help("the empty string is `\"\"`"));
+        }
+        Ok(Item::sequence(start, items))
+    }
+
+    fn repetition(&mut self) -> Result<Option<Item>> {
+        let start = self.text.at;
+        let digit = |text: &Text<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
+        let least = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+        let bounds = if self.text.eat("*") {
+            let greatest = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+            Some((least.unwrap_or(0), greatest))
+        } else {
+            least.map(|times| (times, Some(times)))
+        };
+        if let Some((min, max)) = bounds {
+            self.text.in_order(min, max, start)?;
+        }
+        match (self.element()?, bounds) {
+            (Some(item), Some((min, max))) => Ok(Some(item.repeat(min, max))),
+            (None, Some(_)) => Err(self
+                .text
+                .error(start, "nothing to repeat")
+                .with_help("put a string, number, name or group behind it, without a blank")),
+            (item, None) => Ok(item),
+        }
+    }
+
+    fn element(&mut self) -> Result<Option<Item>> {
+        let start = self.text.at;
+        match self.text.peek() {
+            Some('"') => self.string(start, true).map(Some),
+            Some('%') => self.number().map(Some),
+            Some('(') => self.group("(", ")").map(Some),
+            Some('[') => Ok(Some(self.group("[", "]")?.repeat(0, Some(1)))),
+            Some('<') => Err(self
+                .text
+                .error(start, "prose has no meaning to a program")
+                .with_help("write a rule in its place")),
+            _ => match self.name() {
+                Some(name) => Ok(Some(self.rules.call(&name, start))),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn group(&mut self, open: &str, close: &str) -> Result<Item> {
+        let start = self.text.at;
+        self.text.enter(open)?;
+        let item = self.alternatives()?;
+        self.text.leave(close, start)?;
+        Ok(item)
+    }
+
+    fn string(&mut self, start: usize, caseless: bool) -> Result<Item> {
+        let text = self.text.skip_enclosed("\"", "\"", "string")?.to_owned();
+        if let Some(bad) = text.chars().find(|c| !matches!(c, ' '..='~')) {
+            return Err(self
+                .text
+                .error(start, format!("a string holds no {:?}", bad))
+                .with_help("write characters beyond printable ASCII by number, such as %xE9"));
+        }
+        Ok(match caseless {
+            true => self.rules.caseless_literal(start, &text, false),
+            false => self.rules.literal(start, &text),
+        })
+    }
+
+    /// `%x…`, `%d…`, `%b…`, and RFC 7405's `%s"…"` and `%i"…"`.
+    fn number(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let base = match self.text.take().map(|c| c.to_ascii_lowercase()) {
+            Some('s') if self.text.peek() == Some('"') => return self.string(start, false),
+            Some('i') if self.text.peek() == Some('"') => return self.string(start, true),
+            Some('x') => 16,
+            Some('d') => 10,
+            Some('b') => 2,
+            _ => {
+                return Err(self
+                    .text
+                    .error(start, "unknown kind of terminal")
+                    .with_help("write %x41, %d65, %b1000001, %s\"text\" or %i\"text\""));
+            }
+        };
+        let first = self.code(base)?;
+        if self.text.eat("-") {
+            let last = self.code(base)?;
+            if last < first {
+                return Err(self.text.error(start, "the range ends before it begins"));
+            }
+            return Ok(self.rules.class(start, &[(first, last)]));
+        }
+        let mut text = self.text.character(first, start)?.to_string();
+        while self.text.eat(".") {
+            let code = self.code(base)?;
+            text.push(self.text.character(code, start)?);
+        }
+        Ok(self.rules.literal(start, &text))
+    }
+
+    fn code(&mut self, base: u32) -> Result<u32> {
+        let start = self.text.at;
+        let digits = self.text.take_while(|c| c.is_digit(base));
+        u32::from_str_radix(digits, base).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
+            || {
+                self.text
+                    .error(start, format!("expected the number of a character in base {base}"))
+                    .with_help("code points go up to %x10FFFF")
+            },
+        )
+    }
+}

@@ -1,0 +1,43 @@
+//! What a grammar may name that does not stand in its own text.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::Grammar;
+
+/// What a grammar may name that does not stand in its own text: other grammars, JSON Schemas, and
+/// the special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()`
+/// knows nothing.
+pub trait Environment {
+    /// The ids of the special tokens that may stand within a text (no end tokens), ascending.
+    ///
+    /// Errors where there is no vocabulary.
+    fn special_tokens(&self) -> Result<Vec<u32>> {
+        Err(unknown("a set of special tokens needs a vocabulary"))
+    }
+
+    /// Is a token, by name or id, one that is no text?
+    ///
+    /// Errors where there is no vocabulary, or no such token.
+    fn is_special(&self, _token: &crate::grammar::SpecialToken) -> Result<Option<u32>> {
+        Err(unknown("a set of special tokens needs a vocabulary"))
+    }
+
+    /// The grammar of a JSON Schema, from its text.
+    ///
+    /// Errors if the schema is not usable, or schemas are not known here.
+    fn json_schema(&self, _schema: &str) -> Result<Grammar> {
+        Err(unknown("a JSON Schema cannot be embedded here"))
+    }
+
+    /// Another grammar, by its name.
+    ///
+    /// Errors if there is none of this name.
+    fn grammar(&self, name: &str) -> Result<Grammar> {
+        Err(Error::new(ErrorKind::Grammar, format!("there is no grammar `{name}` here")))
+    }
+}
+
+impl Environment for () {}
+
+fn unknown(message: &str) -> Error {
+    Error::new(ErrorKind::Grammar, message).with_help("compile it with `Compiler::grammar`")
+}

@@ -1,0 +1,239 @@
+//! The EBNF of ISO/IEC 14977:1996.
+//!
+//! `meta identifier = definitions ;` (or `.`), `,` between the parts of a sequence, `|` (or `/`,
+//! `!`) between alternatives, `[…]` (or `(/…/)`) for what may be left out, `{…}` (or `(:…:)`) for
+//! what may be repeated, `n * part`, `part - exception`, strings in either quotes, `(* comments *)`,
+//! which nest. Gaps in a meta identifier mean nothing (6.1). The start is the first rule.
+//!
+//! A special sequence `? … ?` (4.19) is left to its readers by the standard: here it is a pattern
+//! `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of characters
+//! `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 asks for one that could be
+//! written without meta identifiers). Beyond the standard a name may hold `_`.
+
+use super::environment::Environment;
+use super::rules::{Item, Kind, Rules};
+use super::text::Text;
+use crate::error::Result;
+use crate::grammar::Grammar;
+
+pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
+    let mut parser = Parser { text: Text::new(text), rules: Rules::new("=", environment) };
+    let mut start = None;
+    parser.space()?;
+    while parser.text.peek().is_some() {
+        let name = parser.rule()?;
+        start.get_or_insert(name);
+        parser.space()?;
+    }
+    match start {
+        Some(start) => parser.rules.finish(&parser.text, &start),
+        None => {
+            Err(parser.text.error(0, "the grammar has no rule").with_help("a rule is `name = … ;`"))
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: Text<'a>,
+    rules: Rules<'a>,
+}
+
+impl Parser<'_> {
+    fn space(&mut self) -> Result<()> {
+        loop {
+            self.text.take_while(char::is_whitespace);
+            if !self.text.starts_with("(*") {
+                return Ok(());
+            }
+            let (start, mut open) = (self.text.at, 0usize);
+            loop {
+                if self.text.eat("(*") {
+                    open += 1;
+                } else if self.text.eat("*)") {
+                    open -= 1;
+                    if open == 0 {
+                        break;
+                    }
+                } else if self.text.take().is_none() {
+                    return Err(self
+                        .text
+                        .error(start, "the comment is not closed")
+                        .with_help("end it with `*)`"));
+                }
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<Option<String>> {
+        if !self.text.peek().is_some_and(char::is_alphabetic) {
+            return Ok(None);
+        }
+        let mut name = String::new();
+        loop {
+            let part = self.text.take_while(|c| c.is_alphanumeric() || c == '_');
+            if part.is_empty() {
+                return Ok(Some(name));
+            }
+            name.push_str(part);
+            self.space()?;
+        }
+    }
+
+    fn rule(&mut self) -> Result<String> {
+        let start = self.text.at;
+        let Some(name) = self.name()? else {
+            let found = self.text.found();
+            return Err(self
+                .text
+                .error(start, format!("expected a rule, found {found}"))
+                .with_help("a rule is `name = … ;`, its name begins with a letter"));
+        };
+        if !self.text.eat("=") {
+            return Err(self.text.error(self.text.at, format!("expected `=` after `{name}`")));
+        }
+        self.rules.id(&name, start);
+        let body = self.definitions()?;
+        self.rules.define(&self.text, &name, start, body)?;
+        if self.text.eat(";") || self.text.eat(".") {
+            return Ok(name);
+        }
+        let found = self.text.found();
+        Err(self
+            .text
+            .error(self.text.at, format!("expected `;` at the end of rule `{name}`, found {found}"))
+            .with_help("`,` stands between the parts of a sequence, `|` between alternatives"))
+    }
+
+    fn definitions(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            items.push(self.definition()?);
+            // The closing brackets of 7.2 begin like signs between alternatives.
+            if self.text.starts_with("/)") {
+                return Ok(Item::choice(start, items));
+            }
+            if !(self.text.eat("|") || self.text.eat("/") || self.text.eat("!")) {
+                return Ok(Item::choice(start, items));
+            }
+        }
+    }
+
+    fn definition(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            let factor = self.factor()?;
+            let item = if self.text.eat("-") {
+                let exception = self.factor()?;
+                Item::new(factor.at, Kind::Except(Box::new(factor), Box::new(exception)))
+            } else {
+                factor
+            };
+            items.push(item);
+            if !self.text.eat(",") {
+                return Ok(Item::sequence(start, items));
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Result<Item> {
+        self.space()?;
+        let times = match self.text.peek() {
+            Some(c) if c.is_ascii_digit() => {
+                let times = self.text.bound()?;
+                self.space()?;
+                if !self.text.eat("*") {
+                    return Err(self
+                        .text
+                        .error(self.text.at, "expected `*` after a number")
+                        .with_help("`3 * part` is the part three times"));
+                }
+                self.space()?;
+                Some(times)
+            }
+            _ => None,
+        };
+        let item = self.primary()?;
+        self.space()?;
+        Ok(match times {
+            Some(times) => item.repeat(times, Some(times)),
+            None => item,
+        })
+    }
+
+    fn primary(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        match self.text.peek() {
+            Some(quote @ ('"' | '\'')) => {
+                let quote = quote.to_string();
+                let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
+                if text.is_empty() {
+                    return Err(self
+                        .text
+                        .error(start, "a terminal string is not empty")
+                        .with_help("leave the alternative empty for the empty string"));
+                }
+                Ok(self.rules.literal(start, &text))
+            }
+            Some('(') if self.text.starts_with("(/") => self.group("(/", "/)", 0, Some(1)),
+            Some('(') if self.text.starts_with("(:") => self.group("(:", ":)", 0, None),
+            Some('(') => self.group("(", ")", 1, Some(1)),
+            Some('[') => self.group("[", "]", 0, Some(1)),
+            Some('{') => self.group("{", "}", 0, None),
+            Some('?') => self.special(),
+            Some(c) if c.is_alphabetic() => {
+                let name = self.name()?.unwrap_or_default();
+                Ok(self.rules.call(&name, start))
+            }
+            None | Some(',' | '|' | '/' | '!' | ';' | '.' | ')' | ']' | '}' | '-' | ':') => {
+                Ok(Rules::empty(start))
+            }
+            Some(_) => Err(self
+                .text
+                .error(start, format!("unexpected {}", self.text.found()))
+                .with_help("strings stand in quotes")),
+        }
+    }
+
+    fn group(&mut self, open: &str, close: &str, min: u32, max: Option<u32>) -> Result<Item> {
+        let start = self.text.at;
+        self.text.enter(open)?;
+        let item = self.definitions()?;
+        self.text.leave(close, start)?;
+        Ok(if (min, max) == (1, Some(1)) { item } else { item.repeat(min, max) })
+    }
+
+    fn special(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let rest = &self.text.rest()[1..];
+        // A pattern may hold question marks.
+        if let Some(pattern) = rest.trim_start().strip_prefix('/') {
+            let blanks = rest.len() - pattern.len() - 1;
+            let end = pattern
+                .match_indices('/')
+                .find(|(at, _)| pattern[at + 1..].trim_start().starts_with('?'));
+            if let Some((end, _)) = end {
+                let after = pattern[end + 1..].find('?').unwrap_or_default();
+                self.text.at = start + 1 + blanks + 1 + end + 1 + after + 1;
+                return self.rules.pattern(&self.text, start, &pattern[..end]);
+            }
+        }
+        let inner = self.text.skip_enclosed("?", "?", "special sequence")?.trim();
+        let code = |part: &str| {
+            let part = part.trim();
+            let digits = part.strip_prefix("U+").or_else(|| part.strip_prefix("u+"))?;
+            u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST)
+        };
+        let (first, last) = inner.split_once("..").unwrap_or((inner, inner));
+        match (code(first), code(last)) {
+            (Some(first), Some(last)) if first <= last => {
+                Ok(self.rules.class(start, &[(first, last)]))
+            }
+            _ => Err(self
+                .text
+                .error(start, format!("the special sequence `{inner}` has no meaning here"))
+                .with_help("write `? /pattern/ ?`, `? U+0041 ?` or `? U+0041..U+005A ?`")),
+        }
+    }
+}

@@ -1,0 +1,679 @@
+//! The syntax of Lark's grammars.
+
+use super::ast::{Definition, Expr, ExprKind, File, Import, is_terminal};
+use crate::ebnf::text::{NESTING, Text};
+use crate::ebnf::tokens;
+use crate::error::Result;
+
+pub(super) struct Parser<'a> {
+    pub(super) text: Text<'a>,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: Text<'a>) -> Self {
+        Self { text }
+    }
+
+    pub(super) fn file(&mut self) -> Result<File> {
+        let mut file = File::default();
+        self.space(true);
+        while self.text.peek().is_some() {
+            if self.text.peek() == Some('%') {
+                self.statement(&mut file)?;
+            } else {
+                let definition = self.definition()?;
+                file.definitions.push(definition);
+            }
+            self.space(false);
+            if !matches!(self.text.peek(), None | Some('\n' | '\r')) {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(self.text.at, format!("unexpected {found}"))
+                    .with_help(
+                        "a rule ends at the line's end, alternatives are separated by `|`",
+                    ));
+            }
+            self.space(true);
+        }
+        Ok(file)
+    }
+
+    /// Skips blanks and comments, and line breaks where they mean nothing.
+    fn space(&mut self, lines: bool) {
+        while let Some(c) = self.text.peek() {
+            match c {
+                ' ' | '\t' | '\u{c}' => self.text.at += 1,
+                '#' => self.text.skip_line(),
+                '/' if self.text.starts_with("//") => self.text.skip_line(),
+                '\n' | '\r' if lines => self.text.at += 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// In a group a line break is a blank. Outside it ends the rule, unless the next line goes on
+    /// with `|`.
+    fn inner_space(&mut self) {
+        let in_group = self.text.in_group();
+        self.space(in_group);
+        if !in_group && matches!(self.text.peek(), Some('\n' | '\r')) {
+            let before = self.text.at;
+            self.space(true);
+            if self.text.peek() != Some('|') {
+                self.text.at = before;
+            }
+        }
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.text.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    }
+
+    fn statement(&mut self, file: &mut File) -> Result<()> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let name = self.word();
+        self.space(false);
+        match name {
+            "ignore" => {
+                let ignored = self.choice()?;
+                file.ignored.push(ignored);
+                Ok(())
+            }
+            "import" => self.import(start, file),
+            "llguidance" => self.options(start),
+            "declare" | "override" | "extend" => Err(self
+                .text
+                .error(start, format!("`%{name}` has no meaning without a lexer of one's own"))
+                .with_help("define the terminal in this grammar")),
+            _ => Err(self
+                .text
+                .error(start, format!("unknown statement `%{name}`"))
+                .with_help("known are %import, %ignore and %llguidance")),
+        }
+    }
+
+    /// `common.NAME`, `common.NAME -> ALIAS` or `common (A, B)`.
+    fn import(&mut self, start: usize, file: &mut File) -> Result<()> {
+        let path_at = self.text.at;
+        let path = self.text.take_while(|c| c.is_alphanumeric() || "_.".contains(c));
+        let (library, one) = match path.split_once('.') {
+            Some((library, name)) => (library, Some(name)),
+            None => (path, None),
+        };
+        if library != "common" {
+            return Err(self
+                .text
+                .error(path_at, format!("there is no library `{path}`"))
+                .with_help("import from `common`, or copy the rules into this grammar"));
+        }
+        if let Some(name) = one {
+            self.space(false);
+            let mut alias = name.to_owned();
+            if self.text.eat("->") {
+                self.space(false);
+                alias = self.word().to_owned();
+            }
+            file.imports.push(Import { at: path_at, name: name.to_owned(), alias });
+            return Ok(());
+        }
+        self.space(false);
+        if !self.text.eat("(") {
+            return Err(self
+                .text
+                .error(start, "expected what is imported")
+                .with_help("write `%import common.INT` or `%import common (INT, WS)`"));
+        }
+        loop {
+            self.space(true);
+            let at = self.text.at;
+            let name = self.word().to_owned();
+            file.imports.push(Import { at, alias: name.clone(), name });
+            self.space(true);
+            if self.text.eat(")") {
+                return Ok(());
+            }
+            if !self.text.eat(",") {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(self.text.at, format!("expected `,` or `)`, found {found}")));
+            }
+        }
+    }
+
+    /// `%llguidance {…}`: what it sets about speed means nothing here.
+    fn options(&mut self, start: usize) -> Result<()> {
+        let options = self.braces()?;
+        let value: serde_json::Value = serde_json::from_str(options)
+            .map_err(|error| self.text.error(start, format!("the options are no JSON: {error}")))?;
+        let known = ["no_forcing", "allow_initial_skip"];
+        let keys = value.as_object().map(|object| object.keys().collect::<Vec<_>>());
+        match keys.unwrap_or_default().into_iter().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => Err(self
+                .text
+                .error(start, format!("the option `{key}` is not supported"))
+                .with_help("leave it out")),
+        }
+    }
+
+    fn definition(&mut self) -> Result<Definition> {
+        let at = self.text.at;
+        self.text.take_while(|c| c == '?' || c == '!');
+        let name = self.word().to_owned();
+        let good = name.trim_start_matches('_').starts_with(|c: char| c.is_alphabetic());
+        if !good {
+            self.text.at = at;
+            let found = self.text.found();
+            return Err(self
+                .text
+                .error(at, format!("expected a rule or terminal, found {found}"))
+                .with_help("a rule is `name: …`, a terminal `NAME: …`"));
+        }
+        let mut definition = Definition {
+            at,
+            name,
+            parameters: Vec::new(),
+            lazy: false,
+            suffix: None,
+            body: Expr { at, kind: ExprKind::Sequence(Vec::new()) },
+        };
+        if self.text.starts_with("::") {
+            return Err(self.parametric());
+        }
+        if self.text.eat("{") {
+            definition.parameters = self.parameters()?;
+        }
+        if self.text.eat("[") {
+            self.attributes(&mut definition)?;
+        }
+        if self.text.starts_with("::") {
+            return Err(self.parametric());
+        }
+        if self.text.eat(".") {
+            self.text.eat("-");
+            let digits = self.text.take_while(|c| c.is_ascii_digit());
+            if digits.is_empty() {
+                return Err(self
+                    .text
+                    .error(self.text.at, "expected a priority after `.`")
+                    .with_help("write a whole number, such as `NAME.2: …`"));
+            }
+        }
+        self.space(false);
+        if !self.text.eat(":") {
+            let (name, found) = (&definition.name, self.text.found());
+            return Err(self
+                .text
+                .error(self.text.at, format!("expected `:` after `{name}`, found {found}")));
+        }
+        self.space(true);
+        self.text.eat("|");
+        definition.body = self.choice()?;
+        Ok(definition)
+    }
+
+    fn parametric(&self) -> crate::error::Error {
+        self.text
+            .error(self.text.at, "parametric rules are not supported")
+            .with_help("write the rules out, or describe the text by a JSON Schema")
+    }
+
+    fn parameters(&mut self) -> Result<Vec<String>> {
+        let mut parameters = Vec::new();
+        loop {
+            self.space(true);
+            let at = self.text.at;
+            let name = self.word();
+            if name.is_empty() {
+                return Err(self.text.error(at, "expected the name of a parameter"));
+            }
+            parameters.push(name.to_owned());
+            self.space(true);
+            if self.text.eat("}") {
+                return Ok(parameters);
+            }
+            if !self.text.eat(",") {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(self.text.at, format!("expected `,` or `}}`, found {found}")));
+            }
+        }
+    }
+
+    /// `[capture, lazy, suffix="…"]` behind the name of a rule.
+    fn attributes(&mut self, definition: &mut Definition) -> Result<()> {
+        loop {
+            self.space(true);
+            let at = self.text.at;
+            let key = self.word();
+            self.space(true);
+            let value = if self.text.eat("=") {
+                self.space(true);
+                Some(self.attribute()?)
+            } else {
+                None
+            };
+            match (key, value) {
+                ("capture", _) => {}
+                ("lazy", None) => definition.lazy = true,
+                ("suffix", Some(Some(suffix))) => {
+                    definition.lazy = true;
+                    definition.suffix = Some(suffix);
+                }
+                ("stop", _) => {
+                    return Err(self
+                        .text
+                        .error(at, "`stop` takes text back after it was written")
+                        .with_help("use `suffix`, or `lazy`"));
+                }
+                ("max_tokens" | "temperature", _) => {
+                    return Err(self
+                        .text
+                        .error(at, format!("`{key}` is no matter of the language"))
+                        .with_help("set it in the request"));
+                }
+                _ => {
+                    return Err(self
+                        .text
+                        .error(at, format!("unknown attribute `{key}`"))
+                        .with_help("known are capture, lazy and suffix=\"…\""));
+                }
+            }
+            self.space(true);
+            if self.text.eat("]") {
+                return Ok(());
+            }
+            if !self.text.eat(",") {
+                let found = self.text.found();
+                return Err(self
+                    .text
+                    .error(self.text.at, format!("expected `,` or `]`, found {found}")));
+            }
+        }
+    }
+
+    /// The value of an attribute, if it is a terminal.
+    fn attribute(&mut self) -> Result<Option<Expr>> {
+        if self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
+            self.text.take_while(|c| c.is_ascii_digit() || c == '.');
+            return Ok(None);
+        }
+        self.atom()
+    }
+
+    fn choice(&mut self) -> Result<Expr> {
+        let at = self.text.at;
+        let mut ways = Vec::new();
+        loop {
+            ways.push(self.conjunction()?);
+            self.alias()?;
+            if !self.text.eat("|") {
+                return Ok(Expr { at, kind: one_or(ways, ExprKind::Choice) });
+            }
+        }
+    }
+
+    /// `-> name`, which names a branch of the parse.
+    fn alias(&mut self) -> Result<()> {
+        self.inner_space();
+        if self.text.eat("->") {
+            self.space(false);
+            let at = self.text.at;
+            if self.word().is_empty() {
+                return Err(self.text.error(at, "expected a name after `->`"));
+            }
+            self.inner_space();
+        }
+        Ok(())
+    }
+
+    fn conjunction(&mut self) -> Result<Expr> {
+        let at = self.text.at;
+        let mut parts = Vec::new();
+        loop {
+            parts.push(self.sequence()?);
+            if !self.text.eat("&") {
+                return Ok(Expr { at, kind: one_or(parts, ExprKind::And) });
+            }
+            self.space(true);
+        }
+    }
+
+    fn sequence(&mut self) -> Result<Expr> {
+        let at = self.text.at;
+        let mut parts = Vec::new();
+        loop {
+            self.inner_space();
+            match self.repeated()? {
+                Some(part) => parts.push(part),
+                None => return Ok(Expr { at, kind: one_or(parts, ExprKind::Sequence) }),
+            }
+        }
+    }
+
+    fn repeated(&mut self) -> Result<Option<Expr>> {
+        let Some(mut expr) = self.atom()? else { return Ok(None) };
+        for repeats in 0.. {
+            self.space(false);
+            if repeats == NESTING {
+                let message = format!("more than {NESTING} repeats of one item");
+                return Err(self.text.error(self.text.at, message).with_help("one is enough"));
+            }
+            let start = self.text.at;
+            let (min, max) = if self.text.eat("*") {
+                (0, None)
+            } else if self.text.eat("+") {
+                (1, None)
+            } else if self.text.eat("?") {
+                (0, Some(1))
+            } else if self.text.starts_with("{") {
+                self.text.at += 1;
+                self.count_in_braces()?
+            } else if let Some(count) = self.tilde()? {
+                count
+            } else {
+                return Ok(Some(expr));
+            };
+            self.text.in_order(min, max, start)?;
+            expr = Expr { at: expr.at, kind: ExprKind::Repeat(Box::new(expr), min, max) };
+        }
+        Ok(Some(expr))
+    }
+
+    fn count_in_braces(&mut self) -> Result<(u32, Option<u32>)> {
+        self.space(true);
+        let digit = |text: &Text<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
+        let min = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+        self.space(true);
+        let count = if self.text.eat(",") {
+            self.space(true);
+            let max = if digit(&self.text) { Some(self.text.bound()?) } else { None };
+            (min.is_some() || max.is_some()).then_some((min.unwrap_or(0), max))
+        } else {
+            min.map(|min| (min, Some(min)))
+        };
+        self.space(true);
+        match count {
+            Some(count) if self.text.eat("}") => Ok(count),
+            _ => Err(self
+                .text
+                .error(self.text.at, "expected the bounds of a repeat")
+                .with_help("write `{2}`, `{2,}`, `{,5}` or `{2,5}`")),
+        }
+    }
+
+    /// `~n` or `~n..m`; a `~` before anything else is a negation, which is not read here.
+    fn tilde(&mut self) -> Result<Option<(u32, Option<u32>)>> {
+        let before = self.text.at;
+        if !self.text.eat("~") {
+            return Ok(None);
+        }
+        self.space(false);
+        if !self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
+            self.text.at = before;
+            return Ok(None);
+        }
+        let min = self.text.bound()?;
+        self.space(false);
+        if !self.text.eat("..") {
+            return Ok(Some((min, Some(min))));
+        }
+        self.space(false);
+        Ok(Some((min, Some(self.text.bound()?))))
+    }
+
+    fn atom(&mut self) -> Result<Option<Expr>> {
+        let at = self.text.at;
+        let expr = |kind| Ok(Some(Expr { at, kind }));
+        match self.text.peek() {
+            Some('"') => {
+                let text = self.string()?;
+                let end_of_text = self.text.at;
+                self.space(false);
+                if self.text.starts_with("..") {
+                    self.text.at += 2;
+                    self.space(false);
+                    let end = self.text.at;
+                    if self.text.peek() != Some('"') {
+                        return Err(self
+                            .text
+                            .error(end, "expected the end of the range in quotes"));
+                    }
+                    let last = self.string()?;
+                    return match (single(&text), single(&last)) {
+                        (Some(first), Some(last)) if first <= last => {
+                            expr(ExprKind::Range(first, last))
+                        }
+                        (Some(_), Some(_)) => {
+                            Err(self.text.error(at, "the range ends before it begins"))
+                        }
+                        _ => Err(self
+                            .text
+                            .error(at, "the ends of a range are single characters")
+                            .with_help("write `\"a\"..\"z\"`")),
+                    };
+                }
+                self.text.at = end_of_text;
+                let caseless = self.text.eat("i");
+                expr(ExprKind::Text { text, caseless })
+            }
+            Some('/') => {
+                let pattern = self.pattern()?;
+                expr(ExprKind::Pattern(pattern))
+            }
+            Some('<') => {
+                let inner = tokens::enclosed(&mut self.text)?.to_owned();
+                expr(ExprKind::Special(inner))
+            }
+            Some('(') => {
+                self.text.enter("(")?;
+                self.space(true);
+                let inner = self.choice()?;
+                self.text.leave(")", at)?;
+                expr(inner.kind)
+            }
+            Some('[') => {
+                self.text.enter("[")?;
+                self.space(true);
+                let inner = self.choice()?;
+                self.text.leave("]", at)?;
+                expr(ExprKind::Repeat(Box::new(inner), 0, Some(1)))
+            }
+            Some('~') => {
+                self.text.enter("~")?;
+                self.space(true);
+                let Some(inner) = self.atom()? else {
+                    return Err(self.text.error(at, "expected a terminal after `~`"));
+                };
+                // A `~` has no closing sign.
+                self.text.leave("", at)?;
+                expr(ExprKind::Not(Box::new(inner)))
+            }
+            Some('@') => {
+                self.text.at += 1;
+                let name = self.word().to_owned();
+                if name.is_empty() {
+                    return Err(self.text.error(at, "expected the name of a grammar after `@`"));
+                }
+                expr(ExprKind::Grammar(name))
+            }
+            Some('%') => {
+                self.text.at += 1;
+                let name = self.word();
+                self.space(true);
+                match name {
+                    "json" => expr(ExprKind::Json(self.braces()?.to_owned())),
+                    "regex" => expr(ExprKind::Regex(self.braces()?.to_owned())),
+                    "lark" => {
+                        let inner = self.braces()?;
+                        expr(ExprKind::Lark(inner[1..inner.len() - 1].to_owned()))
+                    }
+                    "if" => Err(self.parametric()),
+                    _ => Err(self
+                        .text
+                        .error(at, format!("unexpected `%{name}`"))
+                        .with_help("within a rule stand %json {…}, %regex {…} and %lark {…}")),
+                }
+            }
+            Some('*' | '+' | '?' | '{') => Err(self
+                .text
+                .error(at, "nothing to repeat")
+                .with_help("put a string, pattern, name or group before it")),
+            Some(c) if c.is_alphabetic() || c == '_' || c == '!' => self.name(at),
+            _ => Ok(None),
+        }
+    }
+
+    fn name(&mut self, at: usize) -> Result<Option<Expr>> {
+        self.text.eat("!");
+        let name = self.word().to_owned();
+        if name.is_empty() {
+            return Err(self.text.error(at, "expected a name"));
+        }
+        // A brace right behind a rule's name holds the arguments of a template, unless a number
+        // or comma says that it counts.
+        let rest = self.text.rest();
+        let counts = rest.starts_with('{')
+            && rest[1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == ',');
+        if is_terminal(&name) || !rest.starts_with('{') || counts {
+            return Ok(Some(Expr { at, kind: ExprKind::Name(name) }));
+        }
+        self.text.enter("{")?;
+        let mut arguments = Vec::new();
+        loop {
+            self.space(true);
+            arguments.push(self.choice()?);
+            if !self.text.eat(",") {
+                break;
+            }
+        }
+        self.text.leave("}", at)?;
+        Ok(Some(Expr { at, kind: ExprKind::Template(name, arguments) }))
+    }
+
+    fn string(&mut self) -> Result<String> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let mut text = String::new();
+        loop {
+            let at = self.text.at;
+            match self.text.take() {
+                Some('"') => return Ok(text),
+                Some('\\') => text.push(self.escape(at)?),
+                Some('\n') | None => {
+                    return Err(self
+                        .text
+                        .error(start, "the string is not closed")
+                        .with_help("end it with `\"`, write a literal one as `\\\"`"));
+                }
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    fn escape(&mut self, start: usize) -> Result<char> {
+        let code = match self.text.take() {
+            Some('n') => return Ok('\n'),
+            Some('t') => return Ok('\t'),
+            Some('r') => return Ok('\r'),
+            Some('f') => return Ok('\u{c}'),
+            Some('v') => return Ok('\u{b}'),
+            Some('b') => return Ok('\u{8}'),
+            Some('0') => return Ok('\0'),
+            Some('x') => self.text.hex(2, start)?,
+            Some('u') => self.text.hex(4, start)?,
+            Some('U') => self.text.hex(8, start)?,
+            Some(c) if c.is_ascii_punctuation() => return Ok(c),
+            other => {
+                let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
+                return Err(self
+                    .text
+                    .error(start, format!("unknown escape {other}"))
+                    .with_help(r#"known are \n \t \r \f \v \b \0 \\ \" \xNN \uNNNN \UNNNNNNNN"#));
+            }
+        };
+        self.text.character(code, start)
+    }
+
+    /// `/…/flags`, as a pattern with its flags in it.
+    fn pattern(&mut self) -> Result<String> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let mut escaped = false;
+        loop {
+            match self.text.take() {
+                None | Some('\n') => {
+                    return Err(self
+                        .text
+                        .error(start, "the pattern is not closed")
+                        .with_help("end it with `/`, write a literal one as `\\/`"));
+                }
+                Some(_) if escaped => escaped = false,
+                Some('\\') => escaped = true,
+                // The first bare slash ends a pattern, in a class or not.
+                Some('/') => break,
+                Some(_) => {}
+            }
+        }
+        let body = self.text.between(start + 1, self.text.at - 1).to_owned();
+        let at = self.text.at;
+        let flags = self.text.take_while(|c| c.is_ascii_lowercase());
+        if let Some(bad) = flags.chars().find(|c| !"imsux".contains(*c)) {
+            return Err(self
+                .text
+                .error(at, format!("the flag `{bad}` is not supported"))
+                .with_help("known are i, m, s, u and x"));
+        }
+        // Unicode is the default.
+        let flags: String = flags.chars().filter(|&c| c != 'u').collect();
+        Ok(if flags.is_empty() { body } else { format!("(?{flags}:{body})") })
+    }
+
+    /// A text in braces, with them; braces within strings do not count.
+    fn braces(&mut self) -> Result<&'a str> {
+        let start = self.text.at;
+        if self.text.peek() != Some('{') {
+            let found = self.text.found();
+            return Err(self.text.error(start, format!("expected `{{`, found {found}")));
+        }
+        let (mut depth, mut in_string) = (0usize, false);
+        loop {
+            match self.text.take() {
+                None => {
+                    return Err(self
+                        .text
+                        .error(start, "the braces are not closed")
+                        .with_help("end them with `}`"));
+                }
+                Some('\\') if in_string => {
+                    self.text.take();
+                }
+                Some('"') => in_string = !in_string,
+                Some('{') if !in_string => depth += 1,
+                Some('}') if !in_string => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(self.text.between(start, self.text.at));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn single(text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+fn one_or(mut parts: Vec<Expr>, many: impl Fn(Vec<Expr>) -> ExprKind) -> ExprKind {
+    match parts.len() {
+        1 => parts.swap_remove(0).kind,
+        _ => many(parts),
+    }
+}

@@ -1,0 +1,279 @@
+//! The rules of a grammar as every dialect reads them.
+//!
+//! A dialect's parser makes an [`Item`] of each right-hand side; names may be used before they are
+//! defined. [`Rules::finish`] sees to it that all are, and makes a grammar of them (`lowering`).
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use rustc_hash::FxHashMap;
+
+use super::environment::Environment;
+use super::lowering::Lowering;
+use super::text::{Text, nearest};
+use crate::error::{Error, Result};
+use crate::grammar::{Grammar, GrammarBuilder, RuleId, SpecialToken};
+use crate::regex::{self, CodePoints as _, Language, Utf8};
+
+/// One node of a right-hand side and its byte offset.
+pub(super) struct Item {
+    pub(super) at: usize,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    Regular(Language),
+    /// Index into the rules.
+    Rule(usize),
+    /// One of these special tokens.
+    Special(Vec<SpecialToken>),
+    /// Another grammar, already built.
+    Embedded(RuleId),
+    Sequence(Vec<Item>),
+    Choice(Vec<Item>),
+    Repeat(Box<Item>, u32, Option<u32>),
+    /// In all of these.
+    And(Vec<Item>),
+    /// Any text that is not in it.
+    Not(Box<Item>),
+    /// In the first and not in the second.
+    Except(Box<Item>, Box<Item>),
+    /// The strings no proper prefix of which is in it.
+    Lazy(Box<Item>),
+}
+
+impl Item {
+    pub(super) fn new(at: usize, kind: Kind) -> Self {
+        Self { at, kind }
+    }
+
+    pub(super) fn repeat(self, min: u32, max: Option<u32>) -> Self {
+        Self { at: self.at, kind: Kind::Repeat(Box::new(self), min, max) }
+    }
+
+    /// A sequence, unless it is one item.
+    pub(super) fn sequence(at: usize, mut items: Vec<Self>) -> Self {
+        match items.len() {
+            1 => items.swap_remove(0),
+            _ => Self::new(at, Kind::Sequence(items)),
+        }
+    }
+
+    /// A choice, unless it is one item.
+    pub(super) fn choice(at: usize, mut items: Vec<Self>) -> Self {
+        match items.len() {
+            1 => items.swap_remove(0),
+            _ => Self::new(at, Kind::Choice(items)),
+        }
+    }
+
+    /// All items, this one and what it is made of, in no order.
+    pub(super) fn visit<'i>(&'i self, mut see: impl FnMut(&'i Self)) {
+        let mut todo = vec![self];
+        while let Some(item) = todo.pop() {
+            see(item);
+            match &item.kind {
+                Kind::Regular(_) | Kind::Rule(_) | Kind::Special(_) | Kind::Embedded(_) => {}
+                Kind::Sequence(items) | Kind::Choice(items) | Kind::And(items) => {
+                    todo.extend(items);
+                }
+                Kind::Repeat(item, ..) | Kind::Not(item) | Kind::Lazy(item) => todo.push(item),
+                Kind::Except(a, b) => todo.extend([&**a, &**b]),
+            }
+        }
+    }
+}
+
+struct Rule {
+    /// As the text writes it.
+    name: String,
+    first_use: usize,
+    body: Option<Item>,
+}
+
+/// Names and right-hand sides, as far as they have been read.
+pub(super) struct Rules<'e> {
+    pub(super) builder: GrammarBuilder,
+    pub(super) environment: &'e dyn Environment,
+    rules: Vec<Rule>,
+    names: FxHashMap<String, usize>,
+    /// May names differ in case alone? Not where this is set (RFC 5234, section 2.1).
+    caseless: bool,
+    /// How a rule is defined, for messages.
+    sign: &'static str,
+    /// Rules that must be regular.
+    terminals: Vec<usize>,
+}
+
+impl<'e> Rules<'e> {
+    /// No rules; `sign` is what stands between a name and its right-hand side.
+    pub(super) fn new(sign: &'static str, environment: &'e dyn Environment) -> Self {
+        Self {
+            builder: GrammarBuilder::new(),
+            environment,
+            rules: Vec::new(),
+            names: FxHashMap::default(),
+            caseless: false,
+            sign,
+            terminals: Vec::new(),
+        }
+    }
+
+    pub(super) fn caseless(self) -> Self {
+        Self { caseless: true, ..self }
+    }
+
+    /// The rule of a name, defined or not.
+    pub(super) fn id(&mut self, name: &str, at: usize) -> usize {
+        let key = if self.caseless { name.to_ascii_lowercase() } else { name.to_owned() };
+        *self.names.entry(key).or_insert_with(|| {
+            self.rules.push(Rule { name: name.to_owned(), first_use: at, body: None });
+            self.rules.len() - 1
+        })
+    }
+
+    /// A call of a rule.
+    pub(super) fn call(&mut self, name: &str, at: usize) -> Item {
+        Item::new(at, Kind::Rule(self.id(name, at)))
+    }
+
+    /// Has this name been used or defined?
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    pub(super) fn is_defined(&self, name: &str) -> bool {
+        let key = if self.caseless { name.to_ascii_lowercase() } else { name.to_owned() };
+        self.names.get(&key).is_some_and(|&id| self.rules[id].body.is_some())
+    }
+
+    /// Defines a rule; an error if it is defined already.
+    pub(super) fn define(
+        &mut self,
+        text: &Text<'_>,
+        name: &str,
+        at: usize,
+        body: Item,
+    ) -> Result<()> {
+        let id = self.id(name, at);
+        match self.rules[id].body.replace(body) {
+            None => Ok(()),
+            Some(_) => Err(text
+                .error(at, format!("rule `{name}` is defined twice"))
+                .with_help("join the two into one rule of alternatives")),
+        }
+    }
+
+    /// Asks that a rule is regular.
+    pub(super) fn require_regular(&mut self, name: &str, at: usize) {
+        let id = self.id(name, at);
+        self.terminals.push(id);
+    }
+
+    /// Adds alternatives to a rule; false if it was not defined.
+    pub(super) fn extend(&mut self, name: &str, at: usize, more: Item) -> bool {
+        let id = self.id(name, at);
+        let Some(body) = self.rules[id].body.take() else { return false };
+        self.rules[id].body = Some(Item::new(body.at, Kind::Choice(vec![body, more])));
+        true
+    }
+
+    /// Code points of a set, in UTF-8.
+    pub(super) fn class(&mut self, at: usize, ranges: &[(u32, u32)]) -> Item {
+        Item::new(at, Kind::Regular(Utf8.class(self.builder.languages(), ranges)))
+    }
+
+    /// Exactly this text.
+    pub(super) fn literal(&mut self, at: usize, text: &str) -> Item {
+        Item::new(at, Kind::Regular(self.builder.languages().literal(text.as_bytes())))
+    }
+
+    /// This text, its letters in either case: ASCII's alone, or by Unicode's simple case folding.
+    pub(super) fn caseless_literal(&mut self, at: usize, text: &str, unicode: bool) -> Item {
+        let mut parts = Vec::new();
+        for c in text.chars() {
+            let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+            if unicode {
+                // Without the tables a character stands for itself alone.
+                let _ = class.try_case_fold_simple();
+            } else if c.is_ascii_alphabetic() {
+                let other = char::from(c as u8 ^ 0x20);
+                class.push(ClassUnicodeRange::new(other, other));
+            }
+            let ranges: Vec<(u32, u32)> =
+                class.iter().map(|range| (range.start().into(), range.end().into())).collect();
+            parts.push(Utf8.class(self.builder.languages(), &ranges));
+        }
+        Item::new(at, Kind::Regular(self.builder.languages().concat(parts)))
+    }
+
+    /// A pattern in the syntax of Rust's `regex` crate with look-around, whole.
+    pub(super) fn pattern(&mut self, text: &Text<'_>, at: usize, pattern: &str) -> Result<Item> {
+        let options = regex::Options::default();
+        match regex::parse(self.builder.languages(), pattern, options, &Utf8) {
+            Ok(language) => Ok(Item::new(at, Kind::Regular(language))),
+            Err(error) => Err(text.embed(at, &error)),
+        }
+    }
+
+    /// Nothing at all.
+    pub(super) fn empty(at: usize) -> Item {
+        Item::new(at, Kind::Sequence(Vec::new()))
+    }
+
+    /// Puts another grammar here.
+    pub(super) fn embed(
+        &mut self,
+        text: &Text<'_>,
+        at: usize,
+        grammar: Result<Grammar>,
+    ) -> Result<Item> {
+        let embedded = grammar.and_then(|grammar| self.builder.embed(&grammar));
+        match embedded {
+            Ok(rule) => Ok(Item::new(at, Kind::Embedded(rule))),
+            Err(error) => Err(text.embed(at, &error)),
+        }
+    }
+
+    /// The grammar whose texts are those of the rule `start`.
+    ///
+    /// Errors if a rule is used but not defined, or if what must be regular is not.
+    pub(super) fn finish(self, text: &Text<'_>, start: &str) -> Result<Grammar> {
+        let key = if self.caseless { start.to_ascii_lowercase() } else { start.to_owned() };
+        let start = self.names.get(&key).copied().filter(|&id| self.rules[id].body.is_some());
+        let undefined = self.rules.iter().filter(|rule| rule.body.is_none());
+        if let Some(rule) = undefined.min_by_key(|rule| rule.first_use) {
+            return Err(self.undefined(text, rule));
+        }
+        let Some(start) = start else {
+            return Err(text
+                .error(0, format!("the grammar has no rule `{key}`"))
+                .with_help(format!("name the rule that derives the whole text `{key}`")));
+        };
+        let Self { builder, rules, terminals, .. } = self;
+        let terminals: Vec<_> = terminals.iter().map(|&id| (id, rules[id].first_use)).collect();
+        let mut names = Vec::with_capacity(rules.len());
+        let mut bodies = Vec::with_capacity(rules.len());
+        for Rule { name, body, .. } in rules {
+            // All are defined.
+            bodies.push(body.unwrap_or_else(|| Self::empty(0)));
+            names.push(name);
+        }
+        let mut lowering = Lowering::new(text, builder, &names, &bodies);
+        lowering.regular_rules()?;
+        for (terminal, first_use) in terminals {
+            lowering.rule_language(terminal, first_use)?;
+        }
+        lowering.grammar(start)
+    }
+
+    fn undefined(&self, text: &Text<'_>, rule: &Rule) -> Error {
+        let name = &rule.name;
+        let defined = self.rules.iter().filter(|rule| rule.body.is_some());
+        let near = nearest(name, defined.map(|rule| rule.name.as_str()));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("define it as `{name} {} …`", self.sign),
+        };
+        text.error(rule.first_use, format!("rule `{name}` is used but never defined"))
+            .with_help(help)
+    }
+}

@@ -1,0 +1,282 @@
+//! A cursor over a grammar's text, and errors that name a place in it.
+
+use std::cell::Cell;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How deep groups may nest.
+pub(super) const NESTING: usize = 200;
+/// The greatest bound of a repeat.
+const MAX_REPEAT: u32 = 1_000_000;
+/// The greatest code point.
+pub(super) const LAST: u32 = 0x10_FFFF;
+
+/// The text of a grammar and the place that is being read.
+pub(super) struct Text<'a> {
+    text: &'a str,
+    /// Byte offset, always between two characters.
+    pub(super) at: usize,
+    /// How many groups are open.
+    depth: usize,
+    /// A byte offset with its line and column: places are asked for close to each other, so that
+    /// the way from the last one is short where that from the start of the text is not.
+    known: Cell<(usize, usize, usize)>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, depth: 0, known: Cell::new((0, 1, 1)) }
+    }
+
+    /// An error of this place, with its line and a caret.
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Error {
+        let (line, column) = self.line_column(at);
+        Error::new(ErrorKind::Grammar, message)
+            .at_line_column(line, column)
+            .with_excerpt(self.text, at)
+    }
+
+    /// The same error of an embedded text (a pattern, a schema), at the place where it is embedded.
+    pub(super) fn embed(&self, at: usize, error: &Error) -> Error {
+        let inner = match (error.place().byte, &error.place().pointer) {
+            (_, Some(pointer)) if !pointer.is_empty() => format!("at {pointer}: "),
+            (Some(byte), _) => format!("byte {byte}: "),
+            _ => String::new(),
+        };
+        let outer = self.error(at, format!("{inner}{}", error.message()));
+        match error.help() {
+            Some(help) => outer.with_help(help),
+            None => outer,
+        }
+    }
+
+    /// Line and column, both from 1, of a byte offset between two characters.
+    pub(super) fn line_column(&self, at: usize) -> (usize, usize) {
+        let (from, mut line, mut column) = self.known.get();
+        let passed = &self.text[from.min(at)..from.max(at)];
+        let breaks = passed.matches('\n').count();
+        if at >= from {
+            line += breaks;
+            column = match passed.rsplit_once('\n') {
+                Some((_, last)) => last.chars().count() + 1,
+                None => column + passed.chars().count(),
+            };
+        } else {
+            line -= breaks;
+            column = match breaks {
+                0 => column - passed.chars().count(),
+                _ => {
+                    let before = &self.text[..at];
+                    before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1
+                }
+            };
+        }
+        self.known.set((at, line, column));
+        (line, column)
+    }
+
+    /// What is still to be read.
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// What stands between two places.
+    pub(super) fn between(&self, from: usize, to: usize) -> &'a str {
+        &self.text[from..to]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// The next character, or the end, for a message.
+    pub(super) fn found(&self) -> String {
+        self.peek().map_or("the end".into(), |c| format!("`{c}`"))
+    }
+
+    pub(super) fn take(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        self.rest().starts_with(text)
+    }
+
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let found = self.starts_with(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    /// Skips characters as long as they are of a kind, and lends them.
+    pub(super) fn take_while(&mut self, kind: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !kind(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// Skips to the end of the line, without the line break.
+    pub(super) fn skip_line(&mut self) {
+        self.take_while(|c| c != '\n' && c != '\r');
+    }
+
+    /// Skips a text that begins and ends with marks; an error if it is not closed.
+    pub(super) fn skip_enclosed(&mut self, open: &str, close: &str, what: &str) -> Result<&'a str> {
+        let start = self.at;
+        self.at += open.len();
+        let rest = self.rest();
+        match rest.find(close) {
+            Some(end) => {
+                self.at += end + close.len();
+                Ok(&rest[..end])
+            }
+            None => Err(self
+                .error(start, format!("the {what} is not closed"))
+                .with_help(format!("end it with `{close}`"))),
+        }
+    }
+
+    /// Enters a group that begins here with `open`.
+    pub(super) fn enter(&mut self, open: &str) -> Result<()> {
+        if self.depth == NESTING {
+            let message = format!("groups nest more than {NESTING} deep");
+            return Err(self
+                .error(self.at, message)
+                .with_help("give the inner groups rules of their own"));
+        }
+        self.at += open.len();
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Leaves the group that began at `start`.
+    pub(super) fn leave(&mut self, close: &str, start: usize) -> Result<()> {
+        self.depth -= 1;
+        if self.eat(close) {
+            return Ok(());
+        }
+        let (line, column) = self.line_column(start);
+        Err(self
+            .error(self.at, format!("expected `{close}`, found {}", self.found()))
+            .with_help(format!("close the group of line {line}, column {column}")))
+    }
+
+    /// Is a group open?
+    pub(super) fn in_group(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// A decimal number that bounds a repeat.
+    pub(super) fn bound(&mut self) -> Result<u32> {
+        let start = self.at;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        if digits.is_empty() {
+            return Err(self.error(start, "expected a number"));
+        }
+        match digits.parse() {
+            Ok(number) if number <= MAX_REPEAT => Ok(number),
+            _ => Err(self.error(start, format!("a bound may be {MAX_REPEAT} at most"))),
+        }
+    }
+
+    /// A code point in exactly so many hexadecimal digits; `start` is the place of the escape.
+    pub(super) fn hex(&mut self, digits: usize, start: usize) -> Result<u32> {
+        let code = self.rest().get(..digits);
+        let code = code.filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        match code {
+            Some(code) if code <= LAST => {
+                self.at += digits;
+                Ok(code)
+            }
+            _ => {
+                Err(self
+                    .error(start, format!("expected {digits} hexadecimal digits of a character")))
+            }
+        }
+    }
+
+    /// A code point as a character of a literal.
+    pub(super) fn character(&self, code: u32, at: usize) -> Result<char> {
+        char::from_u32(code).ok_or_else(|| match code {
+            0xD800..=0xDFFF => self.error(at, "a surrogate is no character"),
+            _ => self.error(at, "no such character").with_help("the last one is U+10FFFF"),
+        })
+    }
+
+    /// Errors where the least number of times exceeds the greatest.
+    pub(super) fn in_order(&self, min: u32, max: Option<u32>, at: usize) -> Result<()> {
+        match max {
+            Some(max) if max < min => {
+                Err(self.error(at, "the least number of times exceeds the greatest"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The code points outside these ranges.
+pub(super) fn complement(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    ranges.sort_unstable();
+    let (mut gaps, mut next) = (Vec::new(), 0);
+    for (first, last) in ranges {
+        if first > next {
+            gaps.push((next, first - 1));
+        }
+        next = next.max(last + 1);
+    }
+    if next <= LAST {
+        gaps.push((next, LAST));
+    }
+    gaps
+}
+
+/// The known name that is most like a wrong one, if one is near: at most a third of its characters
+/// to change, where swapped neighbours are one change (Damerau 1964). O(names × length²).
+pub(super) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = (wrong.chars().count() / 3).max(1);
+    names
+        .filter(|name| name.len().abs_diff(wrong.len()) <= 4 * limit)
+        .map(|name| (distance(wrong, name), name))
+        .filter(|&(distance, _)| distance <= limit)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Characters to add, remove, change, or swap with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let mut least = rows[i][j] + usize::from(a[i] != b[j]);
+            least = least.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names() {
+        let names = ["number", "string", "ws", "member"];
+        assert_eq!(nearest("numbr", names.into_iter()), Some("number"));
+        assert_eq!(nearest("srting", names.into_iter()), Some("string"));
+        assert_eq!(nearest("wss", names.into_iter()), Some("ws"));
+        assert_eq!(nearest("array", names.into_iter()), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! The EBNF of the W3C (XML 1.0, fifth edition, section 6 "Notation").
+//!
+//! `symbol ::= expression`; `#xN` and quoted strings, classes `[a-z]`, `[^<&]`, `[#x20-#x7E]`; `?`,
+//! `*`, `+`, `|`, `A - B`, groups and `/* comments */`. As in the W3C's documents productions may be
+//! numbered (`[14] CharData ::= …`) and carry `[wfc: …]` and `[vc: …]`, which are conditions beyond
+//! the grammar and no part of it. The start is the first rule.
+//!
+//! The section gives `A - B` no rank; it binds tighter than a sequence here, as all productions of
+//! XML 1.0 read it.
+
+use super::environment::Environment;
+use super::rules::{Item, Kind, Rules};
+use super::text::{Text, complement};
+use crate::error::Result;
+use crate::grammar::Grammar;
+
+pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
+    let mut parser = Parser { text: Text::new(text), rules: Rules::new("::=", environment) };
+    let mut start = None;
+    parser.space()?;
+    while parser.text.peek().is_some() {
+        let name = parser.rule()?;
+        start.get_or_insert(name);
+    }
+    match start {
+        Some(start) => parser.rules.finish(&parser.text, &start),
+        None => {
+            Err(parser.text.error(0, "the grammar has no rule").with_help("a rule is `name ::= …`"))
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: Text<'a>,
+    rules: Rules<'a>,
+}
+
+impl Parser<'_> {
+    /// Skips blanks, comments, and conditions on productions.
+    fn space(&mut self) -> Result<()> {
+        loop {
+            self.text.take_while(char::is_whitespace);
+            if self.text.starts_with("/*") {
+                self.text.skip_enclosed("/*", "*/", "comment")?;
+            } else if ["[wfc:", "[vc:", "[nsc:"].iter().any(|mark| {
+                self.text.rest().get(..mark.len()).is_some_and(|s| s.eq_ignore_ascii_case(mark))
+            }) {
+                self.text.skip_enclosed("[", "]", "condition")?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn name(&mut self) -> Option<String> {
+        if !self.text.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
+            return None;
+        }
+        let start = self.text.at;
+        let name = self.text.take_while(|c| c.is_alphanumeric() || "_-.:".contains(c));
+        // A colon may be part of a name, but `::=` is not, nor is `-` before a blank.
+        let name = name.trim_end_matches([':', '-']);
+        self.text.at = start + name.len();
+        Some(name.to_owned())
+    }
+
+    /// Does a rule begin here: a name and `::=`, perhaps numbered? Moves behind the sign if so.
+    fn head(&mut self) -> Result<Option<(String, usize)>> {
+        let before = self.text.at;
+        if self.text.peek() == Some('[') {
+            let rest = self.text.rest();
+            let number = rest.find(']').map(|end| &rest[1..end]);
+            match number {
+                Some(number) if number.chars().all(|c| c.is_ascii_alphanumeric()) => {
+                    self.text.at += number.len() + 2;
+                    self.space()?;
+                }
+                _ => return Ok(None),
+            }
+        }
+        let start = self.text.at;
+        let name = self.name();
+        if let Some(name) = name {
+            self.space()?;
+            if self.text.eat("::=") {
+                return Ok(Some((name, start)));
+            }
+        }
+        self.text.at = before;
+        Ok(None)
+    }
+
+    fn rule(&mut self) -> Result<String> {
+        let at = self.text.at;
+        let Some((name, start)) = self.head()? else {
+            let found = self.text.found();
+            return Err(self
+                .text
+                .error(at, format!("expected a rule, found {found}"))
+                .with_help("a rule is `name ::= …`"));
+        };
+        self.rules.id(&name, start);
+        let body = self.alternatives()?;
+        self.rules.define(&self.text, &name, start, body)?;
+        Ok(name)
+    }
+
+    fn alternatives(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            items.push(self.sequence()?);
+            if !self.text.eat("|") {
+                return Ok(Item::choice(start, items));
+            }
+        }
+    }
+
+    fn sequence(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        let mut items = Vec::new();
+        loop {
+            self.space()?;
+            let before = self.text.at;
+            if self.head()?.is_some() {
+                self.text.at = before;
+                break;
+            }
+            let Some(mut item) = self.repeated()? else { break };
+            while self.text.eat("-") {
+                let at = self.text.at;
+                self.space()?;
+                let Some(other) = self.repeated()? else {
+                    return Err(self.text.error(at, "expected what is taken away after `-`"));
+                };
+                item = Item::new(item.at, Kind::Except(Box::new(item), Box::new(other)));
+            }
+            items.push(item);
+        }
+        Ok(Item::sequence(start, items))
+    }
+
+    fn repeated(&mut self) -> Result<Option<Item>> {
+        let Some(mut item) = self.primary()? else { return Ok(None) };
+        let mut marks = 0;
+        loop {
+            self.space()?;
+            let (min, max) = match self.text.peek() {
+                Some('*') => (0, None),
+                Some('+') => (1, None),
+                Some('?') => (0, Some(1)),
+                _ => return Ok(Some(item)),
+            };
+            marks += 1;
+            if marks > super::text::NESTING {
+                return Err(self.text.error(self.text.at, "too many repeats of one item"));
+            }
+            self.text.at += 1;
+            item = item.repeat(min, max);
+        }
+    }
+
+    fn primary(&mut self) -> Result<Option<Item>> {
+        let start = self.text.at;
+        match self.text.peek() {
+            Some(quote @ ('"' | '\'')) => {
+                let quote = quote.to_string();
+                let text = self.text.skip_enclosed(&quote, &quote, "string")?.to_owned();
+                Ok(Some(self.rules.literal(start, &text)))
+            }
+            Some('#') => {
+                let code = self.code()?;
+                let c = self.text.character(code, start)?;
+                Ok(Some(self.rules.literal(start, c.encode_utf8(&mut [0; 4]))))
+            }
+            Some('[') => self.class().map(Some),
+            Some('(') => {
+                self.text.enter("(")?;
+                let item = self.alternatives()?;
+                self.text.leave(")", start)?;
+                Ok(Some(item))
+            }
+            Some('*' | '+' | '?') => Err(self
+                .text
+                .error(start, "nothing to repeat")
+                .with_help("put a string, class, symbol or group before it")),
+            Some('-') => Err(self.text.error(start, "nothing to take away from")),
+            None | Some('|' | ')') => Ok(None),
+            Some(_) => match self.name() {
+                Some(name) => Ok(Some(self.rules.call(&name, start))),
+                None => Err(self
+                    .text
+                    .error(start, format!("unexpected {}", self.text.found()))
+                    .with_help("strings stand in quotes, characters are `#xN`")),
+            },
+        }
+    }
+
+    /// `#xN`, a code point in hexadecimal.
+    fn code(&mut self) -> Result<u32> {
+        let start = self.text.at;
+        self.text.at += 1;
+        if !self.text.eat("x") {
+            return Err(self.text.error(start, "expected `#xN`, a character by its number"));
+        }
+        let digits = self.text.take_while(|c| c.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
+            || {
+                self.text
+                    .error(start, "no such character")
+                    .with_help("write its code point in hexadecimal, such as `#x20`")
+            },
+        )
+    }
+
+    fn class(&mut self) -> Result<Item> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let negated = self.text.eat("^");
+        let mut ranges = Vec::new();
+        loop {
+            let at = self.text.at;
+            match self.text.peek() {
+                None => {
+                    return Err(self
+                        .text
+                        .error(start, "the class is not closed")
+                        .with_help("end it with `]`"));
+                }
+                // A class is not empty: a first bracket stands for itself nowhere in the section.
+                Some(']') => break,
+                Some(_) => {}
+            }
+            let first = self.class_character()?;
+            let last = if self.text.starts_with("-") && !self.text.starts_with("-]") {
+                self.text.at += 1;
+                if self.text.peek().is_none() {
+                    return Err(self.text.error(start, "the class is not closed"));
+                }
+                self.class_character()?
+            } else {
+                first
+            };
+            if last < first {
+                return Err(self.text.error(at, "the range ends before it begins"));
+            }
+            ranges.push((first, last));
+        }
+        self.text.at += 1;
+        let ranges = if negated { complement(ranges) } else { ranges };
+        Ok(self.rules.class(start, &ranges))
+    }
+
+    fn class_character(&mut self) -> Result<u32> {
+        let rest = self.text.rest();
+        let numbered =
+            rest.strip_prefix("#x").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_hexdigit()));
+        if numbered {
+            return self.code();
+        }
+        // The caller has seen that there is one.
+        Ok(self.text.take().unwrap_or_default().into())
+    }
+}

@@ -1,0 +1,154 @@
+//! Structural tags: free text until a trigger, then a constrained body, then free text again.
+
+use serde_json::Value;
+
+use crate::constraint::{Compiler, Constraint};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId};
+use crate::json_schema::{Options, Schema};
+use crate::regex::{self, ByteSet, Language, Languages, Utf8, any_text};
+
+/// What stands between the beginning and the end of a tag.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// JSON that a schema accepts.
+    Json(Value),
+    /// Text of another grammar.
+    Grammar(Grammar),
+    /// Text that matches a pattern, whole, in the syntax of Rust's `regex` crate.
+    Regex(String),
+}
+
+/// A beginning, a body, an end.
+#[derive(Clone, Debug)]
+pub struct Tag {
+    /// The text that begins it; one of the triggers begins this text.
+    pub begin: String,
+    /// What follows.
+    pub body: Body,
+    /// The text that ends it.
+    pub end: String,
+}
+
+/// Free text with tags in it. Where a trigger has been written, one of the tags that begin with it
+/// must follow; nothing else is asked of the text.
+#[derive(Clone, Debug)]
+pub struct Tags {
+    /// Texts that tags begin with; free text never holds one.
+    pub triggers: Vec<String>,
+    /// The tags.
+    pub tags: Vec<Tag>,
+    /// Must there be a tag?
+    pub at_least_one: bool,
+    /// Does the text end behind the first tag?
+    pub at_most_one: bool,
+}
+
+impl Tags {
+    /// The grammar of such texts.
+    ///
+    /// Errors if a tag begins with none of the triggers, if a trigger is empty, or if a body is not
+    /// usable.
+    pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        let mut builder = GrammarBuilder::new();
+        let triggers = Triggers::new(builder.languages(), &self.triggers)?;
+        let mut tags = Vec::new();
+        for tag in &self.tags {
+            let found = self.triggers.iter().enumerate();
+            let found = found.filter(|(_, trigger)| tag.begin.starts_with(trigger.as_str()));
+            let Some((number, trigger)) = found.max_by_key(|(_, trigger)| trigger.len()) else {
+                let message = format!("the tag `{}` begins with none of the triggers", tag.begin);
+                return Err(Error::new(ErrorKind::Request, message)
+                    .with_help("add a trigger, or a tag that begins with one"));
+            };
+            let head = builder.regular(triggers.heads[number]);
+            let rest = builder.literal(&tag.begin.as_bytes()[trigger.len()..]);
+            let body = match &tag.body {
+                Body::Json(schema) => {
+                    let grammar = Schema::from_value(schema)?.grammar(options)?;
+                    let rule = builder.embed(&grammar)?;
+                    builder.call(rule)
+                }
+                Body::Grammar(grammar) => {
+                    let rule = builder.embed(grammar)?;
+                    builder.call(rule)
+                }
+                Body::Regex(pattern) => {
+                    let options = regex::Options::default();
+                    let language = regex::parse(builder.languages(), pattern, options, &Utf8)?;
+                    builder.regular(language)
+                }
+            };
+            let end = builder.literal(tag.end.as_bytes());
+            let whole = builder.sequence([head, rest, body, end]);
+            tags.push(builder.mark(whole, format!("tag `{}`", tag.begin)));
+        }
+        let tag = builder.choice(tags);
+        let text = text_and_tags(&mut builder, &triggers, tag, self.at_least_one, self.at_most_one);
+        let start = builder.rule("tags", text);
+        builder.finish(start)
+    }
+
+    /// The constraint of such texts, JSON by the compiler's options.
+    pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
+        compiler.compile(self.grammar(compiler.json_options())?)
+    }
+}
+
+/// Free text around tags, each of which holds the free text before it.
+pub(super) fn text_and_tags(
+    builder: &mut GrammarBuilder,
+    triggers: &Triggers,
+    tag: NodeId,
+    at_least_one: bool,
+    at_most_one: bool,
+) -> NodeId {
+    let free = builder.regular(triggers.free);
+    let free = builder.mark(free, "free text");
+    let min = u32::from(at_least_one);
+    if at_most_one {
+        // Behind the tag nothing follows.
+        return match at_least_one {
+            true => tag,
+            false => builder.choice([tag, free]),
+        };
+    }
+    let tags = builder.repeat(tag, min, None);
+    builder.sequence([tags, free])
+}
+
+/// Free text, as triggers divide it.
+pub(super) struct Triggers {
+    /// Text without a trigger.
+    pub(super) free: Language,
+    /// For each trigger: text that ends in it, and holds no trigger before.
+    pub(super) heads: Vec<Language>,
+}
+
+impl Triggers {
+    pub(super) fn new(languages: &mut Languages, triggers: &[String]) -> Result<Self> {
+        if triggers.iter().any(String::is_empty) {
+            return Err(Error::new(ErrorKind::Request, "a trigger is empty")
+                .with_help("give a text that free text does not hold"));
+        }
+        let text = any_text(languages, &Utf8);
+        let any = languages.literals(triggers.iter().map(String::as_bytes));
+        let holds = languages.concat([text, any, text]);
+        let free = languages.difference(text, holds);
+        // Ends in a trigger, and is not the longer for another one before.
+        let ends = languages.concat([text, any]);
+        let byte = languages.byte_set(ByteSet::ALL);
+        let more = languages.repeat(byte, 1, None);
+        let longer = languages.concat([ends, more]);
+        let first = languages.difference(ends, longer);
+        let heads = triggers
+            .iter()
+            .map(|trigger| {
+                let trigger = languages.literal(trigger.as_bytes());
+                let ends = languages.concat([text, trigger]);
+                languages.intersect([first, ends])
+            })
+            .collect();
+        Ok(Self { free, heads })
+    }
+}

@@ -1,0 +1,88 @@
+//! A tool and what its arguments must be.
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A function that a model may call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    name: String,
+    parameters: Value,
+}
+
+impl Tool {
+    /// A tool by its name and the JSON Schema of its arguments.
+    ///
+    /// Errors if the name is not made of one to 64 letters, digits, `_`, `-` and `.`.
+    pub fn new(name: impl Into<String>, parameters: Value) -> Result<Self> {
+        let name = name.into();
+        let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
+            return Err(Error::new(ErrorKind::Request, format!("`{name}` is no name of a tool"))
+                .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
+        }
+        Ok(Self { name, parameters })
+    }
+
+    /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives.
+    pub fn of_type<T: schemars::JsonSchema>(name: impl Into<String>) -> Result<Self> {
+        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
+        Self::new(name, schema.to_value())
+    }
+
+    /// The tools of a JSON array: OpenAI's `{"type": "function", "function": {"name", "parameters"}}`,
+    /// the function object alone, or Anthropic's and MCP's `{"name", "input_schema"}`. A tool without
+    /// parameters takes an empty object.
+    ///
+    /// Errors name the place by a JSON pointer.
+    pub fn read(tools: &Value) -> Result<Vec<Self>> {
+        let bad = |pointer: String, message: &str| {
+            Error::new(ErrorKind::Request, message).at_pointer(pointer).with_help(
+                "write [{\"type\": \"function\", \"function\": {\"name\": …, \"parameters\": …}}]",
+            )
+        };
+        let Some(tools) = tools.as_array() else {
+            return Err(bad(String::new(), "tools are a JSON array"));
+        };
+        let mut read: Vec<Self> = Vec::new();
+        for (i, tool) in tools.iter().enumerate() {
+            let mut pointer = format!("/{i}");
+            if let Some(kind) = tool.get("type")
+                && kind != "function"
+            {
+                return Err(bad(format!("{pointer}/type"), "only functions are tools here"));
+            }
+            let function = match tool.get("function") {
+                Some(function) => {
+                    pointer.push_str("/function");
+                    function
+                }
+                None => tool,
+            };
+            let Some(name) = function.get("name").and_then(Value::as_str) else {
+                return Err(bad(format!("{pointer}/name"), "a tool needs a name"));
+            };
+            let keys = ["parameters", "input_schema", "inputSchema"];
+            let parameters = keys.iter().find_map(|key| function.get(key)).cloned();
+            let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
+            let tool = Self::new(name, parameters.unwrap_or(none))
+                .map_err(|error| error.at_pointer(format!("{pointer}/name")))?;
+            if read.iter().any(|known| known.name == tool.name) {
+                return Err(bad(format!("{pointer}/name"), "two tools have one name"));
+            }
+            read.push(tool);
+        }
+        Ok(read)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The JSON Schema of its arguments.
+    pub fn parameters(&self) -> &Value {
+        &self.parameters
+    }
+}

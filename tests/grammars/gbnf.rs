@@ -1,0 +1,164 @@
+//! GBNF, by llama.cpp's `grammars/README.md`.
+
+use maskwright::ebnf::Dialect;
+use maskwright::{ErrorKind, ebnf};
+
+use crate::{compiler, judge};
+
+#[test]
+fn syntax() {
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("root ::= \"a\" | \"b\"\n  | \"c\"", &["a", "b", "c"], &["", "ab"]),
+        ("root ::= (\"a\"\n \"b\")+ # twice\n\n# end", &["ab", "abab"], &["", "aba"]),
+        ("root ::= [a-c]{2,3}", &["ab", "abc"], &["a", "abca"]),
+        ("root ::= x{2,}\nx ::= \"é\" | .", &["éé", "aé😀"], &["é"]),
+        ("root ::= [^a\\]\\-]", &["b", "é"], &["a", "]", "-", ""]),
+        ("root ::= [a-]", &["a", "-"], &["b"]),
+        ("root ::= \"\\x41\\u00e9\\U0001F600\\n\"", &["Aé😀\n"], &["A"]),
+        (
+            "root ::= list\nlist ::= list \",\" item | item\nitem ::= [0-9]+",
+            &["1", "1,22,3"],
+            &["1,", ","],
+        ),
+        ("root ::= \"line\nbreak\" (\n\"a\")", &["line\nbreaka"], &["line"]),
+        ("root::=\"a\"?\"b\"*", &["", "a", "abb"], &["aa"]),
+    ];
+    judge(Dialect::Gbnf, cases);
+}
+
+/// The README's own grammars: chess (its "Example"), lists ("The root rule"), and the grammar that
+/// its "JSON Schemas → GBNF" shows.
+#[test]
+fn examples_of_the_readme() {
+    let chess = r#"
+# `root` specifies the pattern for the overall output
+root ::= (
+    # it must start with the characters "1. " followed by a sequence
+    "1. " move " " move "\n"
+
+    # it's followed by one or more subsequent moves, numbered with one or two digits
+    ([1-9] [0-9]? ". " move " " move "\n")+
+)
+move ::= (pawn | nonpawn | castle) [+#]?
+nonpawn ::= [NBKQR] [a-h]? [1-8]? "x"? [a-h] [1-8]
+pawn ::= ([a-h] "x")? [a-h] [1-8] ("=" [NBKQR])?
+castle ::= "O-O" "-O"?
+"#;
+    let person = r#"
+age-kv ::= "\"age\"" space ":" space integer
+char ::= [^"\\\x7F\x00-\x1F] | [\\] (["\\bfnrt] | "u" [0-9a-fA-F]{4})
+integer ::= ("-"? integral-part) space
+integral-part ::= [0] | [1-9] [0-9]{0,15}
+name-kv ::= "\"name\"" space ":" space string
+root ::= "{" space name-kv "," space age-kv "}" space
+space ::= | " " | "\n" [ \t]{0,20}
+string ::= "\"" char* "\"" space
+"#;
+    judge(
+        Dialect::Gbnf,
+        &[
+            (
+                chess,
+                &["1. e4 e5\n2. Nf3 Nc6\n", "1. d4 Nf6\n2. O-O dxe5+\n30. e8=Q Kd7#\n"],
+                &["1. e4 e5\n", "1. e4 e5\n0. d4 d5\n", "1. e9 e5\n2. e4 e5\n"],
+            ),
+            (
+                "# a grammar for lists\nroot ::= (\"- \" item)+\nitem ::= [^\\n]+ \"\\n\"\n",
+                &["- a\n", "- milk\n- ぁ\n"],
+                &["", "-a\n", "- \n", "- a"],
+            ),
+            ("root ::= hiragana+\nhiragana ::= [ぁ-ゟ]", &["ぁゟ"], &["a", ""]),
+            (
+                person,
+                &["{\"name\":\"A\\u00e9\", \"age\":\n  12}", "{ \"name\" : \"\" ,\"age\":0}"],
+                &["{\"name\":\"A\",\"age\":012}", "{\"name\":\"A\"}"],
+            ),
+        ],
+    );
+}
+
+/// Anything may stand in the place of a negated token but that token (llama.cpp's grammar parser,
+/// its tests of `!<[id]>`).
+#[test]
+fn negated_tokens() {
+    for grammar in ["root ::= !<end>* <end> \"!\"", "root ::= !<[259]>* <[259]> \"!\""] {
+        let mut matcher = compiler().gbnf(grammar).unwrap().matcher();
+        matcher.accept_bytes("a <end> é\n".as_bytes()).unwrap();
+        matcher.accept(257).unwrap();
+        matcher.accept(258).unwrap();
+        assert!(!matcher.is_accepting());
+        matcher.accept(259).unwrap();
+        assert!(matcher.accept(257).is_err() && matcher.accept(259).is_err());
+        matcher.accept_bytes(b"!").unwrap();
+        assert!(matcher.is_accepting());
+    }
+    let error = compiler().gbnf("root ::= !<nobody>").unwrap_err();
+    assert!(error.to_string().contains("no special token `<nobody>`"), "{error}");
+    let error = compiler().gbnf("root ::= !<[65]>").unwrap_err();
+    assert!(error.to_string().contains("text"), "{error}");
+}
+
+#[test]
+fn special_tokens_by_name_and_id() {
+    for grammar in ["root ::= <tool> \"a\"", "root ::= <[257]> \"a\""] {
+        let mut matcher = compiler().gbnf(grammar).unwrap().matcher();
+        assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [257]);
+        matcher.accept(257).unwrap();
+        matcher.accept(97).unwrap();
+        assert!(matcher.is_accepting());
+    }
+    let error = compiler().gbnf("root ::= <other>").unwrap_err();
+    assert!(error.to_string().contains("`<other>`"), "{error}");
+}
+
+#[test]
+fn errors_have_a_place_and_a_cure() {
+    let deep = format!("root ::= {}", "(".repeat(100_000));
+    let repeats = format!("root ::= x{}\nx ::= \"a\" x?", "*".repeat(100_000));
+    let cases = [
+        ("root ::= \"a", (1, 10), "not closed"),
+        ("root ::= a\nb ::= \"b\"", (1, 10), "never defined"),
+        ("root ::= (\"a\"", (1, 14), "expected `)`"),
+        ("root = \"a\"", (1, 6), "expected `::=`"),
+        ("root ::= [b-a]", (1, 11), "ends before"),
+        ("root ::= \"\\q\"", (1, 11), "unknown escape"),
+        ("root ::= \"a\"{3,2}", (1, 13), "exceeds"),
+        ("root ::= \"a\"{x}", (1, 14), "expected a number"),
+        ("root ::= *", (1, 10), "nothing to repeat"),
+        ("root ::= !a", (1, 10), "expected a token"),
+        ("root ::= !<a>", (1, 10), "needs a vocabulary"),
+        ("root ::= lsit\nlist ::= \"a\"", (1, 10), "did you mean `list`"),
+        ("root ::= \"a\"\nroot ::= \"b\"", (2, 1), "twice"),
+        ("root ::= \"a\" & \"b\"", (1, 14), "unexpected"),
+        ("é ::= \"a\"", (1, 1), "name of a rule"),
+        ("\nb ::= \"é\"\na ::= (b |\n  \"é\" [é] c)", (4, 11), "never defined"),
+        ("b ::= \"a\"", (1, 1), "no rule `root`"),
+        ("", (1, 1), "no rule `root`"),
+        (&repeats, (1, 211), "200 repeats"),
+        (&deep, (1, 210), "nest"),
+    ];
+    for (grammar, place, message) in cases {
+        let error = ebnf::gbnf(grammar).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Grammar);
+        assert_eq!(error.place().line_column, Some(place), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    let empty = compiler().gbnf("root ::= \"a\" root").unwrap_err();
+    assert_eq!(empty.kind(), ErrorKind::Unsatisfiable);
+}
+
+/// Time and memory grow with the text, not with its square.
+#[test]
+fn long_grammars_are_read_in_passing() {
+    let chain: String = (0..50_000).map(|i| format!("r{i} ::= \"a\" r{} [b]\n", i + 1)).collect();
+    for text in [
+        format!("root ::= r0\n{chain}r50000 ::= \"b\""),
+        format!("root ::= {}\"b\"", "\"a\" | ".repeat(50_000)),
+        format!("root ::= {}", "[ab] ".repeat(50_000)),
+        format!("root ::= \"b\" | {}", "\"é\" root ".repeat(50_000)),
+        format!("root ::= [{}]", "ab".repeat(50_000)),
+    ] {
+        let grammar = ebnf::gbnf(&text).unwrap();
+        assert!(grammar.languages().len() < 1_000_000, "{}", grammar.languages().len());
+    }
+}

@@ -1,0 +1,119 @@
+//! The EBNF of XML 1.0 (fifth edition), section 6, on the productions of XML 1.0 itself.
+
+use maskwright::ebnf::Dialect;
+
+use crate::{judge, refuse};
+
+/// Productions [1] to [44] as far as they concern elements, as the specification writes them.
+const XML: &str = r##"
+[1]   document ::= prolog element Misc*
+[2]   Char     ::= #x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF] /* any Unicode character, excluding the surrogate blocks, FFFE, and FFFF. */
+[3]   S        ::= (#x20 | #x9 | #xD | #xA)+
+[4]   NameStartChar ::= ":" | [A-Z] | "_" | [a-z] | [#xC0-#xD6] | [#xD8-#xF6] | [#xF8-#x2FF] | [#x370-#x37D] | [#x37F-#x1FFF] | [#x200C-#x200D] | [#x2070-#x218F] | [#x2C00-#x2FEF] | [#x3001-#xD7FF] | [#xF900-#xFDCF] | [#xFDF0-#xFFFD] | [#x10000-#xEFFFF]
+[4a]  NameChar ::= NameStartChar | "-" | "." | [0-9] | #xB7 | [#x0300-#x036F] | [#x203F-#x2040]
+[5]   Name     ::= NameStartChar (NameChar)*
+[10]  AttValue ::= '"' ([^<&"] | Reference)* '"' | "'" ([^<&'] | Reference)* "'"
+[14]  CharData ::= [^<&]* - ([^<&]* ']]>' [^<&]*)
+[15]  Comment  ::= '<!--' ((Char - '-') | ('-' (Char - '-')))* '-->'
+[16]  PI       ::= '<?' PITarget (S (Char* - (Char* '?>' Char*)))? '?>'
+[17]  PITarget ::= Name - (('X' | 'x') ('M' | 'm') ('L' | 'l'))
+[18]  CDSect   ::= CDStart CData CDEnd
+[19]  CDStart  ::= '<![CDATA['
+[20]  CData    ::= (Char* - (Char* ']]>' Char*))
+[21]  CDEnd    ::= ']]>'
+[22]  prolog   ::= XMLDecl? Misc*
+[23]  XMLDecl  ::= '<?xml' VersionInfo S? '?>'
+[24]  VersionInfo ::= S 'version' Eq ("'" VersionNum "'" | '"' VersionNum '"')
+[25]  Eq       ::= S? '=' S?
+[26]  VersionNum ::= '1.' [0-9]+
+[27]  Misc     ::= Comment | PI | S
+[39]  element  ::= EmptyElemTag
+                 | STag content ETag [WFC: Element Type Match]
+                   [VC: Element Valid]
+[40]  STag     ::= '<' Name (S Attribute)* S? '>' [WFC: Unique Att Spec]
+[41]  Attribute ::= Name Eq AttValue
+[42]  ETag     ::= '</' Name S? '>'
+[43]  content  ::= CharData? ((element | Reference | CDSect | PI | Comment) CharData?)*
+[44]  EmptyElemTag ::= '<' Name (S Attribute)* S? '/>' [WFC: Unique Att Spec]
+[66]  CharRef  ::= '&#' [0-9]+ ';' | '&#x' [0-9a-fA-F]+ ';'
+[67]  Reference ::= EntityRef | CharRef
+[68]  EntityRef ::= '&' Name ';'
+"##;
+
+#[test]
+fn xml_by_its_own_productions() {
+    judge(
+        Dialect::W3c,
+        &[(
+            XML,
+            &[
+                "<a/>",
+                "<?xml version=\"1.0\"?>\n<greeting>Hello, world!</greeting>",
+                "<a x='1' y = \"&lt;é\"><b/>t&#10;t<![CDATA[ <&] ]]><!-- - c --><?pi x > y?></a >\n",
+                "<a>]]&gt;]</a><?xmlx?>",
+            ],
+            &[
+                "",
+                "<a>",
+                "<a b></a>",
+                "<a x='<'/>",
+                "<a>&</a>",
+                "<a>]]></a>",
+                "<a><!-- -- --></a>",
+                "<a><!-- ---></a>",
+                "<a><?xMl x?></a>",
+                "<1/>",
+                "<a/><b/>",
+                "<a>\u{1}<![CDATA[\u{1}]]></a>",
+            ],
+        )],
+    );
+}
+
+/// Section 6, construct by construct.
+#[test]
+fn constructs() {
+    judge(
+        Dialect::W3c,
+        &[
+            ("a ::= #x41 | #xE9 | #x1F600", &["A", "é", "😀"], &["41", ""]),
+            ("a ::= [a-zA-Z] [#x30-#x39]", &["a0", "Z9"], &["0a", "é1"]),
+            ("a ::= [abc] [#x41#x42#x43]", &["aA", "cC"], &["dA", "ad"]),
+            ("a ::= [^a-z] [^#x30-#x39]", &["AA", "0é"], &["a0", "A0"]),
+            ("a ::= [^abc]", &["d", "é"], &["a", ""]),
+            ("a ::= \"string\" 'str\"ing'", &["stringstr\"ing"], &["string"]),
+            ("a ::= ('x' | 'y')? 'z'", &["xz", "z"], &["x", "xyz"]),
+            ("a ::= 'x' 'y' | 'z'", &["xy", "z"], &["xz"]),
+            ("a ::= [a-z]+ - 'if'", &["i", "iff"], &["if", ""]),
+            ("a ::= 'x'+ 'y'* /* comment\n */ b\nb ::= '-'", &["x-", "xyy-"], &["-"]),
+            // Mixes of characters and ranges, as in [13] PubidChar.
+            ("a ::= [-'()+,./:=?;!*#@$_%]", &["-", "#", "%"], &["a", "\""]),
+            ("a ::= b | a '+' b\nb ::= [0-9]", &["1", "1+2+3"], &["+", "1+"]),
+            ("a::= a.b-c\na.b-c ::= 'x'", &["x"], &["a"]),
+        ],
+    );
+}
+
+#[test]
+fn what_is_refused() {
+    refuse(
+        Dialect::W3c,
+        &[
+            ("a ::= 'x", (1, 7), "not closed"),
+            ("a ::= /* x", (1, 7), "not closed"),
+            ("a ::= [a-", (1, 7), "not closed"),
+            ("a ::= [z-a]", (1, 8), "ends before"),
+            ("a ::= #xFFFFFFF", (1, 7), "no such character"),
+            ("a ::= #12", (1, 7), "expected `#xN`"),
+            ("a ::= ('x'\nb ::= 'y'", (2, 1), "expected `)`"),
+            ("a ::= nmae\nname ::= 'x'", (1, 7), "did you mean `name`"),
+            ("a ::= *", (1, 7), "nothing to repeat"),
+            ("a ::= 'x' - ", (1, 12), "taken away"),
+            ("a ::= b - 'x'\nb ::= 'y' b?", (1, 7), "calls itself"),
+            ("a ::= 'x' } 'y'", (1, 11), "unexpected `}`"),
+            ("a ::= 'x'\na ::= 'y'", (2, 1), "twice"),
+            ("= 'x'", (1, 1), "expected a rule"),
+            ("", (1, 1), "no rule"),
+        ],
+    );
+}
