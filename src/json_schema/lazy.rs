@@ -65,8 +65,6 @@ struct Object {
     others: Vec<Other>,
     /// What is asked of members, all bits set.
     asked: u32,
-    /// What is answered by members that can never be written.
-    given: u32,
     min: u32,
     max: Option<u32>,
     /// Counts from here on are the same.
@@ -283,7 +281,6 @@ impl Emitter<'_> {
             ranks,
             others,
             asked: (1 << asked.count) - 1,
-            given,
             min,
             max: object.max,
             cap,
