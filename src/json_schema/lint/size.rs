@@ -150,7 +150,11 @@ impl Linter<'_> {
         let digits = self.options.digits;
         let languages = &mut self.sets.languages;
         let (free, listed) = self.sets.numbers.spelling(languages, shape.numbers, digits);
-        for (language, quotes) in [(free, 0), (listed, 0), (shape.strings, 2)] {
+        if languages.is_live(free).ok()? {
+            // Digits on both sides of the point and in the exponent; signs, point and `e`.
+            most = most.max(3 * u64::from(digits.max(8)) + 4);
+        }
+        for (language, quotes) in [(listed, 0), (shape.strings, 2)] {
             if languages.is_live(language).ok()? {
                 most = most.max(longest(languages, language)? + quotes);
             }
