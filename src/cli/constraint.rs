@@ -157,6 +157,15 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("leave it out, or give --schema or --json-object"));
         }
+        // Said here, since clap asks for nothing that is excluded by what is given.
+        if self.text.search && regex.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--search is for a regular expression")
+                .with_help("leave it out, or give --regex"));
+        }
+        if self.text.grammar_dialect.is_some() && grammar.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
+                .with_help("leave it out, or give --grammar"));
+        }
         let compiler = &compiler.clone().with_json_options(self.json.options());
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?

@@ -10,8 +10,9 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
-use super::machine::{ConfigId, Item, Machine};
+use super::machine::{ConfigId, FIRST_NODE, Item, Machine};
 use super::program::{ACCEPT, Point, PointId, Program};
 use super::stacks::{BOTTOM, StackId};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,8 +27,8 @@ const SEARCH: usize = 20_000;
 pub(super) struct Liveness {
     /// The strings of single-byte tokens.
     spelled: Language,
-    /// By point: can the text up to the end of the rule be spelled byte by byte?
-    points: Vec<bool>,
+    /// Can the text from a point to the end of its rule be spelled byte by byte?
+    points: FxHashMap<PointId, bool>,
     stacks: FxHashMap<StackId, bool>,
     configs: FxHashMap<ConfigId, bool>,
 }
@@ -59,54 +60,25 @@ impl Spelling {
 
 impl Liveness {
     /// `None` where every byte that tokens hold is a token by itself: then all is live.
-    pub(super) fn new(
-        program: &Program,
-        languages: &mut Languages,
-        spelling: &Spelling,
-    ) -> Result<Option<Self>> {
+    pub(super) fn new(languages: &mut Languages, spelling: &Spelling) -> Option<Self> {
         if spelling.single == spelling.any {
-            return Ok(None);
+            return None;
         }
         let one = languages.byte_set(spelling.single);
         let spelled = languages.repeat(one, 0, None);
-        let count = program.len();
-        let mut points = vec![false; count];
-        // Few points change in a pass and programs for such vocabularies are small: plain passes.
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for id in 0..count as PointId {
-                if points[id as usize] {
-                    continue;
-                }
-                let holds = |id: PointId| points[id as usize];
-                let now = match program.point(id) {
-                    Point::Border => true,
-                    // Where strings lead is asked when they are read.
-                    Point::Names(_) | Point::Capture { .. } | Point::Scope { .. } => false,
-                    Point::Regular { language, next } => {
-                        holds(next) && {
-                            let both = languages.intersect([language, spelled]);
-                            languages.is_live(both)?
-                        }
-                    }
-                    Point::Special { next, .. } => holds(next),
-                    Point::Call { rule, next } => {
-                        holds(next) && program.entry(rule).is_some_and(holds)
-                    }
-                    Point::Fork(ways) => program.ways(ways).into_iter().any(holds),
-                    Point::Repeat { body, min, next, .. } => {
-                        holds(next) && (min == 0 || holds(body))
-                    }
-                };
-                points[id as usize] = now;
-                changed |= now;
-            }
-        }
-        let (stacks, configs) = (FxHashMap::default(), FxHashMap::default());
-        Ok(Some(Self { spelled, points, stacks, configs }))
+        let (points, stacks, configs) =
+            (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        Some(Self { spelled, points, stacks, configs })
     }
 }
+
+/// Points that are looked at to find whether one can be spelled; where it takes more, the answer
+/// is no, and a search decides.
+const POINTS: usize = 20_000;
+
+/// What must be spelled from a point to the end of its rule: one of these ways, each all of its
+/// points.
+type Ways = Vec<SmallVec<[PointId; 2]>>;
 
 impl Machine {
     /// Can a text that is in these items be completed by further tokens? Exact.
@@ -197,6 +169,108 @@ impl Machine {
         Ok(found)
     }
 
+    /// Can the text from a point to the end of its rule be spelled byte by byte? A least fixed
+    /// point over the points that it leads to.
+    fn is_spelled_point(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        known: &mut Liveness,
+    ) -> Result<bool> {
+        if let Some(&spelled) = known.points.get(&point) {
+            return Ok(spelled);
+        }
+        let mut reached = vec![point];
+        let mut seen = FxHashSet::from_iter([point]);
+        let mut all: Vec<Ways> = Vec::new();
+        while let Some(&at) = reached.get(all.len()) {
+            let ways = self.spelled_ways(program, at, known.spelled)?;
+            for &next in ways.iter().flatten() {
+                if !known.points.contains_key(&next) && seen.insert(next) {
+                    reached.push(next);
+                }
+            }
+            all.push(ways);
+            if reached.len() > POINTS {
+                return Ok(false);
+            }
+        }
+        let mut found: FxHashMap<PointId, bool> = reached.iter().map(|&at| (at, false)).collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (&at, ways) in reached.iter().zip(&all) {
+                let holds = |next: &PointId| {
+                    found.get(next).or_else(|| known.points.get(next)).copied().unwrap_or(false)
+                };
+                if !found[&at] && ways.iter().any(|way| way.iter().all(holds)) {
+                    found.insert(at, true);
+                    changed = true;
+                }
+            }
+        }
+        let spelled = found[&point];
+        known.points.extend(found);
+        Ok(spelled)
+    }
+
+    fn spelled_ways(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        spelled: Language,
+    ) -> Result<Ways> {
+        let can_be_spelled = |machine: &mut Self, language: Language| {
+            let both = machine.languages.intersect([language, spelled]);
+            machine.languages.is_live(both)
+        };
+        let one = |next: PointId| SmallVec::from_slice(&[next]);
+        Ok(match program.point(point) {
+            Point::Border => vec![SmallVec::new()],
+            Point::Regular { language, next } => match can_be_spelled(self, language)? {
+                true => vec![one(next)],
+                false => Vec::new(),
+            },
+            Point::Special { next, .. } => vec![one(next)],
+            Point::Call { rule, next } => {
+                if program.entry(rule).is_none() {
+                    program.expand(rule, &mut self.languages)?;
+                }
+                program
+                    .entry(rule)
+                    .map(|entry| SmallVec::from_slice(&[entry, next]))
+                    .into_iter()
+                    .collect()
+            }
+            Point::Fork(ways) => program.ways(ways).into_iter().map(one).collect(),
+            Point::Repeat { body, min, next, .. } => match min {
+                0 => vec![one(next)],
+                _ => vec![SmallVec::from_slice(&[body, next])],
+            },
+            Point::Names(names) => {
+                let mut ways = Vec::new();
+                for (rank, name) in program.allowed_names(names) {
+                    let name = self.languages.literal(&name);
+                    if can_be_spelled(self, name)? {
+                        ways.push(one(program.after_name(names, rank, &mut self.languages)?));
+                    }
+                }
+                ways
+            }
+            Point::Capture { language, tag } => match can_be_spelled(self, language)? {
+                true => {
+                    let next = program.after_capture(tag, None, &mut self.languages)?;
+                    next.map(one).into_iter().collect()
+                }
+                false => Vec::new(),
+            },
+            Point::Scope { body, tag } => {
+                let next = program.after_capture(tag, None, &mut self.languages)?;
+                next.map(|next| SmallVec::from_slice(&[body, next])).into_iter().collect()
+            }
+        })
+    }
+
     /// Can it be completed by single-byte tokens, or is it complete?
     fn is_spelled(
         &mut self,
@@ -205,25 +279,36 @@ impl Machine {
         known: &mut Liveness,
     ) -> Result<bool> {
         for item in items {
-            let way = match program.point(item.point) {
+            let (state, next) = match program.point(item.point) {
                 _ if item.point == ACCEPT => return Ok(true),
-                Point::Regular { next, .. } => {
-                    known.points[next as usize] && {
-                        let both = self.languages.intersect([item.state, known.spelled]);
-                        self.languages.is_live(both)?
+                Point::Regular { next, .. } => (item.state, next),
+                Point::Capture { tag, .. } => {
+                    match program.after_capture(tag, None, &mut self.languages)? {
+                        Some(next) => (item.state, next),
+                        None => continue,
                     }
                 }
-                Point::Special { next, .. } => known.points[next as usize],
-                _ => false,
+                Point::Special { next, .. } => (Language::EPSILON, next),
+                Point::Names(_) if item.state == FIRST_NODE => (Language::EPSILON, item.point),
+                _ => continue,
             };
-            if way && self.is_spelled_stack(item.stack, known) {
+            let both = self.languages.intersect([state, known.spelled]);
+            if self.languages.is_live(both)?
+                && self.is_spelled_point(program, next, known)?
+                && self.is_spelled_stack(program, item.stack, known)?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn is_spelled_stack(&self, stack: StackId, known: &mut Liveness) -> bool {
+    fn is_spelled_stack(
+        &mut self,
+        program: &Program,
+        stack: StackId,
+        known: &mut Liveness,
+    ) -> Result<bool> {
         known.stacks.insert(BOTTOM, true);
         // What lies below has smaller ids: ascending order needs no recursion.
         let mut needed = BTreeSet::new();
@@ -234,13 +319,23 @@ impl Machine {
             }
         }
         for at in needed {
-            let spelled = self
-                .stacks
-                .frames(at)
-                .iter()
-                .any(|frame| known.points[frame.point as usize] && known.stacks[&frame.below]);
+            let mut spelled = false;
+            for i in 0..self.stacks.frames(at).len() {
+                let frame = self.stacks.frames(at)[i];
+                // Returning to a scope goes on behind it.
+                let next = match program.point(frame.point) {
+                    Point::Scope { tag, .. } => {
+                        program.after_capture(tag, None, &mut self.languages)?
+                    }
+                    _ => Some(frame.point),
+                };
+                if let Some(next) = next {
+                    spelled |= known.stacks[&frame.below]
+                        && self.is_spelled_point(program, next, known)?;
+                }
+            }
             known.stacks.insert(at, spelled);
         }
-        known.stacks[&stack]
+        Ok(known.stacks[&stack])
     }
 }

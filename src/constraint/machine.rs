@@ -125,7 +125,7 @@ impl Machine {
         spelling: &Spelling,
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
-        let liveness = Liveness::new(program, &mut languages, spelling)?;
+        let liveness = Liveness::new(&mut languages, spelling);
         // Without JSON strings in it no unit is theirs.
         let unit = program.text_unit.unwrap_or(Language::EMPTY);
         let json = Json { unit, quote: languages.literal(b"\"") };

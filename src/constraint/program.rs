@@ -234,10 +234,6 @@ impl Program {
         self.inner.borrow().points[id as usize]
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.inner.borrow().points.len()
-    }
-
     /// Where a rule's body begins, if that is known.
     #[inline]
     pub(super) fn entry(&self, rule: RuleId) -> Option<PointId> {
@@ -295,6 +291,24 @@ impl Program {
     /// Where a byte of a name leads.
     pub(super) fn name_step(&self, names: u32, node: u32, byte: u8) -> NameStep {
         self.inner.borrow().names[names as usize].step(node, byte)
+    }
+
+    /// The names of a choice that are allowed, by rank.
+    pub(super) fn allowed_names(&self, names: u32) -> Vec<(u32, Vec<u8>)> {
+        let inner = self.inner.borrow();
+        let names = &inner.names[names as usize];
+        let mut found = Vec::new();
+        let mut text = Vec::new();
+        for (index, node) in names.trie.nodes().iter().enumerate().skip(1) {
+            text.truncate(usize::from(node.depth) - 1);
+            text.push(node.byte);
+            for &rank in names.trie.tokens(index) {
+                if names.allowed[rank as usize / 64] >> (rank % 64) & 1 == 1 {
+                    found.push((rank, text.clone()));
+                }
+            }
+        }
+        found
     }
 
     /// The bytes that may follow within a name.

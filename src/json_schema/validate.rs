@@ -77,6 +77,27 @@ impl Sets<'_> {
             "maximum" | "minimum" | "multipleOf" if !matches!(value, Value::Number(_)) => {
                 "a number"
             }
+            "type" => {
+                let one = [at];
+                let names = match value {
+                    Value::Array(names) => &names[..],
+                    _ => &one,
+                };
+                return names.iter().try_for_each(|&name| self.validate_type(name));
+            }
+            "required" => {
+                let texts = match value {
+                    Value::Array(keys) => {
+                        keys.iter().all(|&key| matches!(self.document.value(key), Value::String(_)))
+                    }
+                    // Draft 3 had a boolean; drafts since then say nothing of it.
+                    _ => false,
+                };
+                match texts {
+                    true => return Ok(()),
+                    false => return Err(self.malformed(at, "`required` must hold strings")),
+                }
+            }
             "enum" if !matches!(value, Value::Array(_)) => "an array",
             "uniqueItems" if !matches!(value, Value::Bool(_)) => "a boolean",
             "pattern" => match value {
@@ -101,6 +122,19 @@ impl Sets<'_> {
             _ => return Ok(()),
         };
         Err(self.malformed(at, format!("`{keyword}` must be {expected}")))
+    }
+
+    fn validate_type(&self, name: ValueId) -> Result<()> {
+        const TYPES: [&str; 7] =
+            ["null", "boolean", "integer", "number", "string", "array", "object"];
+        match self.document.string(name) {
+            Some(known) if TYPES.contains(&known) => Ok(()),
+            _ => {
+                let message = "`type` must be one or several of `null`, `boolean`, `integer`, \
+                               `number`, `string`, `array`, `object`";
+                Err(self.malformed(name, message))
+            }
+        }
     }
 
     fn validate_pattern(&self, pattern: &str, at: ValueId) -> Result<()> {

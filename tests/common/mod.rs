@@ -4,8 +4,6 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-pub(crate) mod instance;
-
 use std::collections::{HashMap, HashSet};
 
 use maskwright::grammar::{Grammar, Node, NodeId};
