@@ -288,7 +288,7 @@ fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Ex
             _ => {}
         }
         let source = program.source(item.point);
-        if !source.is_empty() && !expected.sources.iter().any(|known| *known == source) {
+        if !source.is_empty() && !expected.sources.contains(&source) {
             expected.sources.push(source);
         }
     }

@@ -1,0 +1,121 @@
+//! Masks against plain acceptance, on real schemas and a real vocabulary: along the tokens of real
+//! instances, a token is in the mask if and only if a fork accepts it.
+//!
+//! Masks are put together from parts that were found without the vocabulary in sight; acceptance
+//! reads a token byte by byte. The files are found through the variable `MASKWRIGHT_SHARED`;
+//! without it these tests say so and do nothing. `MASKWRIGHT_MASK_SCHEMAS` says how many schemas
+//! are taken.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use maskwright::json_schema::{Options, PropertyOrder, Spelling, Whitespace};
+use maskwright::{Compiler, Matcher, Vocabulary};
+use serde_json::Value;
+
+/// Any tokens that make a text: the longest that fits, or a shorter one, by chance.
+fn tokens(vocabulary: &Vocabulary, text: &str, random: &mut u64) -> Vec<u32> {
+    let (trie, mut rest, mut found) = (vocabulary.trie(), text.as_bytes(), Vec::new());
+    while !rest.is_empty() {
+        let (mut node, mut ways) = (0, Vec::new());
+        for (i, &byte) in rest.iter().enumerate() {
+            let Some(child) = trie.child(node, byte) else { break };
+            node = child;
+            ways.extend(trie.tokens(node).first().map(|&token| (token, i + 1)));
+        }
+        let back =
+            if next(random).is_multiple_of(4) { next(random) as usize % ways.len() } else { 0 };
+        let (token, length) = ways[ways.len() - 1 - back];
+        found.push(token);
+        rest = &rest[length..];
+    }
+    found
+}
+
+fn next(random: &mut u64) -> u64 {
+    // xorshift64 (Marsaglia, 2003)
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    *random
+}
+
+/// Every token of the mask, up to a few hundred, and as many that are not in it.
+fn check(matcher: &mut Matcher, vocabulary: &Vocabulary, random: &mut u64, name: &str) -> usize {
+    let mask = matcher.mask().unwrap().clone();
+    let allowed: Vec<u32> = mask.iter().filter(|t| !vocabulary.end_tokens().contains(t)).collect();
+    let ids = vocabulary.trie().ids();
+    let mut asked: Vec<u32> = match allowed.len() {
+        ..=200 => allowed.clone(),
+        n => (0..200).map(|_| allowed[next(random) as usize % n]).collect(),
+    };
+    // Those that hold what ends something are the likeliest to be wrong.
+    let ends = |token: &u32| {
+        let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
+        bytes.iter().any(|byte| b"\"}],:\n".contains(byte))
+    };
+    asked.extend((0..100).map(|_| ids[next(random) as usize % ids.len()]));
+    let from = next(random) as usize % ids.len();
+    asked.extend(ids[from..].iter().copied().filter(ends).take(100));
+    for &token in &asked {
+        let accepted = matcher.clone().accept(token).is_ok();
+        assert_eq!(
+            mask.contains(token),
+            accepted,
+            "{name}: token {token} ({}) at step {}",
+            vocabulary.token_name(token),
+            matcher.steps()
+        );
+    }
+    asked.len()
+}
+
+#[test]
+fn a_token_is_in_the_mask_if_and_only_if_it_is_accepted() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let count = std::env::var("MASKWRIGHT_MASK_SCHEMAS").map_or(60, |n| n.parse().unwrap());
+    let path = shared.join("tokenizers/llama-3.2/tokenizer.json");
+    let plain = Compiler::new(Vocabulary::from_file(path).unwrap());
+    let mut free = Options::default();
+    free.property_order = PropertyOrder::Any;
+    free.spelling = Spelling::Any;
+    free.whitespace = Whitespace::Any;
+    let free = plain.clone().with_json_options(free);
+    let mut schemas: Vec<Value> = Vec::new();
+    let mut folder: Vec<_> = std::fs::read_dir(shared.join("corpus/maskbench"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folder.sort();
+    for path in folder {
+        let text = std::fs::read_to_string(path).unwrap();
+        schemas.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    }
+    let mut random = 0x9E37_79B9_7F4A_7C15;
+    let (mut masks, mut asked) = (0, 0);
+    for _ in 0..count {
+        let entry = &schemas[next(&mut random) as usize % schemas.len()];
+        let compiler = if next(&mut random).is_multiple_of(4) { &free } else { &plain };
+        let Ok(constraint) = compiler.json_schema(&entry["schema"]) else { continue };
+        let vocabulary = compiler.vocabulary();
+        for test in entry["tests"].as_array().unwrap().iter().take(2) {
+            let text = common::dumps(&test["data"]);
+            let mut matcher = constraint.matcher();
+            for token in tokens(vocabulary, &text, &mut random).into_iter().take(60) {
+                let name = entry["id"].as_str().unwrap();
+                asked += check(&mut matcher, vocabulary, &mut random, name);
+                masks += 1;
+                if matcher.accept(token).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    println!("{masks} masks, {asked} tokens");
+}
