@@ -4,8 +4,10 @@
 //! keywords that apply to the same value intersect: siblings of `$ref` and `anyOf`, the members of
 //! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
 //!
-//! Each keyword is enforced exactly or refused by name and JSON pointer. Known limit: keys that no
-//! schema names may repeat among themselves; named keys never repeat.
+//! Each keyword is enforced exactly or refused by name and JSON pointer. A
+//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`lazy`), and
+//! these know what was written: no key comes twice, items differ where they must. A whole
+//! [`Grammar`] cannot know that; see [`Schema::grammar`].
 //!
 //! ```
 //! use maskwright::json_schema::{Options, Schema};
@@ -94,7 +96,10 @@ impl Schema {
         Ok(self)
     }
 
-    /// The grammar of the values that the schema accepts.
+    /// The grammar of the values that the schema accepts, whole: for other grammars to embed. Keys
+    /// that no schema names may repeat among themselves in it, members come in the schema's order,
+    /// and what needs to remember items (`uniqueItems`, most counts of `contains`) is refused. A
+    /// [`Compiler`](crate::Compiler) knows no such limits.
     ///
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.

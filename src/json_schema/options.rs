@@ -6,8 +6,8 @@ use super::draft::Draft;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Whitespace {
-    /// In each gap at most one line break and at most 64 blanks; none before or after the whole
-    /// value. Holds what `json.dumps` and pretty-printers write.
+    /// In each gap at most one line break, and at most 64 blanks on each line; none before or after
+    /// the whole value. Holds what `json.dumps` and pretty-printers write.
     #[default]
     Flexible,
     /// None at all.
