@@ -11,8 +11,8 @@ use super::program::Program;
 use super::slices::Slices;
 use crate::error::Result;
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::{Options, Schema, SchemaSource};
-use crate::regex::{self, Languages, Tables, Utf8};
+use crate::json_schema::{self, Options, Schema, SchemaSource};
+use crate::regex::{self, Languages, Utf8};
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -22,7 +22,8 @@ pub struct Compiler {
     limits: Limits,
     pub(super) json_options: Options,
     slices: Arc<Slices>,
-    tables: Arc<Tables>,
+    /// What the compiled schemas share.
+    schemas: Arc<json_schema::Shared>,
     spelling: Spelling,
 }
 
@@ -35,8 +36,8 @@ impl Compiler {
         let vocabulary = vocabulary.into();
         let spelling = Spelling::new(&vocabulary);
         slices.prepare(&vocabulary);
-        let tables = Arc::default();
-        Self { vocabulary, limits, json_options, slices, tables, spelling }
+        let schemas = Arc::default();
+        Self { vocabulary, limits, json_options, slices, schemas, spelling }
     }
 
     /// The same with other limits.
@@ -185,7 +186,7 @@ impl Recipe {
             }
             Self::Schema(schema) => {
                 let options = &compiler.json_options;
-                let (source, start) = SchemaSource::new(schema, options, &compiler.tables)?;
+                let (source, start) = SchemaSource::new(schema, options, &compiler.schemas)?;
                 Program::lazy(Box::new(source), start, &compiler.limits)
             }
         };

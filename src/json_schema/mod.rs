@@ -52,6 +52,7 @@ mod value;
 pub use draft::Draft;
 pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
+pub(crate) use set::Shared;
 pub(crate) use source::SchemaSource;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -8,7 +8,7 @@
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc as Rc;
+use std::sync::{Arc as Rc, Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -17,11 +17,11 @@ use super::array::ArraySet;
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
-use super::options::Options;
+use super::options::{Options, Spelling};
 use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Anchoring, Language, Languages};
+use crate::regex::{Anchoring, Language, Languages, Tables};
 
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
@@ -140,6 +140,41 @@ impl Shape {
     }
 }
 
+/// What all schemas begin with: the languages of texts and of numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    languages: Languages,
+    numbers: Numbers,
+    strings: Strings,
+}
+
+impl Base {
+    pub(super) fn new(spelling: Spelling) -> Self {
+        let mut languages = Languages::new();
+        let numbers = Numbers::new(&mut languages, spelling);
+        let strings = Strings::new(&mut languages, spelling);
+        Self { languages, numbers, strings }
+    }
+}
+
+/// What schemas share: automata, and what they begin with in each spelling.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(super) tables: Arc<Tables>,
+    canonical: OnceLock<Base>,
+    any: OnceLock<Base>,
+}
+
+impl Shared {
+    pub(super) fn base(&self, spelling: Spelling) -> Base {
+        let base = match spelling {
+            Spelling::Canonical => &self.canonical,
+            Spelling::Any => &self.any,
+        };
+        base.get_or_init(|| Base::new(spelling)).clone()
+    }
+}
+
 /// The arena of sets over one document, and everything that unfolding them needs.
 pub(super) struct Sets<'d> {
     pub(super) document: &'d Document,
@@ -165,9 +200,12 @@ pub(super) struct Sets<'d> {
 
 impl<'d> Sets<'d> {
     pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
-        let mut languages = Languages::new();
-        let numbers = Numbers::new(&mut languages, options.spelling);
-        let strings = Strings::new(&mut languages, options.spelling);
+        Self::from_base(document, options, Base::new(options.spelling))
+    }
+
+    /// The same from what all schemas of a spelling begin with.
+    pub(super) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
+        let Base { languages, numbers, strings } = base;
         let mut this = Self {
             document,
             options,

@@ -9,11 +9,11 @@ use super::Schema;
 use super::diagnosis::unsatisfiable;
 use super::emit::Emitter;
 use super::options::Options;
-use super::set::Sets;
+use super::set::{Sets, Shared};
 use crate::constraint::{Names, Source};
 use crate::error::Result;
 use crate::grammar::{GrammarBuilder, NodeId, RuleId};
-use crate::regex::{Language, Languages, Tables};
+use crate::regex::{Language, Languages};
 
 struct Inputs {
     schema: Arc<Schema>,
@@ -44,14 +44,15 @@ impl SchemaSource {
     pub(crate) fn new(
         schema: &Arc<Schema>,
         options: &Options,
-        tables: &Arc<Tables>,
+        shared: &Shared,
     ) -> Result<(Self, RuleId)> {
         let inputs = Inputs { schema: Arc::clone(schema), options: options.clone() };
         let mut start = None;
         let owned = Owned::try_new(inputs, |inputs| {
             let document = &inputs.schema.document;
-            let mut sets = Sets::new(document, &inputs.options);
-            sets.languages.share(tables);
+            let base = shared.base(inputs.options.spelling);
+            let mut sets = Sets::from_base(document, &inputs.options, base);
+            sets.languages.share(&shared.tables);
             let root = sets.schema(document.root())?;
             sets.validate(document.root())?;
             if sets.is_empty(root)? {

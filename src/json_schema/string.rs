@@ -24,7 +24,7 @@ impl Strings {
     pub(super) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let code_points = code_points(spelling);
         let char = code_points.class(l, &[(0, 0x10_FFFF)]);
-        Self { any: any_text(l, code_points), char, spelling }
+        Self { any: l.repeat(char, 0, None), char, spelling }
     }
 
     /// The canonical spelling of a text, without quotes.
