@@ -145,8 +145,8 @@ def check_errors(client, model, url):
     refused(bad, schema, response_format={"type": "json_schema", "json_schema": named}, stream=True)
     refused(bad, "temperature", temperature=9)
     refused(bad, "max_tokens", max_tokens=0)
-    refused(bad, "logprobs", logprobs=True)
-    refused(bad, "best_of", extra_body={"best_of": 2})
+    refused(bad, "top_logprobs", top_logprobs=2)
+    refused(bad, "best_of", extra_body={"best_of": 0})
     refused(bad, "messages[0].role", messages=[{"role": "tool", "content": "", "tool_call_id": "1"}])
     refused(missing, "model", model="gpt-4o")
     try:
