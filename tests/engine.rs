@@ -253,3 +253,72 @@ fn forks_are_independent() {
     assert_eq!((m.steps(), fork.steps()), (2, 0));
     assert!(fork.rollback(1).is_err());
 }
+
+/// Tokens in which two captured texts end, or the last that a scope reads: in the mask if and only
+/// if they are accepted.
+#[test]
+fn tokens_that_end_what_must_differ() {
+    let texts = [
+        "1,1",
+        "1,2",
+        "1, 1",
+        "2",
+        "1",
+        ",",
+        "[",
+        "]",
+        "{",
+        "}",
+        "true,true",
+        "true",
+        "\"a\"",
+        ":",
+        "\"a\":1,\"a\":1",
+        "\"a\":1,\"b\":1",
+        "\"",
+        "a",
+        "\":1,\"a\":1",
+        "{\"a\":1},{\"a\":1}",
+        "{\"a\":1},{\"a\":2}",
+        "1}",
+        "1}]",
+        "},{",
+        "null,null",
+        "\"a\",\"a\"",
+        "\"a\",\"aa\"",
+    ];
+    let mut tokens: Vec<Option<Vec<u8>>> =
+        texts.iter().map(|t| Some(t.as_bytes().to_vec())).collect();
+    // In one vocabulary every byte is a token; in the other the tokens are all there is.
+    let words = tokens.clone();
+    tokens.extend((0..=255).map(|byte| Some(vec![byte])));
+    for tokens in [tokens, words] {
+        let count = tokens.len() as u32;
+        let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+        for schema in [
+            r#"{"type": "array", "uniqueItems": true}"#,
+            r#"{"type": "array", "uniqueItems": true, "items": {"type": ["integer", "boolean"]}}"#,
+            r#"{"type": "array", "uniqueItems": true, "items": {"type": "string"}}"#,
+            r#"{"type": "array", "uniqueItems": true, "items": {"type": "object"}}"#,
+            r#"{"type": "object"}"#,
+        ] {
+            let constraint = compiler.json_schema_text(schema).unwrap();
+            let mut open = vec![constraint.matcher()];
+            for _ in 0..4 {
+                let mut next = Vec::new();
+                for mut matcher in open {
+                    let mask = matcher.mask().unwrap().clone();
+                    for token in 0..count {
+                        let mut fork = matcher.clone();
+                        let accepted = fork.accept(token).is_ok();
+                        assert_eq!(mask.contains(token), accepted, "{schema} {token}");
+                        if accepted && (token as usize) < texts.len() && next.len() < 60 {
+                            next.push(fork);
+                        }
+                    }
+                }
+                open = next;
+            }
+        }
+    }
+}

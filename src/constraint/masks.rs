@@ -135,8 +135,6 @@ struct ItemMask {
 pub(super) struct Form {
     bases: SmallVec<[Base; 2]>,
     tokens: Box<[u32]>,
-    /// Can a token end the text of a scope?
-    scoped: bool,
 }
 
 impl Form {
@@ -276,24 +274,21 @@ impl Machine {
         if let Some(form) = self.masks.forms.get(&id) {
             return Ok(Arc::clone(form));
         }
+        self.walking = true;
         let form = match self.liveness.is_some() {
-            true => self.plain_form(program, vocabulary, id)?,
-            false => {
-                self.walking = true;
-                let form = self.compose(program, vocabulary, id);
-                self.walking = false;
-                self.checked(program, vocabulary, id, form?)?
-            }
+            true => self.plain_form(program, vocabulary, id),
+            false => self.compose(program, vocabulary, id),
         };
-        let form = Arc::new(form);
+        self.walking = false;
+        let form = Arc::new(self.checked(program, vocabulary, id, form?)?);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
     }
 
     /// Takes out what a walk allows because it captures nothing: a token that ends a captured
-    /// string and, further on, another one that must differ from it, which holds three quotes at
-    /// least; and one that ends an array or object that must differ from others.
+    /// string and, further on, another one that must differ from it; and one that ends an array or
+    /// object that must differ from others. The few that might are read for real.
     fn checked(
         &mut self,
         program: &Program,
@@ -305,22 +300,17 @@ impl Machine {
             return Ok(form);
         }
         let mut wrong = Vec::new();
-        let quoted = Arc::clone(self.shared_slices.quoted(vocabulary));
-        for &token in quoted.iter() {
-            if form.tokens.binary_search(&token).is_ok()
+        let pairs = Arc::clone(self.shared_slices.pairs(vocabulary));
+        let scoped = self.items(id).iter().any(|item| self.stacks.records(item.stack));
+        for &token in &form.tokens {
+            let ends_scope = || {
+                let text = vocabulary.token_bytes(token).unwrap_or_default();
+                text.iter().any(|byte| matches!(byte, b']' | b'}'))
+            };
+            if (pairs.contains(token) || scoped && ends_scope())
                 && self.read_token(program, vocabulary, id, token)?.is_err()
             {
                 wrong.push(token);
-            }
-        }
-        if form.scoped {
-            for &token in &form.tokens {
-                let text = vocabulary.token_bytes(token).unwrap_or_default();
-                if text.iter().any(|byte| matches!(byte, b']' | b'}'))
-                    && self.read_token(program, vocabulary, id, token)?.is_err()
-                {
-                    wrong.push(token);
-                }
             }
         }
         if !wrong.is_empty() {
@@ -345,7 +335,7 @@ impl Machine {
             }
             Ok(())
         })?;
-        Ok(Form { tokens: tokens.into(), ..Form::default() })
+        Ok(Form { bases: SmallVec::new(), tokens: tokens.into() })
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -382,7 +372,6 @@ impl Machine {
         id: ConfigId,
     ) -> Result<Form> {
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
-        let mut form = Form::default();
         let mut bases = SmallVec::new();
         let mut todo: Vec<(PartId, Option<Filter>, StackId)> = Vec::new();
         for i in 0..self.items(id).len() {
@@ -418,10 +407,7 @@ impl Machine {
                 }
                 let count = match program.scope_tag(frame.point) {
                     // Walks capture nothing: where the text begins does not matter.
-                    Some(_) => {
-                        form.scoped = true;
-                        SCOPE + 1
-                    }
+                    Some(_) => SCOPE + 1,
                     None => program.count_after(frame.point, frame.count),
                 };
                 let part = self.resumed(program, vocabulary, (frame.point, count), exits)?;
@@ -432,11 +418,11 @@ impl Machine {
                 }
             }
         }
-        if todo.len() > 1 || program.has_captures() {
+        if todo.len() > 1 {
             tokens.sort_unstable();
             tokens.dedup();
         }
-        Ok(Form { bases, tokens: tokens.into(), ..form })
+        Ok(Form { bases, tokens: tokens.into() })
     }
 
     /// Appends those of some tokens that satisfy a filter.

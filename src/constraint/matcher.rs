@@ -46,7 +46,7 @@ impl Expected {
 ///
 /// Every accepted token, and every call of [`accept_bytes`](Matcher::accept_bytes), is one step
 /// that [`rollback`](Matcher::rollback) can take back in O(1).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Matcher {
     constraint: Constraint,
     cell: Cell,
@@ -56,6 +56,20 @@ pub struct Matcher {
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
     written: Option<ConfigId>,
+}
+
+impl Clone for Matcher {
+    /// A fork, without the buffer of the mask, which may never be asked for again.
+    fn clone(&self) -> Self {
+        Self {
+            constraint: self.constraint.clone(),
+            cell: self.cell.clone(),
+            history: self.history.clone(),
+            finished: self.finished,
+            mask: None,
+            written: None,
+        }
+    }
 }
 
 impl Matcher {
@@ -75,7 +89,8 @@ impl Matcher {
     }
 
     /// The tokens that may come next, end tokens included where the text is complete; empty after
-    /// an end token. Lent, not copied.
+    /// an end token. Lent from a buffer of the matcher's own, which is written again only when the
+    /// configuration is another.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {

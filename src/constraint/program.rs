@@ -194,7 +194,7 @@ type Captured = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
 #[derive(Debug, Default)]
 struct Inner {
     points: Vec<Point>,
-    /// Index into `names`, by point.
+    /// Index into `labels`, by point.
     sources: Vec<u32>,
     /// By point: is a JSON string read there?
     texts: Vec<bool>,

@@ -33,7 +33,7 @@ pub(super) struct Slice {
 pub(super) struct Slices {
     known: Mutex<Known>,
     classes: OnceLock<Classes>,
-    quoted: OnceLock<Arc<[u32]>>,
+    pairs: OnceLock<Arc<TokenMask>>,
     limit: usize,
     worthwhile: usize,
 }
@@ -52,7 +52,7 @@ impl Slices {
         Self {
             known: Mutex::default(),
             classes: OnceLock::new(),
-            quoted: OnceLock::new(),
+            pairs: OnceLock::new(),
             limit,
             worthwhile,
         }
@@ -64,6 +64,7 @@ impl Slices {
         let character = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
         let blank = languages.byte_set([b' ', b'\t'].into_iter().collect());
         let node = |text: &[u8]| vocabulary.trie().find(text).unwrap_or(0) as u32;
+        self.pairs(vocabulary);
         self.longest_run(vocabulary, ByteSet::range(b'0', b'9'));
         self.longest_run(vocabulary, [b' ', b'\t'].into_iter().collect());
         let strings = [0, node(b"\""), node(b" \"")].map(|node| (character, node, &b"\""[..]));
@@ -131,14 +132,27 @@ impl Slices {
         self.classes.get_or_init(|| Classes::new(vocabulary))
     }
 
-    /// The tokens with three quotes or more.
-    pub(super) fn quoted(&self, vocabulary: &Vocabulary) -> &Arc<[u32]> {
-        self.quoted.get_or_init(|| {
-            let quotes = |token: u32| {
-                let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-                bytes.iter().filter(|&&byte| byte == b'"').count()
-            };
-            vocabulary.trie().ids().iter().copied().filter(|&id| quotes(id) > 2).collect()
+    /// The tokens in which two JSON strings may end, or two other scalars: two keys of an object, or
+    /// two items of an array.
+    pub(super) fn pairs(&self, vocabulary: &Vocabulary) -> &Arc<TokenMask> {
+        self.pairs.get_or_init(|| {
+            let mut pairs = TokenMask::new(vocabulary.len());
+            for &id in vocabulary.trie().ids() {
+                let bytes = vocabulary.token_bytes(id).unwrap_or_default();
+                let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
+                // `1, 1`: the last of a number or word on the left, the first of one on the right.
+                let around = |comma: usize| {
+                    let (left, right) = (&bytes[..comma], &bytes[comma + 1..]);
+                    let last = left.trim_ascii_end().last();
+                    let first = right.trim_ascii_start().first();
+                    last.is_some_and(u8::is_ascii_alphanumeric)
+                        && first.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'-')
+                };
+                if quotes > 2 || (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
+                    pairs.allow(id);
+                }
+            }
+            Arc::new(pairs)
         })
     }
 

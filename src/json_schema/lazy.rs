@@ -219,7 +219,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Is it plain to see that a set has a value?
+    /// Has a set any value?
     fn has_value(&mut self, set: Set) -> Result<bool> {
         Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
