@@ -1,0 +1,411 @@
+//! Arrays whose items are counted or must differ, as machines whose states are rules.
+
+use super::*;
+
+/// A JSON text in one spelling for each value: numbers exact, members sorted.
+fn canonical(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let document = Document::parse(text).ok()?;
+    let mut out = String::new();
+    write_canonical(&document, document.root(), &mut out)?;
+    Some(out)
+}
+
+fn write_canonical(document: &Document, value: ValueId, out: &mut String) -> Option<()> {
+    match document.value(value) {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Number(literal) => {
+            let (digits, power) = match Decimal::parse(literal) {
+                Some(number) if number.is_zero() => (vec![b'0'], 0),
+                Some(number) => {
+                    out.push_str(if number.is_negative() { "-" } else { "" });
+                    let (digits, power) = number.scientific();
+                    (digits.to_vec(), power)
+                }
+                None => (literal.as_bytes().to_vec(), 0),
+            };
+            out.push_str(std::str::from_utf8(&digits).ok()?);
+            out.push_str(&format!("e{power}"));
+        }
+        Value::String(text) => out.push_str(&serde_json::to_string(&**text).ok()?),
+        Value::Array(items) => {
+            out.push('[');
+            for &item in items.iter() {
+                write_canonical(document, item, out)?;
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<(&str, ValueId)> = members.iter().collect();
+            members.sort_unstable();
+            out.push('{');
+            for (key, value) in members {
+                out.push_str(&serde_json::to_string(key).ok()?);
+                out.push(':');
+                write_canonical(document, value, out)?;
+                out.push(',');
+            }
+            out.push('}');
+        }
+    }
+    Some(())
+}
+
+impl Emitter<'_> {
+    /// An array whose items are counted or must differ.
+    pub(in crate::json_schema) fn lazy_array(
+        &mut self,
+        array: &ArraySet,
+        name: &str,
+    ) -> Result<Option<NodeId>> {
+        if array.max.is_some_and(|max| max < array.min) {
+            return Ok(None);
+        }
+        let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
+        let cap = (array.prefix.len() as u32).max(array.min).max(from);
+        let cap = array.max.map_or(cap, |max| max.max(array.min));
+        let different = match array.repeats {
+            Repeats::Never => self.different_values(array.rest)?,
+            _ => None,
+        };
+        let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
+        let lazy = self.pending();
+        let counts = lazy.counts.id(zeros);
+        let id = lazy.arrays.len() as u32;
+        lazy.arrays.push(Array {
+            set: array.clone(),
+            cap,
+            alive: FxHashSet::default(),
+            different,
+            name: name.to_owned(),
+        });
+        if !array.some.is_empty() {
+            self.find_alive(id, counts)?;
+        }
+        let state = ArrayState { at: 0, any: false, counts, used: 0, repeated: false };
+        if !self.array_is_alive(id, state)? {
+            return Ok(None);
+        }
+        let first = self.call_array(id, state);
+        let node = self.builder.sequence([self.open_array, first]);
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// How many different values a set of scalars has, if they are few.
+    fn different_values(&mut self, set: Set) -> Result<Option<u32>> {
+        if set == Set::ANY || self.sets.is_empty(set)? {
+            return Ok((set != Set::ANY).then_some(0));
+        }
+        let shape = self.sets.shape(set)?;
+        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
+            return Ok(None);
+        }
+        let languages = &mut self.sets.languages;
+        // An integer is listed with and without `.0`.
+        let point = languages.literal(b".0");
+        let pointed = languages.concat([Language::ALL, point]);
+        let numbers = languages.union([shape.numbers.language, shape.numbers.listed]);
+        let numbers = languages.difference(numbers, pointed);
+        let mut count = shape.listed.len() as u32
+            + u32::from(shape.null)
+            + shape.booleans.iter().map(|&value| u32::from(value)).sum::<u32>();
+        for language in [shape.strings, numbers] {
+            count += count_strings(&mut self.sets.languages, language, FEW_VALUES)?;
+        }
+        Ok((count < FEW_VALUES).then_some(count))
+    }
+
+    /// The sets that the next item may be in, each with the counts after it.
+    fn array_ways(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
+        let lazy = self.pending();
+        let counts = lazy.counts.get(counts).clone();
+        let array = lazy.arrays[id as usize].set.clone();
+        let counted: Vec<usize> =
+            (0..array.some.len()).filter(|&i| array.some[i].from <= at).collect();
+        let mut ways = Vec::new();
+        for choice in 0..1u32 << counted.len() {
+            let mut after = counts.clone();
+            let mut item = array.item(at as usize);
+            let mut fits = true;
+            for (k, &i) in counted.iter().enumerate() {
+                let some = array.some[i];
+                if choice >> k & 1 == 1 {
+                    item = self.sets.and([item, some.set]);
+                    let most = some.max.map_or(some.min, |max| max.saturating_add(1));
+                    after[i] = (after[i] + 1).min(most);
+                    fits &= some.max.is_none_or(|max| after[i] <= max);
+                } else if some.max.is_some() {
+                    let not = self.sets.not(some.set);
+                    item = self.sets.and([item, not]);
+                }
+            }
+            if fits && item != Set::NEVER && self.has_value(item)? {
+                let after = self.pending().counts.id(after);
+                ways.push((item, after));
+            }
+        }
+        Ok(ways)
+    }
+
+    fn place_after(&self, id: u32, at: u32) -> u32 {
+        let cap = self.lazy.as_ref().map_or(0, |lazy| lazy.arrays[id as usize].cap);
+        (at + 1).min(cap)
+    }
+
+    fn may_end(&mut self, id: u32, at: u32, counts: u32) -> bool {
+        let lazy = self.pending();
+        let array = &lazy.arrays[id as usize].set;
+        let counts = lazy.counts.get(counts);
+        at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
+    }
+
+    fn is_full(&mut self, id: u32, at: u32) -> bool {
+        self.pending().arrays[id as usize].set.max.is_some_and(|max| at >= max)
+    }
+
+    /// Finds the places and counts from which an array can be completed.
+    fn find_alive(&mut self, id: u32, start: u32) -> Result<()> {
+        let mut states = vec![(0, start)];
+        let mut ids: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([((0, start), 0)]);
+        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut next = 0;
+        while let Some(&(at, counts)) = states.get(next) {
+            if !self.is_full(id, at) {
+                for (_, after) in self.array_ways(id, at, counts)? {
+                    let to = (self.place_after(id, at), after);
+                    let index = *ids.entry(to).or_insert_with(|| {
+                        states.push(to);
+                        before.push(Vec::new());
+                        states.len() - 1
+                    });
+                    before[index].push(next);
+                }
+            }
+            if states.len() > ARRAY_STATES {
+                let message = format!("counting items takes more than {ARRAY_STATES} states");
+                let place = self.pending().arrays[id as usize].set.sources.0.first().copied();
+                let place = place.unwrap_or_else(|| self.sets.document.root());
+                return Err(self.sets.document.error(ErrorKind::Limit, place, message));
+            }
+            next += 1;
+        }
+        let mut open: Vec<usize> =
+            (0..states.len()).filter(|&i| self.may_end(id, states[i].0, states[i].1)).collect();
+        let mut alive: FxHashSet<(u32, u32)> = open.iter().map(|&i| states[i]).collect();
+        while let Some(state) = open.pop() {
+            for &from in &before[state] {
+                if alive.insert(states[from]) {
+                    open.push(from);
+                }
+            }
+        }
+        self.pending().arrays[id as usize].alive = alive;
+        Ok(())
+    }
+
+    /// Can an array in this state be completed?
+    fn array_is_alive(&mut self, id: u32, state: ArrayState) -> Result<bool> {
+        let lazy = self.pending();
+        let used = lazy.used.get(state.used).len() as u32;
+        let array = &lazy.arrays[id as usize];
+        let missing = array.set.min.saturating_sub(state.at);
+        let needed = match array.set.repeats {
+            Repeats::Must if !state.repeated => missing.max(1),
+            _ => missing,
+        };
+        // Items before the last of the prefix may be others than those counted: then it is enough
+        // that they have values at all.
+        if let Some(different) = array.different
+            && state.at as usize >= array.set.prefix.len()
+            && different < needed.saturating_add(used)
+            && array.set.prefix.is_empty()
+        {
+            return Ok(false);
+        }
+        if !array.set.some.is_empty() {
+            return Ok(array.alive.contains(&(state.at, state.counts)));
+        }
+        if needed > missing && array.set.max.is_some_and(|max| state.at >= max) {
+            return Ok(false);
+        }
+        let (prefix, rest, last) =
+            (array.set.prefix.clone(), array.set.rest, state.at.saturating_add(needed));
+        for place in state.at..last.min(prefix.len() as u32) {
+            if !self.has_value(prefix[place as usize])? {
+                return Ok(false);
+            }
+        }
+        Ok(last as usize <= prefix.len() || self.has_value(rest)?)
+    }
+
+    fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
+        let lazy = self.lazy.get_or_insert_default();
+        let rule = *lazy.array_states.entry((array, state)).or_insert_with(|| {
+            let rule = self.builder.declare(lazy.arrays[array as usize].name.clone());
+            lazy.open.insert(rule, Open::Array(array, state));
+            rule
+        });
+        self.builder.call(rule)
+    }
+
+    /// What may follow in a state.
+    pub(super) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
+        let repeats = self.pending().arrays[id as usize].set.repeats;
+        let mut ways = Vec::new();
+        let enough = repeats != Repeats::Must || state.repeated;
+        if enough && self.may_end(id, state.at, state.counts) {
+            ways.push(if state.any { self.close_array } else { self.end_array });
+        }
+        let mut items = Vec::new();
+        if !self.is_full(id, state.at) {
+            for (set, counts) in self.array_ways(id, state.at, state.counts)? {
+                let at = self.place_after(id, state.at);
+                let next = ArrayState { at, any: true, counts, ..state };
+                if !self.array_is_alive(id, next)? {
+                    continue;
+                }
+                if repeats == Repeats::May || state.repeated {
+                    if let Some(value) = self.value(set)? {
+                        let further = self.call_array(id, next);
+                        items.push(self.builder.sequence([value, further]));
+                    }
+                } else {
+                    let lazy = self.pending();
+                    let tag = lazy.captures.len() as u32;
+                    lazy.captures.push(Captured::Item(id, state, counts));
+                    items.extend(self.captured_items(set, state, tag, repeats)?);
+                }
+            }
+        }
+        if !items.is_empty() {
+            let item = self.builder.choice(items);
+            ways.push(match state.any {
+                true => self.builder.sequence([self.comma, item]),
+                false => item,
+            });
+        }
+        Ok(self.builder.choice(ways))
+    }
+
+    /// The ways to write an item of a set that differs from those before, where it must.
+    fn captured_items(
+        &mut self,
+        set: Set,
+        state: ArrayState,
+        tag: u32,
+        repeats: Repeats,
+    ) -> Result<Vec<NodeId>> {
+        let used = match repeats {
+            Repeats::Never => self.pending().used.get(state.used).clone(),
+            _ => Vec::new(),
+        };
+        let shape = self.sets.shape(set)?;
+        let mut nodes = Vec::new();
+        let words =
+            [(shape.null, "null"), (shape.booleans[0], "false"), (shape.booleans[1], "true")];
+        let words: Vec<&[u8]> = words
+            .into_iter()
+            .filter(|&(is, word)| is && !used.iter().any(|used| &**used == word))
+            .map(|(_, word)| word.as_bytes())
+            .collect();
+        let mut scalars = Vec::new();
+        if !words.is_empty() {
+            scalars.push(self.sets.languages.literals(words));
+        }
+        let mut numbers = shape.numbers;
+        let mut texts = Vec::new();
+        for used in &used {
+            match used.as_bytes().first() {
+                Some(b'"') => texts.extend(serde_json::from_str::<String>(used)),
+                Some(b'-' | b'0'..=b'9') => {
+                    // Digits, and the power of ten of the first.
+                    let (digits, power) = used.split_once('e').unwrap_or((used, "0"));
+                    let (sign, digits) = match digits.strip_prefix('-') {
+                        Some(digits) => ("-", digits),
+                        None => ("", digits),
+                    };
+                    let (first, rest) = digits.split_at(1);
+                    let literal = format!("{sign}{first}.{rest}0e{power}");
+                    if let Some(value) = Decimal::parse(&literal) {
+                        let languages = &mut self.sets.languages;
+                        let one = self.sets.numbers.listed(languages, &value, &literal);
+                        let others = self.sets.numbers.not(languages, one);
+                        numbers = self.sets.numbers.and(languages, numbers, others);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let digits = self.sets.options.digits;
+        let languages = &mut self.sets.languages;
+        let (free, listed) = self.sets.numbers.spelling(languages, numbers, digits);
+        let number = languages.union([free, listed]);
+        if languages.is_live(number)? {
+            scalars.push(number);
+        }
+        let written = self.sets.strings.texts(languages, texts.iter().map(String::as_str));
+        let strings = languages.difference(shape.strings, written);
+        if languages.is_live(strings)? {
+            let quote = languages.literal(b"\"");
+            scalars.push(languages.concat([quote, strings, quote]));
+        }
+        for language in scalars {
+            let node = self.builder.add(Node::Capture(language, tag));
+            nodes.push(self.mark(node, &shape.sources));
+        }
+        let mut structures = Vec::new();
+        let name = String::new();
+        for array in &shape.arrays {
+            structures.extend(self.array(array, &name)?);
+        }
+        for object in &shape.objects {
+            structures.extend(self.object(object, &name)?);
+        }
+        for &value in &shape.listed {
+            let mut text = String::new();
+            let known = write_canonical(self.sets.document, value, &mut text).is_some();
+            if !(known && used.iter().any(|used| **used == *text)) {
+                structures.push(self.listed(value)?);
+            }
+        }
+        if !structures.is_empty() {
+            let structure = self.builder.choice(structures);
+            nodes.push(self.builder.add(Node::Scope(structure, tag)));
+        }
+        Ok(nodes)
+    }
+
+    /// What follows an item, if it may stand there; `None` is any.
+    pub(super) fn after_item(
+        &mut self,
+        (id, state, counts): (u32, ArrayState, u32),
+        item: Option<&[u8]>,
+    ) -> Result<Option<NodeId>> {
+        let (mut used, mut repeated) = (state.used, state.repeated);
+        if let Some(item) = item {
+            // A text that the grammar has accepted is JSON.
+            let value: Arc<str> = canonical(item)
+                .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?
+                .into();
+            let lazy = self.pending();
+            let mut values = lazy.used.get(used).clone();
+            match values.binary_search(&value) {
+                Ok(_) if lazy.arrays[id as usize].set.repeats == Repeats::Never => return Ok(None),
+                Ok(_) => repeated = true,
+                Err(place) => values.insert(place, value),
+            }
+            used = match repeated {
+                true => 0,
+                false => lazy.used.id(values),
+            };
+        }
+        let at = self.place_after(id, state.at);
+        let next = ArrayState { at, any: true, counts, used, repeated };
+        if !self.array_is_alive(id, next)? {
+            return Ok(None);
+        }
+        Ok(Some(self.call_array(id, next)))
+    }
+}
