@@ -24,7 +24,7 @@ pub mod model;
 #[cfg(feature = "server")]
 pub mod server;
 
-pub use constraint::{Compiler, Constraint, Expected, Limits, Matcher};
+pub use constraint::{Compiler, Constraint, Expected, Limits, Matcher, TokensToFinish};
 pub use error::{Error, ErrorKind, Place, Result};
 #[cfg(feature = "model")]
 pub use generation::{Engine, Request};

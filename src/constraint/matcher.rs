@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::compiler::{Cell, Constraint, Memory};
+use super::finish::TokensToFinish;
 use super::machine::{ConfigId, Machine};
 use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
@@ -115,12 +116,7 @@ impl Matcher {
     ///
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
-        let words = self.constraint.vocabulary().len().div_ceil(32);
-        if words != row.len() {
-            let message = format!("a mask row of {} words where {words} fit", row.len());
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
-        }
+        self.check_row(row)?;
         if self.finished {
             row.fill(0);
             return Ok(());
@@ -133,6 +129,74 @@ impl Matcher {
             machine.form(program, shared.vocabulary(), self.here())?
         };
         form.write(row);
+        Ok(())
+    }
+
+    /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
+    /// Some allowed token always leads to where it says less, so a text that is begun within its
+    /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
+    ///
+    /// Computed when asked for: along the shortest text, and remembered.
+    ///
+    /// Errors when a limit is reached.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let mut tokens: Vec<_> = (0..=255).map(|b| Some(vec![b])).collect();
+    /// tokens.push(Some(b"true".to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let constraint = Compiler::new(vocabulary).regex("(true|false|no idea)!")?;
+    /// let mut matcher = constraint.matcher();
+    /// assert_eq!(matcher.tokens_to_finish()?.tokens, 2); // "true", "!"
+    /// let within: Vec<u32> = matcher.mask_within(2)?.iter().collect();
+    /// assert_eq!(within, [256]);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn tokens_to_finish(&mut self) -> Result<TokensToFinish> {
+        if self.finished {
+            return Ok(TokensToFinish { tokens: 0, exact: true });
+        }
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
+        machine.tokens_to_finish(program, self.constraint.vocabulary(), self.here())
+    }
+
+    /// The tokens after which the text can still be completed within `tokens` tokens, the next one
+    /// counted and the end token not: those of [`mask`](Matcher::mask) that leave
+    /// [`tokens_to_finish`](Matcher::tokens_to_finish) below `tokens`. Lent as the mask is.
+    ///
+    /// Errors if more tokens are needed from here, and says how many.
+    pub fn mask_within(&mut self, tokens: u32) -> Result<&TokenMask> {
+        let len = self.constraint.vocabulary().len();
+        let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
+        let filled = self.fill_mask_within(mask.words_mut(), tokens);
+        self.written = None;
+        let mask = self.mask.insert(mask);
+        filled.map(|()| &*mask)
+    }
+
+    /// Writes [`mask_within`](Matcher::mask_within) into a row, as
+    /// [`fill_mask`](Matcher::fill_mask) does.
+    pub fn fill_mask_within(&mut self, row: &mut [u32], tokens: u32) -> Result<()> {
+        self.check_row(row)?;
+        if self.finished {
+            row.fill(0);
+            return Ok(());
+        }
+        let shared = &self.constraint.shared;
+        let mut memory = self.cell.lock();
+        shared.relieve(&mut memory);
+        let Memory { program, machine } = &mut *memory;
+        machine.write_within(program, shared.vocabulary(), self.here(), tokens, row)
+    }
+
+    fn check_row(&self, row: &[u32]) -> Result<()> {
+        let words = self.constraint.vocabulary().len().div_ceil(32);
+        if words != row.len() {
+            let message = format!("a mask row of {} words where {words} fit", row.len());
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
+        }
         Ok(())
     }
 

@@ -1,0 +1,435 @@
+//! How few tokens complete a text, and masks that keep it completable within a number of them.
+//!
+//! For each point the shortest text to the end of its rule is a least derivation (Knuth, "A
+//! generalization of Dijkstra's algorithm", 1977), found over the rules that are made already; where
+//! it leads through a rule that is not, that rule is taken to be one byte long until it is made. So
+//! only rules that could be part of a shortest text are ever made. What completes a configuration
+//! is the rest of a terminal, then such texts down the stack, in as few tokens as spell them. That
+//! is a *bound* on the least number of tokens: another text of more bytes might take fewer.
+//!
+//! The bound is consistent: whatever it says of a configuration, some allowed token leads to one of
+//! which it says less. For where a configuration was promised to be completed, the promise is
+//! remembered all along the way.
+
+mod derive;
+mod within;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::machine::{ConfigId, Item, Machine};
+use super::program::{ACCEPT, Point, PointId, Program, RETURN};
+use super::stacks::{BOTTOM, Frame, StackId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regex::Language;
+use crate::vocab::Vocabulary;
+use derive::Way;
+
+/// How few tokens complete a text; the end token is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokensToFinish {
+    /// So many are enough.
+    pub tokens: u32,
+    /// Are fewer not?
+    pub exact: bool,
+}
+
+/// Longer completions, in bytes, are not written out.
+const LONGEST: u32 = 1 << 20;
+
+/// Ways down an ambiguous stack that are compared.
+const WAYS_DOWN: usize = 16;
+
+/// Configurations that a search for a completion expands.
+const SEARCH: usize = 500;
+
+/// What a machine knows of how texts end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Finishing {
+    ways: FxHashMap<PointId, Way>,
+    /// Bytes from a stack to the end of the text.
+    stacks: FxHashMap<StackId, Option<u32>>,
+    /// Tokens from an item to the end.
+    items: FxHashMap<Item, Option<u32>>,
+    configs: FxHashMap<ConfigId, Option<u32>>,
+    /// The token with which what is said of a configuration comes true.
+    promises: FxHashMap<ConfigId, u32>,
+    /// What follows each token of a mask that stands in no base.
+    sparse: FxHashMap<ConfigId, Arc<[(u32, u32)]>>,
+    /// A bound on what may be left after any token.
+    farthest: FxHashMap<ConfigId, u32>,
+    /// Tokens that stay in a terminal, by where they lead; the newest last.
+    inside: Vec<(Language, Inside)>,
+}
+
+/// Tokens by the state that they lead to.
+type Inside = Arc<[(Language, Box<[u32]>)]>;
+
+/// A text with the special tokens in it.
+#[derive(Clone, Debug, Default)]
+struct Completion {
+    text: Vec<u8>,
+    /// Each after so many bytes.
+    specials: Vec<(usize, u32)>,
+}
+
+pub(super) fn too_few(needed: u32, left: u32) -> Error {
+    let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
+    Error::new(ErrorKind::Limit, message)
+        .with_help(format!("{needed} is enough: allow more tokens, or ask for less"))
+}
+
+fn no_bound() -> Error {
+    let message = "no way to complete the text was found within the search's limits";
+    Error::new(ErrorKind::Limit, message).with_help("go on without a budget of tokens")
+}
+
+impl Machine {
+    /// How few tokens complete a configuration.
+    pub(super) fn tokens_to_finish(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<TokensToFinish> {
+        let tokens = self.tokens_left(program, vocabulary, id)?.ok_or_else(no_bound)?;
+        // At least one is needed where the text is not complete.
+        let exact = tokens <= 1 || self.liveness.is_some() || self.is_forced(program, id)?;
+        Ok(TokensToFinish { tokens, exact })
+    }
+
+    /// Is there one text only that completes it?
+    fn is_forced(&mut self, program: &Program, mut id: ConfigId) -> Result<bool> {
+        loop {
+            let special = |item: &Item| matches!(program.point(item.point), Point::Special { .. });
+            if self.items(id).iter().any(special) {
+                return Ok(false);
+            }
+            let bytes = self.next_bytes(program, id)?;
+            let byte = match (self.is_accepting(id), bytes.len(), bytes.iter().next()) {
+                (true, 0, _) => return Ok(true),
+                (false, 1, Some(byte)) => byte,
+                _ => return Ok(false),
+            };
+            match self.read(program, id, &[byte])? {
+                Ok(next) => id = next,
+                Err(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// The same as a number; `None` if no completion was found.
+    pub(super) fn tokens_left(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Option<u32>> {
+        if self.is_accepting(id) {
+            return Ok(Some(0));
+        }
+        if let Some(&known) = self.finishing.configs.get(&id) {
+            return Ok(known);
+        }
+        if self.liveness.is_some() {
+            return self.search_by_tokens(program, vocabulary, id);
+        }
+        let mut least: Option<u32> = None;
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            let tokens = self.item_tokens(program, vocabulary, item)?;
+            least = [least, tokens].into_iter().flatten().min();
+        }
+        // What follows captured texts was taken to be what follows any.
+        if program.has_captures() && self.follow(program, vocabulary, id)?.is_none() {
+            least = match self.search_by_bytes(program, vocabulary, id)? {
+                Some(text) => segment(vocabulary, &text).map(|tokens| tokens.len() as u32),
+                None => None,
+            };
+        }
+        self.finishing.configs.insert(id, least);
+        Ok(least)
+    }
+
+    /// Remembers along the way what is promised of a configuration. The first token of the way.
+    fn promise(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Option<u32>> {
+        if let Some(&token) = self.finishing.promises.get(&id) {
+            return Ok(Some(token));
+        }
+        // Searches have made their promises.
+        let Some((tokens, way)) = self.follow(program, vocabulary, id)? else { return Ok(None) };
+        let left = (0..tokens.len() as u32).rev();
+        for ((&token, pair), left) in tokens.iter().zip(way.windows(2)).zip(left) {
+            if let &[at, next] = pair {
+                self.promised(at, token, next, left);
+            }
+        }
+        Ok(tokens.first().copied())
+    }
+
+    /// From a configuration one token leads to the next, from where so many are enough.
+    fn promised(&mut self, at: ConfigId, token: u32, next: ConfigId, left: u32) {
+        let finishing = &mut self.finishing;
+        let known = finishing.configs.entry(next).or_insert(Some(left));
+        *known = Some(known.map_or(left, |known| known.min(left)));
+        let here = finishing.configs.entry(at).or_insert(Some(left + 1));
+        if here.is_none_or(|here| here > left) {
+            *here = Some(left + 1);
+            finishing.promises.insert(at, token);
+        }
+    }
+
+    /// A completion in the fewest tokens, and the configurations along it, the last of them
+    /// complete; `None` if what follows captured texts forbids it.
+    fn follow(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<Option<(Vec<u32>, Vec<ConfigId>)>> {
+        let mut best: Option<Vec<u32>> = None;
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            let completion = self.completion(program, vocabulary, item)?;
+            if let Some(completion) = completion
+                && let Some(tokens) = segment(vocabulary, &completion)
+                && best.as_ref().is_none_or(|best| tokens.len() < best.len())
+            {
+                best = Some(tokens);
+            }
+        }
+        let tokens = best.unwrap_or_default();
+        let mut way = vec![id];
+        for &token in &tokens {
+            match self.read_token(program, vocabulary, way[way.len() - 1], token)? {
+                Ok(next) => way.push(next),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(self.is_accepting(way[way.len() - 1]).then_some((tokens, way)))
+    }
+
+    /// Tokens from an item to the end of the text.
+    fn item_tokens(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        item: Item,
+    ) -> Result<Option<u32>> {
+        if let Some(&known) = self.finishing.items.get(&item) {
+            return Ok(known);
+        }
+        let completion = self.completion(program, vocabulary, item)?;
+        let tokens = completion.and_then(|completion| segment(vocabulary, &completion));
+        let tokens = tokens.map(|tokens| tokens.len() as u32);
+        self.finishing.items.insert(item, tokens);
+        Ok(tokens)
+    }
+
+    /// A short text from an item to the end: the best of the ways down its stack.
+    fn completion(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        item: Item,
+    ) -> Result<Option<Completion>> {
+        if matches!(item.point, ACCEPT | RETURN) {
+            return Ok((item.point == ACCEPT).then(Completion::default));
+        }
+        let mut start = Completion::default();
+        if !self.write_item(program, item, &mut start)? {
+            return Ok(None);
+        }
+        let mut best: Option<(usize, Completion)> = None;
+        for way in self.ways_down(program, item.stack)? {
+            let mut completion = start.clone();
+            for frame in way {
+                self.write_frame(program, frame, &mut completion)?;
+            }
+            if completion.text.len() as u32 > LONGEST {
+                continue;
+            }
+            let Some(tokens) = segment(vocabulary, &completion) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| tokens.len() < *least) {
+                best = Some((tokens.len(), completion));
+            }
+        }
+        Ok(best.map(|(_, completion)| completion))
+    }
+
+    /// Chains of frames from a stack down to the bottom, the shortest first.
+    fn ways_down(&mut self, program: &Program, stack: StackId) -> Result<Vec<Vec<Frame>>> {
+        let mut done = Vec::new();
+        let mut open = vec![(Vec::new(), stack)];
+        while let Some((way, at)) = open.pop() {
+            if at == BOTTOM {
+                done.push(way);
+                continue;
+            }
+            let mut frames = Vec::new();
+            for i in 0..self.stacks.frames(at).len() {
+                let frame = self.stacks.frames(at)[i];
+                if let Some(bytes) = self.frame_bytes(program, frame)?
+                    && let Some(below) = self.stack_bytes(program, frame.below)?
+                {
+                    frames.push((bytes.saturating_add(below), frame));
+                }
+            }
+            frames.sort_unstable();
+            let spare = WAYS_DOWN.saturating_sub(done.len() + open.len()).max(1);
+            // The shortest is popped first.
+            for &(_, frame) in frames.iter().take(spare).rev() {
+                let mut way = way.clone();
+                way.push(frame);
+                open.push((way, frame.below));
+            }
+        }
+        Ok(done)
+    }
+
+    /// A short text to the end, byte by byte, where what captured texts forbid counts: always on
+    /// from where the least seems to be left (greedy best-first search).
+    fn search_by_bytes(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+    ) -> Result<Option<Completion>> {
+        use std::cmp::Reverse;
+        use std::collections::BinaryHeap;
+        let mut before: FxHashMap<ConfigId, Option<(ConfigId, u8)>> = FxHashMap::default();
+        before.insert(from, None);
+        let mut open = BinaryHeap::from([Reverse((0, 0, from))]);
+        let mut order = 0u32;
+        let mut expanded = 0;
+        while let Some(Reverse((_, _, at))) = open.pop() {
+            if self.is_accepting(at) {
+                let mut text = Vec::new();
+                let mut at = at;
+                while let Some(&Some((previous, byte))) = before.get(&at) {
+                    text.push(byte);
+                    at = previous;
+                }
+                text.reverse();
+                let completion = Completion { text, specials: Vec::new() };
+                let Some(tokens) = segment(vocabulary, &completion) else { return Ok(None) };
+                let mut at = from;
+                for (left, token) in (0..tokens.len() as u32).rev().zip(tokens) {
+                    let Ok(next) = self.read_token(program, vocabulary, at, token)? else {
+                        return Ok(None);
+                    };
+                    self.promised(at, token, next, left);
+                    at = next;
+                }
+                return Ok(Some(completion));
+            }
+            expanded += 1;
+            if expanded > SEARCH {
+                return Ok(None);
+            }
+            for byte in self.next_bytes(program, at)?.iter() {
+                let Ok(next) = self.read(program, at, &[byte])? else { continue };
+                if before.contains_key(&next) {
+                    continue;
+                }
+                let mut least: Option<u32> = None;
+                for i in 0..self.items(next).len() {
+                    let bytes = self.item_bytes(program, self.items(next)[i])?;
+                    least = [least, bytes].into_iter().flatten().min();
+                }
+                let Some(least) = least else { continue };
+                before.insert(next, Some((at, byte)));
+                order += 1;
+                // Of those that are equally near, the newest.
+                open.push(Reverse((least, u32::MAX - order, next)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Exactly, where not every byte is a token by itself: breadth first over configurations.
+    fn search_by_tokens(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+    ) -> Result<Option<u32>> {
+        const CONFIGURATIONS: usize = 20_000;
+        let mut before = FxHashMap::from_iter([(from, from)]);
+        let mut queue = vec![from];
+        let mut next = 0;
+        while let Some(&at) = queue.get(next) {
+            next += 1;
+            if self.is_accepting(at) {
+                let (mut at, mut left) = (at, 0);
+                while at != from {
+                    self.finishing.configs.insert(at, Some(left));
+                    (at, left) = (before[&at], left + 1);
+                }
+                self.finishing.configs.insert(from, Some(left));
+                return Ok(Some(left));
+            }
+            for successor in self.successors(program, vocabulary, at)? {
+                before.entry(successor).or_insert_with(|| {
+                    queue.push(successor);
+                    at
+                });
+            }
+            if queue.len() > CONFIGURATIONS {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The fewest tokens that spell a completion; `None` if none do.
+fn segment(vocabulary: &Vocabulary, completion: &Completion) -> Option<Vec<u32>> {
+    let mut tokens = Vec::new();
+    let mut from = 0;
+    let end: (usize, Option<u32>) = (completion.text.len(), None);
+    let specials = completion.specials.iter().map(|&(at, token)| (at, Some(token)));
+    for (at, special) in specials.chain([end]) {
+        spell(vocabulary, &completion.text[from..at], &mut tokens)?;
+        tokens.extend(special);
+        from = at;
+    }
+    Some(tokens)
+}
+
+/// The fewest tokens that spell a text.
+fn spell(vocabulary: &Vocabulary, text: &[u8], tokens: &mut Vec<u32>) -> Option<()> {
+    let trie = vocabulary.trie();
+    // By length of the beginning: the fewest tokens, and the last of them with its length.
+    let mut best: Vec<Option<(u32, u32, usize)>> = vec![None; text.len() + 1];
+    best[0] = Some((0, 0, 0));
+    for from in 0..text.len() {
+        let Some((count, ..)) = best[from] else { continue };
+        let mut node = trie.first(text[from]);
+        let mut end = from + 1;
+        while let Some(at) = node {
+            if let Some(&token) = trie.tokens(at).first()
+                && best[end].is_none_or(|(known, ..)| count + 1 < known)
+            {
+                best[end] = Some((count + 1, token, end - from));
+            }
+            node = text.get(end).and_then(|&byte| trie.child(at, byte));
+            end += 1;
+        }
+    }
+    let first = tokens.len();
+    let mut end = text.len();
+    while end > 0 {
+        let (_, token, length) = best[end]?;
+        tokens.push(token);
+        end -= length;
+    }
+    tokens[first..].reverse();
+    Some(())
+}
