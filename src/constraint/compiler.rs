@@ -163,6 +163,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// Tells memories apart.
+    pub(super) fn address(&self) -> *const () {
+        Arc::as_ptr(&self.memory).cast()
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, whatever happens between two of them.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)

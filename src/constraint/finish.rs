@@ -17,8 +17,9 @@ mod within;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
-use super::machine::{ConfigId, Item, Machine};
+use super::machine::{ConfigId, Item, Machine, NO_TEXT, TextId};
 use super::program::{ACCEPT, Point, PointId, Program, RETURN};
 use super::stacks::{BOTTOM, Frame, StackId};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,10 +52,10 @@ pub(super) struct Finishing {
     /// Bytes from a stack to the end of the text.
     stacks: FxHashMap<StackId, Option<u32>>,
     /// Tokens from an item to the end.
-    items: FxHashMap<Item, Option<u32>>,
+    items: FxHashMap<Alone, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
-    /// The token with which what is said of a configuration comes true.
-    promises: FxHashMap<ConfigId, u32>,
+    /// What was promised of a configuration, and the token with which it comes true.
+    promised: FxHashMap<ConfigId, (u32, u32)>,
     /// What follows each token of a mask that stands in no base.
     sparse: FxHashMap<ConfigId, Arc<[(u32, u32)]>>,
     /// A bound on what may be left after any token.
@@ -65,6 +66,9 @@ pub(super) struct Finishing {
 
 /// Tokens by the state that they lead to.
 type Inside = Arc<[(Language, Box<[u32]>)]>;
+
+/// One item of a configuration, and what its open scopes have read.
+type Alone = (TextId, Item);
 
 /// A text with the special tokens in it.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +124,7 @@ impl Machine {
     }
 
     /// The same as a number; `None` if no completion was found.
-    pub(super) fn tokens_left(
+    fn tokens_left(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
@@ -129,27 +133,32 @@ impl Machine {
         if self.is_accepting(id) {
             return Ok(Some(0));
         }
+        let promised = self.finishing.promised.get(&id).map(|&(left, _)| left);
         if let Some(&known) = self.finishing.configs.get(&id) {
-            return Ok(known);
+            return Ok(known.into_iter().chain(promised).min());
         }
-        if self.liveness.is_some() {
-            return self.search_by_tokens(program, vocabulary, id);
-        }
-        let mut least: Option<u32> = None;
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
-            let tokens = self.item_tokens(program, vocabulary, item)?;
-            least = [least, tokens].into_iter().flatten().min();
-        }
-        // What follows captured texts was taken to be what follows any.
-        if program.has_captures() && self.follow(program, vocabulary, id)?.is_none() {
-            least = match self.search_by_bytes(program, vocabulary, id)? {
-                Some(text) => segment(vocabulary, &text).map(|tokens| tokens.len() as u32),
-                None => None,
-            };
-        }
+        let least = match self.liveness.is_some() {
+            true => self.search_by_tokens(program, vocabulary, id)?,
+            false => {
+                let mut least: Option<u32> = None;
+                for i in 0..self.items(id).len() {
+                    let alone = (self.scope_text(id), self.items(id)[i]);
+                    let tokens = self.item_tokens(program, vocabulary, alone)?;
+                    least = least.into_iter().chain(tokens).min();
+                }
+                least
+            }
+        };
         self.finishing.configs.insert(id, least);
-        Ok(least)
+        Ok(least.into_iter().chain(promised).min())
+    }
+
+    /// What the open scopes of a configuration have read.
+    fn scope_text(&self, id: ConfigId) -> TextId {
+        match self.items(id).first() {
+            Some(first) if first.point == RETURN => first.text,
+            _ => NO_TEXT,
+        }
     }
 
     /// Remembers along the way what is promised of a configuration. The first token of the way.
@@ -159,60 +168,30 @@ impl Machine {
         vocabulary: &Vocabulary,
         id: ConfigId,
     ) -> Result<Option<u32>> {
-        if let Some(&token) = self.finishing.promises.get(&id) {
+        if let Some(&(_, token)) = self.finishing.promised.get(&id) {
             return Ok(Some(token));
         }
-        // Searches have made their promises.
-        let Some((tokens, way)) = self.follow(program, vocabulary, id)? else { return Ok(None) };
-        let left = (0..tokens.len() as u32).rev();
-        for ((&token, pair), left) in tokens.iter().zip(way.windows(2)).zip(left) {
-            if let &[at, next] = pair {
-                self.promised(at, token, next, left);
+        let mut best: Option<(u32, Alone)> = None;
+        for i in 0..self.items(id).len() {
+            let alone = (self.scope_text(id), self.items(id)[i]);
+            if let Some(left) = self.item_tokens(program, vocabulary, alone)?
+                && best.is_none_or(|(least, _)| left < least)
+            {
+                best = Some((left, alone));
             }
+        }
+        let Some((_, alone)) = best else { return Ok(None) };
+        let tokens = self.way(program, vocabulary, alone)?.unwrap_or_default();
+        let mut at = id;
+        for (&token, left) in tokens.iter().zip((0..tokens.len() as u32).rev()) {
+            let Ok(next) = self.read_token(program, vocabulary, at, token)? else { break };
+            let promised = self.finishing.promised.entry(at).or_insert((left + 1, token));
+            if promised.0 > left {
+                *promised = (left + 1, token);
+            }
+            at = next;
         }
         Ok(tokens.first().copied())
-    }
-
-    /// From a configuration one token leads to the next, from where so many are enough.
-    fn promised(&mut self, at: ConfigId, token: u32, next: ConfigId, left: u32) {
-        let finishing = &mut self.finishing;
-        let known = finishing.configs.entry(next).or_insert(Some(left));
-        *known = Some(known.map_or(left, |known| known.min(left)));
-        let here = finishing.configs.entry(at).or_insert(Some(left + 1));
-        if here.is_none_or(|here| here > left) {
-            *here = Some(left + 1);
-            finishing.promises.insert(at, token);
-        }
-    }
-
-    /// A completion in the fewest tokens, and the configurations along it, the last of them
-    /// complete; `None` if what follows captured texts forbids it.
-    fn follow(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-    ) -> Result<Option<(Vec<u32>, Vec<ConfigId>)>> {
-        let mut best: Option<Vec<u32>> = None;
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
-            let completion = self.completion(program, vocabulary, item)?;
-            if let Some(completion) = completion
-                && let Some(tokens) = segment(vocabulary, &completion)
-                && best.as_ref().is_none_or(|best| tokens.len() < best.len())
-            {
-                best = Some(tokens);
-            }
-        }
-        let tokens = best.unwrap_or_default();
-        let mut way = vec![id];
-        for &token in &tokens {
-            match self.read_token(program, vocabulary, way[way.len() - 1], token)? {
-                Ok(next) => way.push(next),
-                Err(_) => return Ok(None),
-            }
-        }
-        Ok(self.is_accepting(way[way.len() - 1]).then_some((tokens, way)))
     }
 
     /// Tokens from an item to the end of the text.
@@ -220,16 +199,49 @@ impl Machine {
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
-        item: Item,
+        alone: Alone,
     ) -> Result<Option<u32>> {
-        if let Some(&known) = self.finishing.items.get(&item) {
+        if let Some(&known) = self.finishing.items.get(&alone) {
             return Ok(known);
         }
+        let way = self.way(program, vocabulary, alone)?;
+        let tokens = way.map(|tokens| tokens.len() as u32);
+        self.finishing.items.insert(alone, tokens);
+        Ok(tokens)
+    }
+
+    /// Few tokens from an item to the end of the text. What follows captured texts is first taken
+    /// to be what follows any; where that is wrong, a way is searched for.
+    fn way(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (text, item): Alone,
+    ) -> Result<Option<Vec<u32>>> {
         let completion = self.completion(program, vocabulary, item)?;
         let tokens = completion.and_then(|completion| segment(vocabulary, &completion));
-        let tokens = tokens.map(|tokens| tokens.len() as u32);
-        self.finishing.items.insert(item, tokens);
-        Ok(tokens)
+        // A terminal that has ended stands for what follows it, which no configuration does.
+        let ended = item.state == Language::EPSILON
+            && matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. });
+        if ended || !program.has_captures() {
+            return Ok(tokens);
+        }
+        let Some(tokens) = tokens else { return Ok(None) };
+        let mut alone: SmallVec<[Item; 2]> = SmallVec::new();
+        if text != NO_TEXT {
+            alone.push(Item { text, ..Item::border(RETURN, BOTTOM) });
+        }
+        alone.push(item);
+        let from = self.intern(&alone);
+        let mut at = Some(from);
+        for &token in &tokens {
+            let Some(here) = at else { break };
+            at = self.read_token(program, vocabulary, here, token)?.ok();
+        }
+        match at.is_some_and(|at| self.is_accepting(at)) {
+            true => Ok(Some(tokens)),
+            false => self.search_by_bytes(program, vocabulary, from),
+        }
     }
 
     /// A short text from an item to the end: the best of the ways down its stack.
@@ -300,7 +312,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         from: ConfigId,
-    ) -> Result<Option<Completion>> {
+    ) -> Result<Option<Vec<u32>>> {
         use std::cmp::Reverse;
         use std::collections::BinaryHeap;
         let mut before: FxHashMap<ConfigId, Option<(ConfigId, u8)>> = FxHashMap::default();
@@ -318,16 +330,7 @@ impl Machine {
                 }
                 text.reverse();
                 let completion = Completion { text, specials: Vec::new() };
-                let Some(tokens) = segment(vocabulary, &completion) else { return Ok(None) };
-                let mut at = from;
-                for (left, token) in (0..tokens.len() as u32).rev().zip(tokens) {
-                    let Ok(next) = self.read_token(program, vocabulary, at, token)? else {
-                        return Ok(None);
-                    };
-                    self.promised(at, token, next, left);
-                    at = next;
-                }
-                return Ok(Some(completion));
+                return Ok(segment(vocabulary, &completion));
             }
             expanded += 1;
             if expanded > SEARCH {

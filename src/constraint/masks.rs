@@ -246,6 +246,11 @@ impl Masks {
             + (self.heads.len() + self.fingerprints.len()) * 48
     }
 
+    /// The mask of a configuration, if it was asked for before.
+    pub(super) fn known(&self, id: ConfigId) -> Option<Arc<Form>> {
+        self.forms.get(&id).map(Arc::clone)
+    }
+
     /// Starts again with nothing remembered.
     pub(super) fn forget(&mut self) {
         *self = Self::default();

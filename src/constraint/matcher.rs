@@ -49,11 +49,11 @@ impl Expected {
 /// that [`rollback`](Matcher::rollback) can take back in O(1).
 #[derive(Debug)]
 pub struct Matcher {
-    constraint: Constraint,
-    cell: Cell,
+    pub(super) constraint: Constraint,
+    pub(super) cell: Cell,
     /// The configuration before any step, and after each.
     history: Vec<ConfigId>,
-    finished: bool,
+    pub(super) finished: bool,
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
     written: Option<ConfigId>,
@@ -84,7 +84,7 @@ impl Matcher {
         &self.constraint
     }
 
-    fn here(&self) -> ConfigId {
+    pub(super) fn here(&self) -> ConfigId {
         // Never empty: `rollback` keeps the start.
         self.history[self.history.len() - 1]
     }
@@ -190,7 +190,7 @@ impl Matcher {
         machine.write_within(program, shared.vocabulary(), self.here(), tokens, row)
     }
 
-    fn check_row(&self, row: &[u32]) -> Result<()> {
+    pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
         let words = self.constraint.vocabulary().len().div_ceil(32);
         if words != row.len() {
             let message = format!("a mask row of {} words where {words} fit", row.len());
@@ -279,29 +279,6 @@ impl Matcher {
         expected_after(machine, program, self.here(), b"")
     }
 
-    /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
-    /// Empty where the text may end.
-    pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
-        let mut forced = Vec::new();
-        if self.finished {
-            return Ok(forced);
-        }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        let mut at = self.here();
-        while forced.len() < limit {
-            let expected = expected(machine, program, at)?;
-            if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
-                break;
-            }
-            let Some(byte) = expected.bytes.iter().next() else { break };
-            let Ok(next) = machine.read(program, at, &[byte])? else { break };
-            forced.push(byte);
-            at = next;
-        }
-        Ok(forced)
-    }
-
     /// Takes back the last `steps` steps. O(1).
     ///
     /// Errors if there were fewer; the matcher stays as it was.
@@ -334,7 +311,7 @@ impl Matcher {
     }
 }
 
-fn show(byte: u8) -> String {
+pub(super) fn show(byte: u8) -> String {
     format!("`{}`", std::ascii::escape_default(byte))
 }
 
@@ -358,7 +335,7 @@ fn expected_after(
     expected(machine, program, at)
 }
 
-fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
+pub(super) fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
     let mut expected = Expected { bytes: machine.next_bytes(program, at)?, ..Expected::default() };
     for item in machine.items(at) {
         match program.point(item.point) {

@@ -27,10 +27,13 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod batch;
 mod classes;
 mod closure;
 mod compiler;
+mod explain;
 mod finish;
+mod forced;
 mod grammars;
 mod limits;
 mod liveness;
@@ -42,7 +45,9 @@ mod runs;
 mod slices;
 mod stacks;
 
+pub use batch::{DraftToken, fill_masks};
 pub use compiler::{Compiler, Constraint};
+pub use explain::Explanation;
 pub use finish::TokensToFinish;
 pub use limits::Limits;
 pub use matcher::{Expected, Matcher};

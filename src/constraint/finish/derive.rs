@@ -1,7 +1,5 @@
 //! Least derivations: the shortest text from a point to the end of its rule.
 
-use smallvec::SmallVec;
-
 use super::*;
 use crate::constraint::program::Leads;
 use crate::grammar::RuleId;
@@ -28,13 +26,16 @@ enum Open {
     Capture(u32),
 }
 
+/// Points, each so many times.
+type Points = SmallVec<[(PointId, u32); 2]>;
+
 /// One way to go on at a point.
 #[derive(Clone, Debug, Default)]
 struct Choice {
     /// In bytes.
     fixed: u32,
-    /// The points that it goes through, each so many times.
-    then: SmallVec<[(PointId, u32); 2]>,
+    /// What it goes through.
+    then: Points,
     open: Option<Open>,
     pick: u32,
 }
@@ -77,12 +78,9 @@ impl Machine {
                 opened |= best.open.is_some();
                 match best.open {
                     None => {}
-                    Some(Open::Rule(rule)) => {
-                        // A rule can be called twice.
-                        if program.entry(rule).is_none() {
-                            program.expand(rule, &mut self.languages)?;
-                        }
-                    }
+                    // A rule can be called twice.
+                    Some(Open::Rule(rule)) if program.entry(rule).is_some() => {}
+                    Some(Open::Rule(rule)) => program.expand(rule, &mut self.languages)?,
                     Some(Open::Name(names, rank)) => {
                         program.after_name(names, rank, &mut self.languages)?;
                     }
@@ -247,11 +245,7 @@ impl Machine {
     }
 
     /// The points that come after a frame's return, each so many times.
-    fn after_frame(
-        &mut self,
-        program: &Program,
-        frame: Frame,
-    ) -> Result<Option<SmallVec<[(PointId, u32); 2]>>> {
+    fn after_frame(&mut self, program: &Program, frame: Frame) -> Result<Option<Points>> {
         let count = program.count_after(frame.point, frame.count);
         Ok(match program.point(frame.point) {
             // A call goes on to a repeat that has run no times.

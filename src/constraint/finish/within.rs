@@ -60,21 +60,16 @@ impl Machine {
             }
             for (state, tokens) in &*self.inside(vocabulary, item.state)? {
                 let after = Item { state: *state, ..item };
-                let rest = match (program.has_captures(), *state) {
-                    (false, _) => self.item_tokens(program, vocabulary, after)?,
-                    (true, Language::EPSILON) => {
-                        for &token in tokens {
-                            if self.rest_after(program, vocabulary, id, token)? < left {
-                                allow(token);
-                            }
+                // A terminal that has ended goes on where its last token decides.
+                if program.has_captures() && *state == Language::EPSILON {
+                    for &token in tokens {
+                        if self.rest_after(program, vocabulary, id, token)? < left {
+                            allow(token);
                         }
-                        continue;
                     }
-                    (true, _) => {
-                        let alone = self.intern(&[after]);
-                        self.tokens_left(program, vocabulary, alone)?
-                    }
-                };
+                    continue;
+                }
+                let rest = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
                 if rest.is_some_and(|rest| rest < left) {
                     tokens.iter().for_each(|&token| allow(token));
                 }
@@ -108,7 +103,7 @@ impl Machine {
                 };
                 let rest = self.languages.longest_rest(item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
-                let after = self.item_tokens(program, vocabulary, after)?;
+                let after = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
                 most = match (rest, after) {
                     (Some(rest), Some(after)) => most.max(after.saturating_add(rest as u32)),
                     _ => u32::MAX,

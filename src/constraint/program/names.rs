@@ -53,9 +53,10 @@ impl Names {
         let depth = usize::from(top.depth);
         let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut text = Vec::new();
-        for index in node as usize + 1..top.subtree_end as usize {
-            text.truncate(usize::from(nodes[index].depth) - depth - 1);
-            text.push(nodes[index].byte);
+        let below = nodes.iter().enumerate().take(top.subtree_end as usize);
+        for (index, at) in below.skip(node as usize + 1) {
+            text.truncate(usize::from(at.depth) - depth - 1);
+            text.push(at.byte);
             let &[rank] = self.trie.tokens(index) else { continue };
             if self.allowed[rank as usize / 64] >> (rank % 64) & 1 == 0 {
                 continue;
