@@ -241,6 +241,9 @@ impl Shared {
         if memory.machine.masks.bytes() > self.compiler.limits.cache_bytes {
             memory.machine.masks.forget();
         }
+        if memory.machine.finishing.bytes() > self.compiler.limits.cache_bytes {
+            memory.machine.finishing.forget();
+        }
     }
 }
 

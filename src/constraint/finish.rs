@@ -12,6 +12,7 @@
 //! remembered all along the way.
 
 mod derive;
+mod spelled;
 mod within;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 use crate::vocab::Vocabulary;
 use derive::Way;
+use spelled::Spelled;
 
 /// How few tokens complete a text; the end token is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(super) struct Finishing {
     ways: FxHashMap<PointId, Way>,
     /// Bytes from a stack to the end of the text.
     stacks: FxHashMap<StackId, Option<u32>>,
+    /// Texts from a point down a stack to the end.
+    tails: FxHashMap<(PointId, StackId), Arc<[Spelled]>>,
     /// Tokens from an item to the end.
     items: FxHashMap<Alone, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
@@ -62,6 +66,20 @@ pub(super) struct Finishing {
     farthest: FxHashMap<ConfigId, u32>,
     /// Tokens that stay in a terminal, by where they lead; the newest last.
     inside: Vec<(Language, Inside)>,
+    bytes: usize,
+}
+
+impl Finishing {
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let known = self.items.len() + self.configs.len() + self.promised.len();
+        self.bytes + 48 * (known + self.ways.len() + self.stacks.len())
+    }
+
+    /// Starts again with nothing remembered but what was promised.
+    pub(super) fn forget(&mut self) {
+        *self = Self { promised: std::mem::take(&mut self.promised), ..Self::default() };
+    }
 }
 
 /// Tokens by the state that they lead to.
@@ -69,14 +87,6 @@ type Inside = Arc<[(Language, Box<[u32]>)]>;
 
 /// One item of a configuration, and what its open scopes have read.
 type Alone = (TextId, Item);
-
-/// A text with the special tokens in it.
-#[derive(Clone, Debug, Default)]
-struct Completion {
-    text: Vec<u8>,
-    /// Each after so many bytes.
-    specials: Vec<(usize, u32)>,
-}
 
 pub(super) fn too_few(needed: u32, left: u32) -> Error {
     let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
@@ -168,9 +178,6 @@ impl Machine {
         vocabulary: &Vocabulary,
         id: ConfigId,
     ) -> Result<Option<u32>> {
-        if let Some(&(_, token)) = self.finishing.promised.get(&id) {
-            return Ok(Some(token));
-        }
         let mut best: Option<(u32, Alone)> = None;
         for i in 0..self.items(id).len() {
             let alone = (self.scope_text(id), self.items(id)[i]);
@@ -180,7 +187,15 @@ impl Machine {
                 best = Some((left, alone));
             }
         }
-        let Some((_, alone)) = best else { return Ok(None) };
+        let promised = self.finishing.promised.get(&id).copied();
+        let (least, alone) = match (promised, best) {
+            (Some((left, token)), best) if best.is_none_or(|(least, _)| left <= least) => {
+                return Ok(Some(token));
+            }
+            (_, Some(best)) => best,
+            (_, None) => return Ok(None),
+        };
+        debug_assert!(promised.is_none_or(|(left, _)| least < left));
         let tokens = self.way(program, vocabulary, alone)?.unwrap_or_default();
         let mut at = id;
         for (&token, left) in tokens.iter().zip((0..tokens.len() as u32).rev()) {
@@ -218,8 +233,7 @@ impl Machine {
         vocabulary: &Vocabulary,
         (text, item): Alone,
     ) -> Result<Option<Vec<u32>>> {
-        let completion = self.completion(program, vocabulary, item)?;
-        let tokens = completion.and_then(|completion| segment(vocabulary, &completion));
+        let tokens = self.shortest_way(program, vocabulary, item)?;
         // A terminal that has ended stands for what follows it, which no configuration does.
         let ended = item.state == Language::EPSILON
             && matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. });
@@ -244,35 +258,58 @@ impl Machine {
         }
     }
 
-    /// A short text from an item to the end: the best of the ways down its stack.
-    fn completion(
+    /// The fewest tokens that spell one of the short texts from an item to the end.
+    fn shortest_way(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         item: Item,
-    ) -> Result<Option<Completion>> {
+    ) -> Result<Option<Vec<u32>>> {
         if matches!(item.point, ACCEPT | RETURN) {
-            return Ok((item.point == ACCEPT).then(Completion::default));
+            return Ok((item.point == ACCEPT).then(Vec::new));
         }
-        let mut start = Completion::default();
-        if !self.write_item(program, item, &mut start)? {
+        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(None) };
+        if self.point_bytes(program, next)?.is_none_or(|bytes| bytes > LONGEST) {
             return Ok(None);
         }
-        let mut best: Option<(usize, Completion)> = None;
-        for way in self.ways_down(program, item.stack)? {
-            let mut completion = start.clone();
-            for frame in way {
-                self.write_frame(program, frame, &mut completion)?;
-            }
-            if completion.text.len() as u32 > LONGEST {
-                continue;
-            }
-            let Some(tokens) = segment(vocabulary, &completion) else { continue };
-            if best.as_ref().is_none_or(|(least, _)| tokens.len() < *least) {
-                best = Some((tokens.len(), completion));
+        let tails = self.tails(program, vocabulary, next, item.stack)?;
+        let mut best: Option<Vec<u32>> = None;
+        for tail in &*tails {
+            let whole = Spelled::before(vocabulary, &rest, tail);
+            if best.as_ref().is_none_or(|best| whole.count() < best.len() as u32) {
+                best = whole.tokens(vocabulary).or(best);
             }
         }
-        Ok(best.map(|(_, completion)| completion))
+        Ok(best)
+    }
+
+    /// Short texts from a point down a stack to the end, spelled; one for each way down.
+    fn tails(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        next: PointId,
+        stack: StackId,
+    ) -> Result<Arc<[Spelled]>> {
+        if let Some(known) = self.finishing.tails.get(&(next, stack)) {
+            return Ok(Arc::clone(known));
+        }
+        let mut start = Vec::new();
+        self.write(program, next, &mut start)?;
+        let mut tails = Vec::new();
+        for way in self.ways_down(program, stack)? {
+            let mut text = start.clone();
+            for frame in way {
+                self.write_frame(program, frame, &mut text)?;
+            }
+            if text.len() as u32 <= LONGEST {
+                tails.push(Spelled::before(vocabulary, &text, &Spelled::end()));
+            }
+        }
+        let tails: Arc<[Spelled]> = tails.into();
+        self.finishing.bytes += tails.iter().map(|tail| tail.text.len() * 8 + 64).sum::<usize>();
+        self.finishing.tails.insert((next, stack), Arc::clone(&tails));
+        Ok(tails)
     }
 
     /// Chains of frames from a stack down to the bottom, the shortest first.
@@ -325,12 +362,11 @@ impl Machine {
                 let mut text = Vec::new();
                 let mut at = at;
                 while let Some(&Some((previous, byte))) = before.get(&at) {
-                    text.push(byte);
+                    text.push(byte.into());
                     at = previous;
                 }
                 text.reverse();
-                let completion = Completion { text, specials: Vec::new() };
-                return Ok(segment(vocabulary, &completion));
+                return Ok(Spelled::before(vocabulary, &text, &Spelled::end()).tokens(vocabulary));
             }
             expanded += 1;
             if expanded > SEARCH {
@@ -390,49 +426,4 @@ impl Machine {
         }
         Ok(None)
     }
-}
-
-/// The fewest tokens that spell a completion; `None` if none do.
-fn segment(vocabulary: &Vocabulary, completion: &Completion) -> Option<Vec<u32>> {
-    let mut tokens = Vec::new();
-    let mut from = 0;
-    let end: (usize, Option<u32>) = (completion.text.len(), None);
-    let specials = completion.specials.iter().map(|&(at, token)| (at, Some(token)));
-    for (at, special) in specials.chain([end]) {
-        spell(vocabulary, &completion.text[from..at], &mut tokens)?;
-        tokens.extend(special);
-        from = at;
-    }
-    Some(tokens)
-}
-
-/// The fewest tokens that spell a text.
-fn spell(vocabulary: &Vocabulary, text: &[u8], tokens: &mut Vec<u32>) -> Option<()> {
-    let trie = vocabulary.trie();
-    // By length of the beginning: the fewest tokens, and the last of them with its length.
-    let mut best: Vec<Option<(u32, u32, usize)>> = vec![None; text.len() + 1];
-    best[0] = Some((0, 0, 0));
-    for from in 0..text.len() {
-        let Some((count, ..)) = best[from] else { continue };
-        let mut node = trie.first(text[from]);
-        let mut end = from + 1;
-        while let Some(at) = node {
-            if let Some(&token) = trie.tokens(at).first()
-                && best[end].is_none_or(|(known, ..)| count + 1 < known)
-            {
-                best[end] = Some((count + 1, token, end - from));
-            }
-            node = text.get(end).and_then(|&byte| trie.child(at, byte));
-            end += 1;
-        }
-    }
-    let first = tokens.len();
-    let mut end = text.len();
-    while end > 0 {
-        let (_, token, length) = best[end]?;
-        tokens.push(token);
-        end -= length;
-    }
-    tokens[first..].reverse();
-    Some(())
 }

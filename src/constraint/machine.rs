@@ -170,7 +170,11 @@ impl Machine {
     pub(super) fn bytes(&self) -> usize {
         // Each configuration is kept twice, as value and as key.
         let configs = self.configs.len() * 64 + self.item_count * 2 * size_of::<Item>();
-        self.languages.bytes() + self.stacks.bytes() + configs + self.masks.bytes()
+        self.languages.bytes()
+            + self.stacks.bytes()
+            + configs
+            + self.masks.bytes()
+            + self.finishing.bytes()
     }
 
     pub(super) fn items(&self, id: ConfigId) -> &[Item] {

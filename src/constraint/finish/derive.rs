@@ -1,5 +1,6 @@
 //! Least derivations: the shortest text from a point to the end of its rule.
 
+use super::spelled::special;
 use super::*;
 use crate::constraint::program::Leads;
 use crate::grammar::RuleId;
@@ -186,10 +187,15 @@ impl Machine {
     }
 
     /// Appends the shortest text from a point to the end of its rule, which is known.
-    fn write(&mut self, program: &Program, start: PointId, to: &mut Completion) -> Result<()> {
+    pub(super) fn write(
+        &mut self,
+        program: &Program,
+        start: PointId,
+        to: &mut Vec<u32>,
+    ) -> Result<()> {
         let mut todo = vec![start];
         while let Some(point) = todo.pop() {
-            if to.text.len() as u32 > LONGEST {
+            if to.len() as u32 > LONGEST {
                 return Ok(());
             }
             let pick = match self.finishing.ways.get(&point) {
@@ -200,13 +206,11 @@ impl Machine {
             match program.point(point) {
                 Point::Border => {}
                 Point::Regular { language, next } => {
-                    to.text
-                        .extend_from_slice(&self.languages.shortest(language)?.unwrap_or_default());
+                    self.write_shortest(language, to)?;
                     todo.push(next);
                 }
                 Point::Special { tokens, next } => {
-                    let first = program.tokens(tokens).first().copied();
-                    to.specials.extend(first.map(|token| (to.text.len(), token)));
+                    to.extend(program.tokens(tokens).first().map(|&token| special(token)));
                     todo.push(next);
                 }
                 Point::Call { rule, next } => {
@@ -221,13 +225,12 @@ impl Machine {
                 Point::Names(names) => {
                     let name = program.shortest_names(names, 0).into_iter().find(|n| n.0 == pick);
                     if let Some((_, text, target)) = name {
-                        to.text.extend(text);
+                        to.extend(text.into_iter().map(u32::from));
                         todo.extend(target);
                     }
                 }
                 Point::Capture { language, tag } => {
-                    to.text
-                        .extend_from_slice(&self.languages.shortest(language)?.unwrap_or_default());
+                    self.write_shortest(language, to)?;
                     todo.extend(program.after_capture(tag, None, &mut self.languages)?);
                 }
                 Point::Scope { body, tag } => {
@@ -236,6 +239,12 @@ impl Machine {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn write_shortest(&mut self, language: Language, to: &mut Vec<u32>) -> Result<()> {
+        let text = self.languages.shortest(language)?.unwrap_or_default();
+        to.extend(text.iter().map(|&byte| u32::from(byte)));
         Ok(())
     }
 
@@ -276,7 +285,7 @@ impl Machine {
         &mut self,
         program: &Program,
         frame: Frame,
-        to: &mut Completion,
+        to: &mut Vec<u32>,
     ) -> Result<()> {
         for (point, times) in self.after_frame(program, frame)?.unwrap_or_default() {
             for _ in 0..times {
@@ -316,17 +325,17 @@ impl Machine {
     }
 
     /// What is left of an item's terminal, as a text, and the point after it.
-    fn item_rest(
+    pub(super) fn item_rest(
         &mut self,
         program: &Program,
         item: Item,
-    ) -> Result<Option<(Completion, PointId)>> {
-        let mut rest = Completion::default();
+    ) -> Result<Option<(Vec<u32>, PointId)>> {
+        let mut rest = Vec::new();
         let next = match program.point(item.point) {
             Point::Regular { next, .. } => Some(next),
             Point::Capture { tag, .. } => program.after_capture(tag, None, &mut self.languages)?,
             Point::Special { tokens, next } => {
-                rest.specials.extend(program.tokens(tokens).first().map(|&token| (0, token)));
+                rest.extend(program.tokens(tokens).first().map(|&token| special(token)));
                 return Ok(Some((rest, next)));
             }
             Point::Names(names) => {
@@ -340,7 +349,7 @@ impl Machine {
                     }
                 }
                 return Ok(best.map(|(_, text, next)| {
-                    rest.text = text;
+                    rest.extend(text.into_iter().map(u32::from));
                     (rest, next)
                 }));
             }
@@ -348,28 +357,11 @@ impl Machine {
         };
         Ok(match (next, self.languages.shortest(item.state)?) {
             (Some(next), Some(text)) => {
-                rest.text = text.to_vec();
+                rest.extend(text.iter().map(|&byte| u32::from(byte)));
                 Some((rest, next))
             }
             _ => None,
         })
-    }
-
-    /// Writes what is left of an item, up to where it returns to its stack; `false` if no text was
-    /// found.
-    pub(super) fn write_item(
-        &mut self,
-        program: &Program,
-        item: Item,
-        to: &mut Completion,
-    ) -> Result<bool> {
-        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(false) };
-        if self.point_bytes(program, next)?.is_none_or(|bytes| bytes > LONGEST) {
-            return Ok(false);
-        }
-        *to = rest;
-        self.write(program, next, to)?;
-        Ok(true)
     }
 
     /// Bytes from an item to the end of the text, at least.
@@ -385,7 +377,7 @@ impl Machine {
         else {
             return Ok(None);
         };
-        let here = rest.text.len() as u32 + rest.specials.len() as u32;
+        let here = rest.len() as u32;
         Ok(Some(here.saturating_add(rule).saturating_add(stack)))
     }
 }

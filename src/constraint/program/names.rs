@@ -53,6 +53,21 @@ impl Names {
         let depth = usize::from(top.depth);
         let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut text = Vec::new();
+        if let Some(rank) = self.needed
+            && self.holds(node as usize, rank)
+        {
+            let mut at = node as usize;
+            while *self.trie.tokens(at) != [rank] {
+                // The child below which it stands.
+                let mut child = at + 1;
+                while !self.holds(child, rank) {
+                    child = nodes[child].subtree_end as usize;
+                }
+                text.push(nodes[child].byte);
+                at = child;
+            }
+            return vec![(rank, text)];
+        }
         let below = nodes.iter().enumerate().take(top.subtree_end as usize);
         for (index, at) in below.skip(node as usize + 1) {
             text.truncate(usize::from(at.depth) - depth - 1);
@@ -61,9 +76,6 @@ impl Names {
             if self.allowed[rank as usize / 64] >> (rank % 64) & 1 == 0 {
                 continue;
             }
-            if self.needed == Some(rank) {
-                return vec![(rank, text)];
-            }
             let at = found.partition_point(|(_, known)| known.len() <= text.len());
             if at < TRIED {
                 found.insert(at, (rank, text.clone()));
@@ -71,6 +83,14 @@ impl Names {
             }
         }
         found
+    }
+
+    /// Does a name stand below a node?
+    fn holds(&self, node: usize, rank: u32) -> bool {
+        // Ranks ascend in the order of the trie.
+        let ranks = self.trie.subtree_tokens(node);
+        ranks.first().is_some_and(|first| first <= &rank)
+            && ranks.last().is_some_and(|last| &rank <= last)
     }
 
     /// Is any name below this node allowed?
