@@ -234,19 +234,11 @@ impl Machine {
         (text, item): Alone,
     ) -> Result<Option<Vec<u32>>> {
         let tokens = self.shortest_way(program, vocabulary, item)?;
-        // A terminal that has ended stands for what follows it, which no configuration does.
-        let ended = item.state == Language::EPSILON
-            && matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. });
-        if ended || !program.has_captures() {
+        if !program.has_captures() {
             return Ok(tokens);
         }
         let Some(tokens) = tokens else { return Ok(None) };
-        let mut alone: SmallVec<[Item; 2]> = SmallVec::new();
-        if text != NO_TEXT {
-            alone.push(Item { text, ..Item::border(RETURN, BOTTOM) });
-        }
-        alone.push(item);
-        let from = self.intern(&alone);
+        let from = self.alone(program, text, item)?;
         let mut at = Some(from);
         for &token in &tokens {
             let Some(here) = at else { break };
@@ -256,6 +248,36 @@ impl Machine {
             true => Ok(Some(tokens)),
             false => self.search_by_bytes(program, vocabulary, from),
         }
+    }
+
+    /// The configuration of one item, and of what follows it where its terminal may end.
+    fn alone(&mut self, program: &Program, text: TextId, item: Item) -> Result<ConfigId> {
+        let mut items = Vec::new();
+        if text != NO_TEXT {
+            items.push(Item { text, ..Item::border(RETURN, BOTTOM) });
+        }
+        self.resume_text(&mut items);
+        let terminal =
+            matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. });
+        let ended = terminal && item.state == Language::EPSILON;
+        let next = match program.point(item.point) {
+            Point::Regular { next, .. } if self.languages.is_nullable(item.state) => Some(next),
+            Point::Capture { tag, .. } if self.languages.is_nullable(item.state) => {
+                let text = self.text(item.text);
+                program.after_capture(tag, Some(&text), &mut self.languages)?
+            }
+            _ => None,
+        };
+        if let Some(next) = next {
+            self.closure.starts.push(((next, 0), item.stack));
+            self.close(program, &mut items)?;
+        }
+        if !ended {
+            items.push(item);
+        }
+        self.merge(&mut items)?;
+        self.keep_text(&mut items);
+        Ok(self.intern(&items))
     }
 
     /// The fewest tokens that spell one of the short texts from an item to the end.

@@ -326,6 +326,11 @@ impl Machine {
         self.merge(next)
     }
 
+    /// A string that was read.
+    pub(super) fn text(&self, text: TextId) -> Vec<u8> {
+        self.texts.bytes(text)
+    }
+
     /// Adds a byte to the text of the open scopes, if there are any.
     fn record(&mut self, items: &[Item], byte: u8) {
         if let Some(text) = &mut self.closure.text {
@@ -337,7 +342,7 @@ impl Machine {
     }
 
     /// Takes up the text that a configuration's scopes have read.
-    fn resume_text(&mut self, items: &mut Vec<Item>) {
+    pub(super) fn resume_text(&mut self, items: &mut Vec<Item>) {
         let text = match items.first() {
             Some(&first) if first.point == RETURN => {
                 items.remove(0);
@@ -349,7 +354,7 @@ impl Machine {
     }
 
     /// Makes the text that scopes have read a part of the configuration.
-    fn keep_text(&mut self, items: &mut Vec<Item>) {
+    pub(super) fn keep_text(&mut self, items: &mut Vec<Item>) {
         let text = self.closure.text.take().unwrap_or_default();
         if items.iter().any(|item| self.stacks.records(item.stack)) {
             let text = text.iter().fold(NO_TEXT, |text, &byte| self.texts.push(text, byte));

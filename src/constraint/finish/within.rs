@@ -60,15 +60,6 @@ impl Machine {
             }
             for (state, tokens) in &*self.inside(vocabulary, item.state)? {
                 let after = Item { state: *state, ..item };
-                // A terminal that has ended goes on where its last token decides.
-                if program.has_captures() && *state == Language::EPSILON {
-                    for &token in tokens {
-                        if self.rest_after(program, vocabulary, id, token)? < left {
-                            allow(token);
-                        }
-                    }
-                    continue;
-                }
                 let rest = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
                 if rest.is_some_and(|rest| rest < left) {
                     tokens.iter().for_each(|&token| allow(token));
@@ -103,9 +94,9 @@ impl Machine {
                 };
                 let rest = self.languages.longest_rest(item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
-                let after = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
+                let after = self.shortest_way(program, vocabulary, after)?;
                 most = match (rest, after) {
-                    (Some(rest), Some(after)) => most.max(after.saturating_add(rest as u32)),
+                    (Some(rest), Some(after)) => most.max((after.len() + rest) as u32),
                     _ => u32::MAX,
                 };
             }
