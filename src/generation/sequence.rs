@@ -135,7 +135,8 @@ impl<'a> Sequence<'a> {
         if self.request.rejection
             && let Some(token) = self.draw_checked(logits)?
         {
-            return self.write(token, false, on_event);
+            let forced = self.is_forced(token, false)?;
+            return self.write(token, forced, on_event);
         }
         let clock = Instant::now();
         let (_, mut yielded) = self.allow()?;
@@ -199,11 +200,11 @@ impl<'a> Sequence<'a> {
     /// Would the tokenizer write this token after those that were written?
     fn is_canonical(&mut self, token: u32) -> Result<bool> {
         // What was taken off the prompt is written as the mask says.
-        if self.is_healing() || self.ends(token) {
-            return Ok(true);
-        }
+        let ends = self.ends(token);
         match &mut self.canonical {
             None => Ok(true),
+            Some(_) if !self.heal.is_empty() => Ok(true),
+            Some(canonical) if ends => canonical.allows_end(&self.tokens),
             Some(canonical) => canonical.allows(&self.tokens, token),
         }
     }
@@ -211,27 +212,28 @@ impl<'a> Sequence<'a> {
     /// Draws without a mask. `None` where only a mask can tell: beside a constraint nothing is left
     /// of what may be written, or there is none.
     fn draw_checked(&mut self, logits: &Logits) -> Result<Option<u32>> {
-        let Some(mut matcher) = self.matcher.take().filter(|_| self.heal.is_empty()) else {
+        if self.is_healing() {
             return Ok(None);
-        };
+        }
+        let Some(mut matcher) = self.matcher.take() else { return Ok(None) };
         self.mask.words_mut().copy_from_slice(self.engine.free().words());
         self.ban();
         let mask = self.mask.clone();
         let row = logits.to_vec()?;
         let mut sampler = self.sampler.clone();
         let mut checks = 0;
-        let drawn =
-            sampler.draw_checked(&row, Some(&mask), self.request.faithfulness, &mut |token| {
-                checks += 1;
-                if !self.is_canonical(token)? {
-                    return Ok(false);
-                }
-                match matcher.accept(token) {
-                    Ok(()) => matcher.rollback(1).map(|()| true),
-                    Err(error) if error.kind() == ErrorKind::Rejected => Ok(false),
-                    Err(error) => Err(error),
-                }
-            });
+        // Among all ids, so that estimates are of what the model alone would have written.
+        let drawn = sampler.draw_checked(&row, None, self.request.faithfulness, &mut |token| {
+            if !mask.contains(token) || !self.is_canonical(token)? {
+                return Ok(false);
+            }
+            checks += 1;
+            match matcher.accept(token) {
+                Ok(()) => matcher.rollback(1).map(|()| true),
+                Err(error) if error.kind() == ErrorKind::Rejected => Ok(false),
+                Err(error) => Err(error),
+            }
+        });
         self.matcher = Some(matcher);
         self.sampler = sampler;
         self.rejection.checks += checks;
@@ -309,6 +311,9 @@ impl<'a> Sequence<'a> {
             false => self.sampler.accept(token),
         }
         self.tokens.push(token);
+        if let Some(canonical) = self.canonical.as_mut().filter(|_| healed > 0) {
+            canonical.restart(self.tokens.len());
+        }
         let long_enough = self.tokens.len() > self.request.min_tokens;
         let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
         Ok(stopped.then_some(FinishReason::StopString))
@@ -360,7 +365,8 @@ impl<'a> Sequence<'a> {
             _ => true,
         };
         let yielded = self.summary.yielded;
-        let summary = (self.summary.steps > 0).then_some(self.summary);
+        let measured = self.summary.steps > 0 && !self.request.rejection;
+        let summary = measured.then_some(self.summary);
         Response {
             text,
             tokens,

@@ -11,6 +11,10 @@ const WINDOW: usize = 64;
 /// As many stay in view then; what comes next never changes the border of a word so far back.
 const KEPT: usize = 24;
 
+/// What may follow white space: patterns part a run of it from its last character if a word comes,
+/// and which words take that in is a matter of the pattern.
+const AFTER_SPACE: [&str; 4] = ["1", "a", "!", "\n"];
+
 /// Follows one sequence of tokens and says which token may come next if the tokenizer itself is to
 /// write the sequence for its text.
 ///
@@ -20,7 +24,9 @@ const KEPT: usize = 24;
 /// tokenizer's own patterns say. A token is allowed where
 ///
 /// - in vocabularies of bytes: the tokenizer, given the text so far with the token, writes exactly
-///   the tokens so far and this one. While the last character is incomplete, the last two tokens
+///   the tokens so far and this one; or, after white space, whose words depend on what follows,
+///   writes these tokens first if a digit, a letter, a mark or a line end comes next. While the last
+///   character is incomplete, the last two tokens
 ///   must be the tokenizer's for their bytes, and the rest is decided when the character is whole.
 ///   Bytes that can never become text are not allowed;
 /// - in vocabularies of characters (SentencePiece), which know no words: the last two tokens are
@@ -76,7 +82,7 @@ impl<'a> Canonical<'a> {
     }
 
     fn writes(&mut self, before: &[u32], token: u32) -> Result<bool> {
-        // A special token ends a text, and another one begins.
+        // After a special token another text begins.
         let special = |&id: &u32| self.vocabulary.token_bytes(id).is_none();
         if let Some(at) = before[self.start..].iter().rposition(special) {
             self.start += at + 1;
@@ -93,8 +99,15 @@ impl<'a> Canonical<'a> {
                 return self.is_pair(last, token);
             }
         };
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
-        if encoding.get_ids() != window {
+        if self.encode(text)? != window {
+            if !text.ends_with(char::is_whitespace) {
+                return Ok(false);
+            }
+            for next in AFTER_SPACE {
+                if self.encode(&format!("{text}{next}"))?.starts_with(&window) {
+                    return Ok(true);
+                }
+            }
             return Ok(false);
         }
         if window.len() > WINDOW {
@@ -106,6 +119,23 @@ impl<'a> Canonical<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// May the sequence end here: is it all that the tokenizer writes for its text?
+    ///
+    /// Errors if the tokenizer fails.
+    pub fn allows_end(&self, tokens: &[u32]) -> Result<bool> {
+        let window = &tokens[self.start.min(tokens.len())..];
+        match std::str::from_utf8(&self.vocabulary.decode(window)) {
+            Ok(text) if self.of_bytes => Ok(self.encode(text)? == window),
+            Ok(_) => Ok(true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
+        Ok(encoding.get_ids().to_vec())
     }
 
     /// Are the two the tokenizer's, within one word?

@@ -36,16 +36,16 @@ impl Head {
             .iter()
             .enumerate()
             .map(|(index, choice)| {
-                json!({
+                let mut object = json!({
                     "index": index,
                     "message": { "role": "assistant", "content": choice.text, "refusal": null },
                     "logprobs": choice.logprobs,
                     "finish_reason": finish_reason(choice.finish),
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
-                    "yielded": choice.yielded,
-                    "rejection": choice.rejection,
-                })
+                });
+                choice.tell_more(&mut object);
+                object
             })
             .collect();
         json!({
@@ -75,8 +75,7 @@ impl Head {
         let mut chunk = self.chunk(index, json!({}), Some(choice.finish));
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
-        chunk["choices"][0]["yielded"] = json!(choice.yielded);
-        chunk["choices"][0]["rejection"] = choice.rejection.clone();
+        choice.tell_more(&mut chunk["choices"][0]);
         chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
         chunk
     }
@@ -162,6 +161,16 @@ impl Choice {
         };
         let logprobs = logprobs(tokens);
         Self { text, finish, stop_reason, complete, yielded, rejection, logprobs }
+    }
+
+    /// Adds what there is only for some requests.
+    fn tell_more(&self, object: &mut Value) {
+        if self.yielded > 0 {
+            object["yielded"] = json!(self.yielded);
+        }
+        if !self.rejection.is_null() {
+            object["rejection"] = self.rejection.clone();
+        }
     }
 }
 
