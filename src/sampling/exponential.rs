@@ -16,6 +16,8 @@ const BANDS: usize = REACH * GRAIN as usize;
 /// down to it by a mask.
 const TABLE_SIZE: usize = BANDS.next_power_of_two();
 
+/// A block in which fewer tokens are allowed is not worked on as a whole.
+const FEW: usize = 16;
 /// A depth, in bands, beyond all that count.
 const BEYOND: f64 = BANDS as f64;
 /// 1.5 · 2^52: added to a number below 2^31, it leaves the nearest integer in the last 32 bits.
@@ -158,6 +160,16 @@ impl Row<'_> {
         let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
         let least = self.down_to(top / GRAIN, REACH as f64);
         for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
+            if <&[u32; 4]>::try_from(words).is_ok_and(|words| scan::count(words) < FEW) {
+                weights = [0.0; BLOCK];
+                scan::for_each(block, words, |at, logit| {
+                    let depth = top - f64::from(logit) * inverse;
+                    bands[at] = (depth.min(BEYOND) + ROUND).to_bits() as u32;
+                    weights[at] = exp(-depth / GRAIN);
+                });
+                each(start, &bands, &weights);
+                continue;
+            }
             let allowed = scan::masked(block, words);
             for ((&logit, band), series) in allowed.iter().zip(&mut bands).zip(&mut weights) {
                 let depth = top - f64::from(logit) * inverse;

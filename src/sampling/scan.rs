@@ -70,7 +70,8 @@ pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<Maxima>) -> S
     }
     let lanes = maxima.iter().fold(NOTHING, |best, max| greater(*max, best));
     let best = lanes.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let holds = |max: &Maxima| max.contains(&best);
+    // Not `contains`, which would look at one lane after the other.
+    let holds = |max: &Maxima| max.iter().fold(false, |any, max| any | (*max == best));
     if best > f32::NEG_INFINITY
         && let Some(index) = maxima.iter().position(holds)
         && let Some((block, words)) = split(logits, words).nth(index)
@@ -91,7 +92,7 @@ fn split<'a>(logits: &'a [f32], words: &'a [u32]) -> impl Iterator<Item = (&'a [
 }
 
 /// The tokens that four words allow.
-fn count(words: &[u32; BLOCK / WORD]) -> usize {
+pub(super) fn count(words: &[u32; BLOCK / WORD]) -> usize {
     if *words == [u32::MAX; BLOCK / WORD] {
         return BLOCK;
     }
@@ -111,6 +112,7 @@ fn plus(a: Lanes, b: Lanes) -> Lanes {
 }
 
 /// The maxima of a block that is allowed as a whole; its logits are added to `sums`.
+#[inline(always)] // a call costs as much as the work
 fn whole_block(block: &[f32; BLOCK], sums: &mut [Lanes; CHAINS]) -> Maxima {
     let mut maxima = [NOTHING; CHAINS];
     let mut local = *sums;
@@ -139,6 +141,7 @@ const FORBIDDEN: [Lanes; 16] = {
 
 /// The maxima of the allowed logits of a block. All of its logits are added to `sums`: where one
 /// that is forbidden is not finite, the block is looked at again for nothing.
+#[inline(always)]
 fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]) -> Maxima {
     let mut maxima = [NOTHING; CHAINS];
     let mut local = *sums;
@@ -217,26 +220,47 @@ fn for_each_bit(word: u32, mut each: impl FnMut(usize)) {
     }
 }
 
-/// [`for_each`] for the logits from `least` on, of which a block should hold few: eight are compared
-/// at once.
+/// [`for_each`] for the logits from `least` on: a word of them is compared at once.
 pub(super) fn for_each_from(
     block: &[f32],
     words: &[u32],
     least: f32,
     mut each: impl FnMut(usize, f32),
 ) {
-    const AT_ONCE: usize = 8;
-    for (index, lanes) in block.chunks(AT_ONCE).enumerate() {
-        let bits = words[index * AT_ONCE / WORD] >> (index * AT_ONCE % WORD);
-        let any = lanes.iter().fold(false, |any, &logit| any | (logit >= least));
-        if any && bits as u8 != 0 {
-            for (lane, &logit) in lanes.iter().enumerate() {
-                if logit >= least && bits >> lane & 1 == 1 {
-                    each(index * AT_ONCE + lane, logit);
-                }
+    for (index, (part, &word)) in block.chunks(WORD).zip(words).enumerate() {
+        let bits = match <&[f32; WORD]>::try_from(part) {
+            Ok(part) => at_least(part, least),
+            Err(_) => u32::MAX,
+        };
+        for_each_bit(bits & word, |bit| {
+            if part[bit] >= least {
+                each(index * WORD + bit, part[bit]);
             }
+        });
+    }
+}
+
+/// The bit of each lane of a word.
+const BITS: [[u32; LANES]; WORD / LANES] = {
+    let mut table = [[0; LANES]; WORD / LANES];
+    let mut i = 0;
+    while i < WORD {
+        table[i / LANES][i % LANES] = 1 << i;
+        i += 1;
+    }
+    table
+};
+
+/// A bit for each logit from `least` on.
+#[inline(always)]
+fn at_least(part: &[f32; WORD], least: f32) -> u32 {
+    let mut found = [0; LANES];
+    for (lanes, bits) in part.as_chunks::<LANES>().0.iter().zip(&BITS) {
+        for i in 0..LANES {
+            found[i] |= if lanes[i] >= least { bits[i] } else { 0 };
         }
     }
+    found[0] | found[1] | found[2] | found[3]
 }
 
 /// The blocks of a row with their first token, their logits and their words, of those whose
@@ -250,7 +274,7 @@ pub(super) fn blocks<'a>(
     split(logits, words)
         .zip(maxima)
         .enumerate()
-        .filter(move |(_, (_, max))| max.iter().any(|&max| max >= least))
+        .filter(move |(_, (_, max))| max.iter().fold(false, |any, &max| any | (max >= least)))
         .map(|(index, ((block, words), _))| (index * BLOCK, block, words))
 }
 
