@@ -308,7 +308,8 @@ fn person(engine: &Engine) -> Constraint {
     Compiler::new(engine.vocabulary().clone()).json_schema(&schema).unwrap()
 }
 
-const KINDS: [Speculation; 3] = [Speculation::Grammar, Speculation::Ngram, Speculation::Draft];
+const KINDS: [Speculation; 4] =
+    [Speculation::Forced, Speculation::Grammar, Speculation::Ngram, Speculation::Draft];
 
 #[test]
 fn greedy_texts_are_the_same_with_fewer_passes() {
@@ -337,7 +338,8 @@ fn greedy_texts_are_the_same_with_fewer_passes() {
                 let passes = response.passes;
                 assert!(passes.model <= expected.passes.model, "{speculate:?}");
                 assert!(passes.model + passes.accepted >= expected.passes.model);
-                if constraint.is_some() && speculate == Speculation::Grammar {
+                let by_grammar = [Speculation::Forced, Speculation::Grammar].contains(&speculate);
+                if constraint.is_some() && by_grammar {
                     assert!(passes.model < expected.passes.model, "{passes:?}");
                 }
                 eprintln!("{speculate:?}: {passes:?} for {}", expected.passes.model);
@@ -405,6 +407,144 @@ fn the_distribution_of_texts_is_the_models() {
     }
 }
 
+/// Draws that ask the constraint about single tokens have the distribution of those under its mask,
+/// and the mean of their weights is the mass that the model gives to the constraint's texts.
+#[test]
+fn texts_without_masks_are_distributed_as_with_them() {
+    let engine = Engine::new(load(random_model("decoding-checked", 9)));
+    let texts = ["aa", "ab", "acc", "acd", "b", "ba", "bbb", "c"];
+    let constraint = choice(&engine, &texts);
+    let (mut exact, mut mass) = (BTreeMap::new(), 0.0);
+    for text in texts {
+        let (constrained, raw, _) = score(&engine, &constraint, "x", text);
+        exact.insert(text, constrained.exp());
+        mass += raw.exp();
+    }
+    let (runs, mut seen) = (3000, BTreeMap::<String, u32>::new());
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for seed in 0..runs as u64 {
+        let request = Request {
+            constraint: Some(constraint.clone()),
+            sampling: seeded(seed),
+            rejection: true,
+            faithfulness: true,
+            ..Request::text("x")
+        };
+        let (response, _) = run(&engine, &request);
+        let rejection = response.rejection.unwrap();
+        assert!(response.complete && rejection.checks > response.tokens.len());
+        let weight = rejection.log_weight.exp();
+        (sum, squares) = (sum + weight, squares + weight * weight);
+        *seen.entry(response.text).or_default() += 1;
+    }
+    let statistic: f64 = exact
+        .iter()
+        .map(|(text, p)| {
+            let mean = p * f64::from(runs);
+            (f64::from(seen.get(*text).copied().unwrap_or(0)) - mean).powi(2) / mean
+        })
+        .sum();
+    // The 99.9% quantile with 7 degrees of freedom.
+    assert!(statistic < 24.32, "{statistic} {seen:?}");
+    let (n, mean) = (f64::from(runs), sum / f64::from(runs));
+    let error = ((squares / n - mean * mean) / n).sqrt();
+    assert!((mean - mass).abs() < 3.3 * error, "{mean} for {mass} ± {error}");
+}
+
+/// A prompt cut in the middle of a word: its last tokens are written anew, and the text begins where
+/// the prompt ends.
+#[test]
+fn the_end_of_a_prompt_is_written_anew() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let vocabulary = engine.vocabulary();
+    let json = person(&engine);
+    let mut healed = 0;
+    for prompt in ["Name: An", "{\"name\":\"Bo", "The weath", "a", "x  ", "Read http:"] {
+        for constraint in [None, Some(json.clone())] {
+            for sampling in [SamplingParams::greedy(), seeded(4)] {
+                for speculate in [Speculation::Off, Speculation::Grammar] {
+                    let request = Request {
+                        raw: true,
+                        token_healing: true,
+                        max_tokens: 40,
+                        constraint: constraint.clone(),
+                        sampling: sampling.clone(),
+                        speculate,
+                        ..Request::text(prompt)
+                    };
+                    let plain = Request { token_healing: false, ..request.clone() };
+                    let (plain, _) = run(&engine, &plain);
+                    let (response, _) = run(&engine, &request);
+                    let taken = plain.usage.prompt_tokens - response.usage.prompt_tokens;
+                    healed += taken;
+                    // What was written begins with what was taken back, and ends with the text.
+                    let written = vocabulary.decode(&response.tokens);
+                    let written = String::from_utf8_lossy(&written);
+                    let border = written.len() - response.text.len();
+                    assert!(prompt.ends_with(&written[..border]), "{prompt}: {written}");
+                    assert_eq!(&written[border..], response.text);
+                    assert_eq!(border > 0, taken > 0, "{prompt}: {response:?}");
+                    if let Some(constraint) = &constraint {
+                        let mut matcher = constraint.matcher();
+                        matcher.accept_bytes(response.text.as_bytes()).unwrap();
+                        assert_eq!(response.complete, matcher.is_accepting());
+                    }
+                }
+            }
+        }
+    }
+    assert!(healed > 0);
+}
+
+/// Texts are what the tokenizer would write, unless the constraint leaves nothing else; then the
+/// response says so.
+#[test]
+fn only_canonical_tokens_are_written() {
+    use maskwright::vocab::Encode as _;
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let tokenizer = engine.model().tokenizer();
+    let constraint = person(&engine);
+    let mut differs = 0;
+    for seed in 0..20 {
+        let sampling = SamplingParams { temperature: 3.0, ..seeded(seed) };
+        for constraint in [None, Some(constraint.clone())] {
+            for rejection in [false, constraint.is_some()] {
+                let request = Request {
+                    canonical: true,
+                    rejection,
+                    sampling: sampling.clone(),
+                    max_tokens: 30,
+                    constraint: constraint.clone(),
+                    ..Request::text("Ann, 31, edits.")
+                };
+                let free = Request { canonical: false, ..request.clone() };
+                let (response, _) = run(&engine, &request);
+                let canonical = |response: &Response| {
+                    let bytes = engine.vocabulary().decode(&response.tokens);
+                    let text = std::str::from_utf8(&bytes).ok()?;
+                    Some(tokenizer.encode(text).unwrap() == response.tokens)
+                };
+                if response.yielded == 0 {
+                    assert_ne!(canonical(&response), Some(false), "{:?}", response.text);
+                }
+                differs += usize::from(canonical(&run(&engine, &free).0) == Some(false));
+            }
+        }
+    }
+    assert!(differs > 10, "{differs}");
+    // Single bytes are all that is allowed, and the tokenizer has longer tokens.
+    let bytes = (0..engine.vocabulary().len() as u32)
+        .filter(|&id| engine.vocabulary().token_bytes(id).is_some_and(|text| text.len() == 1));
+    let request = Request {
+        canonical: true,
+        constraint: Some(choice(&engine, &["the weather is"])),
+        sampling: SamplingParams { allowed_token_ids: bytes.collect(), ..seeded(1) },
+        ..Request::text("x")
+    };
+    let (response, _) = run(&engine, &request);
+    assert!(response.yielded > 0 && response.text == "the weather is", "{response:?}");
+}
+
 #[test]
 fn requests_that_exclude_each_other_are_refused() {
     let engine = Engine::new(load(random_model("decoding-refused", 8)));
@@ -420,6 +560,20 @@ fn requests_that_exclude_each_other_are_refused() {
         (
             Request { beam: Some(BeamSearch::new(2)), trace: true, ..base.clone() },
             "beam search tells nothing of single steps",
+        ),
+        (
+            Request { beam: Some(BeamSearch::new(2)), canonical: true, ..base.clone() },
+            "`canonical` goes with neither beams",
+        ),
+        (Request { rejection: true, best_of: 2, ..base.clone() }, "`rejection` goes with neither"),
+        (Request { rejection: true, trace: true, ..base.clone() }, "`rejection` computes no masks"),
+        (
+            Request {
+                rejection: true,
+                sampling: SamplingParams { top_k: Some(3), ..SamplingParams::default() },
+                ..base.clone()
+            },
+            "`rejection` cannot know which tokens `top_k`",
         ),
         (
             Request { speculate: Speculation::Draft, ..base },

@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
+    // It guesses for itself.
+    let draft = engine.model().clone();
+    let engine = engine.with_draft(draft).unwrap();
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
     let options = Options { api_keys: api_keys.iter().map(|&key| key.to_owned()).collect() };
     let server = Server::new(listener, engine, options).unwrap();
@@ -321,6 +324,9 @@ fn settings_change_the_answer() {
         (json!({ "num_beams": 3 }), Some("Hey"), Value::Null),
         (json!({ "best_of": 2 }), Some("Hey"), Value::Null),
         (json!({ "speculate": "ngram" }), Some("Hey"), Value::Null),
+        (json!({ "speculate": "draft" }), Some("Hey"), Value::Null),
+        (json!({ "token_healing": true, "canonical": true }), Some("Hey"), Value::Null),
+        (json!({ "rejection": true }), Some("Hey"), Value::Null),
         (json!({ "temperature": 1, "top_n_sigma": 0.01 }), Some("Hey"), Value::Null),
         (json!({ "temperature": 1, "typical_p": 0.999, "top_k": 1 }), Some("Hey"), Value::Null),
         (json!({ "temperature": 1, "mirostat": 2, "mirostat_tau": 0 }), Some("Hey"), Value::Null),
@@ -337,6 +343,11 @@ fn settings_change_the_answer() {
         }
         assert_eq!(choice["stop_reason"], stop_reason, "{extra}");
     }
+    let body = json!({ "rejection": true, "temperature": 1, "max_tokens": 8, "response_format": {
+        "type": "json_schema", "json_schema": {"schema": {"enum": ["Hey", "Hot"]}} } });
+    let answer = chat(address, "http-settings", body).json();
+    assert!(answer["choices"][0]["rejection"]["checks"].as_u64() >= Some(5), "{answer}");
+    assert!(answer["choices"][0]["rejection"]["log_weight"].as_f64() < Some(0.0), "{answer}");
     let least = json!({ "min_tokens": 5, "max_tokens": 6 });
     let answer = chat(address, "http-settings", least).json();
     assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() >= 5);

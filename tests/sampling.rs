@@ -644,3 +644,142 @@ fn mirostat_steers_to_its_target() {
         assert!((mean - f64::from(target)).abs() < 0.15, "{target}: {mean}");
     }
 }
+
+/// Rows of logits, peaked and flat, wide enough for every short cut.
+fn wide(rng: &mut ChaCha8Rng, width: usize, peaked: bool) -> Vec<f32> {
+    (0..width)
+        .map(|_| {
+            let field: f64 = (0..6).map(|_| unit(rng) - 0.5).sum();
+            let head = if peaked && unit(rng) < 0.01 { 9.0 } else { 0.0 };
+            (field * 3.0 + head) as f32
+        })
+        .collect()
+}
+
+/// The point that a draw takes on the line of probabilities is the same with and without a list.
+#[test]
+fn a_draw_without_truncation_is_the_point_on_the_line() {
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    for round in 0..60 {
+        let row = wide(&mut rng, 3000 + round * 37, round % 2 == 0);
+        let mask = mask_of(row.len(), (0..row.len() as u32).filter(|t| t % 5 != 2));
+        let params = SamplingParams {
+            repetition_penalty: if round % 3 == 0 { 1.4 } else { 1.0 },
+            temperature: 0.7,
+            seed: Some(round as u64),
+            ..SamplingParams::default()
+        };
+        let mut sampler = Sampler::new(&params).unwrap();
+        (0..40).for_each(|i| sampler.accept(i * 61));
+        let distribution = sampler.clone().distribution(&row, Some(&mask)).unwrap();
+        let mut rest = sampler.clone().uniform();
+        let expected = distribution.iter().find(|(_, p)| {
+            rest -= p;
+            rest < 0.0
+        });
+        let draw = sampler.draw(&row, Some(&mask)).unwrap();
+        let expected = expected.unwrap();
+        assert_eq!((draw.token, draw.nucleus), (expected.0, distribution.len()));
+        assert!((draw.probability - expected.1).abs() < 1e-12);
+    }
+}
+
+/// Pearson's statistic of `seen` beside these means, which must hold all that was seen.
+fn statistic(seen: &[u32], means: &[f64]) -> f64 {
+    let terms = seen.iter().zip(means).filter(|(_, mean)| **mean > 0.0);
+    terms.map(|(&n, mean)| (f64::from(n) - mean).powi(2) / mean).sum()
+}
+
+/// Draws by single checks have the masked distribution, whatever share of the mass is accepted; the
+/// estimates of that share are right in the mean, and independent of the token.
+#[test]
+fn checked_draws_follow_the_masked_distribution() {
+    let mut rng = ChaCha8Rng::seed_from_u64(12);
+    for (width, every, expected_share) in [(24, 2, 0.5), (24, 6, 0.2), (2600, 3, 0.35)] {
+        let row = wide(&mut rng, width, false);
+        let accepted = |token: u32| token % every == 1;
+        let free = mask_of(width, (0..width as u32).filter(|t| t % 11 != 3));
+        let mask = mask_of(width, free.iter().filter(|&t| accepted(t)));
+        let params = SamplingParams {
+            temperature: 1.3,
+            presence_penalty: 0.5,
+            seed: Some(3),
+            ..SamplingParams::default()
+        };
+        let mut sampler = Sampler::new(&params).unwrap();
+        [1, 2, 7].iter().for_each(|&token| sampler.accept(token));
+        let all = sampler.clone().distribution(&row, Some(&free)).unwrap();
+        let mass: f64 = all.iter().filter(|(t, _)| accepted(*t)).map(|(_, p)| p).sum();
+        assert!((mass - expected_share).abs() < 0.2, "{mass}");
+        let exact = sampler.clone().distribution(&row, Some(&mask)).unwrap();
+        let draws = if width < 100 { 40_000 } else { 4000 };
+        // Tokens in eight groups, so that each has enough.
+        let group = |token: u32| (token / every % 8) as usize;
+        let mut means = [0.0; 8];
+        exact.iter().for_each(|&(token, p)| means[group(token)] += p * f64::from(draws));
+        let (mut seen, mut weights, mut squares) = ([0u32; 8], [0.0; 8], 0.0);
+        for _ in 0..draws {
+            let mut asked = 0;
+            let drawn = sampler
+                .draw_checked(&row, Some(&free), true, &mut |token| {
+                    asked += 1;
+                    Ok(accepted(token))
+                })
+                .unwrap()
+                .unwrap();
+            assert!(accepted(drawn.token) && free.contains(drawn.token));
+            assert_eq!(drawn.checks, asked);
+            let estimate = drawn.mass.unwrap();
+            assert!(estimate > 0.0 && estimate <= 1.0);
+            seen[group(drawn.token)] += 1;
+            weights[group(drawn.token)] += estimate;
+            squares += (estimate - mass).powi(2);
+        }
+        // The 99.9% quantile with 7 degrees of freedom.
+        let found = statistic(&seen, &means);
+        assert!(found < 24.32, "{found}: {seen:?} {means:?}");
+        let n = f64::from(draws);
+        let error = (squares / n / n).sqrt();
+        let mean = weights.iter().sum::<f64>() / n;
+        assert!((mean - mass).abs() < 3.3 * error, "{mean} for {mass} ± {error}");
+        // Weighted draws are draws of the model among all tokens: token by token, not only in sum.
+        for (weight, expected) in weights.iter().zip(means) {
+            let spread = 4.0 * (expected * squares / n + expected * mass * mass).sqrt();
+            assert!((weight - expected * mass).abs() <= spread, "{weight} for {}", expected * mass);
+        }
+    }
+}
+
+#[test]
+fn a_checked_draw_does_not_depend_on_the_estimate_and_ends() {
+    let row: Vec<f32> = (0..3000).map(|i| (i % 17) as f32 * 0.3).collect();
+    let params = SamplingParams { seed: Some(5), ..SamplingParams::default() };
+    let (mut weighed, mut plain) = (Sampler::new(&params).unwrap(), Sampler::new(&params).unwrap());
+    for _ in 0..50 {
+        let mut check = |token: u32| Ok(token % 7 == 0);
+        let a = weighed.draw_checked(&row, None, true, &mut check).unwrap().unwrap();
+        let b = plain.draw_checked(&row, None, false, &mut check).unwrap().unwrap();
+        assert_eq!((a.token, a.probability, b.mass), (b.token, b.probability, None));
+    }
+    // Greedy: from the most probable one down. The lowest id of those with the greatest logit is 16.
+    let mut greedy = Sampler::new(&SamplingParams::greedy()).unwrap();
+    let mut asked = Vec::new();
+    let mut check = |token: u32| {
+        asked.push(token);
+        Ok(token == 50)
+    };
+    let drawn = greedy.draw_checked(&row, None, true, &mut check).unwrap().unwrap();
+    assert_eq!((drawn.token, asked), (50, vec![16, 33, 50]));
+    // Nothing accepted, and one token of mass almost zero accepted.
+    let short: Vec<f32> = (0..40).map(|i| if i == 9 { -80.0 } else { 0.0 }).collect();
+    for params in [SamplingParams::greedy(), params.clone()] {
+        let mut sampler = Sampler::new(&params).unwrap();
+        assert_eq!(sampler.draw_checked(&short, None, true, &mut |_| Ok(false)).unwrap(), None);
+        let drawn = sampler.draw_checked(&short, None, true, &mut |t| Ok(t == 9)).unwrap().unwrap();
+        assert_eq!((drawn.token, drawn.checks), (9, 40));
+    }
+    let params = SamplingParams { top_p: 0.5, ..params };
+    let mut sampler = Sampler::new(&params).unwrap();
+    let error = sampler.draw_checked(&row, None, false, &mut |_| Ok(true)).unwrap_err();
+    assert!(error.to_string().starts_with("`top_p` is on, which must know"), "{error}");
+}

@@ -197,31 +197,37 @@ fn write(
 /// Size of the plot, and of its margin, in pixels.
 const SIZE: (f64, f64) = (720.0, 400.0);
 const MARGIN: f64 = 60.0;
+/// The line goes through the median of a point and as many before and after it.
+const SMOOTH: usize = 4;
 
-/// Milliseconds of each token over its place: what grows with the text, and what does not.
+/// Milliseconds of each token over its place: what grows with the text, and what does not. A point
+/// for each token, and a line through the medians of neighbours, which one slow token does not move.
 fn plot(cached: &Timed, uncached: &Timed) -> String {
     let ms = |timed: &Timed| -> Vec<f64> {
         timed.tokens.iter().map(|t| t.as_secs_f64() * 1e3).collect()
     };
     let (cached, uncached) = (ms(cached), ms(uncached));
-    let top = cached.iter().chain(&uncached).copied().fold(f64::MIN_POSITIVE, f64::max) * 1.05;
+    let most = cached.iter().chain(&uncached).copied().fold(f64::MIN_POSITIVE, f64::max);
+    let (step, tokens) = (tick(most / 4.0), cached.len());
+    let top = (most / step).ceil() * step;
     let (width, height) = SIZE;
-    let at = |i: usize, n: usize, y: f64| {
-        let x = MARGIN + (width - 2.0 * MARGIN) * i as f64 / (n.max(2) - 1) as f64;
+    let at = |i: f64, y: f64| {
+        let x = MARGIN + (width - 2.0 * MARGIN) * i / (tokens.max(2) - 1) as f64;
         (x, height - MARGIN - (height - 2.0 * MARGIN) * y / top)
     };
     let line = |values: &[f64], color: &str| {
-        let points: Vec<String> = values
-            .iter()
-            .enumerate()
-            .map(|(i, &y)| {
-                let (x, y) = at(i, values.len(), y);
-                format!("{x:.1},{y:.1}")
-            })
-            .collect();
+        let (mut dots, mut points) = (String::new(), String::new());
+        for (i, &y) in values.iter().enumerate() {
+            let (x, y) = at(i as f64, y);
+            // Writing to a string cannot fail.
+            let _ = write!(dots, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\"/>");
+            let (_, y) = at(i as f64, median(values, i));
+            let _ = write!(points, "{x:.1},{y:.1} ");
+        }
         format!(
-            "<polyline fill=\"none\" stroke=\"{color}\" stroke-width=\"2\" points=\"{}\"/>\n",
-            points.join(" ")
+            "<g fill=\"{color}\" fill-opacity=\"0.35\">{dots}</g>\n<polyline fill=\"none\" \
+             stroke=\"{color}\" stroke-width=\"2\" points=\"{}\"/>\n",
+            points.trim_end()
         )
     };
     let mut svg = format!(
@@ -229,17 +235,28 @@ fn plot(cached: &Timed, uncached: &Timed) -> String {
          font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" \
          fill=\"white\"/>\n"
     );
-    for step in 0..=4 {
-        let value = top * f64::from(step) / 4.0;
-        let (x, y) = at(0, 2, value);
-        // Writing to a string cannot fail.
+    for n in 0..=(top / step).round() as u32 {
+        let value = f64::from(n) * step;
+        let (x, y) = at(0.0, value);
         let _ = writeln!(
             svg,
             "<line x1=\"{x}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
-             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{value:.2}</text>",
+             <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             width - MARGIN,
             x - 6.0,
             y + 4.0,
+            // Short: 0.1 + 0.2 is no label.
+            (value * 1e6).round() / 1e6,
+        );
+    }
+    let step = tick(tokens as f64 / 5.0).max(1.0);
+    for n in 0..=(tokens.saturating_sub(1) as f64 / step) as u32 {
+        let (x, y) = at(f64::from(n) * step, 0.0);
+        let label = f64::from(n) * step;
+        let _ = writeln!(
+            svg,
+            "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
+            y + 18.0
         );
     }
     svg += &line(&uncached, "#b4541a");
@@ -248,10 +265,22 @@ fn plot(cached: &Timed, uncached: &Timed) -> String {
         svg,
         "<text x=\"{MARGIN}\" y=\"24\">ms for each token: <tspan fill=\"#b4541a\">without \
          cache</tspan>, <tspan fill=\"#2f6f4f\">with cache</tspan></text>\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\">token {}</text>\n</svg>",
-        width - MARGIN,
-        height - MARGIN + 24.0,
-        cached.len(),
+         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">tokens written</text>\n</svg>",
+        width / 2.0,
+        height - 16.0,
     );
     svg
+}
+
+/// The next greater of 1, 2 and 5 times a power of ten.
+fn tick(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|t| *t >= least).unwrap_or(least)
+}
+
+/// The median of a value and its neighbours.
+fn median(values: &[f64], i: usize) -> f64 {
+    let mut near = values[i.saturating_sub(SMOOTH)..values.len().min(i + SMOOTH + 1)].to_vec();
+    near.sort_unstable_by(f64::total_cmp);
+    near[near.len() / 2]
 }

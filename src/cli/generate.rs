@@ -81,8 +81,8 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     if response.yielded > 0 {
         let (n, s) = (response.yielded, if response.yielded == 1 { "" } else { "s" });
         output::note(&format!(
-            "at {n} step{s} the constraint allowed only what a ban, --min-tokens or --ignore-eos \
-             would have forbidden, and it was written"
+            "at {n} step{s} the constraint allowed only what a ban, --min-tokens, --ignore-eos or \
+             --canonical would have forbidden, and it was written"
         ));
     }
     if response.complete {
@@ -134,6 +134,10 @@ fn describe(response: &Response) -> Value {
         },
         "yielded": response.yielded,
         "faithfulness": faithfulness(response),
+        "rejection": response.rejection.map(|rejection| json!({
+            "checks": rejection.checks,
+            "log_weight": rejection.log_weight,
+        })),
         "score": response.score,
         "tokens": response.tokens,
         "usage": {

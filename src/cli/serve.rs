@@ -7,11 +7,15 @@ use crate::server::{Options, Server};
 use super::Outcome;
 use super::model::ModelArgs;
 use super::output::{self, Stop};
+use super::writing;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
+    /// A model that guesses for requests with `speculate`: "draft" (a model folder, or `layers:N`)
+    #[arg(long, value_name = "DIR|layers:N")]
+    draft_model: Option<String>,
     /// The address to listen on; 0.0.0.0 or :: is open to the network
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
@@ -31,7 +35,11 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
-    let server = Server::new(listener, args.model.load()?, Options { api_keys: args.api_key })?;
+    let mut engine = args.model.load()?;
+    if let Some(draft) = &args.draft_model {
+        engine = writing::with_draft(engine, draft, &args.model)?;
+    }
+    let server = Server::new(listener, engine, Options { api_keys: args.api_key })?;
     output::note(&format!("listening on http://{}/v1", server.address()));
     server.run(crate::server::interrupted())?;
     Ok(Outcome::Success)

@@ -97,9 +97,16 @@ impl Trace {
 
     /// The page, which needs nothing beside itself.
     pub(super) fn page(&self, prompt: &str, response: &Response) -> String {
-        let mut steps = String::new();
+        let (mut line, mut steps) = (String::new(), String::new());
         for (index, step) in self.steps.iter().enumerate() {
-            card(&mut steps, index + 1, step);
+            let (number, kind) = (index + 1, kind(step));
+            // Writing to a string cannot fail.
+            let _ = write!(
+                line,
+                "<a class={kind} href=#s{number}><code>{}</code></a>",
+                visible(&step.text)
+            );
+            card(&mut steps, number, step);
         }
         let summary = response.summary.unwrap_or_default();
         let facts = [
@@ -115,9 +122,10 @@ impl Trace {
             ("seed", response.seed.to_string()),
         ];
         let facts: String =
-            facts.iter().map(|(name, value)| format!("<dt>{name}<dd>{value}")).collect();
+            facts.iter().map(|(name, value)| format!("<div><dt>{name}<dd>{value}</div>")).collect();
         PAGE.replace("{{prompt}}", &escape(prompt))
             .replace("{{facts}}", &facts)
+            .replace("{{line}}", &line)
             .replace("{{steps}}", &steps)
             .replace("{{text}}", &escape(&response.text))
     }
@@ -126,13 +134,25 @@ impl Trace {
 /// The page without its content.
 const PAGE: &str = include_str!("trace.html");
 
-/// One step of the strip.
-fn card(page: &mut String, index: usize, step: &Step) {
-    let kind = match (step.forced, step.argmax_masked) {
+/// How much choice there was.
+fn kind(step: &Step) -> &'static str {
+    match (step.forced, step.argmax_masked) {
         (true, _) => "forced",
         (_, true) => "pressed",
         _ => "free",
-    };
+    }
+}
+
+/// A probability in three digits, never 0 where it is not.
+fn share(p: f64) -> String {
+    match p {
+        p if p > 0.0 && p < 0.0005 => "&lt;0.001".to_owned(),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// One step of the strip.
+fn card(page: &mut String, number: usize, step: &Step) {
     let wanted: String = step
         .wanted
         .iter()
@@ -143,30 +163,36 @@ fn card(page: &mut String, index: usize, step: &Step) {
                 _ => "shut",
             };
             format!(
-                "<li class={class}><i style=\"width:{:.1}%\"></i><code>{}</code><b>{:.3}</b>",
+                "<li class={class}><i style=\"width:{:.1}%\"></i><code>{}</code><b>{}</b>",
                 wanted.probability * 100.0,
                 visible(&wanted.text),
-                wanted.probability
+                share(wanted.probability)
             )
         })
         .collect();
+    let facts: String = [
+        ("mass left", share(step.allowed_mass)),
+        ("probability", share(step.logprob.exp())),
+        ("by the model alone", share(step.raw_logprob.exp())),
+        ("allowed", step.allowed.to_string()),
+        ("nucleus", step.nucleus.to_string()),
+        ("mask", format!("{:.1} µs", step.mask_us)),
+    ]
+    .iter()
+    .map(|(name, value)| format!("<tr><td>{name}<td>{value}"))
+    .collect();
     // Writing to a string cannot fail.
     let _ = writeln!(
         page,
-        "<section class={kind}><header><small>{index}</small><code>{}</code></header>\
+        "<section class={} id=s{number}><header><small>{number}{}{}</small><code>{}</code></header>\
          <ul>{wanted}</ul>\
          <div class=mass title=\"mass that the mask left\"><i style=\"width:{:.1}%\"></i></div>\
-         <p>mass {:.3}, p {:.3}, raw {:.3}<br>{} allowed, nucleus {}<br>mask {:.1} µs{}{}</p></section>",
+         <table>{facts}</table></section>",
+        kind(step),
+        if step.forced { " <em>forced</em>" } else { "" },
+        if step.yielded { " <em>a ban yielded</em>" } else { "" },
         visible(&step.text),
         step.allowed_mass * 100.0,
-        step.allowed_mass,
-        step.logprob.exp(),
-        step.raw_logprob.exp(),
-        step.allowed,
-        step.nucleus,
-        step.mask_us,
-        if step.forced { "<br><em>forced</em>" } else { "" },
-        if step.yielded { "<br><em>a ban yielded</em>" } else { "" },
     );
 }
 

@@ -41,6 +41,15 @@ pub(super) struct WritingArgs {
     /// When a search with beams stops
     #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
     early_stopping: Early,
+    /// Writes the prompt's last tokens anew where they may be the beginning of longer ones
+    #[arg(long)]
+    token_healing: bool,
+    /// Asks the constraint about drawn tokens instead of computing masks; same distribution
+    #[arg(long, conflicts_with_all = ["best_of", "beam"])]
+    pub(super) rejection: bool,
+    /// Writes only tokens that the tokenizer itself would write, as far as the constraint leaves one
+    #[arg(long, conflicts_with = "beam")]
+    canonical: bool,
     /// Who guesses tokens ahead, for fewer passes of the model
     #[arg(long, value_enum, value_name = "WHO", default_value = "off")]
     speculate: Who,
@@ -63,7 +72,9 @@ enum Early {
 enum Who {
     /// Nobody
     Off,
-    /// The constraint
+    /// The constraint, where it leaves no choice
+    Forced,
+    /// The constraint, where it leaves few choices
     Grammar,
     /// Prompt and text
     Ngram,
@@ -95,8 +106,12 @@ impl WritingArgs {
                     Early::Never => EarlyStopping::Never,
                 },
             }),
+            token_healing: self.token_healing,
+            rejection: self.rejection,
+            canonical: self.canonical,
             speculate: match self.speculate {
                 Who::Off => Speculation::Off,
+                Who::Forced => Speculation::Forced,
                 Who::Grammar => Speculation::Grammar,
                 Who::Ngram => Speculation::Ngram,
                 Who::Draft => Speculation::Draft,
@@ -113,20 +128,27 @@ impl WritingArgs {
             return Err(Error::new(ErrorKind::Request, message).with_help("give both, or neither"));
         }
         let engine = model.load()?;
-        let Some(draft) = &self.draft_model else { return Ok(engine) };
-        let draft = match draft.strip_prefix("layers:") {
-            Some(layers) => {
-                let layers = layers.parse().map_err(|_| {
-                    Error::new(ErrorKind::Request, format!("`{layers}` is no number of layers"))
-                        .with_help("write --draft-model layers:N with N from 1")
-                })?;
-                engine.model().first_layers(layers)?
-            }
-            None => {
-                let source: ModelSource = draft.parse()?;
-                Model::load(&ModelOptions { source, ..model.options() })?
-            }
-        };
-        engine.with_draft(draft)
+        match &self.draft_model {
+            None => Ok(engine),
+            Some(draft) => with_draft(engine, draft, model),
+        }
     }
+}
+
+/// The engine with a model that guesses: `layers:N`, or a model folder.
+pub(super) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Result<Engine> {
+    let draft = match draft.strip_prefix("layers:") {
+        Some(layers) => {
+            let layers = layers.parse().map_err(|_| {
+                Error::new(ErrorKind::Request, format!("`{layers}` is no number of layers"))
+                    .with_help("write --draft-model layers:N with N from 1")
+            })?;
+            engine.model().first_layers(layers)?
+        }
+        None => {
+            let source: ModelSource = draft.parse()?;
+            Model::load(&ModelOptions { source, ..model.options() })?
+        }
+    };
+    engine.with_draft(draft)
 }

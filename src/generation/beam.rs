@@ -38,8 +38,8 @@ pub(super) fn search(
     read: Read,
 ) -> Result<Vec<(Response, Vec<Step>)>> {
     let start = Instant::now();
-    let Read { prompt, cache, logits, took: prefill } = read;
-    let sequence = Sequence::start(engine, request, &prompt, Some(0))?;
+    let Read { prompt, heal, cache, logits, took: prefill } = read;
+    let sequence = Sequence::start(engine, request, &prompt, heal, Some(0))?;
     let mut passes = Passes { model: 1, ..Passes::default() };
     let mut beams = vec![Beam { sequence, cache, logits, logprob: 0.0 }];
     let mut finished: Vec<Finished<'_>> = Vec::new();

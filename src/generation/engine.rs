@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::beam;
+use super::healing;
 use super::prompt;
 use super::request::{Request, Speculation};
 use super::response::{Event, FinishReason, Passes, Response, Step, Timing};
@@ -29,6 +30,8 @@ pub struct Engine {
 /// A prompt that has been read.
 pub(super) struct Read {
     pub(super) prompt: Vec<u32>,
+    /// Bytes that were taken off the prompt's end, to be written anew.
+    pub(super) heal: Vec<u8>,
     pub(super) cache: KvCache,
     pub(super) logits: Logits,
     pub(super) took: Duration,
@@ -139,11 +142,15 @@ impl Engine {
         if let Some(constraint) = &request.constraint {
             self.check_vocabulary(constraint)?;
         }
-        let prompt = prompt::tokens(&self.model, request)?;
+        let mut prompt = prompt::tokens(&self.model, request)?;
+        let heal = match request.token_healing {
+            true => healing::take_back(self.vocabulary(), &mut prompt),
+            false => Vec::new(),
+        };
         let start = Instant::now();
         let mut cache = self.model.new_cache()?;
         let logits = self.model.forward(&prompt, &mut cache)?;
-        Ok(Read { prompt, cache, logits, took: start.elapsed() })
+        Ok(Read { prompt, heal, cache, logits, took: start.elapsed() })
     }
 
     fn ranked(&self, request: &Request, read: Read) -> Result<Vec<(Response, Vec<Step>)>> {
@@ -158,6 +165,7 @@ impl Engine {
             let mut steps = Vec::new();
             let fork = Read {
                 prompt: read.prompt.clone(),
+                heal: read.heal.clone(),
                 cache: read.cache.fork(),
                 logits: read.logits.clone(),
                 took: read.took,
@@ -190,9 +198,9 @@ impl Engine {
         seed: Option<u64>,
         on_event: &mut Receiver<'_>,
     ) -> Result<Response> {
-        let Read { prompt, mut cache, logits, took: prefill } = read;
+        let Read { prompt, heal, mut cache, logits, took: prefill } = read;
         let start = Instant::now();
-        let mut sequence = Sequence::start(self, request, &prompt, seed)?;
+        let mut sequence = Sequence::start(self, request, &prompt, heal, seed)?;
         let mut passes = Passes { model: 1, ..Passes::default() };
         let finish = match sequence.step(&logits, None, on_event)? {
             Some(reason) => reason,

@@ -24,6 +24,7 @@
 
 mod beam;
 mod engine;
+mod healing;
 mod prompt;
 mod request;
 mod response;
@@ -34,5 +35,5 @@ mod text;
 pub use engine::Engine;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{
-    Event, FinishReason, Passes, Response, Step, StopReason, Timing, Usage, Wanted,
+    Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };

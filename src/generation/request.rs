@@ -52,6 +52,19 @@ pub struct Request {
     pub best_of: usize,
     /// Searches instead of drawing; temperature and truncations then say nothing.
     pub beam: Option<BeamSearch>,
+    /// Takes tokens at the prompt's end back where they may be the beginning of longer ones, and
+    /// writes them anew: what the response has written then begins with their bytes, which its text
+    /// leaves out. The constraint counts from the prompt's end all the same.
+    pub token_healing: bool,
+    /// Draws first and asks the constraint about the drawn token, instead of computing masks
+    /// ([`Sampler::draw_checked`](crate::sampling::Sampler::draw_checked)): the distribution is the
+    /// same, and [`Response::rejection`](super::Response::rejection) tells what it took; with
+    /// `faithfulness`, which here sends no summary, an estimate of the mass of allowed texts, too.
+    pub rejection: bool,
+    /// Writes only tokens that the tokenizer itself would write for the text, as far as the
+    /// constraint leaves one ([`Canonical`](crate::model::Canonical) says what that is). A token
+    /// that is not is taken out when it was drawn, and another one is drawn: truncations see it.
+    pub canonical: bool,
     /// Guesses tokens ahead, to need fewer passes of the model.
     pub speculate: Speculation,
     /// Measures how hard the constraint pressed: [`Response::summary`](super::Response::summary).
@@ -106,6 +119,8 @@ pub enum Speculation {
     /// Nobody: one pass of the model for each token.
     #[default]
     Off,
+    /// The constraint: text that it forces.
+    Forced,
     /// The constraint: text that it forces, and trees over few choices.
     Grammar,
     /// Prompt and text: what followed the last tokens before.
@@ -134,6 +149,9 @@ impl Request {
             stop_token_ids: Vec::new(),
             best_of: 1,
             beam: None,
+            token_healing: false,
+            rejection: false,
+            canonical: false,
             speculate: Speculation::Off,
             faithfulness: false,
             trace: false,
@@ -189,6 +207,32 @@ impl Request {
                     "beam search tells nothing of single steps",
                     "leave out the trace, or the beams",
                 );
+            }
+        }
+        if self.canonical && (self.beam.is_some() || self.speculate == Speculation::Draft) {
+            return error(
+                "`canonical` goes with neither beams nor a draft model",
+                "leave one of them out",
+            );
+        }
+        if self.rejection {
+            let alone = self.beam.is_none() && self.best_of == 1;
+            if !alone || self.speculate == Speculation::Draft {
+                return error(
+                    "`rejection` goes with neither beams, `best_of` nor a draft model",
+                    "leave one of them out",
+                );
+            }
+            if self.trace || self.logprobs || self.top_logprobs > 0 {
+                return error(
+                    "`rejection` computes no masks, of which a trace would tell",
+                    "leave out the trace and log-probabilities, or `rejection`",
+                );
+            }
+            if let Some(step) = self.sampling.first_truncation() {
+                let message =
+                    format!("`rejection` cannot know which tokens `{step}` would have to compare");
+                return error(&message, "leave out every step that removes tokens");
             }
         }
         self.sampling.validate()

@@ -98,6 +98,18 @@ pub struct Passes {
     pub accepted: usize,
 }
 
+/// What draws without masks took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rejection {
+    /// Tokens that the constraint was asked about.
+    pub checks: usize,
+    /// The natural logarithm of the product of the steps' estimated masses; 0 unless the request
+    /// asks for `faithfulness`. The product is an unbiased weight: texts drawn from the model step
+    /// by step under the constraint, weighted by it, are texts of the model that satisfy the
+    /// constraint.
+    pub log_weight: f64,
+}
+
 /// Tokens read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -135,6 +147,8 @@ pub struct Response {
     pub yielded: usize,
     /// How hard the constraint pressed, where the request asks or steps are sent.
     pub summary: Option<Summary>,
+    /// What draws without masks took, where the request asks for them.
+    pub rejection: Option<Rejection>,
     /// The score of a beam.
     pub score: Option<f64>,
     /// What it cost in tokens.

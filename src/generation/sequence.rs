@@ -4,15 +4,16 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::engine::Engine;
+use super::healing;
 use super::prompt;
 use super::request::Request;
 use super::response::{
-    Event, FinishReason, Passes, Response, Step, StopReason, Timing, Usage, Wanted,
+    Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
 use super::text::TextStream;
 use crate::constraint::{Constraint, Matcher};
-use crate::error::Result;
-use crate::model::Logits;
+use crate::error::{ErrorKind, Result};
+use crate::model::{Canonical, Logits};
 use crate::sampling::{Draw, Pressure, Sampler, Summary, steps};
 use crate::vocab::{TokenMask, Vocabulary};
 
@@ -37,6 +38,10 @@ pub(super) struct Sequence<'a> {
     text: TextStream,
     summary: Summary,
     stopped_by: Option<u32>,
+    /// Bytes of the prompt's end that are still to be written anew.
+    heal: Vec<u8>,
+    canonical: Option<Canonical<'a>>,
+    rejection: Rejection,
     /// What may be drawn at this step.
     mask: TokenMask,
 }
@@ -46,6 +51,7 @@ impl<'a> Sequence<'a> {
         engine: &'a Engine,
         request: &'a Request,
         prompt: &[u32],
+        heal: Vec<u8>,
         seed: Option<u64>,
     ) -> Result<Self> {
         let mut params = request.sampling.clone();
@@ -71,6 +77,12 @@ impl<'a> Sequence<'a> {
             text: TextStream::new(&request.stop, request.include_stop_str_in_output, skip_space),
             summary: Summary::new(),
             stopped_by: None,
+            heal,
+            canonical: match request.canonical {
+                true => Some(Canonical::new(engine.model().tokenizer(), engine.vocabulary())?),
+                false => None,
+            },
+            rejection: Rejection::default(),
             mask: TokenMask::new(engine.vocabulary().len()),
         })
     }
@@ -84,25 +96,32 @@ impl<'a> Sequence<'a> {
     /// What may be drawn next, and whether the end had to be allowed though it was not asked for:
     /// the constraint allows nothing else.
     pub(super) fn allow(&mut self) -> Result<(&TokenMask, bool)> {
+        if self.is_healing() {
+            let vocabulary = self.engine.vocabulary();
+            healing::allow(vocabulary, &self.heal, self.matcher.as_mut(), &mut self.mask)?;
+            return Ok((&self.mask, false));
+        }
         let mask = match &mut self.matcher {
             None => self.engine.free(),
             Some(matcher) => matcher.mask()?,
         };
         self.mask.words_mut().copy_from_slice(mask.words());
-        let early = self.tokens.len() < self.request.min_tokens;
+        self.ban();
         let mut yielded = false;
-        if early || self.request.ignore_eos {
-            let vocabulary = self.engine.vocabulary();
-            vocabulary.end_tokens().iter().for_each(|&token| self.mask.deny(token));
-            if early {
-                self.request.stop_token_ids.iter().for_each(|&token| self.mask.deny(token));
-            }
-            if self.mask.is_empty() {
-                self.mask.words_mut().copy_from_slice(mask.words());
-                yielded = !mask.is_empty();
-            }
+        if self.mask.is_empty() {
+            let mask = match &mut self.matcher {
+                None => self.engine.free(),
+                Some(matcher) => matcher.mask()?,
+            };
+            self.mask.words_mut().copy_from_slice(mask.words());
+            yielded = !mask.is_empty();
         }
         Ok((&self.mask, yielded))
+    }
+
+    /// Is the end of the prompt still to be written anew?
+    pub(super) fn is_healing(&self) -> bool {
+        !self.heal.is_empty()
     }
 
     /// Draws a token and adds it; `guess` is one that was drawn for it beforehand. Says why the
@@ -113,6 +132,12 @@ impl<'a> Sequence<'a> {
         guess: Option<Guess<'_>>,
         on_event: &mut Receiver<'_>,
     ) -> Result<Option<FinishReason>> {
+        if self.request.rejection
+            && let Some(token) = self.draw_checked(logits)?
+        {
+            let forced = self.is_forced(token, false)?;
+            return self.write(token, forced, on_event);
+        }
         let clock = Instant::now();
         let (_, mut yielded) = self.allow()?;
         let mask_us = match self.request.constraint {
@@ -132,7 +157,7 @@ impl<'a> Sequence<'a> {
             false => logits.to_vec()?,
         };
         let draw = match guess {
-            None => self.sampler.draw(&row, Some(&self.mask))?,
+            None => self.draw(&row, &mut yielded)?,
             Some((token, from)) => self.sampler.verify(&row, Some(&self.mask), token, from)?,
         };
         yielded |= draw.yielded;
@@ -149,7 +174,94 @@ impl<'a> Sequence<'a> {
             }
         }
         self.summary.yielded += usize::from(yielded);
-        let finish = self.add(draw.token, forced)?;
+        self.write(draw.token, forced, on_event)
+    }
+
+    /// Draws until a token is canonical, where that is asked for; notes where none is left.
+    fn draw(&mut self, row: &[f32], yielded: &mut bool) -> Result<Draw> {
+        loop {
+            let draw = self.sampler.draw(row, Some(&self.mask))?;
+            if self.is_canonical(draw.token)? {
+                return Ok(draw);
+            }
+            self.mask.deny(draw.token);
+            if self.mask.is_empty() {
+                break;
+            }
+        }
+        *yielded = true;
+        self.allow()?;
+        if let Some(canonical) = &mut self.canonical {
+            canonical.restart(self.tokens.len() + 1);
+        }
+        self.sampler.draw(row, Some(&self.mask))
+    }
+
+    /// Would the tokenizer write this token after those that were written?
+    fn is_canonical(&mut self, token: u32) -> Result<bool> {
+        // What was taken off the prompt is written as the mask says.
+        let ends = self.ends(token);
+        match &mut self.canonical {
+            None => Ok(true),
+            Some(_) if !self.heal.is_empty() => Ok(true),
+            Some(canonical) if ends => canonical.allows_end(&self.tokens),
+            Some(canonical) => canonical.allows(&self.tokens, token),
+        }
+    }
+
+    /// Draws without a mask. `None` where only a mask can tell: beside a constraint nothing is left
+    /// of what may be written, or there is none.
+    fn draw_checked(&mut self, logits: &Logits) -> Result<Option<u32>> {
+        if self.is_healing() {
+            return Ok(None);
+        }
+        let Some(mut matcher) = self.matcher.take() else { return Ok(None) };
+        self.mask.words_mut().copy_from_slice(self.engine.free().words());
+        self.ban();
+        let mask = self.mask.clone();
+        let row = logits.to_vec()?;
+        let mut sampler = self.sampler.clone();
+        let mut checks = 0;
+        // Among all ids, so that estimates are of what the model alone would have written.
+        let drawn = sampler.draw_checked(&row, None, self.request.faithfulness, &mut |token| {
+            if !mask.contains(token) || !self.is_canonical(token)? {
+                return Ok(false);
+            }
+            checks += 1;
+            match matcher.accept(token) {
+                Ok(()) => matcher.rollback(1).map(|()| true),
+                Err(error) if error.kind() == ErrorKind::Rejected => Ok(false),
+                Err(error) => Err(error),
+            }
+        });
+        self.matcher = Some(matcher);
+        self.sampler = sampler;
+        self.rejection.checks += checks;
+        let drawn = drawn?;
+        self.rejection.log_weight += drawn.and_then(|drawn| drawn.mass).map_or(0.0, f64::ln);
+        Ok(drawn.map(|drawn| drawn.token))
+    }
+
+    /// Takes what may not be written yet out of the mask.
+    fn ban(&mut self) {
+        let early = self.tokens.len() < self.request.min_tokens;
+        if early || self.request.ignore_eos {
+            let vocabulary = self.engine.vocabulary();
+            vocabulary.end_tokens().iter().for_each(|&token| self.mask.deny(token));
+        }
+        if early {
+            self.request.stop_token_ids.iter().for_each(|&token| self.mask.deny(token));
+        }
+    }
+
+    /// Adds a drawn token and shows what it completes.
+    fn write(
+        &mut self,
+        token: u32,
+        forced: bool,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<Option<FinishReason>> {
+        let finish = self.add(token, forced)?;
         let shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
         Ok(match (finish, shown) {
             (None, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
@@ -166,6 +278,9 @@ impl<'a> Sequence<'a> {
         if self.mask.count() == 1 {
             return Ok(true);
         }
+        if !self.heal.is_empty() {
+            return Ok(false);
+        }
         let bytes = self.engine.vocabulary().token_bytes(token).unwrap_or_default();
         Ok(!bytes.is_empty() && matcher.forced_bytes(bytes.len())? == bytes)
     }
@@ -178,9 +293,16 @@ impl<'a> Sequence<'a> {
             self.stopped_by = Some(token);
             return Ok(Some(FinishReason::StopToken));
         }
-        if let Some(matcher) = &mut self.matcher {
-            matcher.accept(token)?;
+        // Of a token that writes the prompt's end anew, what goes beyond that is text.
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        let healed = bytes.len().min(self.heal.len());
+        let bytes = &bytes[healed..];
+        match &mut self.matcher {
+            Some(matcher) if healed == 0 => matcher.accept(token)?,
+            Some(matcher) if !bytes.is_empty() => matcher.accept_bytes(bytes)?,
+            _ => {}
         }
+        self.heal.drain(..healed);
         if is_end {
             return Ok(Some(FinishReason::Stop));
         }
@@ -189,7 +311,9 @@ impl<'a> Sequence<'a> {
             false => self.sampler.accept(token),
         }
         self.tokens.push(token);
-        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        if let Some(canonical) = self.canonical.as_mut().filter(|_| healed > 0) {
+            canonical.restart(self.tokens.len());
+        }
         let long_enough = self.tokens.len() > self.request.min_tokens;
         let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
         Ok(stopped.then_some(FinishReason::StopString))
@@ -241,7 +365,8 @@ impl<'a> Sequence<'a> {
             _ => true,
         };
         let yielded = self.summary.yielded;
-        let summary = (self.summary.steps > 0).then_some(self.summary);
+        let measured = self.summary.steps > 0 && !self.request.rejection;
+        let summary = measured.then_some(self.summary);
         Response {
             text,
             tokens,
@@ -250,6 +375,7 @@ impl<'a> Sequence<'a> {
             complete,
             yielded,
             summary,
+            rejection: self.request.rejection.then_some(self.rejection),
             score: None,
             usage,
             timing,

@@ -144,7 +144,10 @@ impl<'a> Drafter<'a> {
         if most > 0 {
             match self.kind {
                 Speculation::Off => {}
-                Speculation::Grammar => grammar(&mut tree, sequence, most)?,
+                // What the prompt left to be written is no text of the constraint.
+                _ if sequence.is_healing() => {}
+                Speculation::Forced => grammar(&mut tree, sequence, most, false)?,
+                Speculation::Grammar => grammar(&mut tree, sequence, most, true)?,
                 Speculation::Ngram => self.ngram(&mut tree, sequence, most)?,
                 Speculation::Draft => self.model(&mut tree, sequence, most)?,
             }
@@ -220,9 +223,9 @@ fn draw(distribution: &[(u32, f64)], sampler: &mut Sampler) -> u32 {
     point.or(distribution.last()).map_or(0, |row| row.0)
 }
 
-/// Text that the constraint forces, as the tokenizer would write it, and where few bytes may come
-/// next, each of them with what it forces.
-fn grammar(tree: &mut Tree, sequence: &Sequence<'_>, most: usize) -> Result<()> {
+/// Text that the constraint forces, as the tokenizer would write it, and, if it may branch, where
+/// few bytes may come next, each of them with what it forces.
+fn grammar(tree: &mut Tree, sequence: &Sequence<'_>, most: usize, branch: bool) -> Result<()> {
     let Some(matcher) = &sequence.matcher else { return Ok(()) };
     let tokenizer = sequence.engine.model().tokenizer();
     let tokens = |bytes: &[u8]| {
@@ -245,6 +248,9 @@ fn grammar(tree: &mut Tree, sequence: &Sequence<'_>, most: usize) -> Result<()> 
                 open.push_back((end, matcher));
             }
             continue;
+        }
+        if !branch {
+            break;
         }
         let expected = matcher.expected()?;
         if expected.bytes.len() > FEW_CHOICES || !expected.special_tokens.is_empty() {

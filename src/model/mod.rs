@@ -19,6 +19,7 @@
 //! template in `chat_template.jinja` or `tokenizer_config.json`.
 
 mod cache;
+mod canonical;
 mod chat_template;
 mod clock;
 mod config;
@@ -34,6 +35,7 @@ mod weights;
 use std::sync::Arc;
 
 pub use cache::KvCache;
+pub use canonical::Canonical;
 pub use chat_template::{ChatTemplate, Message};
 pub use config::{Config, Llama3Rope};
 pub use device::{DType, Device};

@@ -10,7 +10,7 @@ pub struct Tokenizer {
     /// Finds special tokens in a text.
     prompts: tokenizers::Tokenizer,
     /// Takes their names for text.
-    text: tokenizers::Tokenizer,
+    pub(super) text: tokenizers::Tokenizer,
 }
 
 impl Tokenizer {

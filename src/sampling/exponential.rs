@@ -2,33 +2,31 @@
 
 use std::sync::LazyLock;
 
-use super::scan::{self, BLOCK};
+use super::scan::{self, BLOCK, Maxima};
+use super::steps::{self, Candidate};
 
 /// Table entries for one unit of the exponent.
 const GRAIN: f64 = 32.0;
 /// Exponentials below e^-REACH are left out of sums: 2^24 of them are less than an `f64` notices
 /// beside the greatest, which is 1.
 const REACH: usize = 56;
-/// Entries of the table, and bands of a [`Spectrum`].
+/// Bands of a row's exponentials.
 const BANDS: usize = REACH * GRAIN as usize;
+/// Entries of the table, those from [`BANDS`] on being 0: a power of two, so that an index is cut
+/// down to it by a mask.
+const TABLE_SIZE: usize = BANDS.next_power_of_two();
 
-/// A depth, in bands, beyond any table.
-const BEYOND: f64 = 1e6;
+/// A block in which fewer tokens are allowed is not worked on as a whole.
+const FEW: usize = 16;
+/// A depth, in bands, beyond all that count.
+const BEYOND: f64 = BANDS as f64;
 /// 1.5 · 2^52: added to a number below 2^31, it leaves the nearest integer in the last 32 bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// e^(-k / GRAIN).
-static TABLE: LazyLock<[f64; BANDS]> =
-    LazyLock::new(|| std::array::from_fn(|k| (-(k as f64) / GRAIN).exp()));
-
-/// The allowed logits of a row by how far they lie below the greatest: in bands of a 32nd.
-#[derive(Clone, Debug)]
-pub(super) struct Spectrum {
-    /// The sum of the exponentials in each band, the greatest logit's being 1.
-    weights: Vec<f64>,
-    /// The number of tokens in each band.
-    counts: Vec<u32>,
-}
+static TABLE: LazyLock<[f64; TABLE_SIZE]> = LazyLock::new(|| {
+    std::array::from_fn(|k| if k < BANDS { (-(k as f64) / GRAIN).exp() } else { 0.0 })
+});
 
 /// A row, what is allowed of it, the greatest logit of each block, and the temperature that divides
 /// the logits.
@@ -36,7 +34,7 @@ pub(super) struct Spectrum {
 pub(super) struct Row<'a> {
     pub(super) logits: &'a [f32],
     pub(super) words: &'a [u32],
-    pub(super) maxima: &'a [f32],
+    pub(super) maxima: &'a [Maxima],
     pub(super) temperature: f64,
 }
 
@@ -59,36 +57,123 @@ impl Row<'_> {
         }
     }
 
+    /// A token as the chain sees it after the temperature.
+    fn candidate(&self, token: u32, logit: f32) -> Candidate {
+        Candidate { token, logit: f64::from(logit) / self.temperature }
+    }
+
+    /// Fills `candidates` with the allowed tokens from `least` on, and the changed ones (ascending,
+    /// and not allowed by the words), in order of token id.
+    pub(super) fn list(&self, least: f32, changed: &[Candidate], candidates: &mut Vec<Candidate>) {
+        let mut changed = changed.iter().copied().peekable();
+        self.for_each_from(least, |token, logit| {
+            while let Some(before) = changed.next_if(|c| c.token < token) {
+                candidates.push(before);
+            }
+            if logit != f32::NEG_INFINITY {
+                candidates.push(self.candidate(token, logit));
+            }
+        });
+        candidates.extend(changed);
+    }
+
     /// The sum of e^(logit / temperature − top) over the allowed tokens, none of them above `top`,
     /// with a relative error below 1e-12.
     pub(super) fn sum_of_exponentials(&self, top: f64) -> f64 {
         let mut sums = [0.0; 4];
-        self.weigh(top, |band, weight| sums[band % 4] += weight);
+        self.weigh(top, |_, bands, weights| {
+            for (band, weight) in bands.iter().zip(weights) {
+                sums[(band % 4) as usize] += weight;
+            }
+        });
         sums.iter().sum()
     }
 
-    /// The same sum by bands.
-    pub(super) fn spectrum(&self, top: f64) -> Spectrum {
-        let (mut weights, mut counts) = (vec![0.0; BANDS], vec![0; BANDS]);
-        self.weigh(top, |band, weight| {
-            weights[band] += weight;
-            counts[band] += 1;
-        });
-        Spectrum { weights, counts }
+    /// A logit that no logit of the `k` most probable tokens is below: some `k` tokens reach it. −∞
+    /// where the maxima tell nothing of so many.
+    pub(super) fn least_of_most_probable(&self, k: usize) -> f32 {
+        let mut maxima = self.maxima.as_flattened().to_vec();
+        match k.checked_sub(1) {
+            Some(last) if last < maxima.len() => {
+                *maxima.select_nth_unstable_by(last, |a, b| b.total_cmp(a)).1
+            }
+            _ => f32::NEG_INFINITY,
+        }
     }
 
-    /// Calls `each` with the band and the exponential of every allowed token down to the table's
-    /// reach: the table's entry times a short series of what remains. The arithmetic is done for
-    /// whole blocks, in loops without a branch that become vector instructions.
-    fn weigh(&self, top: f64, mut each: impl FnMut(usize, f64)) {
+    /// The last of the most probable tokens whose probabilities sum to `p`, among the allowed ones
+    /// and the changed ones, none of them above `top`; with the sum of their exponentials. `None`
+    /// where that takes all. The row is read once in full; but for tokens of the logarithm of one
+    /// band, nothing is sorted.
+    pub(super) fn nucleus(
+        &self,
+        top: f64,
+        changed: &[Candidate],
+        p: f64,
+    ) -> Option<(Candidate, f64)> {
+        let mut spectrum = vec![0.0; TABLE_SIZE];
+        self.weigh(top, |_, bands, weights| {
+            for (&band, weight) in bands.iter().zip(weights) {
+                spectrum[band as usize % TABLE_SIZE] += weight;
+            }
+        });
+        let band_of = |c: &Candidate| ((top - c.logit) * GRAIN).min(BEYOND).round() as usize;
+        for c in changed {
+            spectrum[band_of(c)] += exp(c.logit - top);
+        }
+        let wanted = p * spectrum.iter().sum::<f64>();
+        let mut sum = 0.0;
+        let mut first = 0;
+        while first < BANDS && sum + spectrum[first] < wanted {
+            sum += spectrum[first];
+            first += 1;
+        }
+        // Rounding may put the end into the next band.
+        for band in first..BANDS {
+            let mut ranked: Vec<_> =
+                changed.iter().copied().filter(|c| band_of(c) == band).collect();
+            let inverse = GRAIN / self.temperature;
+            self.for_each_from(self.down_to(top, (band as f64 + 1.0) / GRAIN), |token, logit| {
+                let depth = top * GRAIN - f64::from(logit) * inverse;
+                if (depth + ROUND).to_bits() as u32 == band as u32 {
+                    ranked.push(self.candidate(token, logit));
+                }
+            });
+            ranked.sort_unstable_by(steps::by_probability);
+            for c in ranked {
+                sum += exp(c.logit - top);
+                if sum >= wanted {
+                    return Some((c, sum));
+                }
+            }
+        }
+        None
+    }
+
+    /// Calls `each` with the first token, the bands and the exponentials of every block that has
+    /// some within the table's reach: the table's entry times a short series of what remains. The
+    /// arithmetic is done for whole blocks, in loops without a branch that become vector
+    /// instructions; what is forbidden or beyond reach has the weight 0.
+    fn weigh(&self, top: f64, mut each: impl FnMut(usize, &[u32; BLOCK], &[f64; BLOCK])) {
         let table = &*TABLE;
         let (inverse, top) = (GRAIN / self.temperature, top * GRAIN);
-        let (mut bands, mut series) = ([0; BLOCK], [0.0; BLOCK]);
+        let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
         let least = self.down_to(top / GRAIN, REACH as f64);
-        for (_, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
-            for ((&logit, band), series) in block.iter().zip(&mut bands).zip(&mut series) {
+        for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
+            if <&[u32; 4]>::try_from(words).is_ok_and(|words| scan::count(words) < FEW) {
+                weights = [0.0; BLOCK];
+                scan::for_each(block, words, |at, logit| {
+                    let depth = top - f64::from(logit) * inverse;
+                    bands[at] = (depth.min(BEYOND) + ROUND).to_bits() as u32;
+                    weights[at] = exp(-depth / GRAIN);
+                });
+                each(start, &bands, &weights);
+                continue;
+            }
+            let allowed = scan::masked(block, words);
+            for ((&logit, band), series) in allowed.iter().zip(&mut bands).zip(&mut weights) {
                 let depth = top - f64::from(logit) * inverse;
-                // Beyond the table, and −∞ with it. NaN cannot be: only allowed ones count.
+                // −∞ is beyond, and so is what forbidden NaN becomes.
                 let depth = if depth < BEYOND { depth } else { BEYOND };
                 // The nearest integer is in the last bits of the sum.
                 let rounded = depth + ROUND;
@@ -98,13 +183,78 @@ impl Row<'_> {
                 *series =
                     1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 120.0))));
             }
-            scan::for_each(block, words, |at, _| {
-                let band = bands[at] as usize;
-                if let Some(near) = table.get(band) {
-                    each(band, near * series[at]);
-                }
-            });
+            for (&band, weight) in bands.iter().zip(&mut weights) {
+                *weight *= table[band as usize % TABLE_SIZE];
+            }
+            each(start, &bands, &weights);
         }
+    }
+}
+
+/// The line that [`steps::pick`] describes, without a list of all tokens: it is measured block by
+/// block, and where a point lies, one block is walked.
+#[derive(Clone, Debug)]
+pub(super) struct Line<'a> {
+    row: Row<'a>,
+    top: f64,
+    /// Ascending, and not allowed by the row's words.
+    changed: Vec<Candidate>,
+    removed: Vec<u32>,
+    /// Of each block.
+    lengths: Vec<f64>,
+}
+
+impl<'a> Line<'a> {
+    /// Measures the line of a row and its changed tokens, none of them above `top`.
+    pub(super) fn new(row: &Row<'a>, top: f64, changed: Vec<Candidate>) -> Self {
+        let mut lengths = vec![0.0; row.logits.len().div_ceil(BLOCK)];
+        row.weigh(top, |start, _, weights| lengths[start / BLOCK] = weights.iter().sum());
+        for c in &changed {
+            lengths[c.token as usize / BLOCK] += exp(c.logit - top);
+        }
+        Self { row: *row, top, changed, removed: Vec::new(), lengths }
+    }
+
+    pub(super) fn length(&self) -> f64 {
+        self.lengths.iter().sum()
+    }
+
+    /// The token at a point and its share of the line; `None` only where nothing is left.
+    pub(super) fn at(&self, point: f64) -> Option<(u32, f64)> {
+        let mut rest = point;
+        let mut block = None;
+        for (index, length) in self.lengths.iter().enumerate().filter(|(_, len)| **len > 0.0) {
+            // Where rounding leaves the line shorter than the point, its last block is walked.
+            block = Some(index);
+            if *length > rest {
+                break;
+            }
+            rest -= length;
+        }
+        let (chosen, weight) = steps::at_point(&self.block(block?), self.top, rest)?;
+        Some((chosen.token, weight))
+    }
+
+    /// Takes a token out.
+    pub(super) fn remove(&mut self, token: u32) {
+        self.removed.push(token);
+        let index = token as usize / BLOCK;
+        // Summed anew, so that a block without tokens is exactly empty.
+        self.lengths[index] = self.block(index).iter().map(|c| exp(c.logit - self.top)).sum();
+    }
+
+    fn block(&self, index: usize) -> Vec<Candidate> {
+        let start = index * BLOCK;
+        let tokens = start..self.row.logits.len().min(start + BLOCK);
+        let words = &self.row.words[start / scan::WORD..tokens.end.div_ceil(scan::WORD)];
+        let mut candidates = Vec::with_capacity(BLOCK);
+        scan::for_each(&self.row.logits[tokens.clone()], words, |at, logit| {
+            candidates.push(self.row.candidate((start + at) as u32, logit));
+        });
+        candidates.extend(self.changed.iter().filter(|c| tokens.contains(&(c.token as usize))));
+        candidates.retain(|c| !self.removed.contains(&c.token));
+        candidates.sort_unstable_by_key(|c| c.token);
+        candidates
     }
 }
 
@@ -113,46 +263,14 @@ impl Row<'_> {
 #[inline]
 pub(super) fn exp(x: f64) -> f64 {
     let depth = -x * GRAIN;
-    // Of 0 it is 1, and of NaN as of all beyond the table what the standard library says.
-    let Some(near) = (depth < BEYOND).then(|| TABLE.get((depth + 0.5) as usize)).flatten() else {
+    // Of NaN as of all beyond the table it is what the standard library says.
+    if !(depth < BEYOND - 1.0) {
         return x.exp();
-    };
+    }
+    let near = TABLE[(depth + 0.5) as usize % TABLE_SIZE];
     let r = x + ((depth + 0.5) as usize) as f64 / GRAIN;
     let tail = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r / 5040.0));
     near * (1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * tail))))
-}
-
-impl Spectrum {
-    /// The sum of all bands.
-    pub(super) fn total(&self) -> f64 {
-        self.weights.iter().sum()
-    }
-
-    /// How far below the greatest logit the bands lie that together weigh `weight`; beyond any
-    /// logit if all do not.
-    pub(super) fn reach_of_weight(&self, weight: f64) -> f64 {
-        let mut sum = 0.0;
-        let full = self.weights.iter().position(|w| {
-            sum += w;
-            sum >= weight
-        });
-        reach(full)
-    }
-
-    /// The same for a number of tokens.
-    pub(super) fn reach_of_count(&self, count: usize) -> f64 {
-        let mut sum = 0;
-        let full = self.counts.iter().position(|&n| {
-            sum += n as usize;
-            sum >= count
-        });
-        reach(full)
-    }
-}
-
-/// The far end of the band after this one, where a sum that rounding left short would end.
-fn reach(band: Option<usize>) -> f64 {
-    band.map_or(f64::INFINITY, |band| (band as f64 + 1.5) / GRAIN)
 }
 
 #[cfg(test)]
@@ -185,7 +303,6 @@ mod tests {
             let each = (0..300).filter(allowed).map(|i| f64::from(logits[i]) / temperature - top);
             let expected: f64 = each.map(f64::exp).sum();
             assert!((row.sum_of_exponentials(top) / expected - 1.0).abs() < 1e-12);
-            assert!((row.spectrum(top).total() / expected - 1.0).abs() < 1e-12);
         }
     }
 }

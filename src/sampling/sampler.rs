@@ -7,11 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashMap;
 
-use super::exponential::Row;
+use super::exponential::{Line, Row};
 use super::history::History;
 use super::order::ChainStep;
 use super::params::exact;
-use super::scan::{self, Scan};
+use super::scan::{self, Maxima, Scan};
 use super::steps::{self, Candidate};
 use super::{PenaltyScope, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +33,17 @@ pub struct Draw {
     pub yielded: bool,
 }
 
+/// Random numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Random(ChaCha8Rng);
+
+impl Random {
+    /// The next one, from 0 and below 1: 53 bits are what an `f64` there can hold evenly spaced.
+    pub(super) fn fraction(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
 /// Rows of at most so many allowed tokens take no short cut.
 const SHORT: usize = 1024;
 
@@ -50,26 +61,29 @@ pub struct Sampler {
     /// The steps that are switched on, in order.
     chain: Vec<ChainStep>,
     seed: u64,
-    random: ChaCha8Rng,
+    pub(super) random: Random,
+    /// For estimates, so that no draw depends on whether one was asked for.
+    pub(super) weigher: Random,
     history: History,
     /// Mirostat's greatest surprise at the next draw, in bits.
     surprise: f64,
     /// Scratch of `draw`, kept for its memory.
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Scratch {
-    words: Vec<u32>,
-    maxima: Vec<f32>,
+pub(super) struct Scratch {
+    /// What the first part of the chain left of the row.
+    pub(super) words: Vec<u32>,
+    pub(super) maxima: Vec<Maxima>,
     candidates: Vec<Candidate>,
 }
 
 /// The allowed tokens of a row, in three parts: words and a scan of those whose logit is the
 /// model's own, and candidates of those that a step has changed.
-struct Allowed {
-    scan: Scan,
-    changed: Vec<Candidate>,
+pub(super) struct Allowed {
+    pub(super) scan: Scan,
+    pub(super) changed: Vec<Candidate>,
     yielded: bool,
 }
 
@@ -81,11 +95,14 @@ impl Sampler {
         let seed = params.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
+        let mut weigher = ChaCha8Rng::from_seed(key);
+        weigher.set_stream(u64::MAX);
         let on = |step: &ChainStep| params.switches_on(*step);
         Ok(Self {
             chain: params.samplers.iter().copied().filter(on).collect(),
             seed,
-            random: ChaCha8Rng::from_seed(key),
+            random: Random(ChaCha8Rng::from_seed(key)),
+            weigher: Random(weigher),
             history: History::new(params.repeat_last_n),
             surprise: 2.0 * exact(params.mirostat_tau),
             scratch: Scratch::default(),
@@ -141,13 +158,22 @@ impl Sampler {
             let token = self.greedy(allowed)?;
             return Ok(Draw { token, probability: 1.0, allowed: count, nucleus: 1, yielded });
         }
-        self.truncate(logits, allowed);
+        if count > SHORT && self.prefix() == self.chain.len() {
+            let (token, probability) = self.draw_from_all(logits, allowed)?;
+            return Ok(Draw { token, probability, allowed: count, nucleus: count, yielded });
+        }
+        let whole = self.truncate(logits, allowed);
         let u = self.uniform();
+        let candidates = &self.scratch.candidates;
+        let picked = match whole {
+            None => steps::pick(candidates, u).map(|(c, probability)| (c.token, probability)),
+            Some((top, total)) => steps::at_point(candidates, top, u * total)
+                .map(|(c, weight)| (c.token, weight / total)),
+        };
+        let nucleus = candidates.len();
         // The mask step errors on an empty list and no step removes the last candidate.
-        let (chosen, probability) =
-            steps::pick(&self.scratch.candidates, u).ok_or_else(nothing_left)?;
+        let (token, probability) = picked.ok_or_else(nothing_left)?;
         self.steer(probability);
-        let (token, nucleus) = (chosen.token, self.scratch.candidates.len());
         Ok(Draw { token, probability, allowed: count, nucleus, yielded })
     }
 
@@ -180,14 +206,14 @@ impl Sampler {
         mask: Option<&TokenMask>,
         n: usize,
     ) -> Result<Vec<(u32, f64)>> {
-        let Allowed { mut changed, scan, .. } = self.allow(logits, mask)?;
+        let mut changed = self.allow(logits, mask)?.changed;
         for &step in self.chain.iter().filter(|step| step.adjusts()) {
             self.adjust(step, &mut changed);
         }
         let Scratch { words, maxima, .. } = &self.scratch;
         let row = Row { logits, words, maxima, temperature: 1.0 };
         let mut candidates = Vec::new();
-        shortlist(&row, &scan, &changed, None, &self.params, &mut candidates);
+        row.list(f32::NEG_INFINITY, &changed, &mut candidates);
         Ok(steps::top_log_probabilities(&candidates, n))
     }
 
@@ -236,8 +262,8 @@ impl Sampler {
     #[must_use]
     pub fn fork(&self, stream: u64) -> Self {
         let mut fork = self.clone();
-        fork.random.set_stream(stream);
-        fork.random.set_word_pos(0);
+        fork.random.0.set_stream(stream);
+        fork.random.0.set_word_pos(0);
         fork
     }
 
@@ -248,14 +274,17 @@ impl Sampler {
         }
     }
 
-    /// The next random number, from 0 and below 1: 53 bits are what an `f64` there can hold evenly
-    /// spaced.
+    /// The next random number, from 0 and below 1.
     pub fn uniform(&mut self) -> f64 {
-        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        self.random.fraction()
+    }
+
+    pub(super) fn params(&self) -> &SamplingParams {
+        &self.params
     }
 
     /// The first part of the chain: what is allowed, and what single tokens' logits become.
-    fn allow(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Allowed> {
+    pub(super) fn allow(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Allowed> {
         let yielded = self.fill_words(logits.len(), mask)?;
         let mut changed = Vec::new();
         let mut broken = None;
@@ -337,33 +366,80 @@ impl Sampler {
         Ok(best.min_by(steps::by_probability).ok_or_else(nothing_left)?.token)
     }
 
-    /// Runs the chain up to the draw; `scratch.candidates` is what it leaves.
-    fn truncate(&mut self, logits: &[f32], Allowed { scan, mut changed, .. }: Allowed) {
-        // Steps that look at one token at a time need no list of the unchanged ones.
+    /// How many steps at the chain's head look at one token at a time: they need no list of the
+    /// tokens that none of them changes.
+    fn prefix(&self) -> usize {
         let alone = |step: &&ChainStep| step.adjusts() || **step == ChainStep::Temperature;
-        let prefix = self.chain.iter().take_while(alone).count();
+        self.chain.iter().take_while(alone).count()
+    }
+
+    /// Runs the steps of [`prefix`](Self::prefix) on the changed tokens. What is returned is what
+    /// the others' logits are divided by.
+    pub(super) fn adjust_changed(&self, changed: &mut [Candidate]) -> f64 {
         let mut temperature = 1.0;
-        for &step in &self.chain[..prefix] {
+        for &step in &self.chain[..self.prefix()] {
             if step == ChainStep::Temperature {
                 temperature = exact(self.params.temperature);
             }
-            self.adjust(step, &mut changed);
+            self.adjust(step, changed);
         }
+        temperature
+    }
+
+    /// A token where no step truncates, with its probability.
+    fn draw_from_all(&mut self, logits: &[f32], allowed: Allowed) -> Result<(u32, f64)> {
+        let Allowed { scan, mut changed, .. } = allowed;
+        let temperature = self.adjust_changed(&mut changed);
+        let u = self.uniform();
+        let Scratch { words, maxima, .. } = &self.scratch;
+        let row = Row { logits, words, maxima, temperature };
+        let line = Line::new(&row, greatest(&scan, &changed, temperature), changed);
+        let (token, weight) = line.at(u * line.length()).ok_or_else(nothing_left)?;
+        Ok((token, weight / line.length()))
+    }
+
+    /// Runs the chain up to the draw; `scratch.candidates` is what it leaves. Where it is known
+    /// without another look, the greatest logit comes back, with the sum of all exponentials from
+    /// there on.
+    fn truncate(&mut self, logits: &[f32], allowed: Allowed) -> Option<(f64, f64)> {
+        let Allowed { scan, mut changed, .. } = allowed;
+        let temperature = self.adjust_changed(&mut changed);
+        let prefix = self.prefix();
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         candidates.clear();
         let Scratch { words, maxima, .. } = &self.scratch;
         let row = Row { logits, words, maxima, temperature };
+        let top = greatest(&scan, &changed, temperature);
         let first = self.chain.get(prefix).copied();
-        let known = shortlist(&row, &scan, &changed, first, &self.params, &mut candidates);
-        for i in prefix..self.chain.len() {
-            match known {
-                Some((top, total)) if i == prefix => {
-                    steps::nucleus(&mut candidates, exact(self.params.top_p), top, total);
+        let mut rest = prefix;
+        let mut known = None;
+        match first.filter(|_| scan.allowed > SHORT) {
+            Some(ChainStep::TopP) => {
+                match row.nucleus(top, &changed, exact(self.params.top_p)) {
+                    None => row.list(f32::NEG_INFINITY, &changed, &mut candidates),
+                    Some((last, total)) => {
+                        let least = row.down_to(top, top - last.logit);
+                        row.list(least, &changed, &mut candidates);
+                        let beyond = |c: &Candidate| steps::by_probability(c, &last).is_gt();
+                        if candidates.iter().any(beyond) {
+                            candidates.retain(|c| !beyond(c));
+                        }
+                        known = Some((top, total));
+                    }
                 }
-                _ => self.step(self.chain[i], &mut candidates),
+                rest += 1;
+            }
+            first => {
+                let least = reach(&row, top, first, &self.params);
+                row.list(least, &changed, &mut candidates);
             }
         }
+        for i in rest..self.chain.len() {
+            known = None;
+            self.step(self.chain[i], &mut candidates);
+        }
         self.scratch.candidates = candidates;
+        known
     }
 
     /// One step that changes logits.
@@ -425,46 +501,20 @@ impl Sampler {
     }
 }
 
-/// Fills `candidates` with all that the step `first` can leave, in order of token id. Where that is
-/// not all and the step needs the greatest logit and the sum of all exponentials, they come back.
-fn shortlist(
-    row: &Row<'_>,
-    scan: &Scan,
-    changed: &[Candidate],
-    first: Option<ChainStep>,
-    params: &SamplingParams,
-    candidates: &mut Vec<Candidate>,
-) -> Option<(f64, f64)> {
-    let unchanged = scan.best.map(|(_, logit)| f64::from(logit) / row.temperature);
-    let changed_top = steps::greedy(changed).map(|c| c.logit);
-    let top = unchanged.into_iter().chain(changed_top).fold(f64::NEG_INFINITY, f64::max);
-    let mut known = None;
-    let reach = match first {
-        _ if scan.allowed <= SHORT => f64::INFINITY,
-        Some(ChainStep::TopK) => {
-            row.spectrum(top).reach_of_count(params.top_k.unwrap_or(usize::MAX))
-        }
-        Some(ChainStep::TopP) => {
-            let spectrum = row.spectrum(top);
-            let total: f64 = changed.iter().map(|c| (c.logit - top).exp()).sum();
-            let total = total + spectrum.total();
-            known = Some((top, total));
-            spectrum.reach_of_weight(exact(params.top_p) * total)
-        }
-        Some(ChainStep::MinP) => -exact(params.min_p).ln(),
-        _ => f64::INFINITY,
-    };
-    let mut changed = changed.iter().copied().peekable();
-    row.for_each_from(row.down_to(top, reach), |token, logit| {
-        while let Some(before) = changed.next_if(|c| c.token < token) {
-            candidates.push(before);
-        }
-        if logit != f32::NEG_INFINITY {
-            candidates.push(Candidate { token, logit: f64::from(logit) / row.temperature });
-        }
-    });
-    candidates.extend(changed);
-    known
+/// The greatest logit after the steps that look at one token at a time.
+pub(super) fn greatest(scan: &Scan, changed: &[Candidate], temperature: f64) -> f64 {
+    let unchanged = scan.best.map(|(_, logit)| f64::from(logit) / temperature);
+    let changed = steps::greedy(changed).map(|c| c.logit);
+    unchanged.into_iter().chain(changed).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// A logit below which the step `first` removes every token that none has changed.
+fn reach(row: &Row<'_>, top: f64, first: Option<ChainStep>, params: &SamplingParams) -> f32 {
+    match first {
+        Some(ChainStep::TopK) => row.least_of_most_probable(params.top_k.unwrap_or(usize::MAX)),
+        Some(ChainStep::MinP) => row.down_to(top, -exact(params.min_p).ln()),
+        _ => f32::NEG_INFINITY,
+    }
 }
 
 /// Keeps what the list allows too, unless that is nothing. Says whether it did.

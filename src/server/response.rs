@@ -36,14 +36,16 @@ impl Head {
             .iter()
             .enumerate()
             .map(|(index, choice)| {
-                json!({
+                let mut object = json!({
                     "index": index,
                     "message": { "role": "assistant", "content": choice.text, "refusal": null },
                     "logprobs": choice.logprobs,
                     "finish_reason": finish_reason(choice.finish),
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
-                })
+                });
+                choice.tell_more(&mut object);
+                object
             })
             .collect();
         json!({
@@ -73,6 +75,7 @@ impl Head {
         let mut chunk = self.chunk(index, json!({}), Some(choice.finish));
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
+        choice.tell_more(&mut chunk["choices"][0]);
         chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
         chunk
     }
@@ -110,6 +113,10 @@ pub(super) struct Choice {
     stop_reason: Value,
     /// Does it satisfy the constraint?
     complete: bool,
+    /// Steps at which a ban yielded to the constraint.
+    yielded: usize,
+    /// What draws without masks took; null where they were not asked for.
+    rejection: Value,
     logprobs: Value,
 }
 
@@ -144,13 +151,26 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 
 impl Choice {
     pub(super) fn new(response: Response, tokens: Vec<Value>) -> Self {
-        let Response { text, finish, complete, ref stop_reason, .. } = response;
+        let Response { text, finish, complete, yielded, rejection, ref stop_reason, .. } = response;
+        let rejection = rejection
+            .map_or(Value::Null, |r| json!({ "checks": r.checks, "log_weight": r.log_weight }));
         let stop_reason = match stop_reason {
             None => Value::Null,
             Some(StopReason::Text(text)) => json!(text),
             Some(StopReason::Token(token)) => json!(token),
         };
-        Self { text, finish, stop_reason, complete, logprobs: logprobs(tokens) }
+        let logprobs = logprobs(tokens);
+        Self { text, finish, stop_reason, complete, yielded, rejection, logprobs }
+    }
+
+    /// Adds what there is only for some requests.
+    fn tell_more(&self, object: &mut Value) {
+        if self.yielded > 0 {
+            object["yielded"] = json!(self.yielded);
+        }
+        if !self.rejection.is_null() {
+            object["rejection"] = self.rejection.clone();
+        }
     }
 }
 

@@ -123,11 +123,14 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
     if top_logprobs.is_some_and(|n| n > 0) && !logprobs {
         return Err(ApiError::field("top_logprobs", "is only for `logprobs`: true"));
     }
-    let wanted = "\"off\", \"grammar\" or \"ngram\"";
+    let rejection = fields.flag("rejection")?.unwrap_or(off.rejection);
+    let wanted = "\"off\", \"forced\", \"grammar\", \"ngram\" or \"draft\"";
     let speculate = fields.read("speculate", wanted, |value| match value.as_str()? {
         "off" => Some(Speculation::Off),
+        "forced" => Some(Speculation::Forced),
         "grammar" => Some(Speculation::Grammar),
         "ngram" => Some(Speculation::Ngram),
+        "draft" => Some(Speculation::Draft),
         _ => None,
     })?;
     Ok(Request {
@@ -139,6 +142,11 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         stop_token_ids: tokens(fields, "stop_token_ids")?,
         best_of,
         beam,
+        token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),
+        canonical: fields.flag("canonical")?.unwrap_or(off.canonical),
+        rejection,
+        // For the estimate of the weight.
+        faithfulness: rejection,
         speculate: speculate.unwrap_or_default(),
         logprobs,
         top_logprobs: top_logprobs.unwrap_or(0),

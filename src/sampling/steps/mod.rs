@@ -20,7 +20,6 @@ use crate::vocab::TokenMask;
 pub use penalties::{
     dry, frequency_penalty, logit_bias, presence_penalty, repetition_penalty, temperature,
 };
-pub(super) use truncations::nucleus;
 pub use truncations::{min_p, mirostat, top_k, top_n_sigma, top_p, typical_p, xtc};
 
 /// A token that can still be drawn, with its logit so far: finite, and never NaN.
@@ -105,17 +104,23 @@ pub fn greedy(candidates: &[Candidate]) -> Option<Candidate> {
 /// of token id, has its probability for length; with that probability. `None` only for an empty
 /// list.
 pub fn pick(candidates: &[Candidate], u: f64) -> Option<(Candidate, f64)> {
-    let top = greedy(candidates)?;
-    let weights: Vec<f64> = candidates.iter().map(|c| exp(c.logit - top.logit)).collect();
-    let total: f64 = weights.iter().sum();
+    let top = greedy(candidates)?.logit;
+    let total: f64 = candidates.iter().map(|c| exp(c.logit - top)).sum();
+    let (chosen, weight) = at_point(candidates, top, u * total)?;
+    Some((chosen, weight / total))
+}
+
+/// The candidate at the point `rest` of a line on which each has its exponential from `top` on for
+/// length, with that. Where rounding leaves the line too short, its last candidate is chosen.
+pub(super) fn at_point(candidates: &[Candidate], top: f64, rest: f64) -> Option<(Candidate, f64)> {
     let mut end = 0.0;
     let mut chosen = None;
-    for (c, &weight) in candidates.iter().zip(&weights) {
+    for c in candidates {
+        let weight = exp(c.logit - top);
         if weight > 0.0 {
-            // Where rounding leaves the line shorter than `u`, its last candidate is chosen.
-            chosen = Some((*c, weight / total));
+            chosen = Some((*c, weight));
             end += weight;
-            if end > u * total {
+            if end > rest {
                 break;
             }
         }

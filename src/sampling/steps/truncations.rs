@@ -52,9 +52,9 @@ const FEW: usize = 64;
 /// Bands into which the candidates' span of logits is divided.
 const BANDS: usize = 1024;
 
-/// [`top_p`] where the sum of all exponentials, taken from `top` on, is known: the candidates may
-/// then lack some that are not in the nucleus. O(n), and n log n for those of one band.
-pub(in crate::sampling) fn nucleus(candidates: &mut Vec<Candidate>, p: f64, top: f64, total: f64) {
+/// [`top_p`] with the sum of all exponentials, taken from `top` on. O(n), and n log n for those of
+/// one band.
+fn nucleus(candidates: &mut Vec<Candidate>, p: f64, top: f64, total: f64) {
     let weigh = |c: &Candidate| exp(c.logit - top);
     let least = candidates.iter().map(|c| c.logit).fold(top, f64::min);
     let wanted = p * total;
