@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Draft, Options, PropertyOrder, Spelling, Whitespace};
+use crate::grammar::Grammar;
+use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
 use crate::{Compiler, Constraint};
 
 use super::output;
@@ -148,7 +149,7 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
-        let Which { schema, regex, grammar, choice, json_object } = &self.which;
+        let Which { schema, regex, grammar, json_object, .. } = &self.which;
         if let Some(option) = self.json.given()
             && schema.is_none()
             && !json_object
@@ -166,21 +167,45 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
                 .with_help("leave it out, or give --grammar"));
         }
-        let compiler = &compiler.clone().with_json_options(self.json.options());
+        let compiler = &self.configure(compiler);
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
-        } else if let Some(regex) = regex {
-            if self.text.search { compiler.regex_search(regex)? } else { compiler.regex(regex)? }
-        } else if let Some(grammar) = grammar {
-            compile_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
-        } else if !choice.is_empty() {
-            compiler.choice(choice)?
         } else if *json_object {
             compiler.json_object()?
         } else {
-            return Ok(None);
+            let Some(grammar) = self.grammar(compiler)? else { return Ok(None) };
+            compiler.compile(grammar)?
         };
         Ok(Some(constraint))
+    }
+
+    /// A compiler that writes JSON as the options say.
+    pub(super) fn configure(&self, compiler: &Compiler) -> Compiler {
+        compiler.clone().with_json_options(self.json.options())
+    }
+
+    /// The constraint as a grammar, where one is named: for other grammars to embed.
+    pub(super) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>> {
+        let Which { schema, regex, grammar, choice, json_object } = &self.which;
+        let grammar = if let Some(schema) = schema {
+            let (text, file) = read_schema(schema)?;
+            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.json.options()));
+            grammar.map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })?
+        } else if let Some(regex) = regex {
+            compiler.regex_grammar(regex, self.text.search)?
+        } else if let Some(grammar) = grammar {
+            read_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
+        } else if !choice.is_empty() {
+            compiler.choice_grammar(choice)?
+        } else if *json_object {
+            Schema::from_text(ANY_OBJECT)?.grammar(&self.json.options())?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(grammar))
     }
 
     /// The constraint, for a subcommand that cannot do without.
@@ -192,14 +217,13 @@ impl ConstraintArgs {
     }
 }
 
+/// The schema of `--json-object`.
+const ANY_OBJECT: &str = r#"{"type": "object"}"#;
+
 /// The name of a grammar that comes with the program, or a file.
-fn compile_grammar(
-    compiler: &Compiler,
-    grammar: &str,
-    dialect: Option<Dialect>,
-) -> Result<Constraint> {
+fn read_grammar(compiler: &Compiler, grammar: &str, dialect: Option<Dialect>) -> Result<Grammar> {
     if let Some(known) = ebnf::builtin(grammar) {
-        return compiler.grammar(known.text, known.dialect);
+        return compiler.parse_grammar(known.text, known.dialect);
     }
     let text = std::fs::read_to_string(grammar).map_err(|error| {
         let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
@@ -211,7 +235,7 @@ fn compile_grammar(
         Some(dialect) => dialect,
         None => guess(grammar, &text)?,
     };
-    compiler.grammar(&text, dialect).map_err(|error| error.in_file(grammar))
+    compiler.parse_grammar(&text, dialect).map_err(|error| error.in_file(grammar))
 }
 
 /// The dialect that a text looks like, and a remark on standard error.
@@ -283,14 +307,19 @@ fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
     })
 }
 
-/// A schema's text, and its file if it is in one: a value that begins like a schema is one,
-/// anything else is a file's name.
+/// A schema's text, and its file if it is in one.
 pub(super) fn read_schema(given: &str) -> Result<(String, Option<PathBuf>)> {
+    read_file_or_json(given, "a JSON Schema file, or the schema itself")
+}
+
+/// JSON that is given as it is or as a file, which then comes back, too: a value that begins like
+/// JSON is JSON, anything else is a file's name.
+pub(super) fn read_file_or_json(given: &str, wanted: &str) -> Result<(String, Option<PathBuf>)> {
     let inline = given.trim();
     if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
         return Ok((given.to_owned(), None));
     }
     let file = PathBuf::from(given);
-    let text = output::read_text(&file, "a JSON Schema file, or the schema itself")?;
+    let text = output::read_text(&file, wanted)?;
     Ok((text, Some(file)))
 }

@@ -7,12 +7,12 @@ use super::limits::Limits;
 use super::liveness::Spelling;
 use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
-use super::program::Program;
+use super::program::{Program, find_special};
 use super::slices::Slices;
 use crate::error::Result;
-use crate::grammar::{Grammar, GrammarBuilder};
+use crate::grammar::Grammar;
 use crate::json_schema::{self, Options, Schema, SchemaSource};
-use crate::regex::{self, Languages, Utf8};
+use crate::regex::Languages;
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -25,6 +25,8 @@ pub struct Compiler {
     /// What the compiled schemas share.
     schemas: Arc<json_schema::Shared>,
     spelling: Spelling,
+    /// What stands before every text.
+    prefix: Option<Arc<Grammar>>,
 }
 
 impl Compiler {
@@ -37,7 +39,7 @@ impl Compiler {
         let spelling = Spelling::new(&vocabulary);
         slices.prepare(&vocabulary);
         let schemas = Arc::default();
-        Self { vocabulary, limits, json_options, slices, schemas, spelling }
+        Self { vocabulary, limits, json_options, slices, schemas, spelling, prefix: None }
     }
 
     /// The same with other limits.
@@ -55,6 +57,17 @@ impl Compiler {
         Self { json_options, ..self }
     }
 
+    /// The same for constraints that begin behind text of this grammar, such as a model's
+    /// [reasoning](crate::tools::Reasoning): both together are the language.
+    ///
+    /// Errors if the prefix is recursive or holds the empty text, or if it names a special token
+    /// that the vocabulary does not have.
+    pub fn with_prefix(self, prefix: &Grammar) -> Result<Self> {
+        let prefix = prefix.resolved(|token| find_special(&self.vocabulary, token))?;
+        prefix.check_prefix()?;
+        Ok(Self { prefix: Some(Arc::new(prefix)), ..self })
+    }
+
     /// The vocabulary that constraints are compiled for.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
@@ -65,6 +78,10 @@ impl Compiler {
     /// Errors if no text satisfies it, if it names a special token that the vocabulary does not
     /// have, or if it is larger than the limits allow.
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
+        let grammar = match &self.prefix {
+            Some(prefix) => prefix.then(&grammar)?,
+            None => grammar,
+        };
         let (program, languages) =
             Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
         self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))))
@@ -117,26 +134,6 @@ impl Compiler {
     pub fn schema(&self, schema: Schema) -> Result<Constraint> {
         self.constraint(Recipe::Schema(Arc::new(schema)))
     }
-
-    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
-    pub fn regex(&self, pattern: &str) -> Result<Constraint> {
-        let mut grammar = GrammarBuilder::new();
-        let options = regex::Options::default();
-        let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
-        let body = grammar.regular(language);
-        let rule = grammar.rule("regex", body);
-        self.compile(grammar.finish(rule)?)
-    }
-
-    /// Exactly one of these texts.
-    pub fn choice<S: AsRef<str>>(&self, choices: &[S]) -> Result<Constraint> {
-        let mut grammar = GrammarBuilder::new();
-        let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
-        let language = grammar.languages().literals(texts);
-        let body = grammar.regular(language);
-        let rule = grammar.rule("choice", body);
-        self.compile(grammar.finish(rule)?)
-    }
 }
 
 /// What matchers share: the program, as far as it is made, and what is known of it.
@@ -186,7 +183,9 @@ impl Recipe {
             }
             Self::Schema(schema) => {
                 let options = &compiler.json_options;
-                let (source, start) = SchemaSource::new(schema, options, &compiler.schemas)?;
+                let prefix = compiler.prefix.as_deref();
+                let (source, start) =
+                    SchemaSource::new(schema, options, &compiler.schemas, prefix)?;
                 Program::lazy(Box::new(source), start, &compiler.limits)
             }
         };

@@ -46,15 +46,40 @@ impl Compiler {
         self.grammar(grammar, Dialect::Iso)
     }
 
+    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
+    pub fn regex(&self, pattern: &str) -> Result<Constraint> {
+        self.compile(self.regex_grammar(pattern, false)?)
+    }
+
     /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate.
     pub fn regex_search(&self, pattern: &str) -> Result<Constraint> {
+        self.compile(self.regex_grammar(pattern, true)?)
+    }
+
+    /// The grammar of a regular expression that is to match the whole text, or some part of it.
+    pub fn regex_grammar(&self, pattern: &str, search: bool) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let anchoring = regex::Anchoring::Search;
+        let anchoring = if search { regex::Anchoring::Search } else { regex::Anchoring::Whole };
         let options = regex::Options { anchoring, ..regex::Options::default() };
         let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("regex", body);
-        self.compile(grammar.finish(rule)?)
+        grammar.finish(rule)
+    }
+
+    /// Exactly one of these texts.
+    pub fn choice<S: AsRef<str>>(&self, choices: &[S]) -> Result<Constraint> {
+        self.compile(self.choice_grammar(choices)?)
+    }
+
+    /// The grammar of one of these texts.
+    pub fn choice_grammar<S: AsRef<str>>(&self, choices: &[S]) -> Result<Grammar> {
+        let mut grammar = GrammarBuilder::new();
+        let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
+        let language = grammar.languages().literals(texts);
+        let body = grammar.regular(language);
+        let rule = grammar.rule("choice", body);
+        grammar.finish(rule)
     }
 
     /// Text of a grammar in ABNF (RFC 5234 with RFC 7405).

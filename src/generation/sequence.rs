@@ -10,6 +10,7 @@ use super::response::{
     Event, FinishReason, Passes, Response, Step, StopReason, Timing, Usage, Wanted,
 };
 use super::text::TextStream;
+use super::thinking::Progress;
 use crate::constraint::{Constraint, Matcher};
 use crate::error::Result;
 use crate::model::Logits;
@@ -37,6 +38,7 @@ pub(super) struct Sequence<'a> {
     text: TextStream,
     summary: Summary,
     stopped_by: Option<u32>,
+    thinking: Option<Progress>,
     /// What may be drawn at this step.
     mask: TokenMask,
 }
@@ -71,6 +73,7 @@ impl<'a> Sequence<'a> {
             text: TextStream::new(&request.stop, request.include_stop_str_in_output, skip_space),
             summary: Summary::new(),
             stopped_by: None,
+            thinking: request.thinking.as_ref().map(Progress::new),
             mask: TokenMask::new(engine.vocabulary().len()),
         })
     }
@@ -101,6 +104,9 @@ impl<'a> Sequence<'a> {
                 self.mask.words_mut().copy_from_slice(mask.words());
                 yielded = !mask.is_empty();
             }
+        }
+        if let Some(thinking) = &self.thinking {
+            thinking.press(self.engine.vocabulary(), &mut self.mask);
         }
         Ok((&self.mask, yielded))
     }
@@ -150,7 +156,10 @@ impl<'a> Sequence<'a> {
         }
         self.summary.yielded += usize::from(yielded);
         let finish = self.add(draw.token, forced)?;
-        let shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        let mut shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        if finish.is_none() && self.tells(draw.token) {
+            shown = Some(on_event(Event::Special(draw.token)));
+        }
         Ok(match (finish, shown) {
             (None, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
             (finish, _) => finish,
@@ -190,9 +199,20 @@ impl<'a> Sequence<'a> {
         }
         self.tokens.push(token);
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        if let Some(thinking) = &mut self.thinking {
+            thinking.add(token, bytes);
+        }
+        if self.tells(token) {
+            self.text.interrupt();
+        }
         let long_enough = self.tokens.len() > self.request.min_tokens;
         let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
         Ok(stopped.then_some(FinishReason::StopString))
+    }
+
+    /// Is this a special token that the receiver of events asked for?
+    fn tells(&self, token: u32) -> bool {
+        self.request.special_tokens && self.engine.vocabulary().is_special(token)
     }
 
     /// Ends a text that may not grow: with `Stop` where the constraint is satisfied.

@@ -204,6 +204,16 @@ impl<'d> Emitter<'d> {
         }))
     }
 
+    /// Text of another grammar, then a node.
+    pub(super) fn behind(&mut self, prefix: &Grammar, node: NodeId) -> Result<NodeId> {
+        // Terminals are in the arena of the sets.
+        std::mem::swap(self.builder.languages(), &mut self.sets.languages);
+        let prefix = self.builder.embed(prefix);
+        std::mem::swap(self.builder.languages(), &mut self.sets.languages);
+        let prefix = self.builder.call(prefix?);
+        Ok(self.builder.sequence([prefix, node]))
+    }
+
     /// A text between quotes.
     pub(super) fn quoted(&mut self, text: Language) -> NodeId {
         let language = self.quoted_text(text);

@@ -12,7 +12,7 @@ use super::options::Options;
 use super::set::{Sets, Shared};
 use crate::constraint::{Names, Source};
 use crate::error::Result;
-use crate::grammar::{GrammarBuilder, NodeId, RuleId};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::regex::{Language, Languages};
 
 struct Inputs {
@@ -38,13 +38,14 @@ impl fmt::Debug for SchemaSource {
 }
 
 impl SchemaSource {
-    /// The source of a schema's grammar, and its first rule.
+    /// The source of a schema's grammar behind a prefix, and its first rule.
     ///
     /// Errors if the schema is malformed where it is visited at once, or if nothing satisfies it.
     pub(crate) fn new(
         schema: &Arc<Schema>,
         options: &Options,
         shared: &Shared,
+        prefix: Option<&Grammar>,
     ) -> Result<(Self, RuleId)> {
         let inputs = Inputs { schema: Arc::clone(schema), options: options.clone() };
         let mut start = None;
@@ -63,6 +64,10 @@ impl SchemaSource {
             let Some(body) = emitter.whole(root)? else {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, &inputs.options));
+            };
+            let body = match prefix {
+                Some(prefix) => emitter.behind(prefix, body)?,
+                None => body,
             };
             emitter.builder.define(rule, body);
             start = Some(rule);
