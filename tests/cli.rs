@@ -628,3 +628,38 @@ fn reasoning_goes_to_standard_error_and_ends_with_its_budget() {
     let ran = generate(&["--reasoning=aloud"]);
     assert!(ran.code == 2 && ran.err.contains("known are gpt-oss"), "{}", ran.err);
 }
+
+#[test]
+fn quotations_and_formulas_are_constraints_like_others() {
+    let text = file("quoted.txt", "It was the best of times, it was the \"worst\" of times.\n");
+    let chunks = file("chunks.json", "[\"It was \", \"the best \", \"of times\"]");
+    let formula =
+        file("formula.json", r#"{"allOf": [{"regex": "[a-z]+"}, {"not": {"choice": ["root"]}}]}"#);
+    for (constraint, input, code) in [
+        (&["--quote", text.as_str()][..], "the best of", 0),
+        (&["--quote", &text], "the \"worst\"", 0),
+        (&["--quote", &text], "est of", 1),
+        (&["--quote", &text, "--quote-by", "characters"], "est of", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "the best of times", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "best", 1),
+        (&["--formula", &formula], "boot", 0),
+        (&["--formula", &formula], "root", 1),
+        (&["--formula", r#"{"not": {"search": "x"}}"#], "abc", 0),
+        (&["--formula", r#"{"not": {"gbnf": "root ::= \"a\" root | \"b\""}}"#], "abc", 2),
+        (&["--quote", "nowhere.txt"], "a", 2),
+        (&["--quote", &text, "--quote-by", "chunks"], "a", 2),
+        (&["--regex", "a", "--quote-by", "words"], "a", 2),
+    ] {
+        let input = file("quotation-input.txt", input);
+        let ran = run(&[&["check"][..], constraint, &["--input", &input]].concat());
+        assert_eq!(ran.code, code, "{constraint:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = run(&["generate", "--prompt", "Quote.", "--quote", &text, "--max-tokens", "40"]);
+    let quoted = ran.out.trim_end_matches('\n');
+    assert!(
+        !quoted.is_empty()
+            && "It was the best of times, it was the \"worst\" of times.".contains(quoted),
+        "{}",
+        ran.out
+    );
+}

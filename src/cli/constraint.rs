@@ -1,11 +1,13 @@
 //! The options that name a constraint, and the constraint they name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use crate::regex::QuoteBy;
 use crate::{Compiler, Constraint};
 
 use super::output;
@@ -32,6 +34,17 @@ struct TextArgs {
     /// The regular expression need only match some part of the text
     #[arg(long, requires = "regex")]
     search: bool,
+    /// What the quoted text is cut into: words, characters, or chunks, where the file is a JSON
+    /// array of texts [default: words]
+    #[arg(long, value_enum, value_name = "UNITS", requires = "quote")]
+    quote_by: Option<Units>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Units {
+    Words,
+    Characters,
+    Chunks,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -80,6 +93,14 @@ struct Which {
     /// Any JSON object
     #[arg(long)]
     json_object: bool,
+    /// A quotation of the text in this file: one or more of its words in a row
+    #[arg(long, value_name = "FILE")]
+    quote: Option<PathBuf>,
+    /// And, or and not of constraints: {"allOf": […]}, {"anyOf": […]}, {"not": …} around {"regex": …},
+    /// {"search": …}, {"choice": […]}, {"schema": …}, {"quote": …}, {"grammar": NAME} and
+    /// {"gbnf": …} (also lark, ebnf, iso-ebnf, abnf); a file, or the JSON itself
+    #[arg(long, value_name = "FILE|JSON")]
+    formula: Option<String>,
 }
 
 /// How JSON is written; part of the constraint.
@@ -153,6 +174,7 @@ impl ConstraintArgs {
         if let Some(option) = self.json.given()
             && schema.is_none()
             && !json_object
+            && self.which.formula.is_none()
         {
             let message = format!("{option} says how JSON is written, and the text is no JSON");
             return Err(Error::new(ErrorKind::Request, message)
@@ -166,6 +188,10 @@ impl ConstraintArgs {
         if self.text.grammar_dialect.is_some() && grammar.is_none() {
             return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
                 .with_help("leave it out, or give --grammar"));
+        }
+        if self.text.quote_by.is_some() && self.which.quote.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
+                .with_help("leave it out, or give --quote"));
         }
         let compiler = &self.configure(compiler);
         let constraint = if let Some(schema) = schema {
@@ -186,7 +212,7 @@ impl ConstraintArgs {
 
     /// The constraint as a grammar, where one is named: for other grammars to embed.
     pub(super) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>> {
-        let Which { schema, regex, grammar, choice, json_object } = &self.which;
+        let Which { schema, regex, grammar, choice, json_object, quote, formula } = &self.which;
         let grammar = if let Some(schema) = schema {
             let (text, file) = read_schema(schema)?;
             let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.json.options()));
@@ -202,19 +228,53 @@ impl ConstraintArgs {
             compiler.choice_grammar(choice)?
         } else if *json_object {
             Schema::from_text(ANY_OBJECT)?.grammar(&self.json.options())?
+        } else if let Some(file) = quote {
+            self.quotation(compiler, file)?
+        } else if let Some(formula) = formula {
+            let (text, file) = read_file_or_json(formula, "a JSON file, or the formula itself")?;
+            let formula = parse_json(&text, "the formula")
+                .and_then(|value| Formula::read(&value, &self.configure(compiler)))
+                .and_then(|formula| formula.grammar());
+            formula.map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })?
         } else {
             return Ok(None);
         };
         Ok(Some(grammar))
     }
 
+    fn quotation(&self, compiler: &Compiler, file: &Path) -> Result<Grammar> {
+        let text = output::read_text(file, "a file with the text to quote")?;
+        let grammar = match self.text.quote_by {
+            Some(Units::Chunks) => {
+                let chunks: Vec<String> = parse_json(&text, "the chunks")?;
+                compiler.quotation_grammar(&chunks)
+            }
+            Some(Units::Characters) => {
+                compiler.quotation_grammar(&QuoteBy::Characters.units(&text))
+            }
+            None | Some(Units::Words) => compiler.quotation_grammar(&QuoteBy::Words.units(&text)),
+        };
+        grammar.map_err(|error| error.in_file(file))
+    }
+
     /// The constraint, for a subcommand that cannot do without.
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
         self.compile(compiler)?.ok_or_else(|| {
             Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")
+                .with_help("give one of --schema, --regex, --grammar, --choice, --json-object, --quote or --formula")
         })
     }
+}
+
+/// JSON of this shape.
+fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(ErrorKind::Request, format!("{what} cannot be read: {error}"))
+            .with_help("see --help for its shape")
+    })
 }
 
 /// The schema of `--json-object`.

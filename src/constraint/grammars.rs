@@ -67,6 +67,33 @@ impl Compiler {
         grammar.finish(rule)
     }
 
+    /// A quotation of a text: a run of one or more of its units in a row.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// use maskwright::regex::QuoteBy;
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let quotation = compiler.quotation(&QuoteBy::Words.units("To be, or not to be."))?;
+    /// let mut matcher = quotation.matcher();
+    /// matcher.accept_bytes(b"or not")?;
+    /// assert!(matcher.is_accepting());
+    /// assert!(matcher.accept_bytes(b" two").is_err());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn quotation<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Constraint> {
+        self.compile(self.quotation_grammar(units)?)
+    }
+
+    /// The grammar of a quotation.
+    pub fn quotation_grammar<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Grammar> {
+        let mut grammar = GrammarBuilder::new();
+        let language = regex::quotation(grammar.languages(), units)?;
+        let body = grammar.regular(language);
+        let rule = grammar.rule("quotation", body);
+        grammar.finish(rule)
+    }
+
     /// Exactly one of these texts.
     pub fn choice<S: AsRef<str>>(&self, choices: &[S]) -> Result<Constraint> {
         self.compile(self.choice_grammar(choices)?)

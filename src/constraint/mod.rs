@@ -30,6 +30,7 @@
 mod classes;
 mod closure;
 mod compiler;
+mod formula;
 mod grammars;
 mod limits;
 mod liveness;
@@ -42,6 +43,7 @@ mod slices;
 mod stacks;
 
 pub use compiler::{Compiler, Constraint};
+pub use formula::Formula;
 pub use limits::Limits;
 pub use matcher::{Expected, Matcher};
 pub(crate) use program::{Names, Source};

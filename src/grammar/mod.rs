@@ -24,6 +24,7 @@
 pub(crate) mod analysis;
 mod embed;
 pub(crate) mod normal;
+mod regular;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, Languages};
