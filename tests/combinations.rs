@@ -151,8 +151,29 @@ fn a_string_is_quoted_from_a_text() {
     let mut options = Options::default();
     options.spelling = Spelling::Any;
     let any = compiler().with_json_options(options);
-    let error = any.json_schema(&object(json!({"x-quote-from": "a"}))).unwrap_err();
-    assert!(error.to_string().contains("canonical spelling"), "{error}");
+    let quoted = json!({"type": "string", "x-quote-from": "a \u{1F600}/é \"b\"\n"});
+    let constraint = any.json_schema(&quoted).unwrap();
+    for (text, expected) in [
+        (r#""a 😀/é""#, true),
+        (r#""\u0061 \uD83D\uDE00\/\u00e9 \"b""#, true),
+        (r#""\u0061 \ud83d\ude00\/\u00E9""#, true),
+        (r#""\"b\u0022\n""#, true),
+        (r#""\"b\"\u000a""#, true),
+        (r#""\uD83D""#, false),
+        (r#""\uDE00""#, false),
+        (r#""\uD83D\uDE01""#, false),
+        (r#""\u0062 a""#, false),
+        ("\"\n\"", false),
+        (r#""""#, false),
+    ] {
+        assert_eq!(accepts(&constraint, text), expected, "{text}");
+    }
+    // No escape is begun that becomes no character of the text.
+    let mut matcher = constraint.matcher();
+    assert!(matcher.accept_bytes(br#""\uD83D\uDE"#).is_ok());
+    assert!(matcher.accept_bytes(b"1").is_err());
+    assert!(constraint.matcher().accept_bytes(br#""\u1"#).is_err());
+    masks_are_exact(&constraint, 4);
 }
 
 fn formula(value: Value) -> maskwright::Result<Constraint> {

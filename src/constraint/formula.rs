@@ -31,7 +31,7 @@ use crate::regex::{Language, Languages, QuoteBy, Utf8, any_text};
 #[derive(Clone, Debug)]
 pub enum Formula {
     /// Text of a grammar; the name is for messages.
-    Is(String, Grammar),
+    Is(String, Box<Grammar>),
     /// Text that satisfies all of these; any text if there are none.
     All(Vec<Self>),
     /// Text that satisfies one of these at least.
@@ -100,7 +100,7 @@ impl Formula {
             },
         };
         match grammar {
-            Ok(grammar) => Ok(Self::Is(pointer, grammar)),
+            Ok(grammar) => Ok(Self::Is(pointer, Box::new(grammar))),
             // A pointer into a schema says where it stands there.
             Err(error) if error.place().pointer.is_some() => Err(error),
             Err(error) => Err(error.at_pointer(pointer)),
@@ -113,7 +113,7 @@ impl Formula {
     pub fn grammar(&self) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
         let body = match self {
-            Self::Is(_, grammar) => return Ok(grammar.clone()),
+            Self::Is(_, grammar) => return Ok(Grammar::clone(grammar)),
             Self::Any(parts) => {
                 let mut ways = Vec::new();
                 for part in parts {

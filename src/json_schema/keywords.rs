@@ -14,8 +14,8 @@ use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
 use super::number::{NumberSet, Side};
 use super::object::{Class, Named, ObjectSet};
+use super::quotation::QUOTE_FROM;
 use super::set::{Set, Sets, Shape, Sources};
-use super::string::QUOTE_FROM;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 

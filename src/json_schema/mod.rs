@@ -40,6 +40,7 @@ mod multiple;
 mod number;
 mod object;
 mod options;
+mod quotation;
 mod references;
 mod scientific;
 mod set;

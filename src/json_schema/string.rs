@@ -1,17 +1,14 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
-use super::document::{Value, ValueId};
+use super::document::ValueId;
 use super::format::{Format, format};
 use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{
     self, Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
-    QuoteBy, any_text,
+    any_text,
 };
-
-/// The keyword for quotations of a given text; ours.
-pub(super) const QUOTE_FROM: &str = "x-quote-from";
 
 /// The languages that all string sets are made of; without quotes.
 #[derive(Clone, Debug)]
@@ -100,7 +97,7 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
 }
 
 /// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
-fn spell(text: &str) -> Vec<u8> {
+pub(super) fn spell(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
         let short = match c {
@@ -149,55 +146,6 @@ impl Sets<'_> {
         )?;
         self.patterns.insert(key, language);
         Ok(language)
-    }
-
-    /// The quotations of a text, by words or as it is said; or of texts in a row, each whole.
-    fn units(&self, at: ValueId) -> Result<Vec<&str>> {
-        let malformed = || {
-            let message = "`x-quote-from` must be a text, a list of texts, or an object with \
-                           `text` and `by` (\"words\" or \"characters\")";
-            self.document.error(ErrorKind::Schema, at, message)
-        };
-        match self.document.value(at) {
-            Value::String(text) => Ok(QuoteBy::Words.units(text)),
-            Value::Array(units) => {
-                let units = units.iter().map(|&unit| self.document.string(unit));
-                units.collect::<Option<_>>().ok_or_else(malformed)
-            }
-            Value::Object(members) => {
-                let member = |key| members.get(key).and_then(|at| self.document.string(at));
-                let by = match (member("by"), members.get("by")) {
-                    (Some("words"), _) | (None, None) => QuoteBy::Words,
-                    (Some("characters"), _) => QuoteBy::Characters,
-                    _ => return Err(malformed()),
-                };
-                let known = members.iter().all(|(key, _)| matches!(key, "text" | "by"));
-                let text = member("text").filter(|_| known).ok_or_else(malformed)?;
-                Ok(by.units(text))
-            }
-            _ => Err(malformed()),
-        }
-    }
-
-    /// Errors if `x-quote-from` does not say what may be quoted, or cannot be enforced here.
-    pub(super) fn validate_quotation(&self, at: ValueId) -> Result<()> {
-        let units = self.units(at)?;
-        if units.iter().all(|unit| unit.is_empty()) {
-            let message = "`x-quote-from` has no text to quote";
-            return Err(self.document.error(ErrorKind::Schema, at, message));
-        }
-        if self.options.spelling == Spelling::Any {
-            let message = "`x-quote-from` is enforced in the canonical spelling only";
-            return Err(self.document.error(ErrorKind::Schema, at, message));
-        }
-        Ok(())
-    }
-
-    /// The quotations of what `x-quote-from` names.
-    pub(super) fn quotation(&mut self, at: ValueId) -> Result<Language> {
-        self.validate_quotation(at)?;
-        let units: Vec<Vec<u8>> = self.units(at)?.into_iter().map(spell).collect();
-        regex::quotation(&mut self.languages, &units)
     }
 
     /// The texts of a format; `None` if it is an annotation. The flag says whether it is one only

@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
 use super::draft::{Holds, holds};
+use super::quotation::QUOTE_FROM;
 use super::set::Sets;
-use super::string::QUOTE_FROM;
 use crate::error::Result;
 use crate::regex::{self, Dialect};
 

@@ -40,5 +40,5 @@ pub use languages::{Language, Languages, Row};
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;
-pub(crate) use quotation::quotation;
+pub(crate) use quotation::{quotation, quotation_automaton};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};

@@ -52,12 +52,21 @@ impl QuoteBy {
 ///
 /// Errors if there are more than 2^30 units, or as many bytes in different ones.
 pub(crate) fn quotation(languages: &mut Languages, units: &[impl AsRef<[u8]>]) -> Result<Language> {
+    Ok(match quotation_automaton(units)? {
+        Some((text, start)) => languages.automaton(text, start),
+        None => Language::EMPTY,
+    })
+}
+
+/// The automaton of [`quotation`], and the state in which it starts; `None` if nothing can be
+/// quoted.
+pub(crate) fn quotation_automaton(
+    units: &[impl AsRef<[u8]>],
+) -> Result<Option<(Arc<dyn Automaton>, State)>> {
     let text = Quotation::new(units.iter().map(AsRef::as_ref).filter(|unit| !unit.is_empty()))?;
-    let start: State = match text.transitions(ROOT) {
-        (from, to) if from == to => return Ok(Language::EMPTY),
-        (from, to) => [ROOT, from, to, 0].map(i64::from).into(),
-    };
-    Ok(languages.automaton(Arc::new(text), start))
+    let (from, to) = text.transitions(ROOT);
+    let start = [ROOT, from, to, 0].map(i64::from).into();
+    Ok((from < to).then(|| (Arc::new(text) as Arc<dyn Automaton>, start)))
 }
 
 /// The most units, and bytes of their spellings: numbers of states stay within 32 bits.
