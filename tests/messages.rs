@@ -235,6 +235,70 @@ fn an_answer_may_have_a_grammar_of_its_own() {
     }
 }
 
+#[test]
+fn arguments_are_all_that_schemas_say() {
+    let list = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/list"}}, "required": ["a"],
+        "$defs": {"list": {"type": "array", "uniqueItems": true, "items": {"type": "integer"}}}});
+    let other = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/list"}}, "required": ["a"],
+        "additionalProperties": false, "$defs": {"list": {"const": [1, 1]}}});
+    let tools = [Tool::new("list", list).unwrap(), Tool::new("other", other).unwrap()];
+    for format in ["json", "qwen", "llama3", "mistral", "deepseek", "gpt-oss"] {
+        let calls = ToolCalls::new(tools.clone(), Format::named(format).unwrap())
+            .with_choice(ToolChoice::Required);
+        let before = |name: &str| match format {
+            "json" => format!("[{{\"name\": \"{name}\", \"arguments\": "),
+            "qwen" => format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": "),
+            "llama3" => format!("{{\"name\": \"{name}\", \"parameters\": "),
+            "mistral" => format!("[TOOL_CALLS][{{\"name\": \"{name}\", \"arguments\": "),
+            "deepseek" => format!(
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n"
+            ),
+            _ => format!("<|channel|>commentary to=functions.{name} json<|message|>"),
+        };
+        let after = match format {
+            "json" | "mistral" => "}]",
+            "qwen" => "}\n</tool_call>",
+            "llama3" => "}",
+            "deepseek" => "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            _ => "",
+        };
+        let thinking = Reasoning::named("think").unwrap();
+        let prefix = thinking.grammar(compiler().vocabulary(), false, true).unwrap();
+        for (compiler, thought) in
+            [(compiler(), ""), (compiler().with_prefix(&prefix).unwrap(), "<think>So.</think>")]
+        {
+            let constraint = calls.compile(&compiler).unwrap();
+            for (tool, arguments, expected) in [
+                ("list", "{\"a\": [1, 2]}", true),
+                ("list", "{\"a\": [1, 1]}", false),
+                ("list", "{\"a\": [], \"b\": 1, \"c\": 2}", true),
+                ("list", "{\"a\": [], \"b\": 1, \"b\": 2}", false),
+                ("other", "{\"a\": [1, 1]}", true),
+                ("other", "{\"a\": [1, 2]}", false),
+            ] {
+                let message = format!("{thought}{}{arguments}{after}", before(tool));
+                assert_eq!(accepts(&constraint, &message), expected, "{format}: {message}");
+            }
+        }
+    }
+    // Schemas with identifiers of their own do not disturb each other.
+    let named = |value: i32| json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {"const": value}}});
+    let tools = [Tool::new("one", named(1)).unwrap(), Tool::new("two", named(2)).unwrap()];
+    let calls = ToolCalls::new(tools, Format::named("json").unwrap()).compile(&compiler()).unwrap();
+    assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": 2}]"));
+    assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": 1}]"));
+    // What is wrong is told with the tool's name and its place.
+    let bad = Tool::new("t", json!({"properties": {"x": {"type": "strin"}}})).unwrap();
+    let error =
+        ToolCalls::new([bad], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+    assert_eq!(error.place().pointer.as_deref(), Some("/properties/x/type"));
+    assert!(error.to_string().contains("tool `t`: `type` must be"), "{error}");
+    let never = Tool::new("never", json!(false)).unwrap();
+    let error =
+        ToolCalls::new([never], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+    assert!(error.to_string().contains("tool `never`: nothing satisfies"), "{error}");
+}
+
 /// A way to think, a message, the answer in it, and the reasoning.
 const THOUGHTS: &[(&str, &str, &str)] = &[
     ("think", "<think>\nIs it 7?\n< no.</think>\n\n", "\nIs it 7?\n< no."),

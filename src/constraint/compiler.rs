@@ -11,7 +11,8 @@ use super::program::{Program, find_special};
 use super::slices::Slices;
 use crate::error::Result;
 use crate::grammar::Grammar;
-use crate::json_schema::{self, Options, Schema, SchemaSource};
+use crate::grammar::normal::normalize;
+use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
 use crate::regex::Languages;
 use crate::vocab::Vocabulary;
 
@@ -85,6 +86,26 @@ impl Compiler {
         let (program, languages) =
             Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
         self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))))
+    }
+
+    /// Compiles a grammar of which some rules are what schemas accept. They are made as they are
+    /// entered, and remember what must be remembered.
+    pub(crate) fn compile_frame(
+        &self,
+        grammar: Grammar,
+        mut holes: Vec<Hole>,
+    ) -> Result<Constraint> {
+        let grammar = match &self.prefix {
+            Some(prefix) => {
+                holes.iter_mut().for_each(|hole| hole.rule = hole.rule.after(prefix.rules().len()));
+                prefix.then(&grammar)?
+            }
+            None => grammar,
+        };
+        let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
+        // It has no left recursion, so its rules stay where they are.
+        let grammar = normalize(grammar, self.limits.grammar_size)?;
+        self.constraint(Recipe::Frame(Frame::new(grammar, holes)?))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
@@ -171,6 +192,7 @@ impl Cell {
 enum Recipe {
     Whole(Box<Mutex<(Program, Languages)>>),
     Schema(Arc<Schema>),
+    Frame(Frame),
 }
 
 impl Recipe {
@@ -186,6 +208,11 @@ impl Recipe {
                 let prefix = compiler.prefix.as_deref();
                 let (source, start) =
                     SchemaSource::new(schema, options, &compiler.schemas, prefix)?;
+                Program::lazy(Box::new(source), start, &compiler.limits)
+            }
+            Self::Frame(frame) => {
+                let options = &compiler.json_options;
+                let (source, start) = SchemaSource::framed(frame, options, &compiler.schemas)?;
                 Program::lazy(Box::new(source), start, &compiler.limits)
             }
         };

@@ -11,9 +11,25 @@ impl GrammarBuilder {
     ///
     /// Errors if its terminals exceed the limit of states.
     pub fn embed(&mut self, grammar: &Grammar) -> Result<RuleId> {
+        let first_rule = self.rules.len();
+        self.copy(grammar)?;
+        Ok(grammar.start.after(first_rule))
+    }
+
+    /// The same; says which rule here is which there.
+    pub(crate) fn embed_rules(
+        &mut self,
+        grammar: &Grammar,
+    ) -> Result<impl Fn(RuleId) -> RuleId + use<>> {
+        let first_rule = self.rules.len();
+        self.copy(grammar)?;
+        Ok(move |id: RuleId| id.after(first_rule))
+    }
+
+    fn copy(&mut self, grammar: &Grammar) -> Result<()> {
         let mut moved = FxHashMap::default();
-        let first_rule = self.rules.len() as u32;
-        let rule = |id: RuleId| RuleId(first_rule + id.0);
+        let first_rule = self.rules.len();
+        let rule = |id: RuleId| id.after(first_rule);
         for known in grammar.rules() {
             self.declare(known.name());
         }
@@ -45,9 +61,9 @@ impl GrammarBuilder {
             }
         }
         for (i, known) in grammar.rules().iter().enumerate() {
-            self.define(RuleId(first_rule + i as u32), node(known.body()));
+            self.define(RuleId(i as u32).after(first_rule), node(known.body()));
         }
-        Ok(rule(grammar.start()))
+        Ok(())
     }
 }
 

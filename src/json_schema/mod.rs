@@ -54,7 +54,7 @@ pub use draft::Draft;
 pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 pub(crate) use set::Shared;
-pub(crate) use source::SchemaSource;
+pub(crate) use source::{Frame, Hole, SchemaSource, named};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;

@@ -1,6 +1,6 @@
 //! Quotations within JSON strings: `x-quote-from`, a keyword of ours.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::document::{Value, ValueId};
 use super::options::Spelling;
@@ -68,7 +68,10 @@ impl Sets<'_> {
                 };
                 let name = format!("{} in any spelling", inner.name());
                 let start = Place::Plain.state(&start);
-                Ok(self.languages.automaton(Arc::new(AnySpelling { name, inner }), start))
+                Ok(self.languages.automaton(
+                    Arc::new(AnySpelling { name, inner, next: Mutex::default() }),
+                    start,
+                ))
             }
         }
     }
@@ -80,7 +83,12 @@ impl Sets<'_> {
 struct AnySpelling {
     name: String,
     inner: Arc<dyn Automaton>,
+    /// The last state of the inner automaton whose next characters were asked for, and these.
+    next: Mutex<Option<(State, Arc<[Units]>)>>,
 }
+
+/// A character in UTF-16, as escapes spell it: a second unit of 0 where there is one only.
+type Units = (i64, i64);
 
 /// Where in the spelling of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +134,37 @@ impl Place {
 }
 
 impl AnySpelling {
+    /// The characters that may follow in the inner automaton, if it stands between two.
+    fn next(&self, inner: &[i64]) -> Arc<[Units]> {
+        let mut last = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, next)) = &*last
+            && **known == *inner
+        {
+            return Arc::clone(next);
+        }
+        let mut found = Vec::new();
+        let mut open: Vec<(State, Vec<u8>)> = vec![(inner.into(), Vec::new())];
+        while let Some((state, read)) = open.pop() {
+            for byte in 0..=u8::MAX {
+                let Some(next) = self.inner.step(&state, byte) else { continue };
+                let text = [&read[..], &[byte]].concat();
+                match std::str::from_utf8(&text) {
+                    Ok(text) => found.extend(text.chars().map(|c| {
+                        let mut units = [0; 2];
+                        c.encode_utf16(&mut units);
+                        (i64::from(units[0]), i64::from(units[1]))
+                    })),
+                    Err(error) if error.error_len().is_none() => open.push((next, text)),
+                    // It stands within a character.
+                    Err(_) => {}
+                }
+            }
+        }
+        let next: Arc<[Units]> = found.into();
+        *last = Some((inner.into(), Arc::clone(&next)));
+        next
+    }
+
     /// The state after a character that was escaped.
     fn after(&self, inner: &[i64], c: char) -> Option<State> {
         let mut state: State = inner.into();
@@ -189,8 +228,18 @@ impl Automaton for AnySpelling {
     }
 
     fn is_live(&self, state: &[i64]) -> Option<bool> {
-        // Within an escape, whether any character that it may become goes on is to be searched for.
         let (place, inner) = Place::read(state)?;
-        (place == Place::Plain).then(|| self.inner.is_live(inner)).flatten()
+        // Can a unit of which so many digits are read be this one?
+        let begins = |unit: i64, count: i64, value: i64| unit >> (4 * (4 - count)) == value;
+        let fits = |&(first, second): &Units| match place {
+            Place::Plain | Place::Escape => true,
+            Place::Digits(count, value, 0) => begins(first, count, value),
+            Place::Digits(count, value, high) => first == high && begins(second, count, value),
+            Place::Surrogate(high) | Place::SurrogateEscape(high) => first == high,
+        };
+        match place {
+            Place::Plain => self.inner.is_live(inner),
+            _ => Some(self.next(inner).iter().any(fits)),
+        }
     }
 }

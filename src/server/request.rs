@@ -6,8 +6,6 @@
 use serde_json::{Value, json};
 
 use crate::generation::Request;
-use crate::grammar::Grammar;
-use crate::json_schema::Schema;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 use crate::{Compiler, Constraint};
@@ -106,16 +104,13 @@ impl Format {
         compiled.map(Some).map_err(|error| ApiError::field(field, error))
     }
 
-    /// The grammar of such answers, to stand beside calls of tools.
-    pub(super) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>, ApiError> {
-        let object = json!({ "type": "object" });
-        let (field, schema) = match self {
-            Self::Text => return Ok(None),
-            Self::JsonObject => ("response_format", &object),
-            Self::JsonSchema(schema) => ("response_format.json_schema.schema", schema),
-        };
-        let grammar = Schema::from_value(schema).and_then(|s| s.grammar(compiler.json_options()));
-        grammar.map(Some).map_err(|error| ApiError::field(field, error))
+    /// The schema of such answers, to stand beside calls of tools.
+    pub(super) fn schema(&self) -> Option<Value> {
+        match self {
+            Self::Text => None,
+            Self::JsonObject => Some(json!({ "type": "object" })),
+            Self::JsonSchema(schema) => Some(schema.clone()),
+        }
     }
 }
 

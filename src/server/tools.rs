@@ -71,7 +71,7 @@ pub(super) fn apply(
 ) -> Result<Protocol, ApiError> {
     let mut protocol = Protocol::default();
     if let Some(tools) = tools {
-        let calls = tools.calls(engine, format, compiler)?;
+        let calls = tools.calls(engine, format)?;
         protocol = protocol.with_calls(calls, request);
     }
     if let Some(reasoning) = reasoning {
@@ -97,12 +97,7 @@ fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
 }
 
 impl Tools {
-    fn calls(
-        self,
-        engine: &Engine,
-        format: &Format,
-        compiler: &Compiler,
-    ) -> Result<ToolCalls, ApiError> {
+    fn calls(self, engine: &Engine, format: &Format) -> Result<ToolCalls, ApiError> {
         let wire = Protocol::tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
         let calls = ToolCalls::new(self.tools, wire)
             .with_choice(self.choice)
@@ -111,8 +106,8 @@ impl Tools {
             Some(names) => calls.with_allowed(names),
             None => calls,
         };
-        Ok(match format.grammar(compiler)? {
-            Some(answer) => calls.with_answer(answer),
+        Ok(match format.schema() {
+            Some(schema) => calls.with_answer_schema(schema),
             None => calls,
         })
     }

@@ -11,7 +11,7 @@ use super::tool::Tool;
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
-use crate::json_schema::{Options, Schema};
+use crate::json_schema::{self, Hole, Options, Schema};
 use crate::regex::{Utf8, any_text};
 
 /// Must a tool be called? OpenAI's `tool_choice`.
@@ -28,6 +28,13 @@ pub enum ToolChoice {
     Named(String),
 }
 
+/// What a message without calls must be.
+#[derive(Clone, Debug)]
+enum Answer {
+    Grammar(Box<Grammar>),
+    Schema(Value),
+}
+
 /// The tools of a message and how they are called.
 #[derive(Clone, Debug)]
 pub struct ToolCalls {
@@ -35,7 +42,7 @@ pub struct ToolCalls {
     format: Format,
     choice: ToolChoice,
     parallel: bool,
-    answer: Option<Grammar>,
+    answer: Option<Answer>,
     allowed: Option<Vec<String>>,
 }
 
@@ -75,7 +82,13 @@ impl ToolCalls {
     /// or calls, never both. What could be either counts as a call.
     #[must_use]
     pub fn with_answer(self, answer: Grammar) -> Self {
-        Self { answer: Some(answer), ..self }
+        Self { answer: Some(Answer::Grammar(Box::new(answer))), ..self }
+    }
+
+    /// The same where a message without calls is JSON that a schema accepts.
+    #[must_use]
+    pub fn with_answer_schema(self, schema: Value) -> Self {
+        Self { answer: Some(Answer::Schema(schema)), ..self }
     }
 
     /// Tells text from calls in such messages; `true` beside the reasoning that stands before them
@@ -105,14 +118,24 @@ impl ToolCalls {
         self.answer.is_some()
     }
 
-    /// The grammar of such messages.
+    /// The grammar of such messages, whole: for other grammars to embed. What must remember what
+    /// was written (`uniqueItems`) is refused in it; [`compile`](Self::compile) knows no such limit.
     ///
     /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
     /// within the schema of the tool that the message names).
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        let mut builder = GrammarBuilder::new();
-        let answer = self.answer.as_ref().map(|answer| builder.embed(answer)).transpose()?;
-        let mut writer = Writer { builder, format: &self.format, answer };
+        Ok(self.write(options, None)?.0)
+    }
+
+    /// The grammar, and the rules in it that are left to be what schemas accept, if `holes` are.
+    fn write(&self, options: &Options, holes: Option<Vec<Hole>>) -> Result<(Grammar, Vec<Hole>)> {
+        let builder = GrammarBuilder::new();
+        let mut writer = Writer { builder, format: &self.format, answer: None, holes };
+        writer.answer = match &self.answer {
+            None => None,
+            Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
+            Some(Answer::Schema(schema)) => Some(writer.schema("the answer", schema, options)?),
+        };
         let body = match &self.choice {
             ToolChoice::None => writer.answer()?,
             choice => {
@@ -133,7 +156,8 @@ impl ToolCalls {
                 }
                 let mut schemas = Vec::new();
                 for tool in tools {
-                    schemas.push((tool.name(), writer.schema(tool, options)?));
+                    let name = format!("tool `{}`", tool.name());
+                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), options)?));
                 }
                 let named = matches!(choice, ToolChoice::Named(_));
                 let single = named || !self.parallel || self.format.single;
@@ -150,12 +174,26 @@ impl ToolCalls {
             false => writer.builder.sequence([preamble, body]),
         };
         let start = writer.builder.rule("message", body);
-        writer.builder.finish(start)
+        let holes = writer.holes.unwrap_or_default();
+        Ok((writer.builder.finish(start)?, holes))
     }
 
     /// The constraint of such messages, JSON by the compiler's options.
     pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
-        compiler.compile(self.grammar(compiler.json_options())?)
+        let options = compiler.json_options();
+        let answer = match &self.answer {
+            Some(Answer::Schema(schema)) => Some(schema),
+            _ => None,
+        };
+        let mut schemas = self.tools.iter().map(Tool::parameters).chain(answer);
+        if schemas.any(Hole::stands_alone) {
+            return compiler.compile(self.grammar(options)?);
+        }
+        let (grammar, holes) = self.write(options, Some(Vec::new()))?;
+        match holes.is_empty() {
+            true => compiler.compile(grammar),
+            false => compiler.compile_frame(grammar, holes),
+        }
     }
 }
 
@@ -167,23 +205,24 @@ struct Writer<'a> {
     format: &'a Format,
     /// What a message without calls must be, where that is said.
     answer: Option<RuleId>,
+    /// Rules that are left to be what schemas accept; without, schemas are embedded.
+    holes: Option<Vec<Hole>>,
 }
 
 impl Writer<'_> {
-    fn schema(&mut self, tool: &Tool, options: &Options) -> Result<RuleId> {
-        let grammar = Schema::from_value(tool.parameters()).and_then(|s| s.grammar(options));
+    /// The rule of what a schema accepts.
+    fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
+        if let Some(holes) = &mut self.holes {
+            let rule = self.builder.declare(name);
+            // Not empty, as no JSON is.
+            let body = self.builder.literal(b"{}");
+            self.builder.define(rule, body);
+            holes.push(Hole { rule, name: name.to_owned(), schema: schema.clone() });
+            return Ok(rule);
+        }
+        let grammar = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
         let rule = grammar.and_then(|grammar| self.builder.embed(&grammar));
-        rule.map_err(|error| {
-            let message = format!("tool `{}`: {}", tool.name(), error.message());
-            let mut named = Error::new(error.kind(), message);
-            if let Some(pointer) = &error.place().pointer {
-                named = named.at_pointer(pointer.as_str());
-            }
-            match error.help() {
-                Some(help) => named.with_help(help),
-                None => named,
-            }
-        })
+        rule.map_err(|error| json_schema::named(name, &error))
     }
 
     fn pieces(&mut self, pieces: &[Piece], call: Option<Call<'_>>) -> NodeId {
