@@ -24,7 +24,10 @@ pub mod model;
 #[cfg(feature = "server")]
 pub mod server;
 
-pub use constraint::{Compiler, Constraint, Expected, Limits, Matcher};
+pub use constraint::{
+    Compiler, Constraint, DraftToken, Expected, Explanation, Limits, Matcher, TokensToFinish,
+    fill_masks,
+};
 pub use error::{Error, ErrorKind, Place, Result};
 #[cfg(feature = "model")]
 pub use generation::{Engine, Request};

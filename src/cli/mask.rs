@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write as _};
 
 use serde_json::json;
 
-use crate::Compiler;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
+use crate::{Compiler, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
@@ -22,6 +22,10 @@ pub(super) struct Args {
     /// Whose tokens: a tokenizer.json, .tiktoken or .gguf file, or `tiny`
     #[arg(long, value_name = "T")]
     tokenizer: String,
+    /// Say of this token why it is allowed or not, instead of listing those that are: an id, or
+    /// the token's text
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    why: Option<String>,
     /// How the tokens are written: one `id<TAB>name` a line, or one JSON line each
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
@@ -38,6 +42,31 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         return Ok(Outcome::NotAccepted);
     }
     let vocabulary = compiler.vocabulary();
+    if let Some(token) = &args.why {
+        let why = matcher.explain(find(vocabulary, token)?)?;
+        match args.output {
+            Format::Text => writeln!(io::stdout(), "{why}")?,
+            Format::Json => {
+                let expected = json!({
+                    "bytes": format!("{:?}", why.expected.bytes),
+                    "special_tokens": why.expected.special_tokens,
+                    "end": why.expected.end,
+                });
+                let why = json!({
+                    "token": why.token,
+                    "name": why.name,
+                    "allowed": why.allowed,
+                    "fits": why.fits,
+                    "failed": why.failed,
+                    "expected": expected,
+                    "decided_by": why.decided_by(),
+                    "reason": why.to_string(),
+                });
+                writeln!(io::stdout(), "{why}")?;
+            }
+        }
+        return Ok(if why.allowed { Outcome::Success } else { Outcome::NotAccepted });
+    }
     let mask = matcher.mask()?;
     let mut out = BufWriter::new(io::stdout().lock());
     for token in mask.iter() {
@@ -53,4 +82,18 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     out.flush()?;
     output::note(&format!("{} of {} tokens are allowed", mask.count(), vocabulary.len()));
     Ok(Outcome::Success)
+}
+
+/// A token by its text or name, or else by its id.
+fn find(vocabulary: &Vocabulary, token: &str) -> Result<u32, Error> {
+    let trie = vocabulary.trie();
+    let by_text = trie.find(token.as_bytes()).and_then(|node| trie.tokens(node).first().copied());
+    let by_name = || (0..vocabulary.len() as u32).find(|&id| vocabulary.token_name(id) == token);
+    let by_id = || token.parse().ok().filter(|&id: &u32| (id as usize) < vocabulary.len());
+    by_text.filter(|_| token.parse::<u32>().is_err()).or_else(by_id).or_else(by_name).ok_or_else(
+        || {
+            Error::new(ErrorKind::Request, format!("--why: no token is {token:?}"))
+                .with_help("give a token's id, or its exact text, blanks included")
+        },
+    )
 }

@@ -181,6 +181,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// Tells memories apart.
+    pub(super) fn address(&self) -> *const () {
+        Arc::as_ptr(&self.memory).cast()
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, whatever happens between two of them.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
@@ -261,6 +266,9 @@ impl Shared {
     pub(super) fn relieve(&self, memory: &mut Memory) {
         if memory.machine.masks.bytes() > self.compiler.limits.cache_bytes {
             memory.machine.masks.forget();
+        }
+        if memory.machine.finishing.bytes() > self.compiler.limits.cache_bytes {
+            memory.machine.finishing.forget();
         }
     }
 }

@@ -146,7 +146,7 @@ impl Machine {
     }
 
     /// Where any one token leads.
-    fn successors(
+    pub(super) fn successors(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::closure::{Closure, Pending};
+use super::finish::Finishing;
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
 use super::masks::{Json, Masks};
@@ -22,7 +23,7 @@ use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Trie, Vocabulary};
 
 /// A configuration, by identity within its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ConfigId(u32);
 
 /// One live way to go on.
@@ -95,6 +96,7 @@ pub(super) struct Machine {
     /// In bytes.
     pub(super) longest_token: u32,
     pub(super) masks: Masks,
+    pub(super) finishing: Finishing,
     pub(super) json: Json,
     item_count: usize,
     states_per_step: usize,
@@ -138,6 +140,7 @@ impl Machine {
             shared_slices: slices,
             longest_token: spelling.longest,
             masks: Masks::default(),
+            finishing: Finishing::default(),
             json,
             item_count: 0,
             states_per_step: limits.states_per_step,
@@ -167,7 +170,11 @@ impl Machine {
     pub(super) fn bytes(&self) -> usize {
         // Each configuration is kept twice, as value and as key.
         let configs = self.configs.len() * 64 + self.item_count * 2 * size_of::<Item>();
-        self.languages.bytes() + self.stacks.bytes() + configs + self.masks.bytes()
+        self.languages.bytes()
+            + self.stacks.bytes()
+            + configs
+            + self.masks.bytes()
+            + self.finishing.bytes()
     }
 
     pub(super) fn items(&self, id: ConfigId) -> &[Item] {

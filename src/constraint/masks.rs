@@ -98,6 +98,22 @@ impl Base {
         }
     }
 
+    /// The node of the vocabulary's trie below which its tokens stand.
+    pub(super) fn node(&self) -> u32 {
+        match self {
+            Self::Runs(runs, _) => runs.node,
+            Self::Slice(_) => 0,
+        }
+    }
+
+    /// Calls `found` for each of its tokens.
+    pub(super) fn each(&self, found: &mut dyn FnMut(u32)) {
+        match self {
+            Self::Runs(runs, units) => runs.inside(*units).iter().for_each(|&token| found(token)),
+            Self::Slice(slice) => slice.inside.iter().for_each(found),
+        }
+    }
+
     /// The tokens one by one, where there is no mask of them.
     fn tokens(&self) -> &[u32] {
         match self {
@@ -128,8 +144,8 @@ struct Findings {
 
 /// What an item allows at the start of a token.
 #[derive(Clone, Debug, Default)]
-struct ItemMask {
-    base: Option<Base>,
+pub(super) struct ItemMask {
+    pub(super) base: Option<Base>,
     parts: SmallVec<[(PartId, Option<Filter>); 2]>,
 }
 
@@ -141,6 +157,15 @@ pub(super) struct Form {
 }
 
 impl Form {
+    pub(super) fn bases(&self) -> &[Base] {
+        &self.bases
+    }
+
+    /// The tokens that stand in no base.
+    pub(super) fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
     /// Writes the mask, over whatever was there.
     pub(super) fn write(&self, words: &mut [u32]) {
         let mut first = true;
@@ -219,6 +244,11 @@ impl Masks {
         self.bytes
             + (self.items.len() + self.parts.len() + self.forms.len()) * 128
             + (self.heads.len() + self.fingerprints.len()) * 48
+    }
+
+    /// The mask of a configuration, if it was asked for before.
+    pub(super) fn known(&self, id: ConfigId) -> Option<Arc<Form>> {
+        self.forms.get(&id).map(Arc::clone)
     }
 
     /// Starts again with nothing remembered.
@@ -505,7 +535,7 @@ impl Machine {
     }
 
     /// What an item allows at the start of a token, over the unknown stack.
-    fn item_mask(
+    pub(super) fn item_mask(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::compiler::{Cell, Constraint, Memory};
+use super::finish::TokensToFinish;
 use super::machine::{ConfigId, Machine};
 use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
@@ -48,11 +49,11 @@ impl Expected {
 /// that [`rollback`](Matcher::rollback) can take back in O(1).
 #[derive(Debug)]
 pub struct Matcher {
-    constraint: Constraint,
-    cell: Cell,
+    pub(super) constraint: Constraint,
+    pub(super) cell: Cell,
     /// The configuration before any step, and after each.
     history: Vec<ConfigId>,
-    finished: bool,
+    pub(super) finished: bool,
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
     written: Option<ConfigId>,
@@ -83,7 +84,7 @@ impl Matcher {
         &self.constraint
     }
 
-    fn here(&self) -> ConfigId {
+    pub(super) fn here(&self) -> ConfigId {
         // Never empty: `rollback` keeps the start.
         self.history[self.history.len() - 1]
     }
@@ -115,12 +116,7 @@ impl Matcher {
     ///
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
-        let words = self.constraint.vocabulary().len().div_ceil(32);
-        if words != row.len() {
-            let message = format!("a mask row of {} words where {words} fit", row.len());
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
-        }
+        self.check_row(row)?;
         if self.finished {
             row.fill(0);
             return Ok(());
@@ -133,6 +129,74 @@ impl Matcher {
             machine.form(program, shared.vocabulary(), self.here())?
         };
         form.write(row);
+        Ok(())
+    }
+
+    /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
+    /// Some allowed token always leads to where it says less, so a text that is begun within its
+    /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
+    ///
+    /// Computed when asked for: along the shortest text, and remembered.
+    ///
+    /// Errors when a limit is reached.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// # let mut tokens: Vec<_> = (0..=255).map(|b| Some(vec![b])).collect();
+    /// tokens.push(Some(b"true".to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let constraint = Compiler::new(vocabulary).regex("(true|false|no idea)!")?;
+    /// let mut matcher = constraint.matcher();
+    /// assert_eq!(matcher.tokens_to_finish()?.tokens, 2); // "true", "!"
+    /// let within: Vec<u32> = matcher.mask_within(2)?.iter().collect();
+    /// assert_eq!(within, [256]);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn tokens_to_finish(&mut self) -> Result<TokensToFinish> {
+        if self.finished {
+            return Ok(TokensToFinish { tokens: 0, exact: true });
+        }
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
+        machine.tokens_to_finish(program, self.constraint.vocabulary(), self.here())
+    }
+
+    /// The tokens after which the text can still be completed within `tokens` tokens, the next one
+    /// counted and the end token not: those of [`mask`](Matcher::mask) that leave
+    /// [`tokens_to_finish`](Matcher::tokens_to_finish) below `tokens`. Lent as the mask is.
+    ///
+    /// Errors if more tokens are needed from here, and says how many.
+    pub fn mask_within(&mut self, tokens: u32) -> Result<&TokenMask> {
+        let len = self.constraint.vocabulary().len();
+        let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
+        let filled = self.fill_mask_within(mask.words_mut(), tokens);
+        self.written = None;
+        let mask = self.mask.insert(mask);
+        filled.map(|()| &*mask)
+    }
+
+    /// Writes [`mask_within`](Matcher::mask_within) into a row, as
+    /// [`fill_mask`](Matcher::fill_mask) does.
+    pub fn fill_mask_within(&mut self, row: &mut [u32], tokens: u32) -> Result<()> {
+        self.check_row(row)?;
+        if self.finished {
+            row.fill(0);
+            return Ok(());
+        }
+        let shared = &self.constraint.shared;
+        let mut memory = self.cell.lock();
+        shared.relieve(&mut memory);
+        let Memory { program, machine } = &mut *memory;
+        machine.write_within(program, shared.vocabulary(), self.here(), tokens, row)
+    }
+
+    pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
+        let words = self.constraint.vocabulary().len().div_ceil(32);
+        if words != row.len() {
+            let message = format!("a mask row of {} words where {words} fit", row.len());
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give ceil(V / 32) words for a vocabulary of V tokens"));
+        }
         Ok(())
     }
 
@@ -215,29 +279,6 @@ impl Matcher {
         expected_after(machine, program, self.here(), b"")
     }
 
-    /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
-    /// Empty where the text may end.
-    pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
-        let mut forced = Vec::new();
-        if self.finished {
-            return Ok(forced);
-        }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        let mut at = self.here();
-        while forced.len() < limit {
-            let expected = expected(machine, program, at)?;
-            if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
-                break;
-            }
-            let Some(byte) = expected.bytes.iter().next() else { break };
-            let Ok(next) = machine.read(program, at, &[byte])? else { break };
-            forced.push(byte);
-            at = next;
-        }
-        Ok(forced)
-    }
-
     /// Takes back the last `steps` steps. O(1).
     ///
     /// Errors if there were fewer; the matcher stays as it was.
@@ -270,7 +311,7 @@ impl Matcher {
     }
 }
 
-fn show(byte: u8) -> String {
+pub(super) fn show(byte: u8) -> String {
     format!("`{}`", std::ascii::escape_default(byte))
 }
 
@@ -294,7 +335,7 @@ fn expected_after(
     expected(machine, program, at)
 }
 
-fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
+pub(super) fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
     let mut expected = Expected { bytes: machine.next_bytes(program, at)?, ..Expected::default() };
     for item in machine.items(at) {
         match program.point(item.point) {

@@ -27,9 +27,13 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod batch;
 mod classes;
 mod closure;
 mod compiler;
+mod explain;
+mod finish;
+mod forced;
 mod formula;
 mod grammars;
 mod limits;
@@ -42,7 +46,10 @@ mod runs;
 mod slices;
 mod stacks;
 
+pub use batch::{DraftToken, fill_masks};
 pub use compiler::{Compiler, Constraint};
+pub use explain::Explanation;
+pub use finish::TokensToFinish;
 pub use formula::Formula;
 pub use limits::Limits;
 pub use matcher::{Expected, Matcher};

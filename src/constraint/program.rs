@@ -240,6 +240,19 @@ impl Program {
         found
     }
 
+    /// The names worth writing from a node on if the text is to end soon, by rank, each with what
+    /// is left of it and where it leads, if that is known.
+    pub(super) fn shortest_names(
+        &self,
+        names: u32,
+        node: u32,
+    ) -> Vec<(u32, Vec<u8>, Option<PointId>)> {
+        let inner = self.inner.borrow();
+        let names = &inner.names[names as usize];
+        let shortest = names.shortest(node).into_iter();
+        shortest.map(|(rank, text)| (rank, text, names.targets.get(&rank).copied())).collect()
+    }
+
     /// The bytes that may follow within a name.
     pub(super) fn name_first(&self, names: u32, node: u32) -> ByteSet {
         self.inner.borrow().names[names as usize].first(node)

@@ -64,7 +64,9 @@ pub(super) struct Runs {
     borders: FxHashMap<u8, Vec<Border>>,
     /// Do the borders' nodes stand in the trie of shapes, not in that of bytes?
     by_shape: bool,
-    /// The length of the node's string, in bytes.
+    /// The node.
+    pub(super) node: u32,
+    /// The length of its string, in bytes.
     top: usize,
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
     words: usize,
@@ -135,6 +137,7 @@ impl Runs {
             inside: sorted.into(),
             borders,
             by_shape,
+            node: node as u32,
             top,
             leaving: Mutex::default(),
             words: vocabulary.len(),

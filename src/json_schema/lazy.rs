@@ -571,8 +571,12 @@ impl Emitter<'_> {
     pub(super) fn names(&mut self, tag: u32) -> Names {
         let lazy = self.pending();
         let (id, _, ranks) = &lazy.choices[tag as usize];
-        let trie = Arc::clone(&lazy.objects[*id as usize].trie);
-        Names::new(trie, ranks.iter().copied(), tag)
+        let object = &lazy.objects[*id as usize];
+        // Allowed names are not written yet. Those that are not required bring no end nearer,
+        // unless members are too few.
+        let member = |rank: u32| &object.members[object.by_rank[rank as usize] as usize];
+        let needed = ranks.iter().copied().find(|&rank| member(rank).required);
+        Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag).needing(needed)
     }
 
     /// The state after a named member, but for what is found.

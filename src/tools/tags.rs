@@ -14,7 +14,7 @@ pub enum Body {
     /// JSON that a schema accepts.
     Json(Value),
     /// Text of another grammar.
-    Grammar(Grammar),
+    Grammar(Box<Grammar>),
     /// Text that matches a pattern, whole, in the syntax of Rust's `regex` crate.
     Regex(String),
 }

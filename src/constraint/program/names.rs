@@ -23,7 +23,12 @@ pub(crate) struct Names {
     pub(super) tag: u32,
     /// By rank: where it leads, once asked for.
     pub(super) targets: FxHashMap<u32, PointId>,
+    /// The name that brings the text nearer to its end, if one must come.
+    needed: Option<u32>,
 }
+
+/// Names that are tried on the way to the end where none is needed.
+const TRIED: usize = 3;
 
 impl Names {
     /// A choice of those names in a trie whose ranks are `allowed`.
@@ -32,7 +37,60 @@ impl Names {
         for rank in allowed {
             bits[rank as usize / 64] |= 1 << (rank % 64);
         }
-        Self { trie, allowed: bits.into(), tag, targets: FxHashMap::default() }
+        Self { trie, allowed: bits.into(), tag, targets: FxHashMap::default(), needed: None }
+    }
+
+    /// The same, with the name that must come if the text is to end soon.
+    pub(crate) fn needing(self, rank: Option<u32>) -> Self {
+        Self { needed: rank, ..self }
+    }
+
+    /// The names worth writing from a node on if the text is to end soon, by rank, each with what
+    /// is left of it: that which is needed, else the shortest.
+    pub(super) fn shortest(&self, node: u32) -> Vec<(u32, Vec<u8>)> {
+        let nodes = self.trie.nodes();
+        let top = nodes[node as usize];
+        let depth = usize::from(top.depth);
+        let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut text = Vec::new();
+        if let Some(rank) = self.needed
+            && self.holds(node as usize, rank)
+        {
+            let mut at = node as usize;
+            while *self.trie.tokens(at) != [rank] {
+                // The child below which it stands.
+                let mut child = at + 1;
+                while !self.holds(child, rank) {
+                    child = nodes[child].subtree_end as usize;
+                }
+                text.push(nodes[child].byte);
+                at = child;
+            }
+            return vec![(rank, text)];
+        }
+        let below = nodes.iter().enumerate().take(top.subtree_end as usize);
+        for (index, at) in below.skip(node as usize + 1) {
+            text.truncate(usize::from(at.depth) - depth - 1);
+            text.push(at.byte);
+            let &[rank] = self.trie.tokens(index) else { continue };
+            if self.allowed[rank as usize / 64] >> (rank % 64) & 1 == 0 {
+                continue;
+            }
+            let at = found.partition_point(|(_, known)| known.len() <= text.len());
+            if at < TRIED {
+                found.insert(at, (rank, text.clone()));
+                found.truncate(TRIED);
+            }
+        }
+        found
+    }
+
+    /// Does a name stand below a node?
+    fn holds(&self, node: usize, rank: u32) -> bool {
+        // Ranks ascend in the order of the trie.
+        let ranks = self.trie.subtree_tokens(node);
+        ranks.first().is_some_and(|first| first <= &rank)
+            && ranks.last().is_some_and(|last| &rank <= last)
     }
 
     /// Is any name below this node allowed?

@@ -1,4 +1,4 @@
-//! Reading: rows of derivatives, liveness, shortest strings.
+//! Reading: rows of derivatives, liveness.
 
 use std::collections::VecDeque;
 
@@ -417,36 +417,5 @@ impl Languages {
             self.states[state.index()].live = Some(false);
         }
         Ok(false)
-    }
-
-    /// A shortest string in it, or `None` if it has none. Breadth first.
-    pub fn shortest(&mut self, x: Language) -> Result<Option<Vec<u8>>> {
-        if !self.is_live(x)? {
-            return Ok(None);
-        }
-        let mut from: FxHashMap<Language, (Language, u8)> = FxHashMap::default();
-        let mut queue = VecDeque::from([x]);
-        while let Some(state) = queue.pop_front() {
-            if self.is_nullable(state) {
-                let mut bytes = Vec::new();
-                let mut at = state;
-                while at != x {
-                    // Every queued state but the first was reached from another.
-                    let Some(&(previous, byte)) = from.get(&at) else { break };
-                    bytes.push(byte);
-                    at = previous;
-                }
-                bytes.reverse();
-                return Ok(Some(bytes));
-            }
-            let row = *self.row(state)?;
-            for (byte, next) in row.into_iter().enumerate() {
-                if next != Language::EMPTY && next != x && !from.contains_key(&next) {
-                    from.insert(next, (state, byte as u8));
-                    queue.push_back(next);
-                }
-            }
-        }
-        Ok(None)
     }
 }

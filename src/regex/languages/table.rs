@@ -24,6 +24,8 @@ pub(crate) struct Table {
     first: Box<[ByteSet]>,
     /// By state: can every string of the unit that it was made with be continued to the end?
     total: Box<[bool]>,
+    /// The most bytes that a state needs to accept.
+    longest_rest: usize,
     pub(super) identity: u128,
 }
 
@@ -43,6 +45,10 @@ impl Table {
 
     pub(super) fn is_total(&self, state: u32) -> bool {
         self.total[state as usize]
+    }
+
+    pub(super) fn longest_rest(&self) -> usize {
+        self.longest_rest
     }
 }
 
@@ -315,6 +321,25 @@ fn columns(rows: &[[u32; 256]]) -> Vec<usize> {
     columns
 }
 
+/// The most bytes that any state needs to accept; every state can.
+fn longest_rest(rows: &[[u32; 256]], accepts: &[bool]) -> usize {
+    let mut near = accepts.to_vec();
+    let mut steps = 0;
+    // In rounds: states one byte away from those that are near.
+    while near.contains(&false) {
+        let next = |(row, &near_already): (&[u32; 256], &bool)| {
+            near_already || row.iter().any(|&to| to != NONE && near[to as usize])
+        };
+        let grown: Vec<bool> = rows.iter().zip(&near).map(next).collect();
+        steps += 1;
+        if grown == near {
+            break;
+        }
+        near = grown;
+    }
+    steps
+}
+
 fn packed(rows: &[[u32; 256]], accepts: Vec<bool>, total: Vec<bool>) -> Table {
     let columns = columns(rows);
     let mut classes = [0u8; 256];
@@ -339,6 +364,7 @@ fn packed(rows: &[[u32; 256]], accepts: Vec<bool>, total: Vec<bool>) -> Table {
     let identity = keyed_hash(|hasher| (&classes, &next, &accepts).hash(hasher));
     Table {
         classes,
+        longest_rest: longest_rest(rows, &accepts),
         width: columns.len(),
         first: first.collect(),
         next,

@@ -1,0 +1,199 @@
+//! Masks of the tokens after which a text can still be completed within a number of tokens.
+
+use super::*;
+use crate::constraint::masks::{Base, Form};
+
+/// Terminal states whose tokens are kept sorted by where they lead.
+const KEPT: usize = 8;
+
+impl Machine {
+    /// Writes the mask of the tokens after which `left` tokens, this one counted, are enough to
+    /// complete the text.
+    ///
+    /// Errors if more are needed.
+    pub(in crate::constraint) fn write_within(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        left: u32,
+        row: &mut [u32],
+    ) -> Result<()> {
+        let form = self.form(program, vocabulary, id)?;
+        if left > 0 && self.farthest(program, vocabulary, id, &form)? < left {
+            form.write(row);
+            return Ok(());
+        }
+        let needed = self.tokens_left(program, vocabulary, id)?.ok_or_else(no_bound)?;
+        if needed > left {
+            return Err(too_few(needed, left));
+        }
+        row.fill(0);
+        let mut allow = |token: u32| row[token as usize / 32] |= 1 << (token % 32);
+        // The way that was promised, whatever else is found.
+        if let Some(token) = self.promise(program, vocabulary, id)? {
+            allow(token);
+        }
+        for &token in form.tokens().iter().filter(|token| vocabulary.end_tokens().contains(token)) {
+            allow(token);
+        }
+        if left == 0 {
+            return Ok(());
+        }
+        for &(token, rest) in &*self.sparse(program, vocabulary, id, &form)? {
+            if rest < left {
+                allow(token);
+            }
+        }
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            if !matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. })
+                || self.item_mask(program, vocabulary, item.point, item.state)?.base.is_none()
+            {
+                continue;
+            }
+            // Where the text itself decides what may follow, each token would have to be tried:
+            // so near to the end it is enough that some are allowed.
+            let captured = matches!(program.point(item.point), Point::Capture { .. });
+            if captured || self.stacks.records(item.stack) {
+                continue;
+            }
+            for (state, tokens) in &*self.inside(vocabulary, item.state)? {
+                let after = Item { state: *state, ..item };
+                // A terminal that has ended goes on where its last token decides.
+                if program.has_captures() && *state == Language::EPSILON {
+                    for &token in tokens {
+                        if self.rest_after(program, vocabulary, id, token)? < left {
+                            allow(token);
+                        }
+                    }
+                    continue;
+                }
+                let rest = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
+                if rest.is_some_and(|rest| rest < left) {
+                    tokens.iter().for_each(|&token| allow(token));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A bound on the tokens that any allowed token leaves to be written.
+    fn farthest(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        form: &Form,
+    ) -> Result<u32> {
+        if let Some(&known) = self.finishing.farthest.get(&id) {
+            return Ok(known);
+        }
+        let sparse = self.sparse(program, vocabulary, id, form)?;
+        let mut most = sparse.iter().map(|&(_, rest)| rest).max().unwrap_or(0);
+        let mut nodes: Vec<u32> = form.bases().iter().map(Base::node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if nodes.contains(&0) {
+            for i in 0..self.items(id).len() {
+                let item = self.items(id)[i];
+                let (Point::Regular { .. } | Point::Capture { .. }) = program.point(item.point)
+                else {
+                    continue;
+                };
+                let rest = self.languages.longest_rest(item.state)?;
+                let after = Item { state: Language::EPSILON, ..item };
+                let after = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
+                most = match (rest, after) {
+                    (Some(rest), Some(after)) => most.max(after.saturating_add(rest as u32)),
+                    _ => u32::MAX,
+                };
+            }
+        }
+        // What captured texts forbid makes a text longer than it seems.
+        if program.has_captures() {
+            most = most.saturating_add(most / 4 + 8);
+        }
+        self.finishing.farthest.insert(id, most);
+        Ok(most)
+    }
+
+    /// The tokens of a mask that stand in no base at the start of the trie, each with the tokens
+    /// that it leaves to be written; end tokens are left out.
+    fn sparse(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        form: &Form,
+    ) -> Result<Arc<[(u32, u32)]>> {
+        if let Some(known) = self.finishing.sparse.get(&id) {
+            return Ok(Arc::clone(known));
+        }
+        let mut tokens = form.tokens().to_vec();
+        for base in form.bases().iter().filter(|base| base.node() != 0) {
+            base.each(&mut |token| tokens.push(token));
+        }
+        tokens.retain(|token| !vocabulary.end_tokens().contains(token));
+        let mut rests = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            rests.push((token, self.rest_after(program, vocabulary, id, token)?));
+        }
+        let rests: Arc<[(u32, u32)]> = rests.into();
+        self.finishing.sparse.insert(id, Arc::clone(&rests));
+        Ok(rests)
+    }
+
+    /// The tokens that are left to be written after one.
+    fn rest_after(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        token: u32,
+    ) -> Result<u32> {
+        let rest = match self.read_token(program, vocabulary, id, token)? {
+            Ok(next) => self.tokens_left(program, vocabulary, next)?,
+            Err(_) => None,
+        };
+        Ok(rest.unwrap_or(u32::MAX))
+    }
+
+    /// The tokens that stay in a terminal to their end, by the state that they lead to.
+    fn inside(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Inside> {
+        let known = &mut self.finishing.inside;
+        if let Some(at) = known.iter().position(|(of, _)| *of == state) {
+            let entry = known.remove(at);
+            known.push(entry.clone());
+            return Ok(entry.1);
+        }
+        let trie = vocabulary.trie();
+        let nodes = trie.nodes();
+        let mut found: FxHashMap<Language, Vec<u32>> = FxHashMap::default();
+        let mut path = vec![state];
+        let mut node = 1;
+        while node < nodes.len() {
+            let at = nodes[node];
+            path.truncate(usize::from(at.depth));
+            let next = self.languages.step(path[path.len() - 1], at.byte)?;
+            if next == Language::EMPTY {
+                node = at.subtree_end as usize;
+                continue;
+            }
+            if !trie.tokens(node).is_empty() {
+                found.entry(next).or_default().extend_from_slice(trie.tokens(node));
+            }
+            path.push(next);
+            node += 1;
+        }
+        let mut found: Vec<(Language, Box<[u32]>)> =
+            found.into_iter().map(|(state, tokens)| (state, tokens.into())).collect();
+        found.sort_unstable();
+        let found: Inside = found.into();
+        if self.finishing.inside.len() >= KEPT {
+            self.finishing.inside.remove(0);
+        }
+        self.finishing.inside.push((state, Arc::clone(&found)));
+        Ok(found)
+    }
+}

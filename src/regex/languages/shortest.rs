@@ -1,0 +1,176 @@
+//! Shortest strings, and how long what is left can become.
+
+use std::collections::VecDeque;
+
+use super::*;
+
+impl Languages {
+    /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
+    /// leaves is searched breadth first. Remembered.
+    ///
+    /// ```
+    /// let mut l = maskwright::regex::Languages::new();
+    /// let digit = l.byte_range(b'0', b'9');
+    /// let some = l.repeat(digit, 3, None);
+    /// let zeros = l.literal(b"000");
+    /// let others = l.difference(some, zeros);
+    /// assert_eq!(l.shortest(others)?.as_deref(), Some(&b"001"[..]));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
+        if let Some(known) = self.shortest.get(&x) {
+            return Ok(known.clone());
+        }
+        for at in self.wholes(x) {
+            let of = |part: &Language| self.shortest.get(part).cloned().flatten();
+            let text: Option<Arc<[u8]>> = match &self.states[at.index()].expr {
+                Expr::Set(set) => set.iter().next().map(|byte| Arc::from([byte])),
+                Expr::Concat(a, b) => match (of(a), of(b)) {
+                    (Some(a), Some(b)) => Some([&*a, &*b].concat().into()),
+                    _ => None,
+                },
+                Expr::Union(xs) => {
+                    xs.iter().filter_map(of).min_by(|a, b| (a.len(), a).cmp(&(b.len(), b)))
+                }
+                &Expr::Repeat(part, min, _) => match of(&part) {
+                    _ if min == 0 => Some(Arc::from([])),
+                    part => part.map(|part| part.repeat(min as usize).into()),
+                },
+                _ => self.search_shortest(at)?,
+            };
+            self.shortest.insert(at, text);
+        }
+        Ok(self.shortest.get(&x).cloned().flatten())
+    }
+
+    /// What a language is made of by concatenation, union and repetition, and its shortest string
+    /// not known; parts before wholes.
+    fn wholes(&self, x: Language) -> BTreeSet<Language> {
+        let mut needed = BTreeSet::new();
+        let mut todo = vec![x];
+        while let Some(at) = todo.pop() {
+            if self.shortest.contains_key(&at) || !needed.insert(at) {
+                continue;
+            }
+            match &self.states[at.index()].expr {
+                &Expr::Concat(a, b) => todo.extend([a, b]),
+                Expr::Union(xs) => todo.extend_from_slice(xs),
+                &Expr::Repeat(part, min, _) if min > 0 => todo.push(part),
+                _ => {}
+            }
+        }
+        needed
+    }
+
+    /// Breadth first, through states that have strings.
+    fn search_shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
+        if !self.is_live(x)? {
+            return Ok(None);
+        }
+        let mut from: FxHashMap<Language, (Language, u8)> = FxHashMap::default();
+        let mut queue = VecDeque::from([x]);
+        while let Some(state) = queue.pop_front() {
+            if self.is_nullable(state) {
+                let mut bytes = Vec::new();
+                let mut at = state;
+                while at != x {
+                    // Every queued state but the first was reached from another.
+                    let Some(&(previous, byte)) = from.get(&at) else { break };
+                    bytes.push(byte);
+                    at = previous;
+                }
+                bytes.reverse();
+                return Ok(Some(bytes.into()));
+            }
+            for (byte, next) in (*self.row(state)?).into_iter().enumerate() {
+                if next != Language::EMPTY && next != x && !from.contains_key(&next) {
+                    from.insert(next, (state, byte as u8));
+                    queue.push_back(next);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A bound on the length of the shortest string of any state that a string of `x` leads through,
+    /// by structure; `None` where and/not leaves it open.
+    pub(crate) fn longest_rest(&mut self, x: Language) -> Result<Option<usize>> {
+        let mut bounds: FxHashMap<Language, Option<usize>> = FxHashMap::default();
+        for at in self.parts(x, false, |_| false) {
+            let of = |part: &Language| bounds.get(part).copied().flatten();
+            let bound = match self.states[at.index()].expr.clone() {
+                Expr::Set(_) => Some(1),
+                Expr::Concat(a, b) => match (of(&a), of(&b), self.shortest(b)?) {
+                    (Some(first), Some(second), Some(rest)) => Some(second.max(first + rest.len())),
+                    _ => None,
+                },
+                Expr::Union(xs) => {
+                    xs.iter().map(of).try_fold(0, |most, bound| bound.map(|bound| most.max(bound)))
+                }
+                Expr::Repeat(part, min, _) => match (of(&part), self.shortest(part)?) {
+                    (Some(bound), Some(one)) => Some(bound + one.len() * (min as usize)),
+                    // Nothing repeated is the empty string.
+                    (_, None) => Some(0),
+                    _ => None,
+                },
+                Expr::Complement(Language::EMPTY) => Some(0),
+                Expr::Table(table, _) => Some(self.tables[table as usize].longest_rest()),
+                Expr::Intersect(_)
+                | Expr::Complement(_)
+                | Expr::Variable(_)
+                | Expr::Automaton(_) => None,
+            };
+            bounds.insert(at, bound);
+        }
+        Ok(bounds[&x])
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_structure_as_by_search() {
+        let mut l = Languages::new();
+        let letter = l.byte_range(b'a', b'c');
+        let ab = l.literal(b"ab");
+        let word = l.repeat(letter, 2, Some(4));
+        let both = l.union([ab, word]);
+        let tail = l.concat([both, word, ab]);
+        for x in [letter, ab, word, both, tail] {
+            assert_eq!(l.shortest(x).unwrap(), l.search_shortest(x).unwrap());
+        }
+        let not = l.complement(word);
+        let odd = l.intersect([not, both]);
+        assert_eq!(l.shortest(odd).unwrap(), None);
+        let others = l.difference(word, ab);
+        assert_eq!(l.shortest(others).unwrap().as_deref(), Some(&b"aa"[..]));
+    }
+
+    #[test]
+    fn no_state_needs_more_than_the_bound() {
+        let mut l = Languages::new();
+        let letter = l.byte_range(b'a', b'c');
+        let short = l.literal(b"a");
+        let long = l.literal(b"bcccccc");
+        let either = l.union([short, long]);
+        let x = l.repeat(either, 2, Some(3));
+        let x = l.concat([x, letter]);
+        let bound = l.longest_rest(x).unwrap().unwrap();
+        let mut states = vec![x];
+        let mut next = 0;
+        let mut most = 0;
+        while let Some(&state) = states.get(next) {
+            next += 1;
+            most = most.max(l.shortest(state).unwrap().unwrap().len());
+            for after in *l.row(state).unwrap() {
+                if after != Language::EMPTY && !states.contains(&after) {
+                    states.push(after);
+                }
+            }
+        }
+        assert!(most == 8 && (most..=most + 2).contains(&bound), "{most} {bound}");
+    }
+}

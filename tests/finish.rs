@@ -1,0 +1,268 @@
+//! Budgets of tokens: what `tokens_to_finish` promises, masks within a budget keep.
+//!
+//! Small vocabularies are checked by the definition, token by token, and against a search over all
+//! sequences of tokens; real schemas on a real vocabulary by walks with random budgets, each of
+//! which must end complete. `MASKWRIGHT_BUDGET_WALKS` says how many of these.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+#![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
+
+use std::path::PathBuf;
+
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
+use serde_json::{Value, json};
+
+fn next(random: &mut u64) -> u64 {
+    // xorshift64 (Marsaglia, 2003)
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    *random
+}
+
+/// All bytes, some longer tokens, an end token.
+fn small_vocabulary() -> Vocabulary {
+    let mut tokens: Vec<Option<Vec<u8>>> = (0..=255).map(|byte| Some(vec![byte])).collect();
+    let longer = "aa ab ba bb aaa aba abab {\" \": \", }\" \"} \"a\" \"aa \"b {} [] }} ]] ], [[ [{ {\"a\": \
+                  true false null 00 000 10 12 123 0. .5 1e 1, 2, \"\" \"\", ,\"\" () (( )) ((( ))) a( )a aab,";
+    tokens.extend(longer.split(' ').map(|token| Some(token.as_bytes().to_vec())));
+    tokens.push(Some(b", \"".to_vec()));
+    tokens.push(Some(b"\": ".to_vec()));
+    let end = tokens.len() as u32;
+    tokens.push(None);
+    Vocabulary::from_tokens(tokens, &[(end, "<end>")], &[end]).unwrap()
+}
+
+/// The fewest tokens to the end, by trying all sequences of up to `depth`.
+fn fewest(matcher: &mut Matcher, depth: u32) -> Option<u32> {
+    if matcher.is_accepting() {
+        return Some(0);
+    }
+    if depth == 0 {
+        return None;
+    }
+    let allowed: Vec<u32> = matcher.mask().unwrap().iter().collect();
+    let mut least = None;
+    for token in allowed.into_iter().take(60) {
+        matcher.accept(token).unwrap();
+        let bound = least.map_or(depth - 1, |least: u32| least.saturating_sub(2));
+        if let Some(rest) = fewest(matcher, bound) {
+            least = Some(least.map_or(rest + 1, |least: u32| least.min(rest + 1)));
+        }
+        matcher.rollback(1).unwrap();
+    }
+    least
+}
+
+/// One walk; returns its steps.
+fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &str) -> u32 {
+    let mut matcher = constraint.matcher();
+    let least = matcher.tokens_to_finish().unwrap_or_else(|e| panic!("{name}: {e}")).tokens;
+    let budget = least + next(random) as u32 % (1 + [2, 10, 60][next(random) as usize % 3]);
+    let ends: Vec<u32> = constraint.vocabulary().end_tokens().to_vec();
+    let mut written: Vec<u8> = Vec::new();
+    for step in 0..=budget {
+        let left = budget - step;
+        let all = matcher.mask().unwrap().clone();
+        let context = format!("{name}: {:?}, {left} left", String::from_utf8_lossy(&written));
+        let mask = matcher.mask_within(left);
+        let mask = mask.unwrap_or_else(|e| panic!("{context}: {e}")).clone();
+        assert!(mask.iter().all(|token| all.contains(token)), "{context}");
+        let allowed: Vec<u32> = mask.iter().filter(|token| !ends.contains(token)).collect();
+        for &end in &ends {
+            assert_eq!(mask.contains(end), matcher.is_accepting(), "{context}");
+        }
+        if by_definition {
+            for token in all.iter().filter(|token| !ends.contains(token)) {
+                let mut after = matcher.clone();
+                after.accept(token).unwrap();
+                let fits = after.tokens_to_finish().unwrap().tokens < left;
+                assert_eq!(
+                    allowed.contains(&token),
+                    fits,
+                    "{context}: token {token} {:?}",
+                    after.tokens_to_finish()
+                );
+            }
+        }
+        // An end token now and then, as soon as the text may end.
+        if allowed.is_empty() || matcher.is_accepting() && next(random).is_multiple_of(8) {
+            assert!(matcher.is_accepting(), "stuck: {context}");
+            return step;
+        }
+        let token = allowed[next(random) as usize % allowed.len()];
+        matcher.accept(token).unwrap();
+        written.extend_from_slice(constraint.vocabulary().token_bytes(token).unwrap_or_default());
+    }
+    assert!(matcher.is_accepting(), "{name}: {:?}", String::from_utf8_lossy(&written));
+    budget
+}
+
+fn small_constraints() -> Vec<(String, Constraint)> {
+    let compiler = Compiler::new(small_vocabulary());
+    let mut all = Vec::new();
+    let regexes = [
+        "a{3,7}b|b{2,}",
+        "(ab|ba){2,5}c?",
+        "[ab]*a[ab]{4}",
+        "(aab,){1,40}",
+        "0|[1-9][0-9]*",
+        "[^,]+",
+    ];
+    for regex in regexes {
+        all.push((regex.to_owned(), compiler.regex(regex).unwrap()));
+    }
+    let grammars = [
+        "root ::= \"(\" root \")\" | \"a\"",
+        "root ::= list{2,4}\nlist ::= \"[\" (item (\",\" item)*)? \"]\"\nitem ::= list | [0-9]+ | \"true\"",
+        "root ::= x x?\nx ::= \"a\" x \"b\" | \"ab\" | \"a\"",
+    ];
+    for grammar in grammars {
+        let dialect = maskwright::ebnf::Dialect::Gbnf;
+        all.push((grammar.to_owned(), compiler.grammar(grammar, dialect).unwrap()));
+    }
+    let schemas = [
+        json!({"type": "integer", "multipleOf": 12, "minimum": 100}),
+        json!({"type": "string", "minLength": 3, "maxLength": 9, "pattern": "^(aa|b)*$"}),
+        json!({"type": "object", "required": ["a", "bb"], "additionalProperties": false,
+               "properties": {"a": {"type": "array", "items": {"type": "boolean"}, "minItems": 2},
+                              "bb": {"anyOf": [{"$ref": "#"}, {"const": 12}]},
+                              "c": {"type": "null"}}}),
+        json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["next"],
+            "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}}}}}),
+        json!({"type": "object", "minProperties": 3}),
+        json!({"type": "array", "uniqueItems": true, "minItems": 3, "items": {"enum": [0, 1, 12, "a"]}}),
+        json!({"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "string"}}),
+        json!({"oneOf": [{"type": "number"}, {"multipleOf": 5}]}),
+        json!({}),
+    ];
+    for schema in schemas {
+        all.push((schema.to_string(), compiler.json_schema(&schema).unwrap()));
+    }
+    all
+}
+
+#[test]
+fn masks_within_a_budget_are_those_of_the_definition() {
+    let mut random = 0x9e37_79b9_7f4a_7c15;
+    for (name, constraint) in small_constraints() {
+        // Where captured texts decide, less may be allowed near the end.
+        let captures = ["uniqueItems", "minProperties", "{}", "next"];
+        let exact = !captures.iter().any(|word| name.contains(word));
+        for _ in 0..6 {
+            walk(&constraint, &mut random, exact, &name);
+        }
+    }
+}
+
+#[test]
+fn every_walk_within_a_budget_ends_complete() {
+    let mut random = 0x2545_f491_4f6c_dd1d;
+    let mut steps = 0;
+    for (name, constraint) in small_constraints() {
+        for _ in 0..60 {
+            steps += walk(&constraint, &mut random, false, &name);
+        }
+    }
+    assert!(steps > 1_000);
+}
+
+#[test]
+fn no_sequence_of_tokens_is_shorter_than_what_is_called_exact() {
+    let (mut exact, mut tight, mut all) = (0, 0, 0);
+    for (name, constraint) in small_constraints() {
+        let mut random = 0x1234_5678_9abc_def1;
+        for _ in 0..4 {
+            let mut matcher = constraint.matcher();
+            for _ in 0..12 {
+                let promised = matcher.tokens_to_finish().unwrap_or_else(|e| panic!("{name}: {e}"));
+                if promised.tokens <= 3 {
+                    let least = fewest(&mut matcher, promised.tokens);
+                    // All that is tried may be longer, never is there nothing.
+                    let least = least.unwrap_or(promised.tokens);
+                    assert!(least <= promised.tokens, "{name}");
+                    assert!(!promised.exact || least == promised.tokens, "{name}");
+                    all += 1;
+                    exact += u32::from(promised.exact);
+                    tight += u32::from(least == promised.tokens);
+                }
+                let ends = constraint.vocabulary().end_tokens();
+                let allowed: Vec<u32> =
+                    matcher.mask().unwrap().iter().filter(|token| !ends.contains(token)).collect();
+                let Some(at) = (next(&mut random) as usize).checked_rem(allowed.len()) else {
+                    break;
+                };
+                matcher.accept(allowed[at]).unwrap();
+            }
+        }
+    }
+    println!("of {all} states {exact} are called exact, {tight} are as tight as can be");
+    assert!(exact * 3 > all && tight * 10 > all * 9);
+}
+
+#[test]
+fn a_budget_that_is_too_small_says_what_is_needed() {
+    let compiler = Compiler::new(small_vocabulary());
+    let mut matcher = compiler.regex("aaaaaaaab").unwrap().matcher();
+    assert_eq!(matcher.tokens_to_finish().unwrap().tokens, 4);
+    assert!(matcher.tokens_to_finish().unwrap().exact);
+    let error = matcher.mask_within(3).unwrap_err().to_string();
+    assert!(error.contains("4 are needed"), "{error}");
+    // The matcher stays as it was.
+    assert_eq!(matcher.mask_within(4).unwrap().iter().count(), 3);
+    assert_eq!(matcher.mask().unwrap().iter().count(), 3);
+    matcher.accept_bytes(b"a").unwrap();
+    assert_eq!(matcher.mask_within(3).unwrap().iter().count(), 1);
+}
+
+#[test]
+fn bytes_that_stand_only_inside_longer_tokens() {
+    let tokens: Vec<_> =
+        ["ab", "ba", "aab", "b"].map(|token| Some(token.as_bytes().to_vec())).into();
+    let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+    let mut matcher = compiler.regex("(a|b){4}").unwrap().matcher();
+    let least = matcher.tokens_to_finish().unwrap();
+    assert!(least.exact && least.tokens == 2);
+    let mut random = 7;
+    for _ in 0..20 {
+        walk(matcher.constraint(), &mut random, true, "(a|b){4}");
+    }
+}
+
+#[test]
+fn real_schemas_on_a_real_vocabulary() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let walks = std::env::var("MASKWRIGHT_BUDGET_WALKS").ok().and_then(|n| n.parse().ok());
+    let walks: usize = walks.unwrap_or(100);
+    let vocabulary =
+        Vocabulary::from_file(shared.join("tokenizers/llama-3.2/tokenizer.json")).unwrap();
+    let compiler = Compiler::new(vocabulary);
+    let folder = shared.join("corpus/maskbench");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut schemas = Vec::new();
+    for file in files {
+        for line in std::fs::read_to_string(file).unwrap_or_default().lines() {
+            if let Ok(record) = serde_json::from_str::<Value>(line)
+                && let Some(schema) = record.get("schema")
+            {
+                schemas.push((record["id"].to_string(), schema.clone()));
+            }
+        }
+    }
+    let (mut done, mut steps) = (0, 0);
+    let mut random = 0xdead_beef_cafe_f00d;
+    let every = (schemas.len() / (walks / 4).max(1)).max(1);
+    for (name, schema) in schemas.iter().step_by(every) {
+        let Ok(constraint) = compiler.json_schema(schema) else { continue };
+        for _ in 0..4 {
+            steps += walk(&constraint, &mut random, false, name);
+            done += 1;
+        }
+    }
+    println!("{done} walks of {steps} tokens, each complete within its budget");
+    assert!(done >= walks / 2);
+}
