@@ -54,6 +54,26 @@ fn accepts(constraint: &Constraint, text: &str) -> bool {
     read && matcher.is_accepting()
 }
 
+/// At each place of a message the mask allows what can be accepted, and there is a way to the end.
+fn masks_are_exact_along(constraint: &Constraint, message: &str) {
+    let mut matcher = constraint.matcher();
+    let end = constraint.vocabulary().end_tokens()[0];
+    let tokens = pieces(message).into_iter().flat_map(|(text, special)| match special {
+        Some(id) => vec![id],
+        None => text.bytes().map(u32::from).collect(),
+    });
+    for token in tokens.chain([end]) {
+        let mask: Vec<u32> = matcher.mask().unwrap().iter().collect();
+        let all = 0..constraint.vocabulary().len() as u32;
+        let allowed: Vec<u32> =
+            all.filter(|&token| matcher.clone().accept(token).is_ok()).collect();
+        assert_eq!(mask, allowed, "{message}");
+        assert!(mask.contains(&token), "{message}");
+        assert!(matcher.tokens_to_finish().is_ok(), "{message}");
+        matcher.accept(token).unwrap();
+    }
+}
+
 /// What a reader makes of a message, the pieces in groups of so many characters.
 fn read(mut reader: Reader, text: &str, group: usize) -> (Reply, Vec<Part>) {
     let (mut parts, mut buffer) = (Vec::new(), String::new());
@@ -278,6 +298,9 @@ fn arguments_are_all_that_schemas_say() {
             ] {
                 let message = format!("{thought}{}{arguments}{after}", before(tool));
                 assert_eq!(accepts(&constraint, &message), expected, "{format}: {message}");
+                if expected {
+                    masks_are_exact_along(&constraint, &message);
+                }
             }
         }
     }

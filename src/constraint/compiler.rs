@@ -105,7 +105,7 @@ impl Compiler {
         let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
         // It has no left recursion, so its rules stay where they are.
         let grammar = normalize(grammar, self.limits.grammar_size)?;
-        self.constraint(Recipe::Frame(Frame::new(grammar, holes)?))
+        self.constraint(Recipe::Frame(Box::new(Frame::new(grammar, holes)?)))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
@@ -197,7 +197,7 @@ impl Cell {
 enum Recipe {
     Whole(Box<Mutex<(Program, Languages)>>),
     Schema(Arc<Schema>),
-    Frame(Frame),
+    Frame(Box<Frame>),
 }
 
 impl Recipe {
