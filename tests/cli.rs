@@ -553,3 +553,116 @@ fn help_and_version_are_results() {
         assert!(ran.out.contains("maskwright"), "{args:?}");
     }
 }
+
+const TOOLS: &str = r#"[{"name": "weather", "description": "The weather in a city.", "input_schema": {
+    "type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"],
+    "additionalProperties": false}}, {"name": "time"}]"#;
+
+#[test]
+fn tools_are_called_and_told_as_json() {
+    let tools = file("tools.json", TOOLS);
+    let generate = |more: &[&str]| {
+        let prompt = ["generate", "--prompt", "What is the weather in Rome?", "--tools"];
+        run(&[&prompt[..], more].concat())
+    };
+    for given in [tools.as_str(), TOOLS] {
+        let ran = generate(&[given, "--tool-choice", "weather"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let call: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(call["name"], "weather");
+        assert!(["Oslo", "Rome"].contains(&call["arguments"]["city"].as_str().unwrap()), "{call}");
+    }
+    for format in ["json", "llama3", "qwen"] {
+        let required =
+            ["--tool-choice", "required", "--no-parallel-tool-calls", "--output", "json"];
+        let ran = generate(&[&[TOOLS, "--tool-format", format][..], &required].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let told: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(told["tool_calls"].as_array().unwrap().len(), 1, "{format}: {told}");
+        assert_eq!(told["text"], "", "{format}");
+    }
+    // No call: text, which a constraint may be given to.
+    let ran = generate(&[TOOLS, "--tool-choice", "none", "--choice", "Rain."]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Rain.\n"), "{}", ran.err);
+    // The model in the binary is not told of tools.
+    assert!(ran.err.contains("no chat template that tells it of tools"), "{}", ran.err);
+    for (more, wanted) in [
+        (&["[1]"][..], "a tool needs a name"),
+        (&["{"], "no JSON"),
+        (&["nowhere.json"], "nowhere.json"),
+        (&[TOOLS, "--tool-choice", "sing"], "there is no tool `sing`"),
+        (&[TOOLS, "--tool-format", "xml"], "known are deepseek"),
+        (&[TOOLS, "--tool-format", "mistral"], "[TOOL_CALLS]"),
+    ] {
+        let ran = generate(more);
+        assert_eq!(ran.code, 2, "{more:?}: {}", ran.err);
+        assert!(ran.err.contains(wanted), "{more:?}: {}", ran.err);
+    }
+    assert_eq!(run(&["generate", "--prompt", "x", "--tool-choice", "none"]).code, 2);
+}
+
+#[test]
+fn reasoning_goes_to_standard_error_and_ends_with_its_budget() {
+    let model = text(hey("cli-reasoning"));
+    let generate = |more: &[&str]| {
+        run(&[&["generate", "--model", &model, "--prompt", "x", "--temperature", "0"][..], more]
+            .concat())
+    };
+    let ran =
+        generate(&["--reasoning", "--reasoning-budget", "3", "--choice", "Hey", "--choice", "Ho"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hey\n"), "{}", ran.err);
+    assert!(ran.err.contains("Hey"), "{}", ran.err);
+    let ran = generate(&[
+        "--reasoning=mistral",
+        "--reasoning-budget",
+        "0",
+        "--regex",
+        "[0-9]",
+        "--output",
+        "json",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(told["reasoning"], "");
+    assert!(told["text"].as_str().unwrap().parse::<u8>().is_ok(), "{told}");
+    // Without an end in sight the constraint is not met, and that is said.
+    let ran = generate(&["--reasoning", "--choice", "Hey", "--max-tokens", "20"]);
+    assert_eq!((ran.code, ran.out.trim()), (1, ""), "{}", ran.err);
+    let ran = generate(&["--reasoning=aloud"]);
+    assert!(ran.code == 2 && ran.err.contains("known are gpt-oss"), "{}", ran.err);
+}
+
+#[test]
+fn quotations_and_formulas_are_constraints_like_others() {
+    let text = file("quoted.txt", "It was the best of times, it was the \"worst\" of times.\n");
+    let chunks = file("chunks.json", "[\"It was \", \"the best \", \"of times\"]");
+    let formula =
+        file("formula.json", r#"{"allOf": [{"regex": "[a-z]+"}, {"not": {"choice": ["root"]}}]}"#);
+    for (constraint, input, code) in [
+        (&["--quote", text.as_str()][..], "the best of", 0),
+        (&["--quote", &text], "the \"worst\"", 0),
+        (&["--quote", &text], "est of", 1),
+        (&["--quote", &text, "--quote-by", "characters"], "est of", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "the best of times", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "best", 1),
+        (&["--formula", &formula], "boot", 0),
+        (&["--formula", &formula], "root", 1),
+        (&["--formula", r#"{"not": {"search": "x"}}"#], "abc", 0),
+        (&["--formula", r#"{"not": {"gbnf": "root ::= \"a\" root | \"b\""}}"#], "abc", 2),
+        (&["--quote", "nowhere.txt"], "a", 2),
+        (&["--quote", &text, "--quote-by", "chunks"], "a", 2),
+        (&["--regex", "a", "--quote-by", "words"], "a", 2),
+    ] {
+        let input = file("quotation-input.txt", input);
+        let ran = run(&[&["check"][..], constraint, &["--input", &input]].concat());
+        assert_eq!(ran.code, code, "{constraint:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = run(&["generate", "--prompt", "Quote.", "--quote", &text, "--max-tokens", "40"]);
+    let quoted = ran.out.trim_end_matches('\n');
+    assert!(
+        !quoted.is_empty()
+            && "It was the best of times, it was the \"worst\" of times.".contains(quoted),
+        "{}",
+        ran.out
+    );
+}

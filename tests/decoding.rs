@@ -57,6 +57,7 @@ fn run(engine: &Engine, request: &Request) -> (Response, Vec<Step>) {
             match event {
                 Event::Text(chunk) => text += chunk,
                 Event::Step(step) => steps.push(step.clone()),
+                Event::Special(_) => {}
             }
             ControlFlow::Continue(())
         })

@@ -147,7 +147,11 @@ def check_errors(client, model, url):
     refused(bad, "max_tokens", max_tokens=0)
     refused(bad, "top_logprobs", top_logprobs=2)
     refused(bad, "best_of", extra_body={"best_of": 0})
-    refused(bad, "messages[0].role", messages=[{"role": "tool", "content": "", "tool_call_id": "1"}])
+    refused(bad, "messages[0].role", messages=[{"role": "function", "content": "", "name": "f"}])
+    refused(bad, "messages[0].tool_call_id", messages=[{"role": "tool", "content": ""}])
+    tool = {"type": "function", "function": {"name": "f"}}
+    named = {"type": "function", "function": {"name": "g"}}
+    refused(bad, "tool_choice.function.name", tools=[tool], tool_choice=named)
     refused(missing, "model", model="gpt-4o")
     try:
         openai.OpenAI(base_url=url, api_key="wrong", max_retries=0).models.list()
@@ -155,6 +159,75 @@ def check_errors(client, model, url):
         assert error.code == "invalid_api_key"
     else:
         raise AssertionError("a wrong key was accepted")
+
+
+def check_tools(client, model):
+    parameters = {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer", "maximum": 9}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    weather = {"name": "get_weather", "description": "The weather.", "parameters": parameters}
+    tools = [
+        {"type": "function", "function": {**weather, "strict": True}},
+        {"type": "function", "function": {"name": "get_time"}},
+    ]
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}}
+    messages = [{"role": "user", "content": "What is the weather in Oslo?"}]
+
+    def ask(**fields):
+        return client.chat.completions.create(
+            model=model, messages=messages, tools=tools, temperature=0, max_tokens=200, **fields
+        )
+
+    for choice in (named, allowed):
+        single = {"tool_choice": choice, "parallel_tool_calls": False}
+        answer = ask(**single).choices[0]
+        assert answer.finish_reason == "tool_calls", answer
+        assert answer.message.content is None, answer
+        [call] = answer.message.tool_calls
+        assert call.type == "function" and call.function.name == "get_weather", call
+        jsonschema.validate(json.loads(call.function.arguments), parameters)
+        # As the client's own reader puts the pieces together.
+        with client.chat.completions.stream(
+            model=model, messages=messages, tools=tools, temperature=0, max_tokens=200, **single
+        ) as stream:
+            kinds = {event.type for event in stream}
+            whole = stream.get_final_completion().choices[0]
+        assert "tool_calls.function.arguments.delta" in kinds, kinds
+        assert whole.finish_reason == "tool_calls", whole
+        [streamed] = whole.message.tool_calls
+        assert streamed.function.name == call.function.name
+        assert streamed.function.arguments == call.function.arguments
+        assert streamed.id and streamed.index == 0
+    # The result goes back, and an answer comes.
+    history = [
+        *messages,
+        answer.message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "18 degrees"},
+    ]
+    answer = client.chat.completions.create(
+        model=model, messages=history, tools=tools, tool_choice="none", temperature=0, max_tokens=50
+    ).choices[0]
+    assert answer.message.tool_calls is None and answer.finish_reason in ("stop", "length"), answer
+    assert ask(tool_choice="auto").choices[0].finish_reason in ("stop", "length", "tool_calls")
+
+
+def check_reasoning(client, model):
+    choice = client.chat.completions.create(
+        model=model,
+        messages=MESSAGES,
+        response_format=FORMAT,
+        reasoning_effort="low",
+        extra_body={"reasoning_budget": 8},
+        temperature=0,
+        max_tokens=250,
+    ).choices[0]
+    assert choice.finish_reason == "stop", choice
+    jsonschema.validate(json.loads(choice.message.content), SCHEMA)
+    assert choice.message.reasoning_content, choice
 
 
 def check_hanging_up(client, model):
@@ -178,6 +251,8 @@ def main():
         check_json_object(client, model)
         check_models(client, model)
         check_errors(client, model, url)
+        check_tools(client, model)
+        check_reasoning(client, model)
         check_hanging_up(client, model)
     finally:
         server.terminate()

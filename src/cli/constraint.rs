@@ -1,10 +1,13 @@
 //! The options that name a constraint, and the constraint they name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Draft, Options, PropertyOrder, Spelling, Whitespace};
+use crate::grammar::Grammar;
+use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use crate::regex::QuoteBy;
 use crate::{Compiler, Constraint};
 
 use super::output;
@@ -31,6 +34,17 @@ struct TextArgs {
     /// The regular expression need only match some part of the text
     #[arg(long, requires = "regex")]
     search: bool,
+    /// What the quoted text is cut into: words, characters, or chunks, where the file is a JSON
+    /// array of texts [default: words]
+    #[arg(long, value_enum, value_name = "UNITS", requires = "quote")]
+    quote_by: Option<Units>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Units {
+    Words,
+    Characters,
+    Chunks,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -79,6 +93,14 @@ struct Which {
     /// Any JSON object
     #[arg(long)]
     json_object: bool,
+    /// A quotation of the text in this file: one or more of its words in a row
+    #[arg(long, value_name = "FILE")]
+    quote: Option<PathBuf>,
+    /// And, or and not of constraints: {"allOf": […]}, {"anyOf": […]}, {"not": …} around {"regex": …},
+    /// {"search": …}, {"choice": […]}, {"schema": …}, {"quote": …}, {"grammar": NAME} and
+    /// {"gbnf": …} (also lark, ebnf, iso-ebnf, abnf); a file, or the JSON itself
+    #[arg(long, value_name = "FILE|JSON")]
+    formula: Option<String>,
 }
 
 /// How JSON is written; part of the constraint.
@@ -148,10 +170,11 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
-        let Which { schema, regex, grammar, choice, json_object } = &self.which;
+        let Which { schema, regex, grammar, json_object, .. } = &self.which;
         if let Some(option) = self.json.given()
             && schema.is_none()
             && !json_object
+            && self.which.formula.is_none()
         {
             let message = format!("{option} says how JSON is written, and the text is no JSON");
             return Err(Error::new(ErrorKind::Request, message)
@@ -166,40 +189,101 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, "--grammar-dialect is for a grammar")
                 .with_help("leave it out, or give --grammar"));
         }
-        let compiler = &compiler.clone().with_json_options(self.json.options());
+        if self.text.quote_by.is_some() && self.which.quote.is_none() {
+            return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
+                .with_help("leave it out, or give --quote"));
+        }
+        let compiler = &self.configure(compiler);
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
-        } else if let Some(regex) = regex {
-            if self.text.search { compiler.regex_search(regex)? } else { compiler.regex(regex)? }
-        } else if let Some(grammar) = grammar {
-            compile_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
-        } else if !choice.is_empty() {
-            compiler.choice(choice)?
         } else if *json_object {
             compiler.json_object()?
         } else {
-            return Ok(None);
+            let Some(grammar) = self.grammar(compiler)? else { return Ok(None) };
+            compiler.compile(grammar)?
         };
         Ok(Some(constraint))
+    }
+
+    /// A compiler that writes JSON as the options say.
+    pub(super) fn configure(&self, compiler: &Compiler) -> Compiler {
+        compiler.clone().with_json_options(self.json.options())
+    }
+
+    /// The constraint as a grammar, where one is named: for other grammars to embed.
+    pub(super) fn grammar(&self, compiler: &Compiler) -> Result<Option<Grammar>> {
+        let Which { schema, regex, grammar, choice, json_object, quote, formula } = &self.which;
+        let grammar = if let Some(schema) = schema {
+            let (text, file) = read_schema(schema)?;
+            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.json.options()));
+            grammar.map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })?
+        } else if let Some(regex) = regex {
+            compiler.regex_grammar(regex, self.text.search)?
+        } else if let Some(grammar) = grammar {
+            read_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
+        } else if !choice.is_empty() {
+            compiler.choice_grammar(choice)?
+        } else if *json_object {
+            Schema::from_text(ANY_OBJECT)?.grammar(&self.json.options())?
+        } else if let Some(file) = quote {
+            self.quotation(compiler, file)?
+        } else if let Some(formula) = formula {
+            let (text, file) = read_file_or_json(formula, "a JSON file, or the formula itself")?;
+            let formula = parse_json(&text, "the formula")
+                .and_then(|value| Formula::read(&value, &self.configure(compiler)))
+                .and_then(|formula| formula.grammar());
+            formula.map_err(|error| match file {
+                Some(file) => error.in_file(file),
+                None => error,
+            })?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(grammar))
+    }
+
+    fn quotation(&self, compiler: &Compiler, file: &Path) -> Result<Grammar> {
+        let text = output::read_text(file, "a file with the text to quote")?;
+        let grammar = match self.text.quote_by {
+            Some(Units::Chunks) => {
+                let chunks: Vec<String> = parse_json(&text, "the chunks")?;
+                compiler.quotation_grammar(&chunks)
+            }
+            Some(Units::Characters) => {
+                compiler.quotation_grammar(&QuoteBy::Characters.units(&text))
+            }
+            None | Some(Units::Words) => compiler.quotation_grammar(&QuoteBy::Words.units(&text)),
+        };
+        grammar.map_err(|error| error.in_file(file))
     }
 
     /// The constraint, for a subcommand that cannot do without.
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
         self.compile(compiler)?.ok_or_else(|| {
             Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")
+                .with_help("give one of --schema, --regex, --grammar, --choice, --json-object, --quote or --formula")
         })
     }
 }
 
+/// JSON of this shape.
+fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(ErrorKind::Request, format!("{what} cannot be read: {error}"))
+            .with_help("see --help for its shape")
+    })
+}
+
+/// The schema of `--json-object`.
+const ANY_OBJECT: &str = r#"{"type": "object"}"#;
+
 /// The name of a grammar that comes with the program, or a file.
-fn compile_grammar(
-    compiler: &Compiler,
-    grammar: &str,
-    dialect: Option<Dialect>,
-) -> Result<Constraint> {
+fn read_grammar(compiler: &Compiler, grammar: &str, dialect: Option<Dialect>) -> Result<Grammar> {
     if let Some(known) = ebnf::builtin(grammar) {
-        return compiler.grammar(known.text, known.dialect);
+        return compiler.parse_grammar(known.text, known.dialect);
     }
     let text = std::fs::read_to_string(grammar).map_err(|error| {
         let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
@@ -211,7 +295,7 @@ fn compile_grammar(
         Some(dialect) => dialect,
         None => guess(grammar, &text)?,
     };
-    compiler.grammar(&text, dialect).map_err(|error| error.in_file(grammar))
+    compiler.parse_grammar(&text, dialect).map_err(|error| error.in_file(grammar))
 }
 
 /// The dialect that a text looks like, and a remark on standard error.
@@ -283,14 +367,19 @@ fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
     })
 }
 
-/// A schema's text, and its file if it is in one: a value that begins like a schema is one,
-/// anything else is a file's name.
+/// A schema's text, and its file if it is in one.
 pub(super) fn read_schema(given: &str) -> Result<(String, Option<PathBuf>)> {
+    read_file_or_json(given, "a JSON Schema file, or the schema itself")
+}
+
+/// JSON that is given as it is or as a file, which then comes back, too: a value that begins like
+/// JSON is JSON, anything else is a file's name.
+pub(super) fn read_file_or_json(given: &str, wanted: &str) -> Result<(String, Option<PathBuf>)> {
     let inline = given.trim();
     if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
         return Ok((given.to_owned(), None));
     }
     let file = PathBuf::from(given);
-    let text = output::read_text(&file, "a JSON Schema file, or the schema itself")?;
+    let text = output::read_text(&file, wanted)?;
     Ok((text, Some(file)))
 }

@@ -1,6 +1,6 @@
 //! `maskwright generate`: a model writes one text.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::generation::{Event, FinishReason, Request, Response, StopReason};
+use crate::generation::{Event, FinishReason, Protocol, Request, Response, StopReason};
+use crate::tools::Reply;
 use crate::{Compiler, Vocabulary};
 
 use super::Outcome;
@@ -16,6 +17,7 @@ use super::constraint::ConstraintArgs;
 use super::model::ModelArgs;
 use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
+use super::tools::{self, Message, ToolArgs};
 use super::trace::{Trace, TraceFormat};
 use super::writing::WritingArgs;
 
@@ -32,6 +34,8 @@ pub(super) struct Args {
     raw: bool,
     #[command(flatten)]
     constraint: ConstraintArgs,
+    #[command(flatten)]
+    tools: ToolArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -54,29 +58,39 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let sampling = args.sampling.params()?;
     let engine = args.writing.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
-    let request = Request {
+    let mut request = Request {
         raw: args.raw,
-        constraint: args.constraint.compile(&compiler)?,
         sampling,
         trace: args.trace.is_some(),
         faithfulness: args.output == Format::Json && args.writing.beam.is_none(),
         ..Request::text(&args.prompt)
     };
+    let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
     let request = args.writing.apply(request);
-    let mut show = Show::new(&args, engine.vocabulary());
+    let mut show = Show::new(&args, engine.vocabulary(), &protocol);
     let result = engine.generate(&request, &mut |event| show.event(event));
     let response = result?;
     let page = show.trace.as_ref().map_or_else(String::new, |trace| {
         trace.summary(&response);
         trace.page(&args.prompt, &response)
     });
-    let response = show.finish(response)?;
+    let reply = show.finish()?;
     if args.trace == Some(TraceFormat::Html) {
         output::line(&page)?;
     } else if args.output == Format::Json {
-        output::line(&describe(&response).to_string())?;
-    } else if !args.streams() {
-        output::line(&response.text)?;
+        output::line(&describe(&response, &reply, &protocol).to_string())?;
+    } else {
+        if !args.streams() {
+            if !reply.reasoning.is_empty() {
+                output::note(&reply.reasoning);
+            }
+            if !reply.text.is_empty() || reply.calls.is_empty() {
+                output::line(&reply.text)?;
+            }
+        }
+        for call in tools::calls(&reply) {
+            output::line(&call.to_string())?;
+        }
     }
     if response.yielded > 0 {
         let (n, s) = (response.yielded, if response.yielded == 1 { "" } else { "s" });
@@ -114,7 +128,7 @@ impl Args {
 }
 
 /// The result for programs.
-fn describe(response: &Response) -> Value {
+fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
     let finish = match response.finish {
         FinishReason::Length => "length",
         FinishReason::Stop
@@ -122,8 +136,8 @@ fn describe(response: &Response) -> Value {
         | FinishReason::StopToken
         | FinishReason::Cancelled => "stop",
     };
-    json!({
-        "text": response.text,
+    let mut described = json!({
+        "text": reply.text,
         "finish_reason": finish,
         "seed": response.seed,
         "complete": response.complete,
@@ -149,7 +163,12 @@ fn describe(response: &Response) -> Value {
             "drafted": response.passes.drafted,
             "accepted": response.passes.accepted,
         },
-    })
+    });
+    if !protocol.is_plain() {
+        described["reasoning"] = json!(reply.reasoning);
+        described["tool_calls"] = Value::Array(tools::calls(reply));
+    }
+    described
 }
 
 /// How hard the constraint pressed.
@@ -169,6 +188,8 @@ fn faithfulness(response: &Response) -> Value {
 /// What is seen while the model writes: the text, the trace, or a spinner.
 struct Show {
     streams: bool,
+    message: Message,
+    vocabulary: Arc<Vocabulary>,
     trace: Option<Trace>,
     spinner: ProgressBar,
     written: usize,
@@ -176,7 +197,7 @@ struct Show {
 }
 
 impl Show {
-    fn new(args: &Args, vocabulary: &Arc<Vocabulary>) -> Self {
+    fn new(args: &Args, vocabulary: &Arc<Vocabulary>, protocol: &Protocol) -> Self {
         let (streams, trace) =
             (args.streams(), args.trace.map(|format| Trace::start(Arc::clone(vocabulary), format)));
         // indicatif draws on standard error, and only on a terminal.
@@ -185,21 +206,22 @@ impl Show {
             false => ProgressBar::new_spinner(),
         };
         spinner.enable_steady_tick(TICK);
-        Self { streams, trace, spinner, written: 0, failed: None }
+        let message = Message::new(protocol, streams);
+        let vocabulary = Arc::clone(vocabulary);
+        Self { streams, message, vocabulary, trace, spinner, written: 0, failed: None }
     }
 
     fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
         match event {
-            Event::Text(text) if self.streams => {
-                let mut out = io::stdout().lock();
-                if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-                    self.failed = Some(error);
-                    return ControlFlow::Break(());
-                }
-            }
             Event::Text(text) => {
                 self.written += text.len();
                 self.spinner.set_message(format!("{} bytes", self.written));
+                let told = self.message.text(text);
+                return self.tell(told);
+            }
+            Event::Special(token) => {
+                let told = self.message.special(&self.vocabulary.token_name(token));
+                return self.tell(told);
             }
             Event::Step(step) => {
                 if let Some(trace) = &mut self.trace {
@@ -210,15 +232,27 @@ impl Show {
         ControlFlow::Continue(())
     }
 
-    /// Ends the line that was streamed.
-    fn finish(self, response: Response) -> Result<Response, Stop> {
+    /// Remembers that nobody reads any more.
+    fn tell(&mut self, told: io::Result<()>) -> ControlFlow<()> {
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What was written, and the end of the line that was streamed.
+    fn finish(mut self) -> Result<Reply, Stop> {
         self.spinner.finish_and_clear();
         if let Some(error) = self.failed {
             return Err(error.into());
         }
-        if self.streams {
+        let reply = self.message.finish()?.clone();
+        if self.streams && (!reply.text.is_empty() || reply.calls.is_empty()) {
             output::line("")?;
         }
-        Ok(response)
+        Ok(reply)
     }
 }

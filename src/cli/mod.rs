@@ -18,6 +18,7 @@ mod output;
 mod sampling;
 #[cfg(feature = "server")]
 mod serve;
+mod tools;
 mod trace;
 mod writing;
 

@@ -7,12 +7,13 @@ use super::limits::Limits;
 use super::liveness::Spelling;
 use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
-use super::program::Program;
+use super::program::{Program, find_special};
 use super::slices::Slices;
 use crate::error::Result;
-use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::{self, Options, Schema, SchemaSource};
-use crate::regex::{self, Languages, Utf8};
+use crate::grammar::Grammar;
+use crate::grammar::normal::normalize;
+use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
+use crate::regex::Languages;
 use crate::vocab::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
@@ -25,6 +26,8 @@ pub struct Compiler {
     /// What the compiled schemas share.
     schemas: Arc<json_schema::Shared>,
     spelling: Spelling,
+    /// What stands before every text.
+    prefix: Option<Arc<Grammar>>,
 }
 
 impl Compiler {
@@ -37,7 +40,7 @@ impl Compiler {
         let spelling = Spelling::new(&vocabulary);
         slices.prepare(&vocabulary);
         let schemas = Arc::default();
-        Self { vocabulary, limits, json_options, slices, schemas, spelling }
+        Self { vocabulary, limits, json_options, slices, schemas, spelling, prefix: None }
     }
 
     /// The same with other limits.
@@ -55,6 +58,17 @@ impl Compiler {
         Self { json_options, ..self }
     }
 
+    /// The same for constraints that begin behind text of this grammar, such as a model's
+    /// [reasoning](crate::tools::Reasoning): both together are the language.
+    ///
+    /// Errors if the prefix is recursive or holds the empty text, or if it names a special token
+    /// that the vocabulary does not have.
+    pub fn with_prefix(self, prefix: &Grammar) -> Result<Self> {
+        let prefix = prefix.resolved(|token| find_special(&self.vocabulary, token))?;
+        prefix.check_prefix()?;
+        Ok(Self { prefix: Some(Arc::new(prefix)), ..self })
+    }
+
     /// The vocabulary that constraints are compiled for.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
@@ -65,9 +79,33 @@ impl Compiler {
     /// Errors if no text satisfies it, if it names a special token that the vocabulary does not
     /// have, or if it is larger than the limits allow.
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
+        let grammar = match &self.prefix {
+            Some(prefix) => prefix.then(&grammar)?,
+            None => grammar,
+        };
         let (program, languages) =
             Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
         self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))))
+    }
+
+    /// Compiles a grammar of which some rules are what schemas accept. They are made as they are
+    /// entered, and remember what must be remembered.
+    pub(crate) fn compile_frame(
+        &self,
+        grammar: Grammar,
+        mut holes: Vec<Hole>,
+    ) -> Result<Constraint> {
+        let grammar = match &self.prefix {
+            Some(prefix) => {
+                holes.iter_mut().for_each(|hole| hole.rule = hole.rule.after(prefix.rules().len()));
+                prefix.then(&grammar)?
+            }
+            None => grammar,
+        };
+        let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
+        // It has no left recursion, so its rules stay where they are.
+        let grammar = normalize(grammar, self.limits.grammar_size)?;
+        self.constraint(Recipe::Frame(Box::new(Frame::new(grammar, holes)?)))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
@@ -117,26 +155,6 @@ impl Compiler {
     pub fn schema(&self, schema: Schema) -> Result<Constraint> {
         self.constraint(Recipe::Schema(Arc::new(schema)))
     }
-
-    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
-    pub fn regex(&self, pattern: &str) -> Result<Constraint> {
-        let mut grammar = GrammarBuilder::new();
-        let options = regex::Options::default();
-        let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
-        let body = grammar.regular(language);
-        let rule = grammar.rule("regex", body);
-        self.compile(grammar.finish(rule)?)
-    }
-
-    /// Exactly one of these texts.
-    pub fn choice<S: AsRef<str>>(&self, choices: &[S]) -> Result<Constraint> {
-        let mut grammar = GrammarBuilder::new();
-        let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
-        let language = grammar.languages().literals(texts);
-        let body = grammar.regular(language);
-        let rule = grammar.rule("choice", body);
-        self.compile(grammar.finish(rule)?)
-    }
 }
 
 /// What matchers share: the program, as far as it is made, and what is known of it.
@@ -179,6 +197,7 @@ impl Cell {
 enum Recipe {
     Whole(Box<Mutex<(Program, Languages)>>),
     Schema(Arc<Schema>),
+    Frame(Box<Frame>),
 }
 
 impl Recipe {
@@ -191,7 +210,14 @@ impl Recipe {
             }
             Self::Schema(schema) => {
                 let options = &compiler.json_options;
-                let (source, start) = SchemaSource::new(schema, options, &compiler.schemas)?;
+                let prefix = compiler.prefix.as_deref();
+                let (source, start) =
+                    SchemaSource::new(schema, options, &compiler.schemas, prefix)?;
+                Program::lazy(Box::new(source), start, &compiler.limits)
+            }
+            Self::Frame(frame) => {
+                let options = &compiler.json_options;
+                let (source, start) = SchemaSource::framed(frame, options, &compiler.schemas)?;
                 Program::lazy(Box::new(source), start, &compiler.limits)
             }
         };

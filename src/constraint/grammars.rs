@@ -46,15 +46,67 @@ impl Compiler {
         self.grammar(grammar, Dialect::Iso)
     }
 
+    /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
+    pub fn regex(&self, pattern: &str) -> Result<Constraint> {
+        self.compile(self.regex_grammar(pattern, false)?)
+    }
+
     /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate.
     pub fn regex_search(&self, pattern: &str) -> Result<Constraint> {
+        self.compile(self.regex_grammar(pattern, true)?)
+    }
+
+    /// The grammar of a regular expression that is to match the whole text, or some part of it.
+    pub fn regex_grammar(&self, pattern: &str, search: bool) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let anchoring = regex::Anchoring::Search;
+        let anchoring = if search { regex::Anchoring::Search } else { regex::Anchoring::Whole };
         let options = regex::Options { anchoring, ..regex::Options::default() };
         let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("regex", body);
-        self.compile(grammar.finish(rule)?)
+        grammar.finish(rule)
+    }
+
+    /// A quotation of a text: a run of one or more of its units in a row.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, Vocabulary};
+    /// use maskwright::regex::QuoteBy;
+    /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
+    /// let quotation = compiler.quotation(&QuoteBy::Words.units("To be, or not to be."))?;
+    /// let mut matcher = quotation.matcher();
+    /// matcher.accept_bytes(b"or not")?;
+    /// assert!(matcher.is_accepting());
+    /// assert!(matcher.accept_bytes(b" two").is_err());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn quotation<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Constraint> {
+        self.compile(self.quotation_grammar(units)?)
+    }
+
+    /// The grammar of a quotation.
+    pub fn quotation_grammar<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Grammar> {
+        let mut grammar = GrammarBuilder::new();
+        let language = regex::quotation(grammar.languages(), units)?;
+        let body = grammar.regular(language);
+        let rule = grammar.rule("quotation", body);
+        grammar.finish(rule)
+    }
+
+    /// Exactly one of these texts.
+    pub fn choice<S: AsRef<str>>(&self, choices: &[S]) -> Result<Constraint> {
+        self.compile(self.choice_grammar(choices)?)
+    }
+
+    /// The grammar of one of these texts.
+    pub fn choice_grammar<S: AsRef<str>>(&self, choices: &[S]) -> Result<Grammar> {
+        let mut grammar = GrammarBuilder::new();
+        let texts = choices.iter().map(|choice| choice.as_ref().as_bytes());
+        let language = grammar.languages().literals(texts);
+        let body = grammar.regular(language);
+        let rule = grammar.rule("choice", body);
+        grammar.finish(rule)
     }
 
     /// Text of a grammar in ABNF (RFC 5234 with RFC 7405).

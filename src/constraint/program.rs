@@ -20,6 +20,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+pub(in crate::constraint) use compile::find_special;
 use compile::{Part, ProgramCompiler, Whole, check_nesting, resolve_specials, spelled_languages};
 pub(in crate::constraint) use names::NameStep;
 pub(crate) use names::Names;

@@ -84,6 +84,13 @@ impl Engine {
         self.model.vocabulary()
     }
 
+    /// The text that the model reads for a request: the prompt, as the chat template writes it.
+    ///
+    /// Errors if the template refuses the conversation, or if there is none.
+    pub fn prompt(&self, request: &Request) -> Result<String> {
+        Ok(prompt::text(&self.model, request)?.0.into_owned())
+    }
+
     pub(super) fn free(&self) -> &TokenMask {
         &self.free
     }
@@ -115,12 +122,35 @@ impl Engine {
             for step in &steps {
                 let _ = on_event(Event::Step(step));
             }
-            if !response.text.is_empty() {
-                let _ = on_event(Event::Text(&response.text));
-            }
+            self.retell(request, &response, on_event);
             return Ok(response);
         }
         self.write(request, read, request.sampling.seed, on_event)
+    }
+
+    /// Tells of a text that is finished, with special tokens in their places where the request asks
+    /// for them.
+    fn retell(&self, request: &Request, response: &Response, on_event: &mut Receiver<'_>) {
+        let vocabulary = self.vocabulary();
+        let (mut rest, mut bytes) = (response.text.as_str(), Vec::new());
+        let specials = response.tokens.iter().filter(|_| request.special_tokens);
+        for &token in specials {
+            if !vocabulary.is_special(token) {
+                bytes.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
+                continue;
+            }
+            let text = String::from_utf8_lossy(&std::mem::take(&mut bytes)).into_owned();
+            // A stop string may have ended the text earlier than its tokens.
+            let Some(after) = rest.strip_prefix(text.as_str()) else { break };
+            rest = after;
+            if !text.is_empty() {
+                let _ = on_event(Event::Text(&text));
+            }
+            let _ = on_event(Event::Special(token));
+        }
+        if !rest.is_empty() {
+            let _ = on_event(Event::Text(rest));
+        }
     }
 
     /// Writes all that a request makes, best first: `best_of` texts by their log-probability per

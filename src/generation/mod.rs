@@ -26,14 +26,18 @@ mod beam;
 mod engine;
 mod healing;
 mod prompt;
+mod protocol;
 mod request;
 mod response;
 mod sequence;
 mod speculate;
 mod text;
+mod thinking;
 
 pub use engine::Engine;
+pub use protocol::Protocol;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{
     Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
+pub use thinking::Thinking;

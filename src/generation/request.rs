@@ -7,6 +7,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
+use super::thinking::Thinking;
+
 /// What the model reads before it writes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
@@ -29,6 +31,10 @@ pub struct Request {
     pub tools: Option<Value>,
     /// What the text must satisfy; compiled for the engine's vocabulary. Free text without.
     pub constraint: Option<Constraint>,
+    /// How long the model may think before it answers.
+    pub thinking: Option<Thinking>,
+    /// Sends an [`Event::Special`](super::Event::Special) for each special token but end tokens.
+    pub special_tokens: bool,
     /// How tokens are drawn.
     pub sampling: SamplingParams,
     /// The most tokens to write, at least 1; the end token is not counted.
@@ -140,6 +146,8 @@ impl Request {
             raw: false,
             tools: None,
             constraint: None,
+            thinking: None,
+            special_tokens: false,
             sampling: SamplingParams::default(),
             max_tokens: Self::DEFAULT_MAX_TOKENS,
             min_tokens: 0,

@@ -10,6 +10,8 @@ pub enum Event<'a> {
     /// More text: whole characters, never empty, and never part of a stop string. All chunks in a
     /// row are the response's text.
     Text(&'a str),
+    /// A special token was written, which is no text; where the request asks.
+    Special(u32),
     /// A token was drawn; comes before the text that it completes.
     Step(&'a Step),
 }

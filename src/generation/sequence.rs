@@ -11,6 +11,7 @@ use super::response::{
     Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
 use super::text::TextStream;
+use super::thinking::Progress;
 use crate::constraint::{Constraint, Matcher};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Canonical, Logits};
@@ -42,6 +43,7 @@ pub(super) struct Sequence<'a> {
     heal: Vec<u8>,
     canonical: Option<Canonical<'a>>,
     rejection: Rejection,
+    thinking: Option<Progress>,
     /// What may be drawn at this step.
     mask: TokenMask,
 }
@@ -83,6 +85,7 @@ impl<'a> Sequence<'a> {
                 false => None,
             },
             rejection: Rejection::default(),
+            thinking: request.thinking.as_ref().map(Progress::new),
             mask: TokenMask::new(engine.vocabulary().len()),
         })
     }
@@ -115,6 +118,9 @@ impl<'a> Sequence<'a> {
             };
             self.mask.words_mut().copy_from_slice(mask.words());
             yielded = !mask.is_empty();
+        }
+        if let Some(thinking) = &self.thinking {
+            thinking.press(self.engine.vocabulary(), &mut self.mask);
         }
         Ok((&self.mask, yielded))
     }
@@ -218,6 +224,9 @@ impl<'a> Sequence<'a> {
         let Some(mut matcher) = self.matcher.take() else { return Ok(None) };
         self.mask.words_mut().copy_from_slice(self.engine.free().words());
         self.ban();
+        if let Some(thinking) = &self.thinking {
+            thinking.press(self.engine.vocabulary(), &mut self.mask);
+        }
         let mask = self.mask.clone();
         let row = logits.to_vec()?;
         let mut sampler = self.sampler.clone();
@@ -262,7 +271,10 @@ impl<'a> Sequence<'a> {
         on_event: &mut Receiver<'_>,
     ) -> Result<Option<FinishReason>> {
         let finish = self.add(token, forced)?;
-        let shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        let mut shown = self.text.next_chunk().map(|chunk| on_event(Event::Text(chunk)));
+        if finish.is_none() && self.tells(token) {
+            shown = Some(on_event(Event::Special(token)));
+        }
         Ok(match (finish, shown) {
             (None, Some(ControlFlow::Break(()))) => Some(FinishReason::Cancelled),
             (finish, _) => finish,
@@ -314,9 +326,20 @@ impl<'a> Sequence<'a> {
         if let Some(canonical) = self.canonical.as_mut().filter(|_| healed > 0) {
             canonical.restart(self.tokens.len());
         }
+        if let Some(thinking) = &mut self.thinking {
+            thinking.add(token, bytes);
+        }
+        if self.tells(token) {
+            self.text.interrupt();
+        }
         let long_enough = self.tokens.len() > self.request.min_tokens;
         let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
         Ok(stopped.then_some(FinishReason::StopString))
+    }
+
+    /// Is this a special token that the receiver of events asked for?
+    fn tells(&self, token: u32) -> bool {
+        self.request.special_tokens && self.engine.vocabulary().is_special(token)
     }
 
     /// Ends a text that may not grow: with `Stop` where the constraint is satisfied.

@@ -17,6 +17,8 @@ pub(super) struct TextStream {
     /// How much of `text` has been handed out.
     shown: usize,
     skip_space: bool,
+    /// Where the last special token stands: no stop string reaches across.
+    border: usize,
 }
 
 impl TextStream {
@@ -39,6 +41,12 @@ impl TextStream {
         self.partial.drain(..decoded);
         self.ended = long_enough && self.cut_at_stop(searched);
         self.ended
+    }
+
+    /// Says that a special token comes here, so that nothing before it has to be held back.
+    pub(super) fn interrupt(&mut self) {
+        self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
+        self.border = self.text.len();
     }
 
     /// The stop string that ended the text.
@@ -77,7 +85,7 @@ impl TextStream {
     /// `searched`: so it does not matter how the text was split into tokens.
     fn cut_at_stop(&mut self, searched: usize) -> bool {
         let first = |(index, stop): (usize, &String)| {
-            let mut from = searched.saturating_sub(stop.len() - 1);
+            let mut from = searched.saturating_sub(stop.len() - 1).max(self.border);
             // Up: one that begins earlier would end within what was searched.
             while !self.text.is_char_boundary(from) {
                 from += 1;
@@ -101,7 +109,7 @@ impl TextStream {
             return 0;
         }
         let tail = |stop: &String| {
-            let most = (stop.len() - 1).min(self.text.len());
+            let most = (stop.len() - 1).min(self.text.len() - self.border);
             (1..=most).rev().find(|&n| self.text.as_bytes().ends_with(&stop.as_bytes()[..n]))
         };
         self.stops.iter().filter_map(tail).max().unwrap_or(0)

@@ -24,6 +24,7 @@
 pub(crate) mod analysis;
 mod embed;
 pub(crate) mod normal;
+mod regular;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, Languages};
@@ -43,6 +44,12 @@ impl NodeId {
 }
 
 impl RuleId {
+    /// The rule of this place behind so many others.
+    pub(crate) fn after(self, rules: usize) -> Self {
+        // Rules are limited as nodes are, far below u32::MAX.
+        Self(self.0 + rules as u32)
+    }
+
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

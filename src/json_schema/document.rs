@@ -156,6 +156,13 @@ impl Document {
         Ok(())
     }
 
+    /// The same for a value that another reader has parsed.
+    pub(super) fn supply_value(&mut self, uri: &str, value: &serde_json::Value) -> Result<()> {
+        let root = self.copy(value, 0)?;
+        self.sources.push(Source { uri: Some(uri.into()), text: None, root });
+        Ok(())
+    }
+
     fn copy(&mut self, value: &serde_json::Value, depth: usize) -> Result<ValueId> {
         if depth > DEPTH {
             return Err(too_deep());

@@ -204,6 +204,25 @@ impl<'d> Emitter<'d> {
         }))
     }
 
+    /// Text of another grammar, then a node.
+    pub(super) fn behind(&mut self, prefix: &Grammar, node: NodeId) -> Result<NodeId> {
+        let place = self.embed_rules(prefix)?;
+        let prefix = self.builder.call(place(prefix.start()));
+        Ok(self.builder.sequence([prefix, node]))
+    }
+
+    /// Copies the rules of another grammar; says which rule here is which there.
+    pub(super) fn embed_rules(
+        &mut self,
+        grammar: &Grammar,
+    ) -> Result<impl Fn(RuleId) -> RuleId + use<>> {
+        // Terminals are in the arena of the sets.
+        std::mem::swap(self.builder.languages(), &mut self.sets.languages);
+        let place = self.builder.embed_rules(grammar);
+        std::mem::swap(self.builder.languages(), &mut self.sets.languages);
+        place
+    }
+
     /// A text between quotes.
     pub(super) fn quoted(&mut self, text: Language) -> NodeId {
         let language = self.quoted_text(text);

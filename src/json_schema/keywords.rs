@@ -14,6 +14,7 @@ use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
 use super::number::{NumberSet, Side};
 use super::object::{Class, Named, ObjectSet};
+use super::quotation::QUOTE_FROM;
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
@@ -204,6 +205,7 @@ impl<'d> Sets<'d> {
             "minLength",
             "maxLength",
             "format",
+            QUOTE_FROM,
             "type",
         ]);
         Ok(shape)
@@ -316,6 +318,14 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`pattern` must be a string"));
             };
             parts.push(self.pattern(pattern, at)?);
+        }
+        if let Some(at) = reader.get(QUOTE_FROM) {
+            let quotation = self.quotation(at)?;
+            // Every quotation is a text.
+            match parts[..] {
+                [any] if any == self.strings.any => parts[0] = quotation,
+                _ => parts.push(quotation),
+            }
         }
         if let Some(at) = reader.get("format") {
             let Some(name) = self.document.string(at) else {

@@ -40,6 +40,7 @@ mod multiple;
 mod number;
 mod object;
 mod options;
+mod quotation;
 mod references;
 mod scientific;
 mod set;
@@ -53,7 +54,7 @@ pub use draft::Draft;
 pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
 pub(crate) use set::Shared;
-pub(crate) use source::SchemaSource;
+pub(crate) use source::{Frame, Hole, SchemaSource, named};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;

@@ -7,13 +7,81 @@ use self_cell::self_cell;
 
 use super::Schema;
 use super::diagnosis::unsatisfiable;
+use super::document::Document;
 use super::emit::Emitter;
 use super::options::Options;
 use super::set::{Sets, Shared};
 use crate::constraint::{Names, Source};
-use crate::error::Result;
-use crate::grammar::{GrammarBuilder, NodeId, RuleId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::regex::{Language, Languages};
+
+/// A rule of a grammar that is to be what a schema accepts.
+#[derive(Clone, Debug)]
+pub(crate) struct Hole {
+    pub(crate) rule: RuleId,
+    /// Of what the schema is, for messages.
+    pub(crate) name: String,
+    pub(crate) schema: serde_json::Value,
+}
+
+/// A grammar around schemas: in normal form, whatever its holes turn out to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    grammar: Grammar,
+    holes: Vec<RuleId>,
+    names: Vec<String>,
+    /// All schemas, each a document of its own.
+    schemas: Arc<Schema>,
+}
+
+impl Frame {
+    pub(crate) fn new(grammar: Grammar, holes: Vec<Hole>) -> Result<Self> {
+        let mut document = Document::from_value(&serde_json::Value::Bool(true))?;
+        for (i, hole) in holes.iter().enumerate() {
+            document
+                .supply_value(&format!("frame:/{i}"), &hole.schema)
+                .map_err(|e| hole.name(e))?;
+        }
+        let schemas = Arc::new(Schema { document });
+        let rules = holes.iter().map(|hole| hole.rule).collect();
+        let names = holes.into_iter().map(|hole| hole.name).collect();
+        Ok(Self { grammar, holes: rules, names, schemas })
+    }
+}
+
+impl Hole {
+    /// May its schema stand beside others? Not if it has an identifier of its own, which another
+    /// might have, too.
+    pub(crate) fn stands_alone(schema: &serde_json::Value) -> bool {
+        match schema {
+            serde_json::Value::Object(members) => {
+                let identified = ["$id", "id"]
+                    .iter()
+                    .any(|key| members.get(*key).is_some_and(|id| id.is_string()));
+                identified || members.values().any(Self::stands_alone)
+            }
+            serde_json::Value::Array(items) => items.iter().any(Self::stands_alone),
+            _ => false,
+        }
+    }
+
+    fn name(&self, error: Error) -> Error {
+        named(&self.name, &error)
+    }
+}
+
+/// An error in a schema, with the name of what it is the schema of.
+pub(crate) fn named(name: &str, error: &Error) -> Error {
+    let mut named = Error::new(error.kind(), format!("{name}: {}", error.message()));
+    if let Some(pointer) = &error.place().pointer {
+        named = named.at_pointer(pointer.as_str());
+    }
+    match error.help() {
+        Some(help) => named.with_help(help),
+        None => named,
+    }
+}
 
 struct Inputs {
     schema: Arc<Schema>,
@@ -38,13 +106,14 @@ impl fmt::Debug for SchemaSource {
 }
 
 impl SchemaSource {
-    /// The source of a schema's grammar, and its first rule.
+    /// The source of a schema's grammar behind a prefix, and its first rule.
     ///
     /// Errors if the schema is malformed where it is visited at once, or if nothing satisfies it.
     pub(crate) fn new(
         schema: &Arc<Schema>,
         options: &Options,
         shared: &Shared,
+        prefix: Option<&Grammar>,
     ) -> Result<(Self, RuleId)> {
         let inputs = Inputs { schema: Arc::clone(schema), options: options.clone() };
         let mut start = None;
@@ -64,6 +133,10 @@ impl SchemaSource {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, &inputs.options));
             };
+            let body = match prefix {
+                Some(prefix) => emitter.behind(prefix, body)?,
+                None => body,
+            };
             emitter.builder.define(rule, body);
             start = Some(rule);
             Ok(emitter)
@@ -73,6 +146,49 @@ impl SchemaSource {
             // Set wherever the emitter is made.
             None => Err(unsatisfiable(&schema.document, options)),
         }
+    }
+
+    /// The source of a frame with its schemas, and its first rule.
+    ///
+    /// Errors as [`new`](Self::new) does, with the name of the schema.
+    pub(crate) fn framed(
+        frame: &Frame,
+        options: &Options,
+        shared: &Shared,
+    ) -> Result<(Self, RuleId)> {
+        let inputs = Inputs { schema: Arc::clone(&frame.schemas), options: options.clone() };
+        let mut start = frame.grammar.start();
+        let owned = Owned::try_new(inputs, |inputs| {
+            let document = &inputs.schema.document;
+            let base = shared.base(inputs.options.spelling);
+            let mut sets = Sets::from_base(document, &inputs.options, base);
+            sets.languages.share(&shared.tables);
+            let mut roots = Vec::new();
+            for ((_, root), name) in document.supplied().zip(&frame.names) {
+                let set = sets.schema(root).and_then(|set| {
+                    sets.validate(root)?;
+                    match sets.is_empty(set)? {
+                        false => Ok(set),
+                        true => {
+                            let message = "nothing satisfies the schema";
+                            Err(document.error(ErrorKind::Unsatisfiable, root, message))
+                        }
+                    }
+                });
+                roots.push((set.map_err(|error| named(name, &error))?, name));
+            }
+            let mut emitter = Emitter::new(sets, true)?;
+            let place = emitter.embed_rules(&frame.grammar)?;
+            start = place(frame.grammar.start());
+            for (&hole, (set, name)) in frame.holes.iter().zip(roots) {
+                // A set that is not empty has a node.
+                let body = emitter.whole(set).map_err(|error| named(name, &error))?;
+                let body = body.unwrap_or_else(|| emitter.builder.choice([]));
+                emitter.builder.define(place(hole), body);
+            }
+            Ok::<_, Error>(emitter)
+        })?;
+        Ok((Self(owned), start))
     }
 }
 

@@ -97,7 +97,7 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
 }
 
 /// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
-fn spell(text: &str) -> Vec<u8> {
+pub(super) fn spell(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
         let short = match c {

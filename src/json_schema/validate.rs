@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
 use super::draft::{Holds, holds};
+use super::quotation::QUOTE_FROM;
 use super::set::Sets;
 use crate::error::Result;
 use crate::regex::{self, Dialect};
@@ -104,6 +105,7 @@ impl Sets<'_> {
                 Value::String(pattern) => return self.validate_pattern(pattern, at),
                 _ => "a string",
             },
+            QUOTE_FROM => return self.validate_quotation(at),
             "format" if !matches!(value, Value::String(_)) => "a string",
             "patternProperties" => match value {
                 Value::Object(map) => {

@@ -52,6 +52,8 @@ impl Message {
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    /// All of its text, for those who look for what it speaks of.
+    text: String,
     /// Special tokens that templates name: `bos_token`, `eos_token` and their like.
     tokens: Vec<(String, String)>,
 }
@@ -93,7 +95,8 @@ impl ChatTemplate {
                 .map_err(|error| broken(&error))?;
         }
         let tokens = tokens.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        Ok(Self { environment, tokens })
+        let text = templates.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
+        Ok(Self { environment, text, tokens })
     }
 
     /// The template of a model folder: `chat_template.jinja`, or `chat_template` in
@@ -111,6 +114,11 @@ impl ChatTemplate {
         }
         let template = Self::named(&templates, special_tokens(&config));
         template.map(Some).map_err(|error| error.in_file(files.path(file)))
+    }
+
+    /// Its text, in which one can look for the tags of a family of models.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The prompt for a conversation, ending where the assistant is to speak if

@@ -30,6 +30,7 @@ mod extensions;
 mod languages;
 mod parse;
 mod pattern;
+mod quotation;
 mod rust_syntax;
 mod spelling;
 
@@ -38,4 +39,6 @@ pub(crate) use languages::Tables;
 pub use languages::{Language, Languages, Row};
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
+pub use quotation::QuoteBy;
+pub(crate) use quotation::{quotation, quotation_automaton};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};

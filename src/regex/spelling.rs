@@ -261,7 +261,7 @@ mod tests {
             let escaped = inner != raw.as_bytes();
             assert_eq!(l.matches(any, raw.as_bytes()).unwrap(), !escaped, "{c:?} raw");
             let one = JsonString.class(&mut l, &[(c.into(), c.into())]);
-            assert_eq!(l.shortest(one).unwrap().unwrap(), inner);
+            assert_eq!(&*l.shortest(one).unwrap().unwrap(), inner);
             let others = JsonString
                 .class(&mut l, &[(0, u32::from(c).wrapping_sub(1)), (u32::from(c) + 1, 0x10_FFFF)]);
             if c != '\0' {

@@ -10,13 +10,15 @@ use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use crate::generation::{Prompt, Request, Usage};
+use crate::generation::{Prompt, Protocol, Request, Usage};
 
 use super::App;
 use super::error::ApiError;
+use super::messages;
 use super::request::ChatRequest;
-use super::response::{self, Choice, Head, add_usage};
+use super::response::{self, Choice, Head, Message, add_usage};
 use super::stream::Chunks;
+use super::tools;
 use super::worker::{Replies, Reply};
 
 /// One answer, or several, to a conversation.
@@ -36,7 +38,8 @@ pub(super) async fn completions(
         let app = Arc::clone(&app);
         move || requests(&app, chat)
     };
-    let requests = tokio::task::spawn_blocking(compile).await.map_err(|_| ApiError::gone())??;
+    let (requests, protocol) =
+        tokio::task::spawn_blocking(compile).await.map_err(|_| ApiError::gone())??;
     let choices = requests.len();
     let mut replies = app.worker.submit(requests)?;
     // The status line waits for the first reply, so that a request which the model's thread
@@ -48,10 +51,13 @@ pub(super) async fn completions(
     };
     match stream {
         true => {
-            let head = (head, Arc::clone(&app.vocabulary));
+            let head = (head, Arc::clone(&app.vocabulary), protocol);
             Ok(Chunks::new(head, first, replies, choices, include_usage).into_response())
         }
-        false => whole(&app, head, first, replies).await.map(IntoResponse::into_response),
+        false => {
+            let answer = whole(&app, head, &protocol, first, replies).await;
+            answer.map(IntoResponse::into_response)
+        }
     }
 }
 
@@ -73,16 +79,16 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
 }
 
 /// What the model's thread is asked for: one request a choice.
-fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
-    let constraint = chat.format.compile(&app.compiler)?;
-    let request = Request {
-        constraint,
+fn requests(app: &App, chat: ChatRequest) -> Result<(Vec<Request>, Protocol), ApiError> {
+    let mut request = Request {
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
         stop: chat.stop,
-        prompt: Prompt::Chat(chat.messages),
+        prompt: Prompt::Chat(messages::readable(&app.engine, chat.messages)),
         ..chat.writing
     };
+    let asked = (chat.tools, chat.reasoning, &chat.format);
+    let protocol = tools::apply(&app.engine, &app.compiler, asked, &mut request)?;
     let choice = |index: usize| {
         let mut request = request.clone();
         // Choices differ in their seeds (each has as many as the texts of which it is the best), so
@@ -91,26 +97,30 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Vec<Request>, ApiError> {
         request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(first));
         request
     };
-    Ok((0..chat.choices).map(choice).collect())
+    Ok(((0..chat.choices).map(choice).collect(), protocol))
 }
 
 /// All choices in one answer.
 async fn whole(
     app: &App,
     head: Head,
+    protocol: &Protocol,
     first: Reply,
     mut replies: Replies,
 ) -> Result<Json<Value>, ApiError> {
+    let mut message = Message::new(protocol);
     let (mut choices, mut usage) = (Vec::new(), Usage::default());
     let mut tokens = Vec::new();
     let mut next = Some(first);
     while let Some(reply) = next {
         match reply {
-            Reply::Text(..) => {}
+            Reply::Text(_, text) => message.text(&text),
+            Reply::Special(_, token) => message.special(&app.vocabulary.token_name(token)),
             Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                choices.push(Choice::new(*response, std::mem::take(&mut tokens)));
+                let message = std::mem::replace(&mut message, Message::new(protocol)).finish();
+                choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
             }
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }

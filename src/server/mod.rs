@@ -18,12 +18,14 @@ mod auth;
 mod chat;
 mod error;
 mod fields;
+mod messages;
 mod models;
 mod request;
 mod response;
 mod routes;
 mod sampling;
 mod stream;
+mod tools;
 mod worker;
 
 use std::future::Future;
@@ -56,6 +58,8 @@ struct App {
     keys: Keys,
     compiler: Compiler,
     vocabulary: Arc<Vocabulary>,
+    /// The model that the worker runs, for what is known of it without running it.
+    engine: Engine,
     context_length: usize,
     /// Why conversations cannot be answered, where the model has no chat template.
     no_chat: Option<Error>,
@@ -95,6 +99,7 @@ impl Server {
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             no_chat: engine.model().chat_template().err(),
+            engine: engine.clone(),
             worker: Worker::start(engine)?,
         });
         Ok(Self { listener, address, app })

@@ -12,7 +12,9 @@ use crate::{Compiler, Constraint};
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong};
+use super::messages::messages;
 use super::sampling;
+use super::tools::{self, Reasoning, Tools};
 
 /// The most answers to one request.
 const MAX_CHOICES: usize = 16;
@@ -24,6 +26,8 @@ const MAX_STOPS: usize = 16;
 pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
     pub(super) format: Format,
+    pub(super) tools: Option<Tools>,
+    pub(super) reasoning: Option<Reasoning>,
     pub(super) sampling: SamplingParams,
     /// What else is said of how the text is written; prompt, constraint and what stands here by
     /// itself are not yet in it.
@@ -55,6 +59,8 @@ impl ChatRequest {
         }
         let messages = messages(&mut fields)?;
         let format = format(&mut fields)?;
+        let tools = tools::read(&mut fields)?;
+        let reasoning = tools::reasoning(&mut fields)?;
         let sampling = sampling::read(&mut fields)?;
         let writing = sampling::writing(&mut fields)?;
         let max_tokens = max_tokens(&mut fields)?;
@@ -72,6 +78,8 @@ impl ChatRequest {
         Ok(Self {
             messages,
             format,
+            tools,
+            reasoning,
             sampling,
             writing,
             max_tokens,
@@ -94,6 +102,15 @@ impl Format {
             }
         };
         compiled.map(Some).map_err(|error| ApiError::field(field, error))
+    }
+
+    /// The schema of such answers, to stand beside calls of tools.
+    pub(super) fn schema(&self) -> Option<Value> {
+        match self {
+            Self::Text => None,
+            Self::JsonObject => Some(json!({ "type": "object" })),
+            Self::JsonSchema(schema) => Some(schema.clone()),
+        }
     }
 }
 
@@ -171,62 +188,6 @@ fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
     schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
 }
 
-fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
-    let list = match fields.value("messages") {
-        Some(Value::Array(list)) if !list.is_empty() => list,
-        Some(value) => return Err(wrong("messages", "a list of at least one message", &value)),
-        None => return Err(ApiError::field("messages", "is missing; write a list of messages")),
-    };
-    list.into_iter()
-        .enumerate()
-        .map(|(i, value)| message(format!("messages[{i}]"), value))
-        .collect()
-}
-
-fn message(path: String, value: Value) -> Result<Message, ApiError> {
-    let mut fields = Fields::new(path, value)?;
-    let wanted = "\"system\", \"developer\", \"user\" or \"assistant\"";
-    let role = fields.value("role").unwrap_or_default();
-    let role = match role.as_str() {
-        // A developer message is OpenAI's newer name of a system message.
-        Some("system" | "developer") => "system",
-        Some("user") => "user",
-        Some("assistant") => "assistant",
-        _ => return Err(wrong(&fields.name("role"), wanted, &role)),
-    };
-    let name = fields.name("content");
-    let content = match fields.value("content") {
-        Some(Value::String(text)) => text,
-        Some(Value::Array(parts)) => text_parts(&name, parts)?,
-        Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
-        None => return Err(ApiError::field(name, "is missing; write the message's text")),
-    };
-    // An answer of ours comes back with these in the next request.
-    let none = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
-    for field in ["refusal", "audio", "annotations", "function_call", "tool_calls"] {
-        fields.only(field, none, "only the text of a message is read")?;
-    }
-    fields.finish()?;
-    Ok(Message::new(role, content))
-}
-
-/// Text parts, a line each.
-fn text_parts(path: &str, parts: Vec<Value>) -> Result<String, ApiError> {
-    let mut texts = Vec::with_capacity(parts.len());
-    for (i, part) in parts.into_iter().enumerate() {
-        let mut fields = Fields::new(format!("{path}[{i}]"), part)?;
-        let kind = fields.value("type").unwrap_or_default();
-        if kind.as_str() != Some("text") {
-            return Err(wrong(&fields.name("type"), "\"text\", the only kind of part", &kind));
-        }
-        let name = fields.name("text");
-        let text = fields.string("text")?;
-        texts.push(text.ok_or_else(|| ApiError::field(name, "is missing; write a string"))?);
-        fields.finish()?;
-    }
-    Ok(texts.join("\n"))
-}
-
 /// Fields of OpenAI's API that this server knows and does not do.
 fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     // Bookkeeping of the caller, and hints to a scheduler or a cache.
@@ -247,18 +208,13 @@ fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
             || value.as_object().is_some_and(serde_json::Map::is_empty)
     };
     let leave = "leave it out";
-    let json_schema = "leave it out, and ask for JSON with `response_format`";
-    fields.only("tools", is_empty, json_schema)?;
-    fields.only("functions", is_empty, json_schema)?;
-    // Without tools, nothing is left to choose.
+    let newer = "leave it out, and write `tools` and `tool_choice`, which took its place";
+    fields.only("functions", is_empty, newer)?;
     let no_choice = |value: &Value| matches!(value.as_str(), Some("none" | "auto"));
-    fields.only("tool_choice", no_choice, json_schema)?;
-    fields.only("function_call", no_choice, json_schema)?;
-    fields.only("parallel_tool_calls", Value::is_boolean, leave)?;
+    fields.only("function_call", no_choice, newer)?;
     let text_only = |value: &Value| value == &json!(["text"]);
     fields.only("modalities", text_only, "this model writes text only")?;
     fields.only("audio", is_empty, "this model writes text only")?;
-    fields.only("reasoning_effort", |value| value == "none", leave)?;
     fields.only("verbosity", |value| value == "medium", leave)?;
     fields.only("web_search_options", |_| false, leave)
 }
@@ -273,6 +229,10 @@ mod tests {
             body.extend(extra);
         }
         ChatRequest::read(body, "m")
+    }
+
+    fn tool(name: &str) -> Value {
+        json!({ "type": "function", "function": { "name": name } })
     }
 
     #[test]
@@ -303,9 +263,32 @@ mod tests {
             (json!({ "early_stopping": "later" }), "early_stopping"),
             (json!({ "speculate": "beam" }), "speculate"),
             (json!({ "token_healing": 1 }), "token_healing"),
-            (json!({ "tools": [{ "type": "function" }] }), "tools"),
+            (json!({ "tools": {} }), "tools"),
+            (json!({ "tools": [{ "type": "function" }] }), "tools[0].function"),
+            (json!({ "tools": [{ "type": "custom" }] }), "tools[0].type"),
+            (json!({ "tools": [tool("a b")] }), "tools[0].function.name"),
+            (json!({ "tools": [tool("a"), tool("a")] }), "tools[1].function.name"),
+            (
+                json!({ "tools": [{ "type": "function", "function": { "name": "a", "x": 1 } }] }),
+                "tools[0].function.x",
+            ),
             (json!({ "tool_choice": "required" }), "tool_choice"),
-            (json!({ "reasoning_effort": "high" }), "reasoning_effort"),
+            (json!({ "tools": [tool("a")], "tool_choice": "any" }), "tool_choice"),
+            (
+                json!({ "tools": [tool("a")],
+                    "tool_choice": { "type": "function", "function": { "name": "b" } } }),
+                "tool_choice.function.name",
+            ),
+            (
+                json!({ "tools": [tool("a")], "tool_choice": { "type": "allowed_tools",
+                    "allowed_tools": { "mode": "auto", "tools": [tool("b")] } } }),
+                "tool_choice.allowed_tools.tools[0].function.name",
+            ),
+            (json!({ "functions": [{ "name": "a" }] }), "functions"),
+            (json!({ "parallel_tool_calls": 1 }), "parallel_tool_calls"),
+            (json!({ "reasoning_effort": "hard" }), "reasoning_effort"),
+            (json!({ "reasoning_budget": -1 }), "reasoning_budget"),
+            (json!({ "reasoning_effort": "none", "reasoning_budget": 9 }), "reasoning_budget"),
             (json!({ "stream_options": {} }), "stream_options"),
             (json!({ "stream": true, "stream_options": { "x": 1 } }), "stream_options.x"),
             (json!({ "response_format": { "type": "xml" } }), "response_format.type"),
@@ -319,7 +302,20 @@ mod tests {
             ),
             (json!({ "response_format": { "type": "text", "x": 1 } }), "response_format.x"),
             (json!({ "messages": [] }), "messages"),
-            (json!({ "messages": [{ "role": "tool", "content": "" }] }), "messages[0].role"),
+            (json!({ "messages": [{ "role": "critic", "content": "" }] }), "messages[0].role"),
+            (
+                json!({ "messages": [{ "role": "tool", "content": "" }] }),
+                "messages[0].tool_call_id",
+            ),
+            (json!({ "messages": [{ "role": "assistant" }] }), "messages[0].content"),
+            (
+                json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "id": "1" }] }] }),
+                "messages[0].tool_calls[0].function",
+            ),
+            (
+                json!({ "messages": [{ "role": "user", "content": "", "tool_calls": [{}] }] }),
+                "messages[0].tool_calls",
+            ),
             (json!({ "messages": [{ "role": "user" }] }), "messages[0].content"),
             (
                 json!({ "messages": [{ "role": "user", "content": "", "name": "x" }] }),
@@ -355,6 +351,11 @@ mod tests {
             json!({ "num_beams": 4, "length_penalty": 0.5, "early_stopping": "never" }),
             json!({ "samplers": ["temperature", "top_k"], "top_k": 5, "speculate": "draft" }),
             json!({ "token_healing": true, "canonical": true, "rejection": true }),
+            json!({ "tools": [tool("a"), tool("b")], "tool_choice": "none" }),
+            json!({ "tools": [tool("a")], "parallel_tool_calls": false,
+                "tool_choice": { "type": "function", "function": { "name": "a" } } }),
+            json!({ "reasoning_effort": "low" }),
+            json!({ "reasoning_budget": 0 }),
             json!({ "allowed_token_ids": [1, 2], "banned_token_ids": [2],
                 "penalty_scope": "output", "penalize_forced": true }),
         ] {

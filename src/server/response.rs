@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::generation::{FinishReason, Response, Step, StopReason, Usage};
+use crate::generation::{FinishReason, Protocol, Response, Step, StopReason, Usage};
+use crate::tools::{Call, Part, Reader, Reply};
 use crate::vocab::Vocabulary;
 
 /// Seconds since 1970.
@@ -38,9 +39,9 @@ impl Head {
             .map(|(index, choice)| {
                 let mut object = json!({
                     "index": index,
-                    "message": { "role": "assistant", "content": choice.text, "refusal": null },
+                    "message": self.message(&choice.reply),
                     "logprobs": choice.logprobs,
-                    "finish_reason": finish_reason(choice.finish),
+                    "finish_reason": choice.finish_reason(),
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
                 });
@@ -58,21 +59,68 @@ impl Head {
         })
     }
 
-    /// The first piece of a streamed choice: who speaks.
-    pub(super) fn role_chunk(&self, index: usize) -> Value {
-        self.chunk(index, json!({ "role": "assistant", "content": "", "refusal": null }), None)
+    fn message(&self, reply: &Reply) -> Value {
+        let mut message = json!({ "role": "assistant", "content": reply.text, "refusal": null });
+        if !reply.reasoning.is_empty() {
+            message["reasoning_content"] = json!(reply.reasoning);
+        }
+        if !reply.calls.is_empty() {
+            // Line ends between calls are no text for the user.
+            if reply.text.trim().is_empty() {
+                message["content"] = Value::Null;
+            }
+            let call = |call: &Call| {
+                json!({
+                    "id": call_id(),
+                    "type": "function",
+                    "function": { "name": call.name, "arguments": call.arguments },
+                })
+            };
+            message["tool_calls"] = reply.calls.iter().map(call).collect();
+        }
+        message
     }
 
-    /// A piece of text.
-    pub(super) fn text_chunk(&self, index: usize, text: &str, tokens: Vec<Value>) -> Value {
-        let mut chunk = self.chunk(index, json!({ "content": text }), None);
+    /// The first piece of a streamed choice: who speaks.
+    pub(super) fn role_chunk(&self, index: usize) -> Value {
+        self.chunk(
+            index,
+            json!({ "role": "assistant", "content": "", "refusal": null }),
+            Value::Null,
+        )
+    }
+
+    /// A piece of what is written; `calls`: those begun so far, this piece included.
+    pub(super) fn part_chunk(
+        &self,
+        index: usize,
+        part: &Part,
+        calls: usize,
+        tokens: Vec<Value>,
+    ) -> Value {
+        let call = calls.saturating_sub(1);
+        let delta = match part {
+            Part::Text(text) => json!({ "content": text }),
+            Part::Reasoning(text) => json!({ "reasoning_content": text }),
+            Part::Call(name) => json!({ "tool_calls": [{
+                "index": call,
+                "id": call_id(),
+                "type": "function",
+                "function": { "name": name, "arguments": "" },
+            }]}),
+            Part::Arguments(text) => json!({ "tool_calls": [{
+                "index": call,
+                "function": { "arguments": text },
+            }]}),
+        };
+        let mut chunk = self.chunk(index, delta, Value::Null);
         chunk["choices"][0]["logprobs"] = logprobs(tokens);
         chunk
     }
 
     /// The last piece of a choice: why it ended.
     pub(super) fn finish_chunk(&self, index: usize, choice: &Choice) -> Value {
-        let mut chunk = self.chunk(index, json!({}), Some(choice.finish));
+        let mut chunk = self.chunk(index, json!({}), choice.finish_reason().into());
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
         choice.tell_more(&mut chunk["choices"][0]);
@@ -82,13 +130,13 @@ impl Head {
 
     /// The piece after the last, where usage was asked for.
     pub(super) fn usage_chunk(&self, usage: &Usage) -> Value {
-        let mut chunk = self.chunk(0, Value::Null, None);
+        let mut chunk = self.chunk(0, Value::Null, Value::Null);
         chunk["choices"] = json!([]);
         chunk["usage"] = usage_object(usage);
         chunk
     }
 
-    fn chunk(&self, index: usize, delta: Value, finish: Option<FinishReason>) -> Value {
+    fn chunk(&self, index: usize, delta: Value, finish: Value) -> Value {
         json!({
             "id": self.id,
             "object": "chat.completion.chunk",
@@ -98,7 +146,7 @@ impl Head {
                 "index": index,
                 "delta": delta,
                 "logprobs": null,
-                "finish_reason": finish.map(finish_reason),
+                "finish_reason": finish,
             }],
         })
     }
@@ -107,8 +155,8 @@ impl Head {
 /// One answer to a request.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    pub(super) text: String,
-    pub(super) finish: FinishReason,
+    reply: Reply,
+    finish: FinishReason,
     /// The stop string or token that ended it, as vLLM tells it.
     stop_reason: Value,
     /// Does it satisfy the constraint?
@@ -150,8 +198,8 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 }
 
 impl Choice {
-    pub(super) fn new(response: Response, tokens: Vec<Value>) -> Self {
-        let Response { text, finish, complete, yielded, rejection, ref stop_reason, .. } = response;
+    pub(super) fn new(response: Response, reply: Reply, tokens: Vec<Value>) -> Self {
+        let Response { finish, complete, yielded, rejection, ref stop_reason, .. } = response;
         let rejection = rejection
             .map_or(Value::Null, |r| json!({ "checks": r.checks, "log_weight": r.log_weight }));
         let stop_reason = match stop_reason {
@@ -160,7 +208,7 @@ impl Choice {
             Some(StopReason::Token(token)) => json!(token),
         };
         let logprobs = logprobs(tokens);
-        Self { text, finish, stop_reason, complete, yielded, rejection, logprobs }
+        Self { reply, finish, stop_reason, complete, yielded, rejection, logprobs }
     }
 
     /// Adds what there is only for some requests.
@@ -170,6 +218,20 @@ impl Choice {
         }
         if !self.rejection.is_null() {
             object["rejection"] = self.rejection.clone();
+        }
+    }
+
+    /// OpenAI's word for why it ended.
+    fn finish_reason(&self) -> &'static str {
+        match self.finish {
+            FinishReason::Length => "length",
+            FinishReason::Stop | FinishReason::StopToken if !self.reply.calls.is_empty() => {
+                "tool_calls"
+            }
+            FinishReason::Stop
+            | FinishReason::StopString
+            | FinishReason::StopToken
+            | FinishReason::Cancelled => "stop",
         }
     }
 }
@@ -188,13 +250,44 @@ fn usage_object(usage: &Usage) -> Value {
     })
 }
 
-/// OpenAI has two words for the ways in which a text without tools ends.
-fn finish_reason(finish: FinishReason) -> &'static str {
-    match finish {
-        FinishReason::Length => "length",
-        FinishReason::Stop
-        | FinishReason::StopString
-        | FinishReason::StopToken
-        | FinishReason::Cancelled => "stop",
+/// The message of one choice, while it is written.
+pub(super) struct Message {
+    reader: Reader,
+    reply: Reply,
+}
+
+impl Message {
+    pub(super) fn new(protocol: &Protocol) -> Self {
+        Self { reader: protocol.reader(), reply: Reply::default() }
     }
+
+    pub(super) fn text(&mut self, text: &str) {
+        let parts = self.reader.text(text);
+        parts.iter().for_each(|part| self.reply.add(part));
+    }
+
+    pub(super) fn special(&mut self, name: &str) {
+        let parts = self.reader.special(name);
+        parts.iter().for_each(|part| self.reply.add(part));
+    }
+
+    pub(super) fn finish(self) -> Reply {
+        let Self { reader, mut reply } = self;
+        reader.finish().iter().for_each(|part| reply.add(part));
+        reply
+    }
+}
+
+/// The id of a call: nine letters and digits, which the strictest chat templates ask for; unique
+/// within this server by a count, and across restarts by the time.
+fn call_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut number = (now() << 15).wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+    let mut id = String::with_capacity(9);
+    for _ in 0..9 {
+        let digit = u32::try_from(number % 36).unwrap_or(0);
+        id.extend(char::from_digit(digit, 36));
+        number /= 36;
+    }
+    id
 }

@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_stream::Stream;
 
-use crate::generation::Usage;
+use crate::generation::{Protocol, Usage};
+use crate::tools::{Part, Reader, Reply as Spoken};
 use crate::vocab::Vocabulary;
 
 use super::error::ApiError;
@@ -33,6 +34,10 @@ pub(super) struct Chunks {
     left: usize,
     /// The choice that is being written, if its role was told.
     speaking: Option<usize>,
+    protocol: Protocol,
+    /// Takes apart what is written; gone when a choice has ended.
+    reader: Option<Reader>,
+    message: Spoken,
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
@@ -42,7 +47,7 @@ pub(super) struct Chunks {
 impl Chunks {
     /// A stream of this many choices that begins with `first`.
     pub(super) fn new(
-        (head, vocabulary): (Head, Arc<Vocabulary>),
+        (head, vocabulary, protocol): (Head, Arc<Vocabulary>, Protocol),
         first: Reply,
         replies: Replies,
         choices: usize,
@@ -55,6 +60,9 @@ impl Chunks {
             replies,
             left: choices,
             speaking: None,
+            protocol,
+            reader: None,
+            message: Spoken::default(),
             usage: Usage::default(),
             include_usage,
             ready: VecDeque::new(),
@@ -71,15 +79,24 @@ impl Chunks {
             }
             Reply::Text(index, text) => {
                 self.speak(index);
-                let tokens = std::mem::take(&mut self.tokens);
-                self.push(self.head.text_chunk(index, &text, tokens));
+                let parts = self.reader.as_mut().map(|reader| reader.text(&text));
+                self.tell(index, parts.unwrap_or_default());
+            }
+            Reply::Special(index, token) => {
+                self.speak(index);
+                let name = self.vocabulary.token_name(token);
+                let parts = self.reader.as_mut().map(|reader| reader.special(&name));
+                self.tell(index, parts.unwrap_or_default());
             }
             Reply::Done(index, response) => {
                 self.speak(index);
                 add_usage(&mut self.usage, &response.usage);
+                let parts = self.reader.take().map(Reader::finish);
+                self.tell(index, parts.unwrap_or_default());
                 // Those that completed no text of their own.
                 let tokens = std::mem::take(&mut self.tokens);
-                self.push(self.head.finish_chunk(index, &Choice::new(*response, tokens)));
+                let message = std::mem::take(&mut self.message);
+                self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
                 self.left -= 1;
                 if self.left == 0 {
                     self.end();
@@ -91,7 +108,18 @@ impl Chunks {
 
     fn speak(&mut self, index: usize) {
         if self.speaking.replace(index) != Some(index) {
+            self.reader = Some(self.protocol.reader());
             self.push(self.head.role_chunk(index));
+        }
+    }
+
+    /// Tells of parts of a choice.
+    fn tell(&mut self, index: usize, parts: Vec<Part>) {
+        for part in parts {
+            self.message.add(&part);
+            let tokens = std::mem::take(&mut self.tokens);
+            let calls = self.message.calls.len();
+            self.push(self.head.part_chunk(index, &part, calls, tokens));
         }
     }
 

@@ -16,6 +16,8 @@ const QUEUE: usize = 64;
 pub(super) enum Reply {
     /// More text of a choice.
     Text(usize, String),
+    /// A special token of a choice; where the request asks.
+    Special(usize, u32),
     /// How a token of the choice at hand was drawn, before the text that it completes; where the
     /// request asks.
     Step(Box<Step>),
@@ -94,6 +96,7 @@ fn forward(
 ) -> ControlFlow<()> {
     let listening = match event {
         Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
+        Event::Special(token) => replies.send(Reply::Special(index, token)).is_ok(),
         Event::Step(step) => replies.send(Reply::Step(Box::new(step.clone()))).is_ok(),
     };
     match listening {

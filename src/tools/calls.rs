@@ -1,12 +1,17 @@
 //! Which tools may be called, and how a message with calls is written.
 
-use super::format::{Format, Piece, Place, Slot};
+use serde_json::Value;
+
+use super::format::{Format, Piece, Place};
+use super::pieces::{self, Slots};
+use super::reader::Reader;
+use super::reasoning::Reasoning;
 use super::tags::{Triggers, text_and_tags};
 use super::tool::Tool;
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, SpecialToken};
-use crate::json_schema::{Options, Schema};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::json_schema::{self, Hole, Options, Schema};
 use crate::regex::{Utf8, any_text};
 
 /// Must a tool be called? OpenAI's `tool_choice`.
@@ -23,6 +28,13 @@ pub enum ToolChoice {
     Named(String),
 }
 
+/// What a message without calls must be.
+#[derive(Clone, Debug)]
+enum Answer {
+    Grammar(Box<Grammar>),
+    Schema(Value),
+}
+
 /// The tools of a message and how they are called.
 #[derive(Clone, Debug)]
 pub struct ToolCalls {
@@ -30,13 +42,22 @@ pub struct ToolCalls {
     format: Format,
     choice: ToolChoice,
     parallel: bool,
+    answer: Option<Answer>,
+    allowed: Option<Vec<String>>,
 }
 
 impl ToolCalls {
     /// Any number of calls of these tools, with text as the format has it.
     pub fn new(tools: impl IntoIterator<Item = Tool>, format: Format) -> Self {
         let tools = tools.into_iter().collect();
-        Self { tools, format, choice: ToolChoice::Auto, parallel: true }
+        Self {
+            tools,
+            format,
+            choice: ToolChoice::Auto,
+            parallel: true,
+            answer: None,
+            allowed: None,
+        }
     }
 
     /// The same with another choice.
@@ -51,21 +72,79 @@ impl ToolCalls {
         Self { parallel, ..self }
     }
 
-    /// The grammar of such messages.
+    /// The same where only tools of these names are called, whatever the model is told of.
+    #[must_use]
+    pub fn with_allowed(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { allowed: Some(names.into_iter().collect()), ..self }
+    }
+
+    /// The same where a message without calls is text of this grammar. A message then holds text
+    /// or calls, never both. What could be either counts as a call.
+    #[must_use]
+    pub fn with_answer(self, answer: Grammar) -> Self {
+        Self { answer: Some(Answer::Grammar(Box::new(answer))), ..self }
+    }
+
+    /// The same where a message without calls is JSON that a schema accepts.
+    #[must_use]
+    pub fn with_answer_schema(self, schema: Value) -> Self {
+        Self { answer: Some(Answer::Schema(schema)), ..self }
+    }
+
+    /// Tells text from calls in such messages; `true` beside the reasoning that stands before them
+    /// if the prompt has its opening tag.
+    pub fn reader(&self, reasoning: Option<(&Reasoning, bool)>) -> Reader {
+        Reader::of_calls(self, reasoning)
+    }
+
+    /// The tools as OpenAI's API writes them, which is what chat templates read.
+    pub fn to_value(&self) -> Value {
+        self.tools.iter().map(Tool::to_value).collect()
+    }
+
+    pub(super) fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub(super) fn format(&self) -> &Format {
+        &self.format
+    }
+
+    pub(super) fn choice(&self) -> &ToolChoice {
+        &self.choice
+    }
+
+    pub(super) fn has_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// The grammar of such messages, whole: for other grammars to embed. What must remember what
+    /// was written (`uniqueItems`) is refused in it; [`compile`](Self::compile) knows no such limit.
     ///
     /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
     /// within the schema of the tool that the message names).
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        let mut writer = Writer { builder: GrammarBuilder::new(), format: &self.format };
+        Ok(self.write(options, None)?.0)
+    }
+
+    /// The grammar, and the rules in it that are left to be what schemas accept, if `holes` are.
+    fn write(&self, options: &Options, holes: Option<Vec<Hole>>) -> Result<(Grammar, Vec<Hole>)> {
+        let builder = GrammarBuilder::new();
+        let mut writer = Writer { builder, format: &self.format, answer: None, holes };
+        writer.answer = match &self.answer {
+            None => None,
+            Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
+            Some(Answer::Schema(schema)) => Some(writer.schema("the answer", schema, options)?),
+        };
         let body = match &self.choice {
             ToolChoice::None => writer.answer()?,
             choice => {
-                let tools: Vec<&Tool> = match choice {
-                    ToolChoice::Named(name) => {
-                        self.tools.iter().filter(|tool| tool.name() == name).collect()
-                    }
-                    _ => self.tools.iter().collect(),
+                let called = |tool: &&Tool| match (choice, &self.allowed) {
+                    (ToolChoice::Named(name), _) => tool.name() == name,
+                    (_, Some(allowed)) => allowed.iter().any(|name| tool.name() == name),
+                    (_, None) => true,
                 };
+                let tools: Vec<&Tool> = self.tools.iter().filter(called).collect();
                 if tools.is_empty() {
                     let names: Vec<&str> = self.tools.iter().map(Tool::name).collect();
                     let message = match choice {
@@ -77,7 +156,8 @@ impl ToolCalls {
                 }
                 let mut schemas = Vec::new();
                 for tool in tools {
-                    schemas.push((tool.name(), writer.schema(tool, options)?));
+                    let name = format!("tool `{}`", tool.name());
+                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), options)?));
                 }
                 let named = matches!(choice, ToolChoice::Named(_));
                 let single = named || !self.parallel || self.format.single;
@@ -94,12 +174,26 @@ impl ToolCalls {
             false => writer.builder.sequence([preamble, body]),
         };
         let start = writer.builder.rule("message", body);
-        writer.builder.finish(start)
+        let holes = writer.holes.unwrap_or_default();
+        Ok((writer.builder.finish(start)?, holes))
     }
 
     /// The constraint of such messages, JSON by the compiler's options.
     pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
-        compiler.compile(self.grammar(compiler.json_options())?)
+        let options = compiler.json_options();
+        let answer = match &self.answer {
+            Some(Answer::Schema(schema)) => Some(schema),
+            _ => None,
+        };
+        let mut schemas = self.tools.iter().map(Tool::parameters).chain(answer);
+        if schemas.any(Hole::stands_alone) {
+            return compiler.compile(self.grammar(options)?);
+        }
+        let (grammar, holes) = self.write(options, Some(Vec::new()))?;
+        match holes.is_empty() {
+            true => compiler.compile(grammar),
+            false => compiler.compile_frame(grammar, holes),
+        }
     }
 }
 
@@ -109,61 +203,30 @@ type Call<'a> = (&'a str, RuleId);
 struct Writer<'a> {
     builder: GrammarBuilder,
     format: &'a Format,
+    /// What a message without calls must be, where that is said.
+    answer: Option<RuleId>,
+    /// Rules that are left to be what schemas accept; without, schemas are embedded.
+    holes: Option<Vec<Hole>>,
 }
 
 impl Writer<'_> {
-    fn schema(&mut self, tool: &Tool, options: &Options) -> Result<RuleId> {
-        let grammar = Schema::from_value(tool.parameters()).and_then(|s| s.grammar(options));
+    /// The rule of what a schema accepts.
+    fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
+        if let Some(holes) = &mut self.holes {
+            let rule = self.builder.declare(name);
+            // Not empty, as no JSON is.
+            let body = self.builder.literal(b"{}");
+            self.builder.define(rule, body);
+            holes.push(Hole { rule, name: name.to_owned(), schema: schema.clone() });
+            return Ok(rule);
+        }
+        let grammar = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
         let rule = grammar.and_then(|grammar| self.builder.embed(&grammar));
-        rule.map_err(|error| {
-            let message = format!("tool `{}`: {}", tool.name(), error.message());
-            let mut named = Error::new(error.kind(), message);
-            if let Some(pointer) = &error.place().pointer {
-                named = named.at_pointer(pointer.as_str());
-            }
-            match error.help() {
-                Some(help) => named.with_help(help),
-                None => named,
-            }
-        })
+        rule.map_err(|error| json_schema::named(name, &error))
     }
 
     fn pieces(&mut self, pieces: &[Piece], call: Option<Call<'_>>) -> NodeId {
-        let nodes: Vec<NodeId> = pieces.iter().map(|piece| self.piece(piece, call)).collect();
-        self.builder.sequence(nodes)
-    }
-
-    fn piece(&mut self, piece: &Piece, call: Option<Call<'_>>) -> NodeId {
-        match piece {
-            Piece::Text(text) => self.builder.literal(text.as_bytes()),
-            Piece::Token { token } => self.builder.special(SpecialToken::Name(token.clone())),
-            Piece::Optional { optional } => {
-                let inner = self.pieces(optional, call);
-                self.builder.repeat(inner, 0, Some(1))
-            }
-            Piece::Either { either } => {
-                let ways: Vec<NodeId> = either.iter().map(|way| self.pieces(way, call)).collect();
-                self.builder.choice(ways)
-            }
-            Piece::Slot { slot } => match (slot, call) {
-                (Slot::Name, Some((name, _))) => self.builder.literal(name.as_bytes()),
-                (Slot::Arguments, Some((_, rule))) => self.builder.call(rule),
-                (Slot::Id, _) => {
-                    let languages = self.builder.languages();
-                    let ranges = [(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')];
-                    let ranges = ranges.map(|(first, last)| languages.byte_range(first, last));
-                    let one = languages.union(ranges);
-                    let id = languages.repeat(one, 9, Some(9));
-                    self.builder.regular(id)
-                }
-                (Slot::Text, _) => {
-                    let text = any_text(self.builder.languages(), &Utf8);
-                    self.builder.regular(text)
-                }
-                // A name or arguments outside a call: nothing can stand there.
-                (Slot::Name | Slot::Arguments, None) => self.builder.choice([]),
-            },
-        }
+        pieces::nodes(&mut self.builder, pieces, &Slots { call, ..Slots::default() })
     }
 
     /// One call of one of the tools.
@@ -196,7 +259,11 @@ impl Writer<'_> {
     fn answer(&mut self) -> Result<NodeId> {
         let format = self.format;
         if !format.answer.is_empty() {
-            return Ok(self.pieces(&format.answer, None));
+            let slots = Slots { answer: self.answer, ..Slots::default() };
+            return Ok(pieces::nodes(&mut self.builder, &format.answer, &slots));
+        }
+        if let Some(answer) = self.answer {
+            return Ok(self.builder.call(answer));
         }
         let languages = self.builder.languages();
         let text = any_text(languages, &Utf8);
@@ -217,7 +284,8 @@ impl Writer<'_> {
 
     fn text_or_calls(&mut self, tools: &[Call<'_>], single: bool) -> Result<NodeId> {
         let format = self.format;
-        if let (Place::Around, Some(trigger)) = (format.text, &format.trigger) {
+        let place = if self.answer.is_some() { Place::Instead } else { format.text };
+        if let (Place::Around, Some(trigger)) = (place, &format.trigger) {
             let triggers = Triggers::new(self.builder.languages(), std::slice::from_ref(trigger))?;
             // The free text before a call ends in the trigger, which begins the call.
             let head = self.builder.regular(triggers.heads[0]);
@@ -228,7 +296,7 @@ impl Writer<'_> {
         }
         let calls = self.calls(tools, single);
         let answer = self.answer()?;
-        Ok(match format.text {
+        Ok(match place {
             Place::Instead => self.builder.choice([answer, calls]),
             _ => {
                 let calls = self.builder.repeat(calls, 0, Some(1));

@@ -59,6 +59,8 @@ pub(super) enum Piece {
     Text(String),
     /// A special token.
     Token { token: String },
+    /// A special token where the vocabulary has one of this name, else the name as text.
+    Tag { tag: String },
     /// What differs from call to call.
     Slot { slot: Slot },
     /// All of these or none.
@@ -79,6 +81,8 @@ pub(super) enum Slot {
     Id,
     /// Any text.
     Text,
+    /// Any text that is not for the user.
+    Reasoning,
 }
 
 const FORMATS: [&str; 6] = [

@@ -3,7 +3,8 @@
 //!
 //! [`ToolCalls`] says which tools may be called, how often, and in which [`Format`]; the formats of
 //! the usual model families are data (`formats/`). [`Tags`] are the general case, with bodies of any
-//! kind. Both become a [`Grammar`](crate::grammar::Grammar), and special tokens stand in it by
+//! kind. [`Reasoning`] is what a model writes in its thinking tags before either. A [`Reader`] takes
+//! apart what was written. All become a [`Grammar`](crate::grammar::Grammar), and special tokens stand in it by
 //! name, so that the model's own ids are used.
 //!
 //! ```
@@ -28,10 +29,15 @@
 
 mod calls;
 mod format;
+mod pieces;
+mod reader;
+mod reasoning;
 mod tags;
 mod tool;
 
 pub use calls::{ToolCalls, ToolChoice};
 pub use format::Format;
+pub use reader::{Call, Part, Reader, Reply};
+pub use reasoning::{Marker, Reasoning};
 pub use tags::{Body, Tag, Tags};
 pub use tool::Tool;

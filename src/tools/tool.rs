@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
     name: String,
+    description: Option<String>,
     parameters: Value,
 }
 
@@ -22,7 +23,7 @@ impl Tool {
             return Err(Error::new(ErrorKind::Request, format!("`{name}` is no name of a tool"))
                 .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
         }
-        Ok(Self { name, parameters })
+        Ok(Self { name, description: None, parameters })
     }
 
     /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives.
@@ -66,14 +67,32 @@ impl Tool {
             let keys = ["parameters", "input_schema", "inputSchema"];
             let parameters = keys.iter().find_map(|key| function.get(key)).cloned();
             let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
-            let tool = Self::new(name, parameters.unwrap_or(none))
+            let mut tool = Self::new(name, parameters.unwrap_or(none))
                 .map_err(|error| error.at_pointer(format!("{pointer}/name")))?;
+            tool.description =
+                function.get("description").and_then(Value::as_str).map(str::to_owned);
             if read.iter().any(|known| known.name == tool.name) {
                 return Err(bad(format!("{pointer}/name"), "two tools have one name"));
             }
             read.push(tool);
         }
         Ok(read)
+    }
+
+    /// The same with what it is for, in words for the model.
+    #[must_use]
+    pub fn with_description(self, description: impl Into<String>) -> Self {
+        Self { description: Some(description.into()), ..self }
+    }
+
+    /// It as OpenAI's API writes it, which is what chat templates read.
+    pub fn to_value(&self) -> Value {
+        let mut function = json!({"name": self.name});
+        if let Some(description) = &self.description {
+            function["description"] = json!(description);
+        }
+        function["parameters"] = self.parameters.clone();
+        json!({"type": "function", "function": function})
     }
 
     /// Its name.

@@ -65,8 +65,12 @@ impl Nodes for Part<'_> {
         true
     }
 
-    fn special(&self, _: NodeId) -> Option<u32> {
-        None
+    fn special(&self, id: NodeId) -> Option<u32> {
+        match self.builder.node(id) {
+            // Only in what stands before the rest, where names were looked up.
+            Node::Special(SpecialToken::Id(id)) => Some(*id),
+            _ => None,
+        }
     }
 
     fn captures(&self) {
@@ -101,28 +105,31 @@ pub(super) fn resolve_specials(
 ) -> Result<FxHashMap<NodeId, u32>> {
     let mut resolved = FxHashMap::default();
     for (id, node) in grammar.nodes_with_ids() {
-        let Node::Special(token) = node else { continue };
-        let found = match token {
-            SpecialToken::Name(name) => vocabulary.special(name),
-            SpecialToken::Id(id) => ((*id as usize) < vocabulary.len()).then_some(*id),
-        };
-        match (found, token) {
-            (Some(token), _) => {
-                resolved.insert(id, token);
-            }
-            (None, SpecialToken::Name(name)) => {
-                let message = format!("the vocabulary has no special token `{name}`");
-                return Err(Error::new(ErrorKind::Grammar, message)
-                    .with_help("name one of the tokenizer's added tokens"));
-            }
-            (None, SpecialToken::Id(id)) => {
-                let message = format!("the vocabulary has no token {id}");
-                let help = format!("ids go up to {}", vocabulary.len().saturating_sub(1));
-                return Err(Error::new(ErrorKind::Grammar, message).with_help(help));
-            }
+        if let Node::Special(token) = node {
+            resolved.insert(id, find_special(vocabulary, token)?);
         }
     }
     Ok(resolved)
+}
+
+/// The id of a special token; an error that names it if there is none.
+pub(in crate::constraint) fn find_special(
+    vocabulary: &Vocabulary,
+    token: &SpecialToken,
+) -> Result<u32> {
+    let (found, message, help) = match token {
+        SpecialToken::Name(name) => (
+            vocabulary.special(name),
+            format!("the vocabulary has no special token `{name}`"),
+            "name one of the tokenizer's added tokens".to_owned(),
+        ),
+        SpecialToken::Id(id) => (
+            ((*id as usize) < vocabulary.len()).then_some(*id),
+            format!("the vocabulary has no token {id}"),
+            format!("ids go up to {}", vocabulary.len().saturating_sub(1)),
+        ),
+    };
+    found.ok_or_else(|| Error::new(ErrorKind::Grammar, message).with_help(help))
 }
 
 pub(super) fn check_nesting(grammar: &Grammar) -> Result<()> {

@@ -226,7 +226,8 @@ impl Lowering<'_> {
             ExprKind::Regex(json) => {
                 let chunks =
                     substring::chunks(json).map_err(|error| self.text.embed(at, &error))?;
-                let language = substring::language(self.rules.builder.languages(), &chunks);
+                let language = substring::language(self.rules.builder.languages(), &chunks)
+                    .map_err(|error| self.text.embed(at, &error))?;
                 Ok(Item::new(at, Kind::Regular(language)))
             }
             // `expr` has taken these.

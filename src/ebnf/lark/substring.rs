@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages};
+use crate::regex::{Language, Languages, QuoteBy, quotation};
 
 /// The chunks that a JSON object names: `substring_chunks` as they are, `substring_words` cut
 /// around words, `substring_chars` into characters.
@@ -20,8 +20,8 @@ pub(super) fn chunks(json: &str) -> Result<Vec<String>> {
         return Err(bad("expected an object with one member".into()));
     };
     match (key.as_str(), value) {
-        ("substring_chars", Value::String(text)) => Ok(text.chars().map(String::from).collect()),
-        ("substring_words", Value::String(text)) => Ok(words(text)),
+        ("substring_chars", Value::String(text)) => Ok(cut(text, QuoteBy::Characters)),
+        ("substring_words", Value::String(text)) => Ok(cut(text, QuoteBy::Words)),
         ("substring_chunks", Value::Array(chunks)) => chunks
             .iter()
             .map(|chunk| chunk.as_str().map(str::to_owned))
@@ -31,30 +31,12 @@ pub(super) fn chunks(json: &str) -> Result<Vec<String>> {
     }
 }
 
-/// Words of letters, digits and `_`, and every other character by itself.
-fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut in_word = false;
-    for c in text.chars() {
-        let is_word = c.is_alphanumeric() || c == '_';
-        match words.last_mut() {
-            Some(last) if is_word && in_word => last.push(c),
-            _ => words.push(c.into()),
-        }
-        in_word = is_word;
-    }
-    words
+fn cut(text: &str, by: QuoteBy) -> Vec<String> {
+    by.units(text).into_iter().map(str::to_owned).collect()
 }
 
-/// Any run of these chunks, the empty one included. Linear in their number.
-pub(super) fn language(languages: &mut Languages, chunks: &[String]) -> Language {
-    let mut from_here = Language::EPSILON;
-    let mut all = vec![from_here];
-    for chunk in chunks.iter().rev() {
-        let chunk = languages.literal(chunk.as_bytes());
-        let more = languages.concat([chunk, from_here]);
-        from_here = languages.union([Language::EPSILON, more]);
-        all.push(from_here);
-    }
-    languages.union(all)
+/// Any run of these chunks, the empty one included.
+pub(super) fn language(languages: &mut Languages, chunks: &[String]) -> Result<Language> {
+    let runs = quotation(languages, chunks)?;
+    Ok(languages.union([Language::EPSILON, runs]))
 }

@@ -34,6 +34,7 @@ pub(super) const KEYWORDS: &[(&str, Effect)] = &[
     ("maxLength", Enforces("counts the characters (code points) of strings")),
     ("minLength", Enforces("counts the characters (code points) of strings")),
     ("pattern", Enforces("is matched somewhere in the string, unless it has `^` and `$`")),
+    ("x-quote-from", Enforces("leaves what is quoted from the given text")),
     ("format", Enforces("is enforced exactly as its RFC says")),
     ("items", Enforces("applies to the items")),
     ("prefixItems", Enforces("applies to the first items, one by one")),

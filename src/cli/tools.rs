@@ -1,0 +1,184 @@
+//! The options of tool calls and of reasoning, and what is shown of them.
+
+use std::io::{self, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generation::{Engine, Protocol, Request};
+use crate::tools::{Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice};
+use crate::{Compiler, Constraint};
+
+use super::constraint::{ConstraintArgs, read_file_or_json};
+use super::output;
+
+/// Tools that the model may call, and what it may think before.
+#[derive(Debug, clap::Args)]
+pub(super) struct ToolArgs {
+    /// Tools that the model may call, as a JSON array in the shape of OpenAI, Anthropic or MCP: a
+    /// file, or the array itself. With a constraint, a text without calls must satisfy it
+    #[arg(long, value_name = "FILE|JSON", help_heading = "Tools", allow_hyphen_values = true)]
+    tools: Option<String>,
+    /// Which calls are made: auto (text or calls), none, required (at least one), or a tool's name
+    /// (exactly that one)
+    #[arg(
+        long,
+        value_name = "auto|none|required|NAME",
+        help_heading = "Tools",
+        requires = "tools"
+    )]
+    tool_choice: Option<String>,
+    /// How the model writes calls: deepseek, gpt-oss, json, llama3, mistral or qwen [default: that of
+    /// its chat template, or json]
+    #[arg(long, value_name = "FORMAT", help_heading = "Tools", requires = "tools")]
+    tool_format: Option<String>,
+    /// At most one call
+    #[arg(long, help_heading = "Tools", requires = "tools")]
+    no_parallel_tool_calls: bool,
+    /// Lets the model think in its tags first: think, mistral or gpt-oss [default: that of its chat
+    /// template, or think]
+    #[arg(long, value_name = "FORMAT", help_heading = "Reasoning", num_args = 0..=1)]
+    #[arg(require_equals = true)]
+    reasoning: Option<Option<String>>,
+    /// The most tokens that it thinks; then its thinking is ended
+    #[arg(long, value_name = "N", help_heading = "Reasoning")]
+    reasoning_budget: Option<usize>,
+}
+
+impl ToolArgs {
+    /// How the message is made up, and the constraint that says so; sets up the request, which has
+    /// its prompt.
+    pub(super) fn apply(
+        &self,
+        engine: &Engine,
+        compiler: &Compiler,
+        constraint: &ConstraintArgs,
+        request: &mut Request,
+    ) -> Result<Protocol> {
+        let mut protocol = Protocol::default();
+        if let Some(tools) = &self.tools {
+            let mut calls = self.calls(engine, tools)?;
+            if let Some(answer) = constraint.grammar(compiler)? {
+                calls = calls.with_answer(answer);
+            }
+            protocol = protocol.with_calls(calls, request);
+            let template = engine.model().chat_template().ok();
+            if !template.is_some_and(|template| template.text().contains("tools")) {
+                output::note("the model has no chat template that tells it of tools");
+            }
+        }
+        if self.reasoning.is_some() || self.reasoning_budget.is_some() {
+            let format = self.reasoning.iter().flatten().next();
+            let format = format.map(|name| Reasoning::named(name)).transpose()?;
+            protocol = protocol.with_reasoning(engine, request, format, self.reasoning_budget)?;
+        }
+        let compiler = protocol.compiler(compiler)?;
+        request.constraint = match protocol.calls() {
+            Some(calls) => Some(calls.compile(&constraint.configure(&compiler))?),
+            None => match constraint.compile(&compiler)? {
+                None if !protocol.is_plain() => Some(any_text(&compiler)?),
+                constraint => constraint,
+            },
+        };
+        Ok(protocol)
+    }
+
+    fn calls(&self, engine: &Engine, given: &str) -> Result<ToolCalls> {
+        let (text, file) = read_file_or_json(given, "a JSON file of tools, or the array itself")?;
+        let in_file = |error: Error| match &file {
+            Some(file) => error.in_file(file.clone()),
+            None => error,
+        };
+        let value: Value = serde_json::from_str(&text).map_err(|error| {
+            let message = format!("the tools are no JSON: {error}");
+            in_file(Error::new(ErrorKind::Request, message).with_help("write a JSON array"))
+        })?;
+        let tools = Tool::read(&value).map_err(in_file)?;
+        let format = match &self.tool_format {
+            Some(name) => Format::named(name)?,
+            None => Protocol::tool_format(engine)?,
+        };
+        let choice = match self.tool_choice.as_deref() {
+            None | Some("auto") => ToolChoice::Auto,
+            Some("none") => ToolChoice::None,
+            Some("required") => ToolChoice::Required,
+            Some(name) => ToolChoice::Named(name.to_owned()),
+        };
+        let parallel = !self.no_parallel_tool_calls;
+        Ok(ToolCalls::new(tools, format).with_choice(choice).with_parallel_calls(parallel))
+    }
+}
+
+fn any_text(compiler: &Compiler) -> Result<Constraint> {
+    compiler.regex("(?s:.*)")
+}
+
+/// What was written, taken apart as it comes. Text goes to standard output where that is asked for,
+/// reasoning to standard error.
+pub(super) struct Message {
+    reader: Option<Reader>,
+    reply: Reply,
+    streams: bool,
+    /// Does a line of reasoning stand open on standard error?
+    thinking: bool,
+}
+
+impl Message {
+    pub(super) fn new(protocol: &Protocol, streams: bool) -> Self {
+        let (reader, reply) = (Some(protocol.reader()), Reply::default());
+        Self { reader, reply, streams, thinking: false }
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        let parts = self.reader.as_mut().map(|reader| reader.text(text));
+        self.take(parts.unwrap_or_default())
+    }
+
+    pub(super) fn special(&mut self, name: &str) -> io::Result<()> {
+        let parts = self.reader.as_mut().map(|reader| reader.special(name));
+        self.take(parts.unwrap_or_default())
+    }
+
+    /// The message, when nothing more comes.
+    pub(super) fn finish(&mut self) -> io::Result<&Reply> {
+        let parts = self.reader.take().map(Reader::finish);
+        self.take(parts.unwrap_or_default())?;
+        Ok(&self.reply)
+    }
+
+    fn take(&mut self, parts: Vec<Part>) -> io::Result<()> {
+        for part in &parts {
+            self.reply.add(part);
+            if !self.streams {
+                continue;
+            }
+            match part {
+                Part::Reasoning(text) => {
+                    self.thinking = true;
+                    let mut err = io::stderr().lock();
+                    // Where standard error is closed there is nobody to tell.
+                    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+                }
+                Part::Text(text) => {
+                    if std::mem::take(&mut self.thinking) {
+                        output::note("");
+                    }
+                    let mut out = io::stdout().lock();
+                    out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
+                }
+                Part::Call(_) | Part::Arguments(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Calls for programs: the arguments as JSON, or as text where they were cut off.
+pub(super) fn calls(reply: &Reply) -> Vec<Value> {
+    let one = |call: &Call| {
+        let arguments = serde_json::from_str(&call.arguments);
+        let arguments: Value = arguments.unwrap_or_else(|_| json!(call.arguments));
+        json!({"name": call.name, "arguments": arguments})
+    };
+    reply.calls.iter().map(one).collect()
+}

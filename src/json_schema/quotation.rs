@@ -1,0 +1,245 @@
+//! Quotations within JSON strings: `x-quote-from`, a keyword of ours.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::document::{Value, ValueId};
+use super::options::Spelling;
+use super::set::Sets;
+use super::string::spell;
+use crate::error::{ErrorKind, Result};
+use crate::regex::automaton::{Automaton, State};
+use crate::regex::{self, Language, QuoteBy};
+
+/// The keyword for quotations of a given text.
+pub(super) const QUOTE_FROM: &str = "x-quote-from";
+
+impl Sets<'_> {
+    /// What may be quoted: a text, by words or as is said, or texts in a row, each whole.
+    fn units(&self, at: ValueId) -> Result<Vec<&str>> {
+        let malformed = || {
+            let message = "`x-quote-from` must be a text, a list of texts, or an object with \
+                           `text` and `by` (\"words\" or \"characters\")";
+            self.document.error(ErrorKind::Schema, at, message)
+        };
+        match self.document.value(at) {
+            Value::String(text) => Ok(QuoteBy::Words.units(text)),
+            Value::Array(units) => {
+                let units = units.iter().map(|&unit| self.document.string(unit));
+                units.collect::<Option<_>>().ok_or_else(malformed)
+            }
+            Value::Object(members) => {
+                let member = |key| members.get(key).and_then(|at| self.document.string(at));
+                let by = match (member("by"), members.get("by")) {
+                    (Some("words"), _) | (None, None) => QuoteBy::Words,
+                    (Some("characters"), _) => QuoteBy::Characters,
+                    _ => return Err(malformed()),
+                };
+                let known = members.iter().all(|(key, _)| matches!(key, "text" | "by"));
+                let text = member("text").filter(|_| known).ok_or_else(malformed)?;
+                Ok(by.units(text))
+            }
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Errors if `x-quote-from` does not say what may be quoted.
+    pub(super) fn validate_quotation(&self, at: ValueId) -> Result<()> {
+        match self.units(at)?.iter().all(|unit| unit.is_empty()) {
+            false => Ok(()),
+            true => {
+                let message = "`x-quote-from` has no text to quote";
+                Err(self.document.error(ErrorKind::Schema, at, message))
+            }
+        }
+    }
+
+    /// The quotations of what `x-quote-from` names, in the spellings that count.
+    pub(super) fn quotation(&mut self, at: ValueId) -> Result<Language> {
+        self.validate_quotation(at)?;
+        let units = self.units(at)?;
+        match self.options.spelling {
+            Spelling::Canonical => {
+                let units: Vec<Vec<u8>> = units.into_iter().map(spell).collect();
+                regex::quotation(&mut self.languages, &units)
+            }
+            Spelling::Any => {
+                let Some((inner, start)) = regex::quotation_automaton(&units)? else {
+                    return Ok(Language::EMPTY);
+                };
+                let name = format!("{} in any spelling", inner.name());
+                let start = Place::Plain.state(&start);
+                Ok(self.languages.automaton(
+                    Arc::new(AnySpelling { name, inner, next: Mutex::default() }),
+                    start,
+                ))
+            }
+        }
+    }
+}
+
+/// The content of JSON strings, in every spelling (RFC 8259, section 7), whose texts an automaton
+/// accepts.
+#[derive(Debug)]
+struct AnySpelling {
+    name: String,
+    inner: Arc<dyn Automaton>,
+    /// The last state of the inner automaton whose next characters were asked for, and these.
+    next: Mutex<Option<(State, Arc<[Units]>)>>,
+}
+
+/// A character in UTF-16, as escapes spell it: a second unit of 0 where there is one only.
+type Units = (i64, i64);
+
+/// Where in the spelling of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Between two characters, or within the UTF-8 of one.
+    Plain,
+    /// After a backslash.
+    Escape,
+    /// After `\u` and so many digits of this value; the high surrogate before, or 0.
+    Digits(i64, i64, i64),
+    /// After a high surrogate, and after the backslash behind it.
+    Surrogate(i64),
+    SurrogateEscape(i64),
+}
+
+impl Place {
+    /// How many numbers a place takes.
+    const LEN: usize = 4;
+
+    fn state(self, inner: &[i64]) -> State {
+        let place = match self {
+            Self::Plain => [0, 0, 0, 0],
+            Self::Escape => [1, 0, 0, 0],
+            Self::Digits(count, value, high) => [2, count, value, high],
+            Self::Surrogate(high) => [3, high, 0, 0],
+            Self::SurrogateEscape(high) => [4, high, 0, 0],
+        };
+        place.iter().chain(inner).copied().collect()
+    }
+
+    fn read(state: &[i64]) -> Option<(Self, &[i64])> {
+        let (place, inner) = state.split_at_checked(Self::LEN)?;
+        let place = match *place {
+            [0, ..] => Self::Plain,
+            [1, ..] => Self::Escape,
+            [2, count, value, high] => Self::Digits(count, value, high),
+            [3, high, ..] => Self::Surrogate(high),
+            [4, high, ..] => Self::SurrogateEscape(high),
+            _ => return None,
+        };
+        Some((place, inner))
+    }
+}
+
+impl AnySpelling {
+    /// The characters that may follow in the inner automaton, if it stands between two.
+    fn next(&self, inner: &[i64]) -> Arc<[Units]> {
+        let mut last = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, next)) = &*last
+            && **known == *inner
+        {
+            return Arc::clone(next);
+        }
+        let mut found = Vec::new();
+        let mut open: Vec<(State, Vec<u8>)> = vec![(inner.into(), Vec::new())];
+        while let Some((state, read)) = open.pop() {
+            for byte in 0..=u8::MAX {
+                let Some(next) = self.inner.step(&state, byte) else { continue };
+                let text = [&read[..], &[byte]].concat();
+                match std::str::from_utf8(&text) {
+                    Ok(text) => found.extend(text.chars().map(|c| {
+                        let mut units = [0; 2];
+                        c.encode_utf16(&mut units);
+                        (i64::from(units[0]), i64::from(units[1]))
+                    })),
+                    Err(error) if error.error_len().is_none() => open.push((next, text)),
+                    // It stands within a character.
+                    Err(_) => {}
+                }
+            }
+        }
+        let next: Arc<[Units]> = found.into();
+        *last = Some((inner.into(), Arc::clone(&next)));
+        next
+    }
+
+    /// The state after a character that was escaped.
+    fn after(&self, inner: &[i64], c: char) -> Option<State> {
+        let mut state: State = inner.into();
+        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+            state = self.inner.step(&state, byte)?;
+        }
+        Some(Place::Plain.state(&state))
+    }
+}
+
+impl Automaton for AnySpelling {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn accepts(&self, state: &[i64]) -> bool {
+        Place::read(state)
+            .is_some_and(|(place, inner)| place == Place::Plain && self.inner.accepts(inner))
+    }
+
+    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+        let (place, inner) = Place::read(state)?;
+        let next = match (place, byte) {
+            (Place::Plain, b'\\') => Place::Escape,
+            (Place::Plain, b'"' | ..b' ') => return None,
+            (Place::Plain, byte) => {
+                return Some(Place::Plain.state(&self.inner.step(inner, byte)?));
+            }
+            (Place::Escape, b'u') => Place::Digits(0, 0, 0),
+            (Place::Escape, byte) => {
+                let c = match byte {
+                    b'"' | b'\\' | b'/' => char::from(byte),
+                    b'b' => '\u{8}',
+                    b'f' => '\u{c}',
+                    b'n' => '\n',
+                    b'r' => '\r',
+                    b't' => '\t',
+                    _ => return None,
+                };
+                return self.after(inner, c);
+            }
+            (Place::Digits(count, value, high), byte) => {
+                let value = value * 16 + i64::from(char::from(byte).to_digit(16)?);
+                match (count, high) {
+                    (3, 0) if (0xD800..0xDC00).contains(&value) => Place::Surrogate(value),
+                    // A low surrogate by itself is no character.
+                    (3, 0) => return self.after(inner, char::from_u32(value as u32)?),
+                    (3, _) if (0xDC00..0xE000).contains(&value) => {
+                        let code = 0x1_0000 + ((high - 0xD800) << 10) + (value - 0xDC00);
+                        return self.after(inner, char::from_u32(code as u32)?);
+                    }
+                    (3, _) => return None,
+                    _ => Place::Digits(count + 1, value, high),
+                }
+            }
+            (Place::Surrogate(high), b'\\') => Place::SurrogateEscape(high),
+            (Place::SurrogateEscape(high), b'u') => Place::Digits(0, 0, high),
+            (Place::Surrogate(_) | Place::SurrogateEscape(_), _) => return None,
+        };
+        Some(next.state(inner))
+    }
+
+    fn is_live(&self, state: &[i64]) -> Option<bool> {
+        let (place, inner) = Place::read(state)?;
+        // Can a unit of which so many digits are read be this one?
+        let begins = |unit: i64, count: i64, value: i64| unit >> (4 * (4 - count)) == value;
+        let fits = |&(first, second): &Units| match place {
+            Place::Plain | Place::Escape => true,
+            Place::Digits(count, value, 0) => begins(first, count, value),
+            Place::Digits(count, value, high) => first == high && begins(second, count, value),
+            Place::Surrogate(high) | Place::SurrogateEscape(high) => first == high,
+        };
+        match place {
+            Place::Plain => self.inner.is_live(inner),
+            _ => Some(self.next(inner).iter().any(fits)),
+        }
+    }
+}
