@@ -54,7 +54,7 @@ fn fewest(matcher: &mut Matcher, depth: u32) -> Option<u32> {
 }
 
 /// One walk; returns its steps.
-fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &str) -> u32 {
+fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &str) -> Option<u32> {
     let mut matcher = constraint.matcher();
     let least = matcher.tokens_to_finish().unwrap_or_else(|e| panic!("{name}: {e}")).tokens;
     let budget = least + next(random) as u32 % (1 + [2, 10, 60][next(random) as usize % 3]);
@@ -62,7 +62,11 @@ fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &s
     let mut written: Vec<u8> = Vec::new();
     for step in 0..=budget {
         let left = budget - step;
-        let all = matcher.mask().unwrap().clone();
+        // Some schemas are refused only where a text comes to what is too complex.
+        let all = match matcher.mask() {
+            Err(error) if error.to_string().contains("asked for at once") => return None,
+            all => all.unwrap().clone(),
+        };
         let context = format!("{name}: {:?}, {left} left", String::from_utf8_lossy(&written));
         let mask = matcher.mask_within(left);
         let mask = mask.unwrap_or_else(|e| panic!("{context}: {e}")).clone();
@@ -87,14 +91,14 @@ fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &s
         // An end token now and then, as soon as the text may end.
         if allowed.is_empty() || matcher.is_accepting() && next(random).is_multiple_of(8) {
             assert!(matcher.is_accepting(), "stuck: {context}");
-            return step;
+            return Some(step);
         }
         let token = allowed[next(random) as usize % allowed.len()];
         matcher.accept(token).unwrap();
         written.extend_from_slice(constraint.vocabulary().token_bytes(token).unwrap_or_default());
     }
     assert!(matcher.is_accepting(), "{name}: {:?}", String::from_utf8_lossy(&written));
-    budget
+    Some(budget)
 }
 
 fn small_constraints() -> Vec<(String, Constraint)> {
@@ -160,7 +164,7 @@ fn every_walk_within_a_budget_ends_complete() {
     let mut steps = 0;
     for (name, constraint) in small_constraints() {
         for _ in 0..60 {
-            steps += walk(&constraint, &mut random, false, &name);
+            steps += walk(&constraint, &mut random, false, &name).unwrap();
         }
     }
     assert!(steps > 1_000);
@@ -253,16 +257,19 @@ fn real_schemas_on_a_real_vocabulary() {
             }
         }
     }
-    let (mut done, mut steps) = (0, 0);
+    let (mut done, mut steps, mut refused) = (0, 0, 0);
     let mut random = 0xdead_beef_cafe_f00d;
     let every = (schemas.len() / (walks / 4).max(1)).max(1);
     for (name, schema) in schemas.iter().step_by(every) {
         let Ok(constraint) = compiler.json_schema(schema) else { continue };
         for _ in 0..4 {
-            steps += walk(&constraint, &mut random, false, name);
-            done += 1;
+            match walk(&constraint, &mut random, false, name) {
+                Some(taken) => (done, steps) = (done + 1, steps + taken),
+                None => refused += 1,
+            }
         }
     }
-    println!("{done} walks of {steps} tokens, each complete within its budget");
+    println!("{done} walks of {steps} tokens, each complete within its budget; {refused} refused");
+    assert!(refused * 50 <= done);
     assert!(done >= walks / 2);
 }

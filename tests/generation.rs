@@ -300,6 +300,36 @@ fn tiny_chats_and_stops() {
 }
 
 #[test]
+fn no_budget_cuts_a_constrained_text_off() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}}}, "required": ["name", "tags"]});
+    let constraint = Compiler::new(engine.vocabulary().clone()).json_schema(&schema).unwrap();
+    let least = constraint.matcher().tokens_to_finish().unwrap().tokens as usize;
+    let request = |max_tokens, budget, seed| Request {
+        sampling: SamplingParams { temperature: 1.5, seed: Some(seed), ..Default::default() },
+        constraint: Some(constraint.clone()),
+        max_tokens,
+        budget,
+        ..Request::text("Name: Ann.")
+    };
+    let mut cut = 0;
+    for seed in 0..8 {
+        for max_tokens in [least, least + 3, least + 12] {
+            let (response, ..) = run(&engine, &request(max_tokens, true, seed)).unwrap();
+            let valid = serde_json::from_str::<serde_json::Value>(&response.text).is_ok();
+            assert!(valid && response.complete, "{max_tokens}: {}", response.text);
+            assert_eq!(response.finish, FinishReason::Stop);
+            let (response, ..) = run(&engine, &request(max_tokens, false, seed)).unwrap();
+            cut += usize::from(!response.complete);
+        }
+    }
+    assert!(cut > 12, "{cut} were cut off without a budget");
+    let error = run(&engine, &request(least - 1, true, 0)).unwrap_err().to_string();
+    assert!(error.contains(&format!("within {} tokens: {least}", least - 1)), "{error}");
+}
+
+#[test]
 fn stories260k_always_satisfies_its_constraint() {
     let Some(folder) = shared("models/stories260K") else { return };
     let engine = engine(folder);

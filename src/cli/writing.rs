@@ -41,6 +41,9 @@ pub(super) struct WritingArgs {
     /// When a search with beams stops
     #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
     early_stopping: Early,
+    /// Keeps room for the rest of what the constraint asks for, so that --max-tokens cuts nothing off
+    #[arg(long, value_enum, value_name = "on|off", default_value = "on")]
+    budget: Switch,
     /// Writes the prompt's last tokens anew where they may be the beginning of longer ones
     #[arg(long)]
     token_healing: bool,
@@ -106,6 +109,7 @@ impl WritingArgs {
                     Early::Never => EarlyStopping::Never,
                 },
             }),
+            budget: self.budget == Switch::On,
             token_healing: self.token_healing,
             rejection: self.rejection,
             canonical: self.canonical,
@@ -151,4 +155,10 @@ pub(super) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Resu
         }
     };
     engine.with_draft(draft)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
 }

@@ -39,6 +39,11 @@ pub struct Request {
     pub sampling: SamplingParams,
     /// The most tokens to write, at least 1; the end token is not counted.
     pub max_tokens: usize,
+    /// Under a constraint only tokens are written after which the text can still be completed
+    /// within `max_tokens` and the model's context, so that it is never cut off (see
+    /// [`Matcher::mask_within`](crate::Matcher::mask_within)); too few for any text is an error
+    /// that says how many it takes. Without, a text may end incomplete. On by default.
+    pub budget: bool,
     /// As many tokens must be written before the text may end: until then end tokens and
     /// `stop_token_ids` are banned, as far as the constraint leaves something else, and no stop
     /// string is looked for.
@@ -150,6 +155,7 @@ impl Request {
             special_tokens: false,
             sampling: SamplingParams::default(),
             max_tokens: Self::DEFAULT_MAX_TOKENS,
+            budget: true,
             min_tokens: 0,
             ignore_eos: false,
             stop: Vec::new(),

@@ -13,7 +13,7 @@ use super::response::{
 use super::text::TextStream;
 use super::thinking::Progress;
 use crate::constraint::{Constraint, Matcher};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Canonical, Logits};
 use crate::sampling::{Draw, Pressure, Sampler, Summary, steps};
 use crate::vocab::{TokenMask, Vocabulary};
@@ -69,7 +69,7 @@ impl<'a> Sequence<'a> {
         let skip_space = matcher.is_none()
             && engine.vocabulary().strips_leading_space()
             && prompt::is_empty(request, engine.model());
-        Ok(Self {
+        let mut this = Self {
             engine,
             request,
             matcher,
@@ -87,7 +87,9 @@ impl<'a> Sequence<'a> {
             rejection: Rejection::default(),
             thinking: request.thinking.as_ref().map(Progress::new),
             mask: TokenMask::new(engine.vocabulary().len()),
-        })
+        };
+        this.check_budget()?;
+        Ok(this)
     }
 
     /// Does this token end the text?
@@ -104,25 +106,54 @@ impl<'a> Sequence<'a> {
             healing::allow(vocabulary, &self.heal, self.matcher.as_mut(), &mut self.mask)?;
             return Ok((&self.mask, false));
         }
-        let mask = match &mut self.matcher {
-            None => self.engine.free(),
-            Some(matcher) => matcher.mask()?,
-        };
-        self.mask.words_mut().copy_from_slice(mask.words());
+        self.constrain()?;
         self.ban();
         let mut yielded = false;
         if self.mask.is_empty() {
-            let mask = match &mut self.matcher {
-                None => self.engine.free(),
-                Some(matcher) => matcher.mask()?,
-            };
-            self.mask.words_mut().copy_from_slice(mask.words());
-            yielded = !mask.is_empty();
+            self.constrain()?;
+            yielded = !self.mask.is_empty();
         }
         if let Some(thinking) = &self.thinking {
             thinking.press(self.engine.vocabulary(), &mut self.mask);
         }
         Ok((&self.mask, yielded))
+    }
+
+    /// Sets the mask to what the constraint allows, with room for the rest of the text.
+    fn constrain(&mut self) -> Result<()> {
+        let room = self.budget();
+        let words = self.mask.words_mut();
+        match (&mut self.matcher, room) {
+            (None, _) => words.copy_from_slice(self.engine.free().words()),
+            (Some(matcher), None) => matcher.fill_mask(words)?,
+            // What is beyond the search for a way to the end must not end the text.
+            (Some(matcher), Some(room)) => {
+                matcher.fill_mask_within(words, room).or_else(|_| matcher.fill_mask(words))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokens within which the text must be completed, if it must.
+    fn budget(&self) -> Option<u32> {
+        self.request.budget.then(|| u32::try_from(self.room()).unwrap_or(u32::MAX))
+    }
+
+    /// Errors if the constraint asks for more tokens than there is room for.
+    fn check_budget(&mut self) -> Result<()> {
+        let (Some(room), Some(matcher)) = (self.budget(), &mut self.matcher) else { return Ok(()) };
+        // Where no way to the end is found within limits, the text is begun all the same.
+        let Ok(least) = matcher.tokens_to_finish() else { return Ok(()) };
+        if least.tokens <= room {
+            return Ok(());
+        }
+        let enough = if least.exact { "are needed" } else { "are enough" };
+        let message = format!(
+            "the constraint cannot be satisfied within {room} tokens: {} {enough}",
+            least.tokens
+        );
+        Err(Error::new(ErrorKind::Request, message)
+            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off"))
     }
 
     /// Is the end of the prompt still to be written anew?
@@ -232,13 +263,20 @@ impl<'a> Sequence<'a> {
         let mut sampler = self.sampler.clone();
         let mut checks = 0;
         // Among all ids, so that estimates are of what the model alone would have written.
+        let room = self.budget();
         let drawn = sampler.draw_checked(&row, None, self.request.faithfulness, &mut |token| {
             if !mask.contains(token) || !self.is_canonical(token)? {
                 return Ok(false);
             }
             checks += 1;
             match matcher.accept(token) {
-                Ok(()) => matcher.rollback(1).map(|()| true),
+                Ok(()) => {
+                    let least = room.map(|_| matcher.tokens_to_finish()).transpose();
+                    matcher.rollback(1)?;
+                    // As masks do: what is beyond the search does not count.
+                    let least = least.ok().flatten().map(|least| least.tokens);
+                    Ok(least.is_none_or(|least| room.is_none_or(|room| least < room)))
+                }
                 Err(error) if error.kind() == ErrorKind::Rejected => Ok(false),
                 Err(error) => Err(error),
             }

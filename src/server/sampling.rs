@@ -142,6 +142,7 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         stop_token_ids: tokens(fields, "stop_token_ids")?,
         best_of,
         beam,
+        budget: fields.flag("budget")?.unwrap_or(off.budget),
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),
         canonical: fields.flag("canonical")?.unwrap_or(off.canonical),
         rejection,

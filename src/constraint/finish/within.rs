@@ -144,10 +144,14 @@ impl Machine {
         token: u32,
     ) -> Result<u32> {
         let rest = match self.read_token(program, vocabulary, id, token)? {
-            Ok(next) => self.tokens_left(program, vocabulary, next)?,
-            Err(_) => None,
+            Ok(next) => self.tokens_left(program, vocabulary, next),
+            Err(_) => Ok(None),
         };
-        Ok(rest.unwrap_or(u32::MAX))
+        match rest {
+            // What is too complex to be looked through is no way to the end.
+            Err(error) if error.kind() == ErrorKind::Limit => Ok(u32::MAX),
+            rest => Ok(rest?.unwrap_or(u32::MAX)),
+        }
     }
 
     /// The tokens that stay in a terminal to their end, by the state that they lead to.
