@@ -148,6 +148,10 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
+        self.compile_as(compiler, Compiler::grammar)
+    }
+
+    fn compile_as(&self, compiler: &Compiler, of_grammar: OfGrammar) -> Result<Option<Constraint>> {
         let Which { schema, regex, grammar, choice, json_object } = &self.which;
         if let Some(option) = self.json.given()
             && schema.is_none()
@@ -172,7 +176,8 @@ impl ConstraintArgs {
         } else if let Some(regex) = regex {
             if self.text.search { compiler.regex_search(regex)? } else { compiler.regex(regex)? }
         } else if let Some(grammar) = grammar {
-            compile_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
+            let dialect = self.text.grammar_dialect.map(Dialect::from);
+            compile_grammar(compiler, grammar, dialect, of_grammar)?
         } else if !choice.is_empty() {
             compiler.choice(choice)?
         } else if *json_object {
@@ -185,21 +190,32 @@ impl ConstraintArgs {
 
     /// The constraint, for a subcommand that cannot do without.
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
-        self.compile(compiler)?.ok_or_else(|| {
-            Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")
-        })
+        self.compile(compiler)?.ok_or_else(none_given)
+    }
+
+    /// The same with all rules of a grammar kept apart, for a subcommand that looks at them.
+    pub(super) fn require_by_rules(&self, compiler: &Compiler) -> Result<Constraint> {
+        self.compile_as(compiler, Compiler::grammar_by_rules)?.ok_or_else(none_given)
     }
 }
+
+fn none_given() -> Error {
+    Error::new(ErrorKind::Request, "no constraint is given")
+        .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")
+}
+
+/// A way to compile a grammar.
+type OfGrammar = fn(&Compiler, &str, Dialect) -> Result<Constraint>;
 
 /// The name of a grammar that comes with the program, or a file.
 fn compile_grammar(
     compiler: &Compiler,
     grammar: &str,
     dialect: Option<Dialect>,
+    of_grammar: OfGrammar,
 ) -> Result<Constraint> {
     if let Some(known) = ebnf::builtin(grammar) {
-        return compiler.grammar(known.text, known.dialect);
+        return of_grammar(compiler, known.text, known.dialect);
     }
     let text = std::fs::read_to_string(grammar).map_err(|error| {
         let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
@@ -211,7 +227,7 @@ fn compile_grammar(
         Some(dialect) => dialect,
         None => guess(grammar, &text)?,
     };
-    compiler.grammar(&text, dialect).map_err(|error| error.in_file(grammar))
+    of_grammar(compiler, &text, dialect).map_err(|error| error.in_file(grammar))
 }
 
 /// The dialect that a text looks like, and a remark on standard error.

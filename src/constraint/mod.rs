@@ -44,4 +44,4 @@ mod stacks;
 pub use compiler::{Compiler, Constraint};
 pub use limits::Limits;
 pub use matcher::{Expected, Matcher};
-pub(crate) use program::{Names, Source};
+pub(crate) use program::{Names, Plan, Source, Turn};
