@@ -550,3 +550,44 @@ fn help_and_version_are_results() {
         assert!(ran.out.contains("maskwright"), "{args:?}");
     }
 }
+
+#[test]
+fn samples_are_by_seed_sized_and_checked() {
+    let sql = ["sample", "--grammar", "sql", "-n", "50", "--seed", "7", "--max-bytes", "60"];
+    let ran = run(&sql);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(run(&sql).out, ran.out);
+    assert!(ran.err.starts_with("50 texts of "), "{}", ran.err);
+    assert!(ran.err.contains("rules 28 of 28"), "{}", ran.err);
+
+    // What is drawn is accepted, what is a near-miss is not.
+    let mut person = vec!["sample", "--schema", PERSON, "-n", "20", "--output", "json"];
+    for (accepted, options) in [(true, &["--min-bytes", "80"][..]), (false, &["--near-misses"])] {
+        person.truncate(7);
+        person.extend(options);
+        let ran = run(&person);
+        let texts: Vec<String> = ran
+            .out
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().into()
+            })
+            .collect();
+        assert_eq!(texts.len(), 20, "{}", ran.err);
+        assert!(!accepted || texts.iter().all(|text| (80..=200).contains(&text.len())));
+        for (i, text) in texts.iter().take(3).enumerate() {
+            let input = file(&format!("sample-{accepted}-{i}.json"), format!("{text}\n"));
+            let checked = run(&["check", "--schema", PERSON, "--input", &input]);
+            assert_eq!(checked.code, i32::from(!accepted), "{text}\n{}", checked.out);
+        }
+    }
+
+    let ran = run(&["sample", "--regex", "(?s).*", "-n", "3", "--near-misses", "-0"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains("3 texts have no near-miss"), "{}", ran.err);
+    let ran = run(&["sample", "--choice", "a\nb", "-n", "2", "-0", "--coverage"]);
+    assert_eq!(ran.out, "a\nb\0a\nb\0");
+    let ran = run(&["sample", "--regex", "a{9}", "--max-bytes", "8"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("the shortest text has 9 bytes"), "{}", ran.err);
+}

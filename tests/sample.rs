@@ -235,3 +235,52 @@ fn special_tokens_are_left_out() {
     assert!((0..50).all(|_| texts.draw().unwrap().iter().all(|&byte| byte == b'b')));
     assert!(texts.coverage().places.is_complete());
 }
+
+/// However a failing text shrinks, it stays in the language and gets simpler.
+#[cfg(feature = "proptest")]
+#[test]
+fn texts_shrink_within_the_language() {
+    use maskwright::sample::strategy;
+    use proptest::strategy::{Strategy as _, ValueTree as _};
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    let schema = json!({"type": "array", "items": {"enum": [1, 22, 333]}, "uniqueItems": true});
+    let constraints = [
+        ("json", built_in("json"), "true", 4),
+        ("arithmetic", built_in("arithmetic"), "(", 3),
+        ("sql", built_in("sql"), "(", 30),
+        ("a schema", compiler().json_schema(&schema).unwrap(), "333", 7),
+    ];
+    for (name, constraint, wanted, least) in constraints {
+        let texts = strategy::texts(&constraint, Bounds::default()).unwrap();
+        let fails = |text: &[u8]| String::from_utf8_lossy(text).contains(wanted);
+        let mut shrunk = 0;
+        for _ in 0..60 {
+            let mut tree = texts.new_tree(&mut runner).unwrap();
+            if !fails(&tree.current()) {
+                continue;
+            }
+            let mut failing = tree.current();
+            loop {
+                let text = tree.current();
+                assert!(accepts(&constraint, &text), "{name}: {}", String::from_utf8_lossy(&text));
+                let on = match fails(&text) {
+                    true => {
+                        assert!(text.len() <= failing.len());
+                        failing = text;
+                        tree.simplify()
+                    }
+                    false => tree.complicate(),
+                };
+                if !on {
+                    break;
+                }
+            }
+            assert_eq!(tree.current(), failing, "{name}");
+            assert!(failing.len() <= least, "{name}: {}", String::from_utf8_lossy(&failing));
+            shrunk += 1;
+        }
+        assert!(shrunk > 2, "{name}: {shrunk}");
+    }
+}

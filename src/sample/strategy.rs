@@ -3,8 +3,8 @@
 //! A failing text shrinks within the language. What is made smaller is not the text but the list of
 //! choices that has led to it (after MacIver and Donaldson, "Test-case reduction via test-case
 //! generation", ECOOP 2020): a list that is cut, or in which a choice is replaced by a simpler one,
-//! leads to another text of the language, and is kept if that text is shorter, or as long and
-//! earlier in the alphabet.
+//! leads to another text of the language, and is kept if that text is shorter, or as long and of
+//! simpler choices.
 //!
 //! ```
 //! use maskwright::ebnf::Dialect;
@@ -86,7 +86,8 @@ struct Found {
 
 impl Found {
     fn is_simpler(&self, other: &Self) -> bool {
-        (self.text.len(), &self.text) < (other.text.len(), &other.text)
+        let size = |found: &Self| found.text.len();
+        self.text != other.text && (size(self), &self.tape) < (size(other), &other.tape)
     }
 }
 
