@@ -284,3 +284,59 @@ fn texts_shrink_within_the_language() {
         assert!(shrunk > 2, "{name}: {shrunk}");
     }
 }
+
+/// Texts of real schemas, MaskBench's, are valid by another validator. Every so many-th schema
+/// (`MASKWRIGHT_SAMPLE_STRIDE`); skipped without `MASKWRIGHT_SHARED`.
+#[test]
+fn texts_of_real_schemas_are_valid() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED") else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let stride = std::env::var("MASKWRIGHT_SAMPLE_STRIDE").map_or(97, |n| n.parse().unwrap());
+    let folder = std::path::Path::new(&shared).join("corpus/maskbench");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+    files.sort();
+    let lines = files.iter().flat_map(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    let compiler = compiler();
+    let (mut schemas, mut drawn, mut beyond, mut wrong) = (0, 0, 0, Vec::new());
+    for line in lines.step_by(stride) {
+        let entry: Value = serde_json::from_str(&line).unwrap();
+        let (name, schema) = (&entry["id"], &entry["schema"]);
+        let Ok(constraint) = compiler.json_schema(schema) else { continue };
+        // What is no schema to one of them is no text of the other.
+        let Ok(valid) = jsonschema::options().should_validate_formats(false).build(schema) else {
+            continue;
+        };
+        schemas += 1;
+        let started = std::time::Instant::now();
+        let mut texts = Texts::new(&constraint, 1).unwrap().within(bytes(0, 4000));
+        for _ in 0..5 {
+            match texts.draw() {
+                Ok(text) => {
+                    drawn += 1;
+                    // Numbers beyond a double are left to the reader.
+                    let Ok(value) = serde_json::from_slice::<Value>(&text) else { continue };
+                    if !valid.is_valid(&value) {
+                        wrong.push(format!("{name}: {value}"));
+                    }
+                }
+                Err(error) => {
+                    beyond += 1;
+                    println!("{name}: {error}");
+                }
+            }
+        }
+        let taken = started.elapsed();
+        if taken.as_millis() > 500 {
+            println!("{name}: {taken:?}");
+        }
+    }
+    println!("{drawn} texts of {schemas} schemas, {beyond} times none");
+    assert!(drawn > 20 * beyond, "{beyond} of {drawn}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

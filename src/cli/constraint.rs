@@ -199,6 +199,49 @@ impl ConstraintArgs {
     }
 }
 
+impl ConstraintArgs {
+    /// The constraint with other options of how JSON is written, those that were not given, each
+    /// alone and all together. None where the text is no JSON, or what is so made does not compile.
+    pub(super) fn written_otherwise(&self, compiler: &Compiler) -> Vec<(&'static str, Constraint)> {
+        let given = self.json.options();
+        let any = Options::default();
+        let (whitespace, order, spelling) = (
+            given.whitespace == any.whitespace,
+            given.property_order == any.property_order,
+            given.spelling == any.spelling,
+        );
+        let options = [
+            ("--whitespace any", whitespace, false, false),
+            ("--property-order any", false, order, false),
+            ("--spelling any", false, false, spelling),
+            ("--whitespace any --property-order any --spelling any", whitespace, order, spelling),
+        ];
+        let compile = |(name, whitespace, order, spelling): (&'static str, bool, bool, bool)| {
+            let mut options = given.clone();
+            if whitespace {
+                options.whitespace = Whitespace::Any;
+            }
+            if order {
+                options.property_order = PropertyOrder::Any;
+            }
+            if spelling {
+                options.spelling = Spelling::Any;
+            }
+            if !(whitespace || order || spelling) {
+                return None;
+            }
+            let compiler = compiler.clone().with_json_options(options);
+            let constraint = match (&self.which.schema, self.which.json_object) {
+                (Some(schema), _) => compile_schema(&compiler, schema).ok()?,
+                (None, true) => compiler.json_object().ok()?,
+                (None, false) => return None,
+            };
+            Some((name, constraint))
+        };
+        options.into_iter().filter_map(compile).collect()
+    }
+}
+
 fn none_given() -> Error {
     Error::new(ErrorKind::Request, "no constraint is given")
         .with_help("give one of --schema, --regex, --grammar, --choice or --json-object")

@@ -166,7 +166,7 @@ for await (const chunk of process.stdin) chunks.push(chunk);
 const out = [];
 for (const text of JSON.parse(Buffer.concat(chunks).toString())) {
     try { await mermaid.parse(text); out.push(null); }
-    catch (error) { out.push(String(error.message ?? error)); }
+    catch (error) { out.push(String(error.message ?? error).toWellFormed()); }
 }
 process.stdout.write(JSON.stringify(out));
 ";
