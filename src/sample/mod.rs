@@ -51,6 +51,8 @@ use walk::{Stop, Walk};
 
 /// How often a text is begun again where one cannot be brought between the bounds.
 const TRIES: usize = 400;
+/// How many of these head for what was not reached.
+const HUNTS: usize = 20;
 
 /// The size of texts.
 ///
@@ -174,7 +176,9 @@ impl Texts {
 
     fn attempt(&mut self, hunt: bool) -> Result<Vec<u8>> {
         let start = self.plan.start()?;
-        for _ in 0..TRIES {
+        for tries in 0..TRIES {
+            // What is headed for may be out of reach.
+            let hunt = hunt && tries < HUNTS;
             self.distances.learn(&self.plan, hunt.then_some(&self.visits))?;
             let least = self.distances.least(start);
             if least as usize > self.bounds.max_bytes {
@@ -187,6 +191,7 @@ impl Texts {
                 &mut self.choices,
                 self.bounds,
                 hunt,
+                tries,
             );
             let text = match walk.run(start) {
                 Ok(text) => text,

@@ -12,6 +12,8 @@ use crate::regex::{ByteSet, Language};
 
 /// How often a captured text is written anew where what it must differ from is not known before.
 const TRIES: u32 = 60;
+/// Texts that are tried in vain before they are made half as long.
+const TRIES_FOR_LESS: usize = 8;
 /// Turns after which a walk has lost its way, for each byte that the text may have.
 const TURNS_PER_BYTE: usize = 400;
 
@@ -110,11 +112,14 @@ impl<'a> Walk<'a> {
         choices: &'a mut Choices,
         bounds: Bounds,
         hunts: bool,
+        tries: usize,
     ) -> Self {
         choices.begin();
         let Bounds { min_bytes, max_bytes, .. } = bounds;
         // Short texts are as welcome as long ones: the square of a number between 0 and 1.
         let room = max_bytes.saturating_sub(min_bytes).min(1 << 20) as u64;
+        // The more was tried in vain, the sooner a text heads for its end.
+        let room = room >> (tries / TRIES_FOR_LESS).min(20);
         let part = match choices.is_told() {
             true => 1 << 16,
             false => u64::from(choices.below(1 << 16)),
@@ -354,9 +359,9 @@ impl<'a> Walk<'a> {
         }
         let least = ways[open[0]].rest.least;
         let mut among: Vec<usize> = open.clone();
-        if self.hunts && self.again == 0 {
-            let goal = |&i: &usize| if ways[i].new { 0 } else { ways[i].rest.goal };
-            let nearest = open.iter().map(goal).min().unwrap_or(FAR);
+        let goal = |&i: &usize| if ways[i].new { 0 } else { ways[i].rest.goal };
+        let nearest = open.iter().map(goal).min().unwrap_or(FAR);
+        if self.hunts && self.again == 0 && nearest != FAR {
             among.retain(|i| goal(i) == nearest);
         } else if self.text.len() + least as usize >= self.enough && self.again == 0 {
             among.retain(|&i| ways[i].rest.least == least);
@@ -388,7 +393,8 @@ impl<'a> Walk<'a> {
                 let depth = self.stack.len();
                 let stop = Way { rest: below, depth, new: false };
                 let on = below.after(plus(least, 1), plus(most, 1));
-                let on = Way { rest: on, depth, new };
+                // What is hunted is no step of a terminal.
+                let on = Way { rest: on, depth, new: new && !self.hunts };
                 // Strings of a few characters rather than of one.
                 let ways = [stop, on];
                 let go_on = match self.again == 0 && !self.choices.is_told() {
@@ -451,7 +457,7 @@ impl<'a> Walk<'a> {
                 let mut among = open;
                 let least = steps[among[0]].least;
                 let home = written + plus(least, rest.least) as usize >= self.enough;
-                if home && !self.hunts && self.again == 0 {
+                if home && self.again == 0 {
                     among.retain(|&i| steps[i].least == least);
                 }
                 let new = |&i: &usize| self.visits.is_new_step(state, steps[i].to);
