@@ -12,6 +12,7 @@ pub mod vocab;
 pub mod constraint;
 pub mod ebnf;
 pub mod json_schema;
+pub mod sample;
 pub mod sampling;
 pub mod tools;
 

@@ -486,7 +486,7 @@ fn check_reads_grammars_of_every_dialect() {
         ran.err
     );
     let ran = check(&["--grammar", "cron"]);
-    let place = "cli-grammar.txt:1:1: not accepted: expected ";
+    let place = "cli-grammar.txt:1:1: not accepted: `a`, expected one of [*0-9@] (at rule `";
     assert!(ran.code == 1 && ran.out.contains(place), "{}", ran.out);
     assert!(ran.out.ends_with("\n  | ab\n  | ^\n"), "{}", ran.out);
     assert_eq!(check(&["--regex", "b.a", "--search"]).code, 1);
@@ -665,4 +665,107 @@ fn quotations_and_formulas_are_constraints_like_others() {
         "{}",
         ran.out
     );
+}
+
+#[test]
+fn samples_are_by_seed_sized_and_checked() {
+    let sql = ["sample", "--grammar", "sql", "-n", "300", "--seed", "7", "--max-bytes", "180"];
+    let ran = run(&sql);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(run(&sql).out, ran.out);
+    assert!(ran.err.starts_with("300 texts of "), "{}", ran.err);
+    assert!(ran.err.contains("rules 28 of 28"), "{}", ran.err);
+
+    // What is drawn is accepted, what is a near-miss is not.
+    let mut person = vec!["sample", "--schema", PERSON, "-n", "20", "--output", "json"];
+    for (accepted, options) in [(true, &["--min-bytes", "80"][..]), (false, &["--near-misses"])] {
+        person.truncate(7);
+        person.extend(options);
+        let ran = run(&person);
+        let texts: Vec<String> = ran
+            .out
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().into()
+            })
+            .collect();
+        assert_eq!(texts.len(), 20, "{}", ran.err);
+        assert!(!accepted || texts.iter().all(|text| (80..=200).contains(&text.len())));
+        for (i, text) in texts.iter().take(3).enumerate() {
+            let input = file(&format!("sample-{accepted}-{i}.json"), format!("{text}\n"));
+            let checked = run(&["check", "--schema", PERSON, "--input", &input]);
+            assert_eq!(checked.code, i32::from(!accepted), "{text}\n{}", checked.out);
+        }
+    }
+
+    let ran = run(&["sample", "--regex", "(?s).*", "-n", "3", "--near-misses", "-0"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains("3 texts have no near-miss"), "{}", ran.err);
+    let ran = run(&["sample", "--choice", "a\nb", "-n", "2", "-0", "--coverage"]);
+    assert_eq!(ran.out, "a\nb\0a\nb\0");
+    let ran = run(&["sample", "--regex", "a{9}", "--max-bytes", "8"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("the shortest text has 9 bytes"), "{}", ran.err);
+}
+
+/// What stands there, what was expected, which rules could have gone on, and which option helps.
+#[test]
+fn check_reads_well() {
+    let cases = [
+        (
+            &["--regex", "[0-9]{4}-[0-9]{2}"][..],
+            "2024-1x",
+            "1:7: not accepted: `x`, expected one of [0-9]",
+        ),
+        (
+            &["--regex", "[0-9]{4}"],
+            "202",
+            "1:4: not accepted: the text ends too early, expected one of [0-9]",
+        ),
+        (&["--regex", "a*"], "ab", "1:2: not accepted: `b`, expected `a` or the end"),
+        (
+            &["--regex", "[äö]x"],
+            "üx",
+            "1:1: not accepted: `ü`, expected another character beyond ASCII",
+        ),
+        (
+            &["--choice", "yes", "--choice", "no"],
+            "maybe",
+            "1:1: not accepted: `m`, expected one of [ny]",
+        ),
+        (&["--choice", "yes", "--choice", "no"], "yep", "1:3: not accepted: `p`, expected `s`"),
+        (
+            &["--choice", "a longer text"],
+            "a",
+            "1:2: not accepted: the text ends too early, expected ` longer text`",
+        ),
+        (&["--choice", "yes"], "yes\n\n", "1:4: not accepted: a line break, expected the end"),
+        (
+            &["--schema", r#"{"const": {"a": 1, "b": 2}}"#],
+            "{\"b\": 2, \"a\": 1}",
+            "1:3: not accepted: `b`, expected `a\"` (at /const); with --property-order any it is accepted",
+        ),
+        (
+            &["--schema", r#"{"const": "a/"}"#],
+            r#""a\/""#,
+            "1:3: not accepted: `\\`, expected `/\"` (at /const); with --spelling any it is accepted",
+        ),
+    ];
+    for (constraint, text, expected) in cases {
+        let input = file("cli-reads.txt", text);
+        let ran = run(&[&["check", "--input", &input], constraint].concat());
+        let line = ran.out.lines().next().unwrap();
+        let (_, line) = line.split_once("cli-reads.txt:").unwrap();
+        assert_eq!((line, ran.code), (expected, 1));
+    }
+    let input = file("cli-reads.json", "{\n  \"a\": [1, 2,]\n}");
+    let ran = run(&["check", "--grammar", "json", "--input", &input]);
+    assert!(
+        ran.out.contains(
+            ":2:14: not accepted: `]`, expected one of [\\t\\n\\r \\\"-0-9[fnt{] (at rule `"
+        ),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("\n  |   \"a\": [1, 2,]\n  |              ^\n"), "{}", ran.out);
 }

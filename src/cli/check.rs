@@ -2,6 +2,7 @@
 //!
 //! This is the matcher itself, never a validator: what it says is what a model could have written.
 
+use std::cell::OnceCell;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::error::{Error, ErrorKind, Result, caret, line_column};
 use crate::vocab::Trie;
-use crate::{Compiler, Matcher, Vocabulary};
+use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
@@ -18,6 +19,10 @@ use super::output::{self, Format, Stop};
 
 /// How many characters of a text are repeated in an error.
 const PIECE: usize = 20;
+/// How many bytes are told of what must come next.
+const FORCED: usize = 40;
+/// How many rules are named that could go on.
+const RULES: usize = 3;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("texts").required(true).args(["input", "lines"]))]
@@ -52,7 +57,10 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     };
     let compiler = Compiler::new(vocabulary);
     let tokens = args.tokenizer.as_ref().map(|_| compiler.vocabulary().trie());
-    let checker = Checker { matcher: args.constraint.require(&compiler)?.matcher(), tokens };
+    let (constraint, others) = (&args.constraint, OnceCell::new());
+    // By rules, so that it is the innermost rule that is named.
+    let matcher = constraint.require_by_rules(&compiler)?.matcher();
+    let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others };
     let mut outcome = Outcome::Success;
     if let Some(file) = &args.input {
         let text = output::read(file, "the text to check")?;
@@ -102,8 +110,13 @@ enum Verdict {
         byte: usize,
         line: usize,
         column: usize,
+        /// What stands there, in words.
+        found: String,
         expected: String,
-        keyword: Option<String>,
+        /// The schema's keywords, by their JSON pointers, or the grammar's rules.
+        keywords: Vec<String>,
+        /// An option under which the text is accepted.
+        option: Option<&'static str>,
         /// The line, and a caret under the byte.
         excerpt: String,
     },
@@ -112,17 +125,43 @@ enum Verdict {
 impl Verdict {
     /// The first byte that is not accepted, or the end of a text that is not complete; the matcher
     /// has read what stands before it.
-    fn rejected(text: &[u8], byte: usize, matcher: &mut Matcher) -> Result<Self> {
-        // What is no UTF-8 is shown as what stands for it.
-        let before = String::from_utf8_lossy(&text[..byte]);
-        let (line, column) = line_column(&before, usize::MAX);
-        let excerpt =
-            caret(&format!("{before}{}", String::from_utf8_lossy(&text[byte..])), before.len());
+    fn rejected(
+        text: &[u8],
+        byte: usize,
+        matcher: &mut Matcher,
+        option: Option<&'static str>,
+    ) -> Result<Self> {
+        // A byte may be one within a character: that is what is shown. What is no UTF-8 is shown as
+        // what stands for it.
+        let (shown, at) = match std::str::from_utf8(text) {
+            Ok(text) => {
+                let start = (0..=byte).rev().find(|&at| text.is_char_boundary(at));
+                (text.to_owned(), start.unwrap_or(0))
+            }
+            Err(_) => {
+                let before = String::from_utf8_lossy(&text[..byte]).into_owned();
+                let at = before.len();
+                (before + &String::from_utf8_lossy(&text[byte..]), at)
+            }
+        };
+        let (line, column) = line_column(&shown, at);
+        let excerpt = caret(&shown, at);
+        let found = match (text.get(byte), shown[at..].chars().next()) {
+            (None, _) | (_, None) => "the text ends too early".to_owned(),
+            (Some(byte), Some(char::REPLACEMENT_CHARACTER)) => format!("byte 0x{byte:02x}"),
+            (_, Some(c)) => quoted(c),
+        };
         let expected = matcher.expected()?;
-        // Schema keywords have JSON pointers, rules of grammars have names.
-        let keyword = expected.sources.first().cloned();
-        let expected = expected.describe();
-        Ok(Self::Rejected { byte, line, column, expected, keyword, excerpt })
+        let forced = match expected.bytes.len() {
+            1 => String::from_utf8(matcher.forced_bytes(FORCED)?).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let keywords = expected.sources.clone();
+        let expected = match forced.chars().count() {
+            0 | 1 => expected.describe(),
+            _ => format!("`{}`", output::show(forced.as_bytes())),
+        };
+        Ok(Self::Rejected { byte, line, column, found, expected, keywords, option, excerpt })
     }
 
     fn outcome(&self) -> Outcome {
@@ -135,35 +174,72 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keyword, .. } => json!({
-                "accepted": false,
-                "byte": byte,
-                "line": line,
-                "column": column,
-                "expected": expected,
-                "keyword": keyword,
-            }),
+            Self::Rejected { byte, line, column, expected, keywords, option, .. } => {
+                let mut answer = json!({
+                    "accepted": false,
+                    "byte": byte,
+                    "line": line,
+                    "column": column,
+                    "expected": expected,
+                    // Schema keywords have JSON pointers, rules of grammars have names.
+                    "keyword": keywords.first(),
+                });
+                if let Some(option) = option {
+                    answer["option"] = json!(option);
+                }
+                answer
+            }
         }
     }
 
     fn describe(&self, file: &str) -> String {
         match self {
             Self::Accepted => "accepted".to_owned(),
-            Self::Rejected { line, column, expected, keyword, excerpt, .. } => {
-                let excerpt = excerpt.replace('\n', "\n  | ");
-                let keyword = keyword.as_ref().map(|at| format!(" (at {at})")).unwrap_or_default();
-                format!(
-                    "{file}:{line}:{column}: not accepted: expected {expected}{keyword}\n  | {excerpt}"
-                )
+            Self::Rejected { line, column, found, expected, keywords, option, excerpt, .. } => {
+                let mut text =
+                    format!("{file}:{line}:{column}: not accepted: {found}, expected {expected}");
+                // A regular expression or a choice has no parts with names.
+                let named: Vec<&str> = keywords
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|keyword| !matches!(*keyword, "regex" | "choice"))
+                    .collect();
+                if !named.is_empty() {
+                    let more = if named.len() > RULES { ", …" } else { "" };
+                    let named = &named[..named.len().min(RULES)];
+                    text += &format!(" (at {}{more})", named.join(", "));
+                }
+                if let Some(option) = option {
+                    text += &format!("; with {option} it is accepted");
+                }
+                for line in excerpt.lines() {
+                    text += &format!("\n  | {line}");
+                }
+                text
             }
         }
     }
 }
 
+/// A character in words.
+fn quoted(c: char) -> String {
+    match c {
+        '`' => "a backtick".to_owned(),
+        ' ' => "a blank".to_owned(),
+        '\n' => "a line break".to_owned(),
+        c if c.is_control() => format!("`{}`", c.escape_default()),
+        c => format!("`{c}`"),
+    }
+}
+
 /// A constraint at its start, and the tokens in which texts are written, if not in bytes.
 struct Checker<'a> {
+    constraint: &'a ConstraintArgs,
+    compiler: &'a Compiler,
     matcher: Matcher,
     tokens: Option<&'a Trie>,
+    /// The same constraint with other options of how JSON is written, made when first needed.
+    others: OnceCell<Vec<(&'static str, Constraint)>>,
 }
 
 impl Checker<'_> {
@@ -183,14 +259,25 @@ impl Checker<'_> {
         match matcher.accept_bytes(&text[at..]) {
             Ok(()) if self.tokens.is_some() && at < text.len() => Err(no_way(text, at)),
             Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted),
-            Ok(()) => Verdict::rejected(text, text.len(), &mut matcher),
+            Ok(()) => Verdict::rejected(text, text.len(), &mut matcher, self.other_option(text)),
             Err(error) if error.kind() == ErrorKind::Rejected => {
                 let byte = error.place().byte.unwrap_or(0);
                 matcher.accept_bytes(&text[at..at + byte])?;
-                Verdict::rejected(text, at + byte, &mut matcher)
+                Verdict::rejected(text, at + byte, &mut matcher, self.other_option(text))
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The option under which a text is accepted whose rejection is only a matter of how JSON is
+    /// written.
+    fn other_option(&self, text: &[u8]) -> Option<&'static str> {
+        let others = self.others.get_or_init(|| self.constraint.written_otherwise(self.compiler));
+        let accepts = |constraint: &Constraint| {
+            let mut matcher = constraint.matcher();
+            matcher.accept_bytes(text).is_ok() && matcher.is_accepting()
+        };
+        others.iter().find(|(_, constraint)| accepts(constraint)).map(|(option, _)| *option)
     }
 }
 

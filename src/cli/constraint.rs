@@ -170,6 +170,10 @@ enum DraftName {
 impl ConstraintArgs {
     /// The constraint, where one is named.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>> {
+        self.compile_as(compiler, Compiler::grammar)
+    }
+
+    fn compile_as(&self, compiler: &Compiler, of_grammar: OfGrammar) -> Result<Option<Constraint>> {
         let Which { schema, regex, grammar, json_object, .. } = &self.which;
         if let Some(option) = self.json.given()
             && schema.is_none()
@@ -196,6 +200,9 @@ impl ConstraintArgs {
         let compiler = &self.configure(compiler);
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
+        } else if let Some(grammar) = grammar {
+            let dialect = self.text.grammar_dialect.map(Dialect::from);
+            read_grammar(grammar, dialect, |text, dialect| of_grammar(compiler, text, dialect))?
         } else if *json_object {
             compiler.json_object()?
         } else {
@@ -223,7 +230,8 @@ impl ConstraintArgs {
         } else if let Some(regex) = regex {
             compiler.regex_grammar(regex, self.text.search)?
         } else if let Some(grammar) = grammar {
-            read_grammar(compiler, grammar, self.text.grammar_dialect.map(Dialect::from))?
+            let dialect = self.text.grammar_dialect.map(Dialect::from);
+            read_grammar(grammar, dialect, |text, dialect| compiler.parse_grammar(text, dialect))?
         } else if !choice.is_empty() {
             compiler.choice_grammar(choice)?
         } else if *json_object {
@@ -262,11 +270,62 @@ impl ConstraintArgs {
 
     /// The constraint, for a subcommand that cannot do without.
     pub(super) fn require(&self, compiler: &Compiler) -> Result<Constraint> {
-        self.compile(compiler)?.ok_or_else(|| {
-            Error::new(ErrorKind::Request, "no constraint is given")
-                .with_help("give one of --schema, --regex, --grammar, --choice, --json-object, --quote or --formula")
-        })
+        self.compile(compiler)?.ok_or_else(none_given)
     }
+
+    /// The same with all rules of a grammar kept apart, for a subcommand that looks at them.
+    pub(super) fn require_by_rules(&self, compiler: &Compiler) -> Result<Constraint> {
+        self.compile_as(compiler, Compiler::grammar_by_rules)?.ok_or_else(none_given)
+    }
+}
+
+impl ConstraintArgs {
+    /// The constraint with other options of how JSON is written, those that were not given, each
+    /// alone and all together. None where the text is no JSON, or what is so made does not compile.
+    pub(super) fn written_otherwise(&self, compiler: &Compiler) -> Vec<(&'static str, Constraint)> {
+        let given = self.json.options();
+        let any = Options::default();
+        let (whitespace, order, spelling) = (
+            given.whitespace == any.whitespace,
+            given.property_order == any.property_order,
+            given.spelling == any.spelling,
+        );
+        let options = [
+            ("--whitespace any", whitespace, false, false),
+            ("--property-order any", false, order, false),
+            ("--spelling any", false, false, spelling),
+            ("--whitespace any --property-order any --spelling any", whitespace, order, spelling),
+        ];
+        let compile = |(name, whitespace, order, spelling): (&'static str, bool, bool, bool)| {
+            let mut options = given.clone();
+            if whitespace {
+                options.whitespace = Whitespace::Any;
+            }
+            if order {
+                options.property_order = PropertyOrder::Any;
+            }
+            if spelling {
+                options.spelling = Spelling::Any;
+            }
+            if !(whitespace || order || spelling) {
+                return None;
+            }
+            let compiler = compiler.clone().with_json_options(options);
+            let constraint = match (&self.which.schema, self.which.json_object) {
+                (Some(schema), _) => compile_schema(&compiler, schema).ok()?,
+                (None, true) => compiler.json_object().ok()?,
+                (None, false) => return None,
+            };
+            Some((name, constraint))
+        };
+        options.into_iter().filter_map(compile).collect()
+    }
+}
+
+fn none_given() -> Error {
+    Error::new(ErrorKind::Request, "no constraint is given").with_help(
+        "give one of --schema, --regex, --grammar, --choice, --json-object, --quote or --formula",
+    )
 }
 
 /// JSON of this shape.
@@ -280,10 +339,17 @@ fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<
 /// The schema of `--json-object`.
 const ANY_OBJECT: &str = r#"{"type": "object"}"#;
 
-/// The name of a grammar that comes with the program, or a file.
-fn read_grammar(compiler: &Compiler, grammar: &str, dialect: Option<Dialect>) -> Result<Grammar> {
+/// A way to compile a grammar.
+type OfGrammar = fn(&Compiler, &str, Dialect) -> Result<Constraint>;
+
+/// What is made of a grammar, given by the name of one that comes with the program, or a file.
+fn read_grammar<T>(
+    grammar: &str,
+    dialect: Option<Dialect>,
+    read: impl Fn(&str, Dialect) -> Result<T>,
+) -> Result<T> {
     if let Some(known) = ebnf::builtin(grammar) {
-        return compiler.parse_grammar(known.text, known.dialect);
+        return read(known.text, known.dialect);
     }
     let text = std::fs::read_to_string(grammar).map_err(|error| {
         let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
@@ -295,7 +361,7 @@ fn read_grammar(compiler: &Compiler, grammar: &str, dialect: Option<Dialect>) ->
         Some(dialect) => dialect,
         None => guess(grammar, &text)?,
     };
-    compiler.parse_grammar(&text, dialect).map_err(|error| error.in_file(grammar))
+    read(&text, dialect).map_err(|error| error.in_file(grammar))
 }
 
 /// The dialect that a text looks like, and a remark on standard error.

@@ -15,6 +15,7 @@ mod lint;
 mod mask;
 mod model;
 mod output;
+mod sample;
 mod sampling;
 #[cfg(feature = "server")]
 mod serve;
@@ -53,6 +54,8 @@ enum Command {
     Mask(mask::Args),
     /// Say what a JSON Schema does to generation, and what its author probably meant
     Lint(lint::Args),
+    /// Draw random texts that a constraint accepts, or texts one edit outside of it
+    Sample(sample::Args),
     /// Measure how fast a model reads and writes
     Bench(bench::Args),
     /// Serve the OpenAI chat completions API over HTTP
@@ -82,6 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Generate(args) => generate::run(args),
         Command::Explore(args) => explore::run(args),
         Command::Chat(args) => chat::run(args),
+        Command::Sample(args) => sample::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
         Command::Mask(args) => mask::run(args),

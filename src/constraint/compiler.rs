@@ -165,7 +165,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.program.bytes() + self.machine.bytes()
     }
 }
@@ -177,7 +177,7 @@ pub(super) struct Cell {
     /// The configuration before any text.
     pub(super) start: ConfigId,
     /// The bytes that it took at first.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Cell {
@@ -284,6 +284,13 @@ impl Constraint {
     /// A matcher at the start of a text; one per sequence.
     pub fn matcher(&self) -> Matcher {
         Matcher::new(self.clone(), self.shared.current())
+    }
+
+    /// Memory of its own, as it is after compiling, so that what is learned there depends on no
+    /// other matcher; and how many bytes it may take.
+    pub(super) fn fresh(&self) -> Result<(Cell, usize)> {
+        let compiler = &self.shared.compiler;
+        Ok((self.shared.recipe.fresh(compiler)?, compiler.limits.cache_bytes))
     }
 
     /// The vocabulary that it was compiled for.

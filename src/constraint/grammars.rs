@@ -21,6 +21,13 @@ impl Compiler {
         ebnf::parse(grammar, dialect, self)
     }
 
+    /// The same language as [`grammar`](Self::grammar), with all rules and alternatives kept apart,
+    /// even where they could be one terminal: for drawing texts that reach each of them
+    /// ([`sample`](crate::sample)). Masks are slower.
+    pub fn grammar_by_rules(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
+        self.compile(ebnf::parse(grammar, dialect, &ByRules(self))?)
+    }
+
     /// How JSON is written.
     pub fn json_options(&self) -> &Options {
         &self.json_options
@@ -155,5 +162,30 @@ impl Environment for Compiler {
                     .with_help(format!("known are {}", names.join(", "))))
             }
         }
+    }
+}
+
+/// A compiler for grammars whose rules stay apart.
+struct ByRules<'a>(&'a Compiler);
+
+impl Environment for ByRules<'_> {
+    fn keeps_rules(&self) -> bool {
+        true
+    }
+
+    fn special_tokens(&self) -> Result<Vec<u32>> {
+        self.0.special_tokens()
+    }
+
+    fn is_special(&self, token: &SpecialToken) -> Result<Option<u32>> {
+        self.0.is_special(token)
+    }
+
+    fn json_schema(&self, schema: &str) -> Result<Grammar> {
+        Environment::json_schema(self.0, schema)
+    }
+
+    fn grammar(&self, name: &str) -> Result<Grammar> {
+        Environment::grammar(self.0, name)
     }
 }

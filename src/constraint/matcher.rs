@@ -24,14 +24,28 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// In words: ``one of [0-9], or the end``.
+    /// In words: ``one of [0-9] or the end``. Of characters beyond ASCII only the first byte is
+    /// known, so they are not listed.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
-        match self.bytes.len() {
+        let ascii = self.bytes.intersection(&ByteSet::range(0, 0x7F));
+        let beyond = self.bytes.intersection(&ByteSet::range(0x80, 0xFF));
+        match ascii.len() {
+            _ if self.bytes == ByteSet::ALL => parts.push("any byte".into()),
             0 => {}
-            1 => parts.push(format!("{:?}", self.bytes).replace(['[', ']'], "`")),
-            256 => parts.push("any byte".into()),
-            _ => parts.push(format!("one of {:?}", self.bytes)),
+            1 => parts.extend(ascii.iter().next().map(show)),
+            128 => parts.push("any character of ASCII".into()),
+            _ => parts.push(format!("one of {ascii:?}")),
+        }
+        if !beyond.is_empty() && self.bytes != ByteSet::ALL {
+            let what = if beyond == ByteSet::range(0xC2, 0xF4) {
+                "any character beyond ASCII"
+            } else if beyond.iter().all(|byte| byte < 0xC0) {
+                "another character beyond ASCII"
+            } else {
+                "some characters beyond ASCII"
+            };
+            parts.push(what.into());
         }
         if !self.special_tokens.is_empty() {
             parts.push(format!("special token {:?}", self.special_tokens));

@@ -53,4 +53,4 @@ pub use finish::TokensToFinish;
 pub use formula::Formula;
 pub use limits::Limits;
 pub use matcher::{Expected, Matcher};
-pub(crate) use program::{Names, Source};
+pub(crate) use program::{Names, Plan, Source, Turn};

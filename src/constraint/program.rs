@@ -12,6 +12,7 @@
 
 mod compile;
 mod names;
+mod plan;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -24,6 +25,7 @@ pub(in crate::constraint) use compile::find_special;
 use compile::{Part, ProgramCompiler, Whole, check_nesting, resolve_specials, spelled_languages};
 pub(in crate::constraint) use names::NameStep;
 pub(crate) use names::Names;
+pub(crate) use plan::{Plan, Turn};
 
 use super::limits::Limits;
 use super::liveness::Spelling;

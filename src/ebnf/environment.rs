@@ -21,6 +21,12 @@ pub trait Environment {
         Err(unknown("a set of special tokens needs a vocabulary"))
     }
 
+    /// Do all rules and alternatives stay apart, even where they could be one terminal? The
+    /// language is the same; masks are slower, and whoever follows the grammar sees each of them.
+    fn keeps_rules(&self) -> bool {
+        false
+    }
+
     /// The grammar of a JSON Schema, from its text.
     ///
     /// Errors if the schema is not usable, or schemas are not known here.

@@ -47,6 +47,8 @@ pub(super) struct Lowering<'a> {
     todo: Vec<usize>,
     /// The rule that is being lowered.
     rule: usize,
+    /// Do all rules and alternatives stay apart?
+    by_rules: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -55,6 +57,7 @@ impl<'a> Lowering<'a> {
         builder: GrammarBuilder,
         names: &'a [String],
         bodies: &'a [Item],
+        by_rules: bool,
     ) -> Self {
         let count = bodies.len();
         Self {
@@ -69,6 +72,7 @@ impl<'a> Lowering<'a> {
             ids: vec![None; count],
             todo: Vec::new(),
             rule: 0,
+            by_rules,
         }
     }
 
@@ -112,7 +116,7 @@ impl<'a> Lowering<'a> {
                 size = size.saturating_add(more);
             });
             leaves[rule] = size;
-            if size <= INLINE_LEAVES {
+            if size <= INLINE_LEAVES && !self.by_rules {
                 self.rule = rule;
                 let language = self.regular(&bodies[rule])?;
                 self.languages[rule] = Some(language);
@@ -148,8 +152,8 @@ impl<'a> Lowering<'a> {
             self.rule = rule;
             let body = &self.bodies[rule];
             let part = match self.languages[rule] {
-                Some(language) => Part::Regular(language),
-                None => self.part(body)?,
+                Some(language) if !self.by_rules => Part::Regular(language),
+                _ => self.part(body)?,
             };
             let node = self.node(part, body.at);
             if let Some(id) = self.ids[rule] {
@@ -192,7 +196,12 @@ impl<'a> Lowering<'a> {
                 Some(language) if self.inline[rule] => Part::Regular(language),
                 _ => {
                     let id = self.id(rule);
-                    Part::Node(self.builder.call(id))
+                    let call = self.builder.call(id);
+                    if self.by_rules {
+                        let source = self.source(item.at);
+                        self.builder.mark(call, source);
+                    }
+                    Part::Node(call)
                 }
             },
             Kind::Special(tokens) => {
@@ -259,6 +268,9 @@ impl<'a> Lowering<'a> {
         let (mut regular, mut nodes) = (Vec::new(), Vec::new());
         for item in items {
             match self.part(item)? {
+                Part::Regular(language) if self.by_rules => {
+                    nodes.push(self.node(Part::Regular(language), item.at));
+                }
                 Part::Regular(language) => regular.push(language),
                 Part::Node(node) => nodes.push(node),
             }

@@ -248,7 +248,7 @@ impl<'e> Rules<'e> {
                 .error(0, format!("the grammar has no rule `{key}`"))
                 .with_help(format!("name the rule that derives the whole text `{key}`")));
         };
-        let Self { builder, rules, terminals, .. } = self;
+        let Self { builder, rules, terminals, environment, .. } = self;
         let terminals: Vec<_> = terminals.iter().map(|&id| (id, rules[id].first_use)).collect();
         let mut names = Vec::with_capacity(rules.len());
         let mut bodies = Vec::with_capacity(rules.len());
@@ -257,7 +257,8 @@ impl<'e> Rules<'e> {
             bodies.push(body.unwrap_or_else(|| Self::empty(0)));
             names.push(name);
         }
-        let mut lowering = Lowering::new(text, builder, &names, &bodies);
+        let by_rules = environment.keeps_rules();
+        let mut lowering = Lowering::new(text, builder, &names, &bodies, by_rules);
         lowering.regular_rules()?;
         for (terminal, first_use) in terminals {
             lowering.rule_language(terminal, first_use)?;

@@ -85,7 +85,8 @@ impl fmt::Debug for ByteSet {
             }
             write!(f, "{}", std::ascii::escape_default(first))?;
             if last > first {
-                write!(f, "-{}", std::ascii::escape_default(last))?;
+                let dash = if last > first + 1 { "-" } else { "" };
+                write!(f, "{dash}{}", std::ascii::escape_default(last))?;
             }
         }
         f.write_str("]")

@@ -8,8 +8,8 @@ mod iso;
 mod lark;
 mod library;
 mod parsers;
+mod readers;
 mod w3c;
-mod walk;
 
 use maskwright::ebnf::Dialect;
 use maskwright::{Compiler, Constraint, Vocabulary};

@@ -1,0 +1,103 @@
+//! `maskwright sample`: random texts that a constraint accepts, and texts one edit outside of it.
+
+use std::io::{self, BufWriter, Write as _};
+
+use serde_json::json;
+
+use crate::error::Result;
+use crate::sample::{Bounds, Texts};
+use crate::{Compiler, Vocabulary};
+
+use super::Outcome;
+use super::constraint::ConstraintArgs;
+use super::output::{self, Format, Stop};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    /// How many texts
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    count: usize,
+    /// The same seed gives the same texts on every machine
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// No text is shorter
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_bytes: usize,
+    /// No text is longer
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().max_bytes)]
+    max_bytes: usize,
+    /// No more rules are open at once (a rule whose call ends its caller's is none of them)
+    #[arg(long, value_name = "N")]
+    max_depth: Option<usize>,
+    /// Instead of each text one that the constraint does not accept, an edit away: a character put
+    /// in, taken out, changed, or two neighbours swapped
+    #[arg(long)]
+    near_misses: bool,
+    /// Lists, on standard error, the places of the constraint that no text has reached
+    #[arg(long)]
+    coverage: bool,
+    /// Ends each text with a NUL byte instead of a line break, for texts of several lines
+    #[arg(short = '0', long, conflicts_with = "output")]
+    null: bool,
+    /// How texts are written: as they are, one a line, or one JSON line each
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+}
+
+pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
+    let Args { min_bytes, max_bytes, max_depth, .. } = args;
+    let constraint = args.constraint.require_by_rules(&Compiler::new(bytes()?))?;
+    let mut texts =
+        Texts::new(&constraint, args.seed)?.within(Bounds { min_bytes, max_bytes, max_depth });
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut shortest, mut longest, mut without) = (usize::MAX, 0, 0);
+    for _ in 0..args.count {
+        let mut text = texts.draw()?;
+        if args.near_misses {
+            let Some(miss) = texts.near_miss(&text)? else {
+                without += 1;
+                continue;
+            };
+            text = miss;
+        }
+        shortest = shortest.min(text.len());
+        longest = longest.max(text.len());
+        match (args.output, String::from_utf8(text)) {
+            (Format::Json, Ok(text)) => writeln!(out, "{}", json!({ "text": text }))?,
+            // JSON has no other way to write what is no UTF-8.
+            (Format::Json, Err(error)) => {
+                writeln!(out, "{}", json!({ "bytes": error.as_bytes() }))?;
+            }
+            (Format::Text, text) => {
+                out.write_all(&text.map_or_else(|error| error.into_bytes(), String::into_bytes))?;
+                out.write_all(if args.null { b"\0" } else { b"\n" })?;
+            }
+        }
+    }
+    out.flush()?;
+    let coverage = texts.coverage();
+    output::note(&format!(
+        "{} texts of {} to {longest} bytes; reached: rules {}, places {}, alternatives {}, steps of \
+         terminals {}",
+        args.count - without,
+        shortest.min(longest),
+        coverage.rules,
+        coverage.places,
+        coverage.alternatives,
+        coverage.steps,
+    ));
+    if without > 0 {
+        output::note(&format!("{without} texts have no near-miss: every edit tried is accepted"));
+    }
+    if args.coverage {
+        coverage.missing.iter().for_each(|place| output::note(&format!("not reached: {place}")));
+    }
+    Ok(Outcome::Success)
+}
+
+/// Every byte a token by itself.
+fn bytes() -> Result<Vocabulary> {
+    Vocabulary::from_tokens((0..=u8::MAX).map(|byte| Some(vec![byte])).collect(), &[], &[])
+}
