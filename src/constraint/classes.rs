@@ -6,6 +6,8 @@
 //! meets treat the bytes of each class alike; below a place where one does not, tokens are read
 //! one by one.
 
+use rustc_hash::FxHashMap;
+
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
@@ -86,22 +88,21 @@ impl Classes {
         languages: &mut Languages,
         state: Language,
     ) -> Result<Found> {
-        let inside = TokenMask::new(vocabulary.len());
-        let mut found = Found { inside, work: 0, ends: Vec::new() };
+        let mut found = Found::new(vocabulary);
+        let mut dense = Dense::new(languages, state);
         let nodes = self.trie.nodes();
-        // By depth: the state, and whether the terminal may end there.
-        let mut path = vec![state];
+        // By depth: the state.
+        let mut path = vec![Dense::START; usize::from(u16::MAX) + 1];
+        // The depths at which the terminal may end.
         let mut ends: Vec<u16> = Vec::new();
         let mut node = 1;
         while let Some(&at) = nodes.get(node) {
-            let depth = usize::from(at.depth);
-            path.truncate(depth);
-            while ends.last().is_some_and(|&end| usize::from(end) >= depth) {
+            while ends.last().is_some_and(|&end| end >= at.depth) {
                 ends.pop();
             }
-            let next = languages.row(path[depth - 1])?[usize::from(at.byte)];
+            let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
             found.work += 1;
-            if next == Language::EMPTY {
+            if next == Dense::DEAD {
                 for &token in if ends.is_empty() { &[] } else { self.trie.subtree_tokens(node) } {
                     found.ends.extend(ends.iter().map(|&end| (token, end)));
                 }
@@ -111,19 +112,19 @@ impl Classes {
             let tokens = self.trie.tokens(node);
             tokens.iter().for_each(|&token| found.inside.allow(token));
             if at.subtree_end as usize > node + 1 {
-                if languages.is_nullable(next) {
+                if dense.accepts(next) {
                     ends.push(at.depth);
                 }
-                if !is_uniform(languages.row(next)?) {
+                if !dense.is_uniform(next)? {
                     let below = &self.trie.subtree_tokens(node)[tokens.len()..];
                     for &token in below {
-                        found.read(vocabulary, languages, token, next, at.depth, &ends)?;
+                        found.read(vocabulary, &mut dense, token, next, at.depth, &ends)?;
                     }
                     node = at.subtree_end as usize;
                     continue;
                 }
             }
-            path.push(next);
+            path[usize::from(at.depth)] = next;
             node += 1;
         }
         Ok(found)
@@ -131,6 +132,10 @@ impl Classes {
 }
 
 impl Found {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends: Vec::new() }
+    }
+
     /// Walks from a terminal's state over the trie of bytes.
     pub(super) fn by_bytes(
         vocabulary: &Vocabulary,
@@ -138,32 +143,34 @@ impl Found {
         state: Language,
     ) -> Result<Self> {
         let trie = vocabulary.trie();
-        let mut this = Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends: Vec::new() };
-        let mut path = vec![state];
+        let nodes = trie.nodes();
+        let mut this = Self::new(vocabulary);
+        let mut dense = Dense::new(languages, state);
+        // By depth: the state.
+        let mut path = vec![Dense::START; usize::from(u16::MAX) + 1];
         let mut ends: Vec<u16> = Vec::new();
-        for byte in languages.first_bytes(state)?.iter() {
+        let bytes: Vec<u8> = dense.languages.first_bytes(state)?.iter().collect();
+        for byte in bytes {
             let Some(first) = trie.first(byte) else { continue };
-            let last = trie.nodes()[first].subtree_end as usize;
+            let last = nodes[first].subtree_end as usize;
             let mut node = first;
             while node < last {
-                let at = trie.nodes()[node];
-                let depth = usize::from(at.depth);
-                path.truncate(depth);
-                while ends.last().is_some_and(|&end| usize::from(end) >= depth) {
+                let at = nodes[node];
+                while ends.last().is_some_and(|&end| end >= at.depth) {
                     ends.pop();
                 }
-                let next = languages.step(path[depth - 1], at.byte)?;
+                let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
                 this.work += 1;
-                if next == Language::EMPTY {
+                if next == Dense::DEAD {
                     for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
                         this.ends.extend(ends.iter().map(|&end| (token, end)));
                     }
                     node = at.subtree_end as usize;
                     continue;
                 }
-                path.push(next);
+                path[usize::from(at.depth)] = next;
                 trie.tokens(node).iter().for_each(|&token| this.inside.allow(token));
-                if languages.is_nullable(next) {
+                if dense.accepts(next) {
                     ends.push(at.depth);
                 }
                 node += 1;
@@ -176,27 +183,95 @@ impl Found {
     fn read(
         &mut self,
         vocabulary: &Vocabulary,
-        languages: &mut Languages,
+        dense: &mut Dense<'_>,
         token: u32,
-        mut state: Language,
+        mut state: u32,
         from: u16,
         ends: &[u16],
     ) -> Result<()> {
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
         let mut here: Vec<u16> = Vec::new();
         for (i, &byte) in bytes.iter().enumerate().skip(from.into()) {
-            state = languages.step(state, byte)?;
+            state = dense.step(state, byte)?;
             self.work += 1;
-            if state == Language::EMPTY {
+            if state == Dense::DEAD {
                 let all = ends.iter().chain(&here);
                 self.ends.extend(all.map(|&end| (token, end)));
                 return Ok(());
             }
-            if languages.is_nullable(state) && i + 1 < bytes.len() {
+            if dense.accepts(state) && i + 1 < bytes.len() {
                 here.push(i as u16 + 1);
             }
         }
         self.inside.allow(token);
         Ok(())
+    }
+}
+
+/// The states that one walk comes through, numbered, with their successors side by side: a step is
+/// one look-up in memory that stays in the cache.
+struct Dense<'a> {
+    languages: &'a mut Languages,
+    states: Vec<Language>,
+    ids: FxHashMap<Language, u32>,
+    next: Vec<[u32; 256]>,
+    accepts: Vec<bool>,
+    /// Does it treat the bytes of each class alike? Once asked.
+    uniform: Vec<Option<bool>>,
+}
+
+impl<'a> Dense<'a> {
+    const START: u32 = 0;
+    const DEAD: u32 = u32::MAX;
+    /// Not asked for yet.
+    const OPEN: u32 = u32::MAX - 1;
+
+    fn new(languages: &'a mut Languages, start: Language) -> Self {
+        let (states, ids) = (Vec::new(), FxHashMap::default());
+        let (next, accepts, uniform) = (Vec::new(), Vec::new(), Vec::new());
+        let mut this = Self { languages, states, ids, next, accepts, uniform };
+        this.number(start);
+        this
+    }
+
+    fn number(&mut self, state: Language) -> u32 {
+        *self.ids.entry(state).or_insert_with(|| {
+            self.accepts.push(self.languages.is_nullable(state));
+            self.next.push([Self::OPEN; 256]);
+            self.uniform.push(None);
+            self.states.push(state);
+            self.states.len() as u32 - 1
+        })
+    }
+
+    #[inline]
+    fn step(&mut self, state: u32, byte: u8) -> Result<u32> {
+        match self.next[state as usize][usize::from(byte)] {
+            Self::OPEN => self.open(state, byte),
+            next => Ok(next),
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, state: u32, byte: u8) -> Result<u32> {
+        let next = match self.languages.step(self.states[state as usize], byte)? {
+            Language::EMPTY => Self::DEAD,
+            next => self.number(next),
+        };
+        self.next[state as usize][usize::from(byte)] = next;
+        Ok(next)
+    }
+
+    fn accepts(&self, state: u32) -> bool {
+        self.accepts[state as usize]
+    }
+
+    fn is_uniform(&mut self, state: u32) -> Result<bool> {
+        if let Some(known) = self.uniform[state as usize] {
+            return Ok(known);
+        }
+        let uniform = is_uniform(self.languages.row(self.states[state as usize])?);
+        self.uniform[state as usize] = Some(uniform);
+        Ok(uniform)
     }
 }
