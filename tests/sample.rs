@@ -155,7 +155,8 @@ fn depth_is_bounded() {
 fn difference(a: &str, b: &str) -> (Vec<char>, Vec<char>) {
     let (mut a, mut b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     while !a.is_empty() && a.last() == b.last() {
-        (a.pop(), b.pop());
+        a.pop();
+        b.pop();
     }
     let alike = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     (a.split_off(alike), b.split_off(alike))
@@ -321,6 +322,13 @@ fn texts_of_real_schemas_are_valid() {
                     drawn += 1;
                     // Numbers beyond a double are left to the reader.
                     let Ok(value) = serde_json::from_slice::<Value>(&text) else { continue };
+                    // The validator's `.` takes more than ECMA-262's in patterns, and its integers
+                    // beyond 64 bits are rounded.
+                    let written = value.to_string();
+                    let otherwise = ["\\r", "\u{2028}", "\u{2029}", "e+"];
+                    if otherwise.iter().any(|part| written.contains(part)) {
+                        continue;
+                    }
                     if !valid.is_valid(&value) {
                         wrong.push(format!("{name}: {value}"));
                     }
