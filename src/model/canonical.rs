@@ -170,7 +170,11 @@ impl<'a> Canonical<'a> {
             Ok(text) => text.chars().next_back(),
             Err(error) => return Ok(error.error_len().is_none()),
         };
-        let has_token = |c: char| self.tokenizer.token_to_id(&c.to_string()).is_some();
+        // Spaces are written as U+2581 there.
+        let has_token = |c: char| {
+            let c = if c == ' ' { '\u{2581}' } else { c };
+            self.tokenizer.token_to_id(c.encode_utf8(&mut [0; 4])).is_some()
+        };
         Ok(!whole.is_some_and(has_token))
     }
 }
