@@ -203,14 +203,18 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
         (&["--grammar", &grammar], "Hey?\n", 0),
         (&["--choice=-1", "--choice", "-2"], "-1\n", 0),
         (&["--choice", "Heyday", "--stop", "d"], "Hey\n", 1),
-        (&["--choice", "Heyday", "--max-tokens", "4"], "Heyd\n", 1),
-        (&["--choice", "Heyday", "--max-tokens", "4", "--stream"], "Heyd\n", 1),
+        (&["--choice", "Heyday", "--choice", "Heat", "--max-tokens", "4"], "Heat\n", 0),
+        (&["--choice", "Heyday", "--max-tokens", "4", "--budget", "off"], "Heyd\n", 1),
+        (&["--choice", "Heyday", "--max-tokens", "4", "--budget", "off", "--stream"], "Heyd\n", 1),
     ] {
         let ran = generate(args);
         assert_eq!((ran.out.as_str(), ran.code), (out, code), "{args:?}: {}", ran.err);
         assert_eq!(ran.err.is_empty(), code == 0, "{args:?}: {}", ran.err);
     }
-    assert!(generate(&["--choice", "Heyday", "--max-tokens", "4"]).err.contains("--max-tokens"));
+    let ran = generate(&["--choice", "Heyday", "--max-tokens", "4", "--budget", "off"]);
+    assert!(ran.err.contains("--max-tokens"), "{}", ran.err);
+    let ran = generate(&["--choice", "Heyday", "--max-tokens", "4"]);
+    assert!(ran.code == 2 && ran.err.contains("within 4 tokens: 6 are needed"), "{}", ran.err);
     let ran = generate(&["--output", "json", "--seed", "7", "--temperature", "0"]);
     let mut json = serde_json::from_str::<Value>(&ran.out).unwrap();
     let faithfulness = json["faithfulness"].take();
@@ -625,8 +629,11 @@ fn reasoning_goes_to_standard_error_and_ends_with_its_budget() {
     let told: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(told["reasoning"], "");
     assert!(told["text"].as_str().unwrap().parse::<u8>().is_ok(), "{told}");
-    // Without an end in sight the constraint is not met, and that is said.
+    // Room is kept for the answer; without that the constraint is not met, and that is said.
     let ran = generate(&["--reasoning", "--choice", "Hey", "--max-tokens", "20"]);
+    assert_eq!((ran.code, ran.out.trim()), (0, "Hey"), "{}", ran.err);
+    let ran =
+        generate(&["--reasoning", "--choice", "Hey", "--max-tokens", "20", "--budget", "off"]);
     assert_eq!((ran.code, ran.out.trim()), (1, ""), "{}", ran.err);
     let ran = generate(&["--reasoning=aloud"]);
     assert!(ran.code == 2 && ran.err.contains("known are gpt-oss"), "{}", ran.err);
