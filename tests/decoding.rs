@@ -260,9 +260,9 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
     };
     let one = Request { beam: Some(BeamSearch::new(1)), ..greedy.clone() };
     assert_eq!(run(&engine, &one).0.tokens, run(&engine, &greedy).0.tokens);
-    // A limit cuts what is not complete, and says so.
+    // Without a budget a limit cuts what is not complete, and says so.
     let constraint = Some(choice(&engine, &["abcdef"]));
-    let cut = Request { constraint, max_tokens: 3, ..one };
+    let cut = Request { constraint, max_tokens: 3, budget: false, ..one };
     let (response, _) = run(&engine, &cut);
     assert_eq!((response.text.as_str(), response.complete), ("abc", false));
 }
@@ -515,6 +515,7 @@ fn only_canonical_tokens_are_written() {
                     rejection,
                     sampling: sampling.clone(),
                     max_tokens: 30,
+                    budget: false,
                     constraint: constraint.clone(),
                     ..Request::text("Ann, 31, edits.")
                 };

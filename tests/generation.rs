@@ -223,7 +223,7 @@ fn a_constraint_is_all_that_can_be_written() {
 fn a_text_is_complete_or_says_that_it_is_not() {
     let engine = engine(parrot("complete", &chain("abcdefg"), 64));
     let limited = |choices, max_tokens| {
-        let request = Request { max_tokens, ..choose(&engine, "a", choices) };
+        let request = Request { max_tokens, budget: false, ..choose(&engine, "a", choices) };
         let (response, ..) = run(&engine, &request).unwrap();
         (response.text, response.finish, response.complete)
     };

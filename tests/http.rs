@@ -674,7 +674,8 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
         }
     }
     // Cut off while it thinks: no answer, and not complete.
-    let fields = json!({ "reasoning_effort": "high", "max_tokens": 10, "response_format": format });
+    let fields = json!({ "reasoning_effort": "high", "max_tokens": 10, "response_format": format,
+        "budget": false });
     let choice = &chat(address, model, fields).json()["choices"][0];
     assert_eq!((&choice["finish_reason"], &choice["complete"]), (&json!("length"), &json!(false)));
     assert_eq!(choice["message"]["content"], "");
