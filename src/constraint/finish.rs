@@ -17,7 +17,7 @@ mod within;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::machine::{ConfigId, Item, Machine, NO_TEXT, TextId};
@@ -26,7 +26,7 @@ use super::stacks::{BOTTOM, Frame, StackId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 use crate::vocab::Vocabulary;
-use derive::Way;
+use derive::{Open, Way};
 use spelled::Spelled;
 
 /// How few tokens complete a text; the end token is not counted.
@@ -51,6 +51,8 @@ const SEARCH: usize = 500;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Finishing {
     ways: FxHashMap<PointId, Way>,
+    /// What is beyond the limits of its source.
+    refused: FxHashSet<Open>,
     /// Bytes from a stack to the end of the text.
     stacks: FxHashMap<StackId, Option<u32>>,
     /// Texts from a point down a stack to the end.
@@ -92,6 +94,14 @@ pub(super) fn too_few(needed: u32, left: u32) -> Error {
     let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
     Error::new(ErrorKind::Limit, message)
         .with_help(format!("{needed} is enough: allow more tokens, or ask for less"))
+}
+
+/// What is too complex to be looked through is no way to the end.
+fn within_limits<T>(found: Result<Option<T>>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::Limit => Ok(None),
+        found => found,
+    }
 }
 
 fn no_bound() -> Error {
@@ -219,7 +229,7 @@ impl Machine {
         if let Some(&known) = self.finishing.items.get(&alone) {
             return Ok(known);
         }
-        let way = self.way(program, vocabulary, alone)?;
+        let way = within_limits(self.way(program, vocabulary, alone))?;
         let tokens = way.map(|tokens| tokens.len() as u32);
         self.finishing.items.insert(alone, tokens);
         Ok(tokens)

@@ -20,8 +20,8 @@ pub(super) struct Way {
 }
 
 /// What is not made yet.
-#[derive(Clone, Copy, Debug)]
-enum Open {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Open {
     Rule(RuleId),
     Name(u32, u32),
     Capture(u32),
@@ -77,23 +77,34 @@ impl Machine {
                 ways.push((points[at], Way { bytes: bytes[at], pick: best.pick }));
                 todo.extend(best.then.iter().filter_map(|(point, _)| ids.get(point)));
                 opened |= best.open.is_some();
-                match best.open {
-                    None => {}
-                    // A rule can be called twice.
-                    Some(Open::Rule(rule)) if program.entry(rule).is_some() => {}
-                    Some(Open::Rule(rule)) => program.expand(rule, &mut self.languages)?,
-                    Some(Open::Name(names, rank)) => {
-                        program.after_name(names, rank, &mut self.languages)?;
-                    }
-                    Some(Open::Capture(tag)) => {
-                        program.after_capture(tag, None, &mut self.languages)?;
-                    }
+                if let Some(open) = best.open {
+                    self.make(program, open)?;
                 }
             }
             if !opened {
                 self.finishing.ways.extend(ways);
                 return Ok(Some(bytes[0]));
             }
+        }
+    }
+
+    /// Makes what a shortest text may lead through. What is beyond the limits of its source is no
+    /// way to the end.
+    fn make(&mut self, program: &Program, open: Open) -> Result<()> {
+        let languages = &mut self.languages;
+        let made = match open {
+            // A rule can be called twice.
+            Open::Rule(rule) if program.entry(rule).is_some() => Ok(()),
+            Open::Rule(rule) => program.expand(rule, languages),
+            Open::Name(names, rank) => program.after_name(names, rank, languages).map(|_| ()),
+            Open::Capture(tag) => program.after_capture(tag, None, languages).map(|_| ()),
+        };
+        match made {
+            Err(error) if error.kind() == ErrorKind::Limit => {
+                self.finishing.refused.insert(open);
+                Ok(())
+            }
+            made => made,
         }
     }
 
@@ -115,7 +126,8 @@ impl Machine {
         let mut choices: Vec<Vec<Choice>> = Vec::new();
         let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
         while let Some(&point) = points.get(choices.len()) {
-            let here = self.choices(program, point)?;
+            let mut here = self.choices(program, point)?;
+            here.retain(|choice| choice.open.is_none_or(|o| !self.finishing.refused.contains(&o)));
             for &(next, _) in here.iter().flat_map(|choice| &choice.then) {
                 if self.finishing.ways.contains_key(&next) {
                     continue;

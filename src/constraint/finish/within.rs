@@ -94,7 +94,7 @@ impl Machine {
                 };
                 let rest = self.languages.longest_rest(item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
-                let after = self.shortest_way(program, vocabulary, after)?;
+                let after = within_limits(self.shortest_way(program, vocabulary, after))?;
                 most = match (rest, after) {
                     (Some(rest), Some(after)) => most.max((after.len() + rest) as u32),
                     _ => u32::MAX,
@@ -143,15 +143,12 @@ impl Machine {
         id: ConfigId,
         token: u32,
     ) -> Result<u32> {
-        let rest = match self.read_token(program, vocabulary, id, token)? {
-            Ok(next) => self.tokens_left(program, vocabulary, next),
-            Err(_) => Ok(None),
+        let rest = match self.read_token(program, vocabulary, id, token) {
+            Ok(Ok(next)) => self.tokens_left(program, vocabulary, next),
+            Ok(Err(_)) => Ok(None),
+            Err(error) => Err(error),
         };
-        match rest {
-            // What is too complex to be looked through is no way to the end.
-            Err(error) if error.kind() == ErrorKind::Limit => Ok(u32::MAX),
-            rest => Ok(rest?.unwrap_or(u32::MAX)),
-        }
+        Ok(within_limits(rest)?.unwrap_or(u32::MAX))
     }
 
     /// The tokens that stay in a terminal to their end, by the state that they lead to.
