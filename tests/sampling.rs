@@ -756,7 +756,7 @@ fn a_checked_draw_does_not_depend_on_the_estimate_and_ends() {
     let params = SamplingParams { seed: Some(5), ..SamplingParams::default() };
     let (mut weighed, mut plain) = (Sampler::new(&params).unwrap(), Sampler::new(&params).unwrap());
     for _ in 0..50 {
-        let mut check = |token: u32| Ok(token % 7 == 0);
+        let mut check = |token: u32| Ok(token.is_multiple_of(7));
         let a = weighed.draw_checked(&row, None, true, &mut check).unwrap().unwrap();
         let b = plain.draw_checked(&row, None, false, &mut check).unwrap().unwrap();
         assert_eq!((a.token, a.probability, b.mass), (b.token, b.probability, None));

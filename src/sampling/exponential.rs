@@ -264,7 +264,7 @@ impl<'a> Line<'a> {
 pub(super) fn exp(x: f64) -> f64 {
     let depth = -x * GRAIN;
     // Of NaN as of all beyond the table it is what the standard library says.
-    if !(depth < BEYOND - 1.0) {
+    if depth.is_nan() || depth >= BEYOND - 1.0 {
         return x.exp();
     }
     let near = TABLE[(depth + 0.5) as usize % TABLE_SIZE];

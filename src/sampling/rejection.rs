@@ -83,14 +83,16 @@ impl Sampler {
             line.remove(token);
             shares.push(line.length() / whole);
         };
-        while weigh {
+        let mut accepted = usize::from(!weigh);
+        while accepted == 0 {
             let token = line.at(weigher.fraction() * line.length()).map_or(first, |found| found.0);
             checks += usize::from(token != first);
             if token == first || check(token)? {
-                break;
+                accepted += 1;
+            } else {
+                line.remove(token);
+                shares.push(line.length() / whole);
             }
-            line.remove(token);
-            shares.push(line.length() / whole);
         }
         let mass = weigh.then(|| 1.0 / shares.iter().map(|share| 1.0 / share).sum::<f64>());
         Ok(Some(Checked { token: first, probability: weight / whole, checks, mass }))
