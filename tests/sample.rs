@@ -155,7 +155,8 @@ fn depth_is_bounded() {
 fn difference(a: &str, b: &str) -> (Vec<char>, Vec<char>) {
     let (mut a, mut b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     while !a.is_empty() && a.last() == b.last() {
-        (a.pop(), b.pop());
+        a.pop();
+        b.pop();
     }
     let alike = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
     (a.split_off(alike), b.split_off(alike))

@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
             true => 1 << 16,
             false => u64::from(choices.below(1 << 16)),
         };
-        let enough = min_bytes + (room * part * part >> 32) as usize;
+        let enough = min_bytes + ((room * part * part) >> 32) as usize;
         let (text, stack, steps) = (Vec::new(), Vec::new(), FxHashMap::default());
         Self {
             plan,
