@@ -125,6 +125,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         Compiler::new(vocabulary(&args.tokenizer)?).with_json_options(args.json.options());
     let (init, loaded) = (clock.elapsed(), Process::read());
     let mut encoder = Encoder::new(&args.tokenizer, Arc::clone(compiler.vocabulary()))?;
+    let encoder_kb = Process::read().rss_kb.saturating_sub(loaded.rss_kb);
     let mut records = args.records.as_deref().map(Records::create).transpose()?;
     if let Some(records) = &mut records {
         records.write(&Line::Meta(json!({
@@ -180,7 +181,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         records.0.flush()?;
     }
     let mut totals = bench.totals;
-    let report = report(args, &corpus, &encoder, &mut totals, (init, loaded));
+    let report = report(args, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
     match args.output {
         Format::Json => output::line(&report.to_string())?,
         Format::Text => print(&report)?,
@@ -310,7 +311,7 @@ fn report(
     corpus: &Corpus,
     encoder: &Encoder,
     totals: &mut Totals,
-    (init, loaded): (Duration, Process),
+    (init, loaded, encoder_kb): (Duration, Process, u64),
 ) -> Value {
     let json_options = args.json.options();
     json!({
@@ -326,6 +327,7 @@ fn report(
         "unspelled_instances": totals.unspelled,
         "init_ms": (init.as_secs_f64() * 1e4).round() / 10.0,
         "loaded_rss_mib": mib(loaded.rss_kb),
+        "encoder_rss_mib": mib(encoder_kb),
         "peak_rss_mib": mib(totals.peak_rss_kb),
         "options": {
             "tokenizer": args.tokenizer,
@@ -383,7 +385,8 @@ fn print(report: &Value) -> std::io::Result<()> {
         ("unspelled_instances", "instances that the vocabulary cannot spell, left out"),
         ("init_ms", "ms to load the vocabulary"),
         ("loaded_rss_mib", "MiB resident after that"),
-        ("peak_rss_mib", "MiB resident at most"),
+        ("encoder_rss_mib", "MiB more for what encodes the instances, which masks do not need"),
+        ("peak_rss_mib", "MiB resident at most, that included"),
     ] {
         output::line(&format!("{:>12} {what}", report[key].to_string()))?;
     }
