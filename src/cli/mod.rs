@@ -56,7 +56,7 @@ enum Command {
     Lint(lint::Args),
     /// Draw random texts that a constraint accepts, or texts one edit outside of it
     Sample(sample::Args),
-    /// Measure how fast a model reads and writes
+    /// Measure how fast a model reads and writes, and what masks cost
     Bench(bench::Args),
     /// Serve the OpenAI chat completions API over HTTP
     #[cfg(feature = "server")]

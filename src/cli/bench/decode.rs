@@ -13,26 +13,13 @@ use crate::model::KvCache;
 use crate::sampling::{Sampler, SamplingParams};
 use crate::{Compiler, Constraint};
 
-use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::model::ModelArgs;
-use super::output::{self, Format, Stop};
+use crate::cli::Outcome;
+use crate::cli::constraint::ConstraintArgs;
+use crate::cli::model::ModelArgs;
+use crate::cli::output::{self, Format, Stop};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum What {
-    /// Reading and writing apart, with and without the cache of keys and values, with and without
-    /// a constraint
-    Decode(Box<Decode>),
-}
-
-#[derive(Debug, clap::Args)]
-struct Decode {
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -70,12 +57,7 @@ impl Timed {
     }
 }
 
-pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    let What::Decode(args) = args.what;
-    decode(&args)
-}
-
-fn decode(args: &Decode) -> std::result::Result<Outcome, Stop> {
+pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
     let engine = args.model.load()?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
@@ -134,7 +116,7 @@ fn decode(args: &Decode) -> std::result::Result<Outcome, Stop> {
 }
 
 /// A prompt of as many tokens as asked for, which with the text must fit the context.
-fn prompt(engine: &Engine, args: &Decode) -> Result<Vec<u32>> {
+fn prompt(engine: &Engine, args: &Args) -> Result<Vec<u32>> {
     let (asked, most) = (args.prompt_tokens + args.tokens, engine.model().context_length());
     if args.prompt_tokens == 0 || args.tokens < 2 || asked > most {
         let message = format!("a prompt of {} tokens and {} more", args.prompt_tokens, args.tokens);
