@@ -65,7 +65,7 @@ fn walk(constraint: &Constraint, random: &mut u64, by_definition: bool, name: &s
         // Some schemas are refused only where a text comes to what is too complex.
         let all = match matcher.mask() {
             Err(error) if error.to_string().contains("asked for at once") => return None,
-            all => all.unwrap().clone(),
+            all => all.unwrap_or_else(|error| panic!("{name}: {error}")).clone(),
         };
         let context = format!("{name}: {:?}, {left} left", String::from_utf8_lossy(&written));
         let mask = matcher.mask_within(left);

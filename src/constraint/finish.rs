@@ -404,7 +404,7 @@ impl Machine {
             if expanded > SEARCH {
                 return Ok(None);
             }
-            for byte in self.next_bytes(program, at)?.iter() {
+            for byte in self.tried_bytes(program, at)? {
                 let Ok(next) = self.read(program, at, &[byte])? else { continue };
                 if before.contains_key(&next) {
                     continue;
@@ -422,6 +422,34 @@ impl Machine {
             }
         }
         Ok(None)
+    }
+
+    /// Bytes that are worth trying from a configuration: those of its items' shortest texts, and a
+    /// few of each range. Each text that is captured on the way costs memory, and no constraint
+    /// tells all bytes of a range apart.
+    fn tried_bytes(&mut self, program: &Program, id: ConfigId) -> Result<Vec<u8>> {
+        const OF_EACH_RANGE: u8 = 3;
+        let all = self.next_bytes(program, id)?;
+        let mut tried = Vec::new();
+        let mut place = 0;
+        for byte in all.iter() {
+            let continues = byte > 0 && all.contains(byte - 1);
+            place = if continues { place + 1 } else { 0 };
+            if place < OF_EACH_RANGE {
+                tried.push(byte);
+            }
+        }
+        for i in 0..self.items(id).len() {
+            if let Some((rest, next)) = self.item_rest(program, self.items(id)[i])? {
+                let mut text = rest;
+                if text.is_empty() && self.point_bytes(program, next)?.is_some() {
+                    self.write(program, next, &mut text)?;
+                }
+                let byte = text.first().and_then(|&symbol| u8::try_from(symbol).ok());
+                tried.extend(byte.filter(|byte| !tried.contains(byte) && all.contains(*byte)));
+            }
+        }
+        Ok(tried)
     }
 
     /// Exactly, where not every byte is a token by itself: breadth first over configurations.
