@@ -21,10 +21,10 @@ use crate::grammar::{Grammar, SpecialToken};
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser = Parser { text: Text::new(text), rules: Rules::new("::=", environment) };
-    parser.space(true);
+    space(&mut parser.text, true);
     while parser.text.peek().is_some() {
         parser.rule()?;
-        parser.space(true);
+        space(&mut parser.text, true);
     }
     parser.rules.finish(&parser.text, "root")
 }
@@ -34,33 +34,19 @@ struct Parser<'a> {
     rules: Rules<'a>,
 }
 
+/// Skips blanks and comments, and line breaks where they mean nothing.
+fn space(text: &mut Text<'_>, lines: bool) {
+    while let Some(c) = text.peek() {
+        match c {
+            ' ' | '\t' => text.at += 1,
+            '#' => text.skip_line(),
+            '\n' | '\r' if lines => text.at += 1,
+            _ => return,
+        }
+    }
+}
+
 impl Parser<'_> {
-    /// Skips blanks and comments, and line breaks where they mean nothing.
-    fn space(&mut self, lines: bool) {
-        while let Some(c) = self.text.peek() {
-            match c {
-                ' ' | '\t' => self.text.at += 1,
-                '#' => self.text.skip_line(),
-                '\n' | '\r' if lines => self.text.at += 1,
-                _ => return,
-            }
-        }
-    }
-
-    /// In a group a line break is a blank. Outside it ends the rule, unless the next line goes on
-    /// with `|`.
-    fn inner_space(&mut self) {
-        let in_group = self.text.in_group();
-        self.space(in_group);
-        if !in_group && matches!(self.text.peek(), Some('\n' | '\r')) {
-            let before = self.text.at;
-            self.space(true);
-            if self.text.peek() != Some('|') {
-                self.text.at = before;
-            }
-        }
-    }
-
     fn name(&mut self) -> Option<String> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = self.text.take_while(word);
@@ -76,11 +62,11 @@ impl Parser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
-        self.space(false);
+        space(&mut self.text, false);
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
-        self.space(true);
+        space(&mut self.text, true);
         self.rules.id(&name, start);
         let body = self.alternatives()?;
         self.rules.define(&self.text, &name, start, body)?;
@@ -101,7 +87,7 @@ impl Parser<'_> {
             if !self.text.eat("|") {
                 return Ok(Item::choice(start, items));
             }
-            self.space(true);
+            space(&mut self.text, true);
         }
     }
 
@@ -109,7 +95,7 @@ impl Parser<'_> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
-            self.inner_space();
+            self.text.inner_space(space);
             match self.repeated()? {
                 Some(item) => items.push(item),
                 None => return Ok(Item::sequence(start, items)),
@@ -120,7 +106,7 @@ impl Parser<'_> {
     fn repeated(&mut self) -> Result<Option<Item>> {
         let Some(mut item) = self.element()? else { return Ok(None) };
         for repeats in 0.. {
-            self.inner_space();
+            self.text.inner_space(space);
             if repeats == NESTING {
                 let message = format!("more than {NESTING} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
@@ -143,11 +129,11 @@ impl Parser<'_> {
         let start = self.text.at;
         let help = "write `{2}`, `{2,}` or `{2,5}`";
         self.text.at += 1;
-        self.space(false);
+        space(&mut self.text, false);
         let min = self.text.bound().map_err(|error| error.with_help(help))?;
-        self.space(false);
+        space(&mut self.text, false);
         let max = if self.text.eat(",") {
-            self.space(false);
+            space(&mut self.text, false);
             match self.text.peek() {
                 Some('}') => None,
                 _ => Some(self.text.bound().map_err(|error| error.with_help(help))?),
@@ -155,7 +141,7 @@ impl Parser<'_> {
         } else {
             Some(min)
         };
-        self.space(false);
+        space(&mut self.text, false);
         if self.text.peek() != Some('}') {
             let message = "expected `}` after the bounds of a repeat";
             return Err(self.text.error(self.text.at, message).with_help(help));
@@ -196,7 +182,7 @@ impl Parser<'_> {
             _ => {
                 let Some(name) = self.name() else { return Ok(None) };
                 let after = self.text.at;
-                self.space(false);
+                space(&mut self.text, false);
                 if self.text.starts_with("::=") {
                     return Err(self
                         .text
@@ -212,7 +198,7 @@ impl Parser<'_> {
     fn group(&mut self) -> Result<Item> {
         let start = self.text.at;
         self.text.enter("(")?;
-        self.space(true);
+        space(&mut self.text, true);
         let item = self.alternatives()?;
         self.text.leave(")", start)?;
         Ok(item)

@@ -171,6 +171,20 @@ impl<'a> Text<'a> {
         self.depth > 0
     }
 
+    /// Skips space within a rule. In a group a line break is a blank; outside it ends the rule,
+    /// unless the next line goes on with `|`. `space` skips blanks, and line breaks if told so.
+    pub(super) fn inner_space(&mut self, space: fn(&mut Self, bool)) {
+        let in_group = self.in_group();
+        space(self, in_group);
+        if !in_group && matches!(self.peek(), Some('\n' | '\r')) {
+            let before = self.at;
+            space(self, true);
+            if self.peek() != Some('|') {
+                self.at = before;
+            }
+        }
+    }
+
     /// A decimal number that bounds a repeat.
     pub(super) fn bound(&mut self) -> Result<u32> {
         let start = self.at;

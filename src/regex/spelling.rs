@@ -96,6 +96,11 @@ fn trie(languages: &mut Languages, sequences: &[Vec<Utf8Range>], depth: usize) -
         let lead = leads.entry(rest).or_default();
         *lead = lead.union(&set);
     }
+    led(languages, leads)
+}
+
+/// One byte of a set, then what it leads to; any of these.
+fn led(languages: &mut Languages, leads: FxHashMap<Language, ByteSet>) -> Language {
     let mut leads: Vec<_> = leads.into_iter().collect();
     leads.sort_unstable();
     let parts: Vec<_> = leads
@@ -209,16 +214,7 @@ fn hexadecimal(languages: &mut Languages, first: u32, last: u32, digits: u32) ->
         lead.insert(letter);
         lead.insert(letter.to_ascii_uppercase());
     }
-    let mut leads: Vec<_> = leads.into_iter().collect();
-    leads.sort_unstable();
-    let parts: Vec<_> = leads
-        .into_iter()
-        .map(|(rest, set)| {
-            let set = languages.byte_set(set);
-            languages.concat([set, rest])
-        })
-        .collect();
-    languages.union(parts)
+    led(languages, leads)
 }
 
 #[cfg(test)]

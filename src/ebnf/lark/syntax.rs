@@ -9,6 +9,19 @@ pub(super) struct Parser<'a> {
     pub(super) text: Text<'a>,
 }
 
+/// Skips blanks and comments, and line breaks where they mean nothing.
+fn space(text: &mut Text<'_>, lines: bool) {
+    while let Some(c) = text.peek() {
+        match c {
+            ' ' | '\t' | '\u{c}' => text.at += 1,
+            '#' => text.skip_line(),
+            '/' if text.starts_with("//") => text.skip_line(),
+            '\n' | '\r' if lines => text.at += 1,
+            _ => return,
+        }
+    }
+}
+
 impl<'a> Parser<'a> {
     pub(super) fn new(text: Text<'a>) -> Self {
         Self { text }
@@ -16,7 +29,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn file(&mut self) -> Result<File> {
         let mut file = File::default();
-        self.space(true);
+        space(&mut self.text, true);
         while self.text.peek().is_some() {
             if self.text.peek() == Some('%') {
                 self.statement(&mut file)?;
@@ -24,7 +37,7 @@ impl<'a> Parser<'a> {
                 let definition = self.definition()?;
                 file.definitions.push(definition);
             }
-            self.space(false);
+            space(&mut self.text, false);
             if !matches!(self.text.peek(), None | Some('\n' | '\r')) {
                 let found = self.text.found();
                 return Err(self
@@ -34,36 +47,9 @@ impl<'a> Parser<'a> {
                         "a rule ends at the line's end, alternatives are separated by `|`",
                     ));
             }
-            self.space(true);
+            space(&mut self.text, true);
         }
         Ok(file)
-    }
-
-    /// Skips blanks and comments, and line breaks where they mean nothing.
-    fn space(&mut self, lines: bool) {
-        while let Some(c) = self.text.peek() {
-            match c {
-                ' ' | '\t' | '\u{c}' => self.text.at += 1,
-                '#' => self.text.skip_line(),
-                '/' if self.text.starts_with("//") => self.text.skip_line(),
-                '\n' | '\r' if lines => self.text.at += 1,
-                _ => return,
-            }
-        }
-    }
-
-    /// In a group a line break is a blank. Outside it ends the rule, unless the next line goes on
-    /// with `|`.
-    fn inner_space(&mut self) {
-        let in_group = self.text.in_group();
-        self.space(in_group);
-        if !in_group && matches!(self.text.peek(), Some('\n' | '\r')) {
-            let before = self.text.at;
-            self.space(true);
-            if self.text.peek() != Some('|') {
-                self.text.at = before;
-            }
-        }
     }
 
     fn word(&mut self) -> &'a str {
@@ -74,7 +60,7 @@ impl<'a> Parser<'a> {
         let start = self.text.at;
         self.text.at += 1;
         let name = self.word();
-        self.space(false);
+        space(&mut self.text, false);
         match name {
             "ignore" => {
                 let ignored = self.choice()?;
@@ -109,16 +95,16 @@ impl<'a> Parser<'a> {
                 .with_help("import from `common`, or copy the rules into this grammar"));
         }
         if let Some(name) = one {
-            self.space(false);
+            space(&mut self.text, false);
             let mut alias = name.to_owned();
             if self.text.eat("->") {
-                self.space(false);
+                space(&mut self.text, false);
                 alias = self.word().to_owned();
             }
             file.imports.push(Import { at: path_at, name: name.to_owned(), alias });
             return Ok(());
         }
-        self.space(false);
+        space(&mut self.text, false);
         if !self.text.eat("(") {
             return Err(self
                 .text
@@ -126,11 +112,11 @@ impl<'a> Parser<'a> {
                 .with_help("write `%import common.INT` or `%import common (INT, WS)`"));
         }
         loop {
-            self.space(true);
+            space(&mut self.text, true);
             let at = self.text.at;
             let name = self.word().to_owned();
             file.imports.push(Import { at, alias: name.clone(), name });
-            self.space(true);
+            space(&mut self.text, true);
             if self.text.eat(")") {
                 return Ok(());
             }
@@ -202,14 +188,14 @@ impl<'a> Parser<'a> {
                     .with_help("write a whole number, such as `NAME.2: …`"));
             }
         }
-        self.space(false);
+        space(&mut self.text, false);
         if !self.text.eat(":") {
             let (name, found) = (&definition.name, self.text.found());
             return Err(self
                 .text
                 .error(self.text.at, format!("expected `:` after `{name}`, found {found}")));
         }
-        self.space(true);
+        space(&mut self.text, true);
         self.text.eat("|");
         definition.body = self.choice()?;
         Ok(definition)
@@ -224,14 +210,14 @@ impl<'a> Parser<'a> {
     fn parameters(&mut self) -> Result<Vec<String>> {
         let mut parameters = Vec::new();
         loop {
-            self.space(true);
+            space(&mut self.text, true);
             let at = self.text.at;
             let name = self.word();
             if name.is_empty() {
                 return Err(self.text.error(at, "expected the name of a parameter"));
             }
             parameters.push(name.to_owned());
-            self.space(true);
+            space(&mut self.text, true);
             if self.text.eat("}") {
                 return Ok(parameters);
             }
@@ -247,12 +233,12 @@ impl<'a> Parser<'a> {
     /// `[capture, lazy, suffix="…"]` behind the name of a rule.
     fn attributes(&mut self, definition: &mut Definition) -> Result<()> {
         loop {
-            self.space(true);
+            space(&mut self.text, true);
             let at = self.text.at;
             let key = self.word();
-            self.space(true);
+            space(&mut self.text, true);
             let value = if self.text.eat("=") {
-                self.space(true);
+                space(&mut self.text, true);
                 Some(self.attribute()?)
             } else {
                 None
@@ -283,7 +269,7 @@ impl<'a> Parser<'a> {
                         .with_help("known are capture, lazy and suffix=\"…\""));
                 }
             }
-            self.space(true);
+            space(&mut self.text, true);
             if self.text.eat("]") {
                 return Ok(());
             }
@@ -319,14 +305,14 @@ impl<'a> Parser<'a> {
 
     /// `-> name`, which names a branch of the parse.
     fn alias(&mut self) -> Result<()> {
-        self.inner_space();
+        self.text.inner_space(space);
         if self.text.eat("->") {
-            self.space(false);
+            space(&mut self.text, false);
             let at = self.text.at;
             if self.word().is_empty() {
                 return Err(self.text.error(at, "expected a name after `->`"));
             }
-            self.inner_space();
+            self.text.inner_space(space);
         }
         Ok(())
     }
@@ -339,7 +325,7 @@ impl<'a> Parser<'a> {
             if !self.text.eat("&") {
                 return Ok(Expr { at, kind: one_or(parts, ExprKind::And) });
             }
-            self.space(true);
+            space(&mut self.text, true);
         }
     }
 
@@ -347,7 +333,7 @@ impl<'a> Parser<'a> {
         let at = self.text.at;
         let mut parts = Vec::new();
         loop {
-            self.inner_space();
+            self.text.inner_space(space);
             match self.repeated()? {
                 Some(part) => parts.push(part),
                 None => return Ok(Expr { at, kind: one_or(parts, ExprKind::Sequence) }),
@@ -358,7 +344,7 @@ impl<'a> Parser<'a> {
     fn repeated(&mut self) -> Result<Option<Expr>> {
         let Some(mut expr) = self.atom()? else { return Ok(None) };
         for repeats in 0.. {
-            self.space(false);
+            space(&mut self.text, false);
             if repeats == NESTING {
                 let message = format!("more than {NESTING} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
@@ -385,18 +371,18 @@ impl<'a> Parser<'a> {
     }
 
     fn count_in_braces(&mut self) -> Result<(u32, Option<u32>)> {
-        self.space(true);
+        space(&mut self.text, true);
         let digit = |text: &Text<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
         let min = if digit(&self.text) { Some(self.text.bound()?) } else { None };
-        self.space(true);
+        space(&mut self.text, true);
         let count = if self.text.eat(",") {
-            self.space(true);
+            space(&mut self.text, true);
             let max = if digit(&self.text) { Some(self.text.bound()?) } else { None };
             (min.is_some() || max.is_some()).then_some((min.unwrap_or(0), max))
         } else {
             min.map(|min| (min, Some(min)))
         };
-        self.space(true);
+        space(&mut self.text, true);
         match count {
             Some(count) if self.text.eat("}") => Ok(count),
             _ => Err(self
@@ -412,17 +398,17 @@ impl<'a> Parser<'a> {
         if !self.text.eat("~") {
             return Ok(None);
         }
-        self.space(false);
+        space(&mut self.text, false);
         if !self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
             self.text.at = before;
             return Ok(None);
         }
         let min = self.text.bound()?;
-        self.space(false);
+        space(&mut self.text, false);
         if !self.text.eat("..") {
             return Ok(Some((min, Some(min))));
         }
-        self.space(false);
+        space(&mut self.text, false);
         Ok(Some((min, Some(self.text.bound()?))))
     }
 
@@ -433,10 +419,10 @@ impl<'a> Parser<'a> {
             Some('"') => {
                 let text = self.string()?;
                 let end_of_text = self.text.at;
-                self.space(false);
+                space(&mut self.text, false);
                 if self.text.starts_with("..") {
                     self.text.at += 2;
-                    self.space(false);
+                    space(&mut self.text, false);
                     let end = self.text.at;
                     if self.text.peek() != Some('"') {
                         return Err(self
@@ -471,21 +457,21 @@ impl<'a> Parser<'a> {
             }
             Some('(') => {
                 self.text.enter("(")?;
-                self.space(true);
+                space(&mut self.text, true);
                 let inner = self.choice()?;
                 self.text.leave(")", at)?;
                 expr(inner.kind)
             }
             Some('[') => {
                 self.text.enter("[")?;
-                self.space(true);
+                space(&mut self.text, true);
                 let inner = self.choice()?;
                 self.text.leave("]", at)?;
                 expr(ExprKind::Repeat(Box::new(inner), 0, Some(1)))
             }
             Some('~') => {
                 self.text.enter("~")?;
-                self.space(true);
+                space(&mut self.text, true);
                 let Some(inner) = self.atom()? else {
                     return Err(self.text.error(at, "expected a terminal after `~`"));
                 };
@@ -504,7 +490,7 @@ impl<'a> Parser<'a> {
             Some('%') => {
                 self.text.at += 1;
                 let name = self.word();
-                self.space(true);
+                space(&mut self.text, true);
                 match name {
                     "json" => expr(ExprKind::Json(self.braces()?.to_owned())),
                     "regex" => expr(ExprKind::Regex(self.braces()?.to_owned())),
@@ -545,7 +531,7 @@ impl<'a> Parser<'a> {
         self.text.enter("{")?;
         let mut arguments = Vec::new();
         loop {
-            self.space(true);
+            space(&mut self.text, true);
             arguments.push(self.choice()?);
             if !self.text.eat(",") {
                 break;
