@@ -59,6 +59,8 @@ pub(super) struct Finishing {
     tails: FxHashMap<(PointId, StackId), Arc<[Spelled]>>,
     /// Tokens from an item to the end.
     items: FxHashMap<Alone, Option<u32>>,
+    /// The same, with room for what captured texts forbid.
+    walked: FxHashMap<Item, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
     /// What was promised of a configuration, and the token with which it comes true.
     promised: FxHashMap<ConfigId, (u32, u32)>,
@@ -74,7 +76,7 @@ pub(super) struct Finishing {
 impl Finishing {
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        let known = self.items.len() + self.configs.len() + self.promised.len();
+        let known = self.items.len() + self.walked.len() + self.configs.len() + self.promised.len();
         self.bytes + 48 * (known + self.ways.len() + self.stacks.len())
     }
 

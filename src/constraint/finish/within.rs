@@ -6,6 +6,14 @@ use crate::constraint::masks::{Base, Form};
 /// Terminal states whose tokens are kept sorted by where they lead.
 const KEPT: usize = 8;
 
+/// Beside captured texts more tokens than this are not tried one by one.
+const TRIED: usize = 16;
+
+/// What captured texts forbid makes a text longer than it seems.
+fn with_room(tokens: u32) -> u32 {
+    tokens.saturating_add(tokens / 4 + 4)
+}
+
 impl Machine {
     /// Writes the mask of the tokens after which `left` tokens, this one counted, are enough to
     /// complete the text.
@@ -101,9 +109,8 @@ impl Machine {
                 };
             }
         }
-        // What captured texts forbid makes a text longer than it seems.
         if program.has_captures() {
-            most = most.saturating_add(most / 4 + 8);
+            most = with_room(most);
         }
         self.finishing.farthest.insert(id, most);
         Ok(most)
@@ -126,13 +133,65 @@ impl Machine {
             base.each(&mut |token| tokens.push(token));
         }
         tokens.retain(|token| !vocabulary.end_tokens().contains(token));
+        let many = program.has_captures() && tokens.len() > TRIED;
         let mut rests = Vec::with_capacity(tokens.len());
         for token in tokens {
-            rests.push((token, self.rest_after(program, vocabulary, id, token)?));
+            let text = vocabulary.token_bytes(token).filter(|_| many);
+            let rest = match text {
+                Some(text) => self.rest_by_walk(program, vocabulary, id, text)?,
+                None => self.rest_after(program, vocabulary, id, token)?,
+            };
+            rests.push((token, rest));
         }
         let rests: Arc<[(u32, u32)]> = rests.into();
         self.finishing.sparse.insert(id, Arc::clone(&rests));
         Ok(rests)
+    }
+
+    /// The same without capturing anything, since each text that is captured makes rules of its
+    /// own; with room for what captured texts forbid.
+    fn rest_by_walk(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        text: &[u8],
+    ) -> Result<u32> {
+        let mut items: Vec<Item> = self.items(id).to_vec();
+        items.retain(|item| item.point != RETURN);
+        self.walking = true;
+        let walked = self.walk_text(program, items, text);
+        self.walking = false;
+        let mut least: Option<u32> = None;
+        for item in within_limits(walked.map(Some))?.unwrap_or_default() {
+            if item.point == ACCEPT {
+                return Ok(0);
+            }
+            if let Some(&known) = self.finishing.walked.get(&item) {
+                least = least.into_iter().chain(known).min();
+                continue;
+            }
+            let way = within_limits(self.shortest_way(program, vocabulary, item))?;
+            let rest = way.map(|way| with_room(way.len() as u32));
+            self.finishing.walked.insert(item, rest);
+            least = least.into_iter().chain(rest).min();
+        }
+        Ok(least.unwrap_or(u32::MAX))
+    }
+
+    /// The items after a text.
+    fn walk_text(
+        &mut self,
+        program: &Program,
+        mut items: Vec<Item>,
+        text: &[u8],
+    ) -> Result<Vec<Item>> {
+        let mut next = Vec::new();
+        for &byte in text {
+            self.step(program, &items, byte, &mut next)?;
+            std::mem::swap(&mut items, &mut next);
+        }
+        Ok(items)
     }
 
     /// The tokens that are left to be written after one.
