@@ -177,7 +177,9 @@ impl Matcher {
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
     /// counted and the end token not: those of [`mask`](Matcher::mask) that leave
-    /// [`tokens_to_finish`](Matcher::tokens_to_finish) below `tokens`. Lent as the mask is.
+    /// [`tokens_to_finish`](Matcher::tokens_to_finish) below `tokens`. Where what was read decides
+    /// what may follow (keys that a schema does not name, items that must differ) it may be fewer of
+    /// them, never none. Lent as the mask is.
     ///
     /// Errors if more tokens are needed from here, and says how many.
     pub fn mask_within(&mut self, tokens: u32) -> Result<&TokenMask> {
