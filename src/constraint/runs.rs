@@ -31,15 +31,8 @@ pub(super) struct Run {
 pub(super) struct Leaving {
     /// What follows the last whole unit, from that byte on.
     pub(super) tails: Trie,
-    runs: FxHashMap<u32, Run>,
-}
-
-impl Leaving {
-    /// The run of a token of the tails.
-    pub(super) fn run(&self, token: u32) -> Run {
-        // Every token of the tails has one.
-        self.runs.get(&token).copied().unwrap_or(Run { units: 0, bytes: 0 })
-    }
+    /// The runs before them, in the order of the trie's ids.
+    pub(super) runs: Box<[Run]>,
 }
 
 /// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
@@ -156,21 +149,21 @@ impl Runs {
         let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
             let trie = if self.by_shape { classes.trie() } else { vocabulary.trie() };
-            let mut tails: Vec<(&[u8], u32)> = Vec::new();
-            let mut runs = FxHashMap::default();
+            let mut tails: Vec<(&[u8], u32, Run)> = Vec::new();
             let key = if self.by_shape { class_of(byte) } else { byte };
             for border in self.borders.get(&key).into_iter().flatten() {
                 let from = self.top + usize::from(border.run.bytes);
                 for &token in trie.subtree_tokens(border.node as usize) {
                     let text = vocabulary.token_bytes(token).unwrap_or_default();
                     if text.get(from) == Some(&byte) {
-                        tails.push((&text[from..], token));
-                        runs.insert(token, border.run);
+                        tails.push((&text[from..], token, border.run));
                     }
                 }
             }
-            tails.sort_unstable();
-            Arc::new(Leaving { tails: Trie::from_sorted(tails), runs })
+            tails.sort_unstable_by_key(|&(tail, token, _)| (tail, token));
+            let runs = tails.iter().map(|tail| tail.2).collect();
+            let tails = Trie::from_sorted(tails.iter().map(|&(tail, token, _)| (tail, token)));
+            Arc::new(Leaving { tails, runs })
         };
         Arc::clone(known.entry(byte).or_insert_with(make))
     }

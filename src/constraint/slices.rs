@@ -132,23 +132,25 @@ impl Slices {
         self.classes.get_or_init(|| Classes::new(vocabulary))
     }
 
-    /// The tokens in which two JSON strings may end, or two other scalars: two keys of an object, or
-    /// two items of an array.
+    /// The tokens in which one captured text may end and another one, too: keys of an object or
+    /// items of an array, with a comma between them.
     pub(super) fn pairs(&self, vocabulary: &Vocabulary) -> &Arc<TokenMask> {
         self.pairs.get_or_init(|| {
             let mut pairs = TokenMask::new(vocabulary.len());
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
-                let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
-                // `1, 1`: the last of a number or word on the left, the first of one on the right.
                 let around = |comma: usize| {
                     let (left, right) = (&bytes[..comma], &bytes[comma + 1..]);
-                    let last = left.trim_ascii_end().last();
-                    let first = right.trim_ascii_start().first();
-                    last.is_some_and(u8::is_ascii_alphanumeric)
-                        && first.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'-')
+                    let ends = left.trim_ascii_end().last().is_some_and(|b| !b",[{:".contains(b));
+                    let quotes = right.iter().filter(|&&byte| byte == b'"').count();
+                    ends && match right.trim_ascii_start().first() {
+                        // A number ends with any of its digits, a string with its second quote.
+                        Some(b'"') => quotes > 1,
+                        Some(byte) => byte.is_ascii_alphanumeric() || *byte == b'-',
+                        None => false,
+                    }
                 };
-                if quotes > 2 || (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
+                if (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
                     pairs.allow(id);
                 }
             }
