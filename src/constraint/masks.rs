@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use super::machine::{ConfigId, Item, Machine, too_many};
 use super::program::{ACCEPT, Point, PointId, Program};
-use super::runs::{Leaving, Runs};
+use super::runs::{Leaving, Runs, TrieId};
 use super::slices::Slice;
 use super::stacks::StackId;
 use crate::error::Result;
@@ -32,22 +32,20 @@ use crate::vocab::{TokenMask, Trie, Vocabulary};
 enum Tokens {
     /// The vocabulary's.
     All,
-    /// The tails of the tokens that leave a unit's runs below a node, by the byte where they do.
-    Left(Language, u32),
+    /// The tails of the tokens that leave a unit's runs, by the byte where they do.
+    Left(Arc<Runs>),
     /// Those that leave at one byte.
     Leaving(Arc<Leaving>),
     Slice(Arc<Slice>),
 }
 
-/// Index of a trie.
-type TrieId = u32;
-
 /// The vocabulary's trie.
 const VOCABULARY: TrieId = 0;
 
 /// What a token's run before its tail must satisfy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Condition {
+    Any,
     /// So many units.
     Units(u32, u32),
     /// A text of this language, which begins after so many bytes of the token.
@@ -56,11 +54,20 @@ enum Condition {
 
 /// A place inside tokens: what is left of them lies below this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place {
+pub(super) struct Place {
     trie: TrieId,
     node: u32,
-    /// On the runs of a trie of tails: index of a condition and one; 0 is none.
-    condition: u32,
+    /// On the runs of a trie of tails.
+    condition: Condition,
+}
+
+impl Place {
+    const START: Self = Self { trie: VOCABULARY, node: 0, condition: Condition::Any };
+
+    /// Does it mean the same to all constraints?
+    fn is_shared(&self) -> bool {
+        !matches!(self.condition, Condition::Text(..))
+    }
 }
 
 /// A set of places, by identity.
@@ -123,17 +130,26 @@ struct Terminal {
     plain: bool,
 }
 
-/// What is found when a terminal is read from some places.
+/// What is found when a terminal is read from some places; the same for all constraints.
 #[derive(Debug)]
-struct Reading {
+pub(super) struct Reading {
     tokens: Arc<[u32]>,
     /// Those of them in which two captured texts may end.
     pairs: Box<[u32]>,
     bases: SmallVec<[Base; 1]>,
     /// Where it may end, with something left of a token.
-    exits: PlacesId,
+    exits: Box<[Place]>,
+    /// The tries in which these are.
+    tries: Box<[(TrieId, Tokens)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     unlike: ByteSet,
+}
+
+impl Reading {
+    pub(super) fn bytes(&self) -> usize {
+        let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.pairs) + places
+    }
 }
 
 /// The same while it is being found.
@@ -228,20 +244,18 @@ enum Head {
 /// What a machine remembers of masks.
 #[derive(Clone, Debug)]
 pub(super) struct Masks {
-    tries: Vec<Tokens>,
-    conditions: Vec<Condition>,
-    condition_ids: FxHashMap<Condition, u32>,
-    places: Vec<Box<[Place]>>,
-    place_ids: FxHashMap<Box<[Place]>, PlacesId>,
-    readings: FxHashMap<(Terminal, PlacesId), Arc<Reading>>,
+    tries: FxHashMap<TrieId, Tokens>,
+    places: Vec<Arc<[Place]>>,
+    place_ids: FxHashMap<Arc<[Place]>, PlacesId>,
+    /// With the exits.
+    readings: FxHashMap<(Terminal, PlacesId), (Arc<Reading>, PlacesId)>,
     forms: FxHashMap<ConfigId, Arc<Form>>,
     heads: FxHashMap<(Language, bool), Head>,
     total: FxHashMap<Language, bool>,
     units: FxHashMap<Language, bool>,
     runs: FxHashMap<(Language, u32), Arc<Runs>>,
-    left: FxHashMap<(Language, u32), TrieId>,
-    leaving: FxHashMap<(Language, u32, u8), TrieId>,
-    slices: FxHashMap<Language, Option<(Arc<Slice>, TrieId)>>,
+    leaving: FxHashMap<(TrieId, u8), TrieId>,
+    slices: FxHashMap<Language, Option<Arc<Slice>>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
@@ -252,20 +266,18 @@ pub(super) struct Masks {
 
 impl Default for Masks {
     fn default() -> Self {
-        let start: Box<[Place]> = [Place { trie: VOCABULARY, node: 0, condition: 0 }].into();
+        let (nowhere, start): (Arc<[Place]>, Arc<[Place]>) = ([].into(), [Place::START].into());
+        let places = vec![Arc::clone(&nowhere), Arc::clone(&start)];
         Self {
-            tries: vec![Tokens::All],
-            conditions: Vec::new(),
-            condition_ids: FxHashMap::default(),
-            place_ids: FxHashMap::from_iter([(Box::default(), NOWHERE), (start.clone(), START)]),
-            places: vec![Box::default(), start],
+            tries: FxHashMap::from_iter([(VOCABULARY, Tokens::All)]),
+            place_ids: FxHashMap::from_iter([(nowhere, NOWHERE), (start, START)]),
+            places,
             readings: FxHashMap::default(),
             forms: FxHashMap::default(),
             heads: FxHashMap::default(),
             total: FxHashMap::default(),
             units: FxHashMap::default(),
             runs: FxHashMap::default(),
-            left: FxHashMap::default(),
             leaving: FxHashMap::default(),
             slices: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
@@ -294,30 +306,25 @@ impl Masks {
         *self = Self::default();
     }
 
-    fn trie(&mut self, tokens: Tokens) -> TrieId {
-        self.tries.push(tokens);
-        self.tries.len() as TrieId - 1
+    fn trie(&mut self, id: TrieId, tokens: impl FnOnce() -> Tokens) -> TrieId {
+        self.tries.entry(id).or_insert_with(tokens);
+        id
     }
 
-    fn condition_id(&mut self, condition: Option<Condition>) -> u32 {
-        let Some(condition) = condition else { return 0 };
-        *self.condition_ids.entry(condition).or_insert_with(|| {
-            self.conditions.push(condition);
-            self.conditions.len() as u32
-        })
+    /// The tokens that a place is about.
+    fn tokens(&self, place: Place) -> Tokens {
+        // Known before any place of them is.
+        self.tries.get(&place.trie).cloned().unwrap_or(Tokens::All)
     }
 
-    fn places_id(&mut self, places: &mut Vec<Place>) -> PlacesId {
-        if places.len() > 1 {
-            places.sort_unstable();
-            places.dedup();
-        }
-        if let Some(&id) = self.place_ids.get(&places[..]) {
+    fn places_id(&mut self, places: &mut [Place]) -> PlacesId {
+        places.sort_unstable();
+        if let Some(&id) = self.place_ids.get(&*places) {
             return id;
         }
-        let places: Box<[Place]> = (&places[..]).into();
-        self.bytes += 2 * size_of_val(&*places) + 64;
-        self.places.push(places.clone());
+        let places: Arc<[Place]> = (&*places).into();
+        self.bytes += size_of_val(&*places) + 96;
+        self.places.push(Arc::clone(&places));
         let id = self.places.len() as PlacesId - 1;
         self.place_ids.insert(places, id);
         id
@@ -330,6 +337,8 @@ impl Masks {
         }
         let mut places = self.places[a as usize].to_vec();
         places.extend_from_slice(&self.places[b as usize]);
+        places.sort_unstable();
+        places.dedup();
         self.places_id(&mut places)
     }
 }
@@ -467,15 +476,15 @@ impl Machine {
                         }
                     }
                     Point::Regular { .. } | Point::Capture { .. } => {
-                        let reading = self.read_item(program, vocabulary, item, places)?;
+                        let (reading, exits) = self.read_item(program, vocabulary, item, places)?;
                         form.bases.extend(reading.bases.iter().cloned());
                         if !reading.tokens.is_empty() {
                             form.lists.push(Arc::clone(&reading.tokens));
                         }
                         pairs.extend_from_slice(&reading.pairs);
-                        if reading.exits != NOWHERE {
+                        if exits != NOWHERE {
                             let after = self.next_of(program, item.point)?;
-                            self.follow(program, after, item.stack, reading.exits, &mut next)?;
+                            self.follow(program, after, item.stack, exits, &mut next)?;
                         }
                     }
                     _ => {}
@@ -565,20 +574,20 @@ impl Machine {
         vocabulary: &Vocabulary,
         item: Item,
         places: PlacesId,
-    ) -> Result<Arc<Reading>> {
+    ) -> Result<(Arc<Reading>, PlacesId)> {
         let text = program.is_json_text(item.point);
         let state = self.near(vocabulary, item.state)?;
         let terminal = Terminal { state, text, plain: false };
-        let reading = self.reading(vocabulary, terminal, places)?;
+        let (reading, exits) = self.reading(vocabulary, terminal, places)?;
         if reading.unlike.is_empty() {
-            return Ok(reading);
+            return Ok((reading, exits));
         }
         let after = self.next_of(program, item.point)?;
         let mut items = Vec::new();
         self.closure.starts.push(((after, 0), item.stack));
         self.close(program, &mut items)?;
         match self.first_bytes(program, &items)?.intersection(&reading.unlike).is_empty() {
-            true => Ok(reading),
+            true => Ok((reading, exits)),
             false => self.reading(vocabulary, Terminal { plain: true, ..terminal }, places),
         }
     }
@@ -590,7 +599,7 @@ impl Machine {
         vocabulary: &Vocabulary,
         item: Item,
     ) -> Result<bool> {
-        let reading = self.read_item(program, vocabulary, item, START)?;
+        let (reading, _) = self.read_item(program, vocabulary, item, START)?;
         Ok(reading.bases.iter().any(|base| base.node() == 0))
     }
 
@@ -605,47 +614,23 @@ impl Machine {
         Ok(runs)
     }
 
-    /// The tails of the tokens that leave a unit's runs below a node.
-    fn left(&mut self, unit: Language, node: u32) -> TrieId {
-        if let Some(&trie) = self.masks.left.get(&(unit, node)) {
+    /// The tails of the tokens that leave some runs at a byte.
+    fn leaving(&mut self, vocabulary: &Vocabulary, runs: &Runs, byte: u8) -> TrieId {
+        if let Some(&trie) = self.masks.leaving.get(&(runs.id, byte)) {
             return trie;
         }
-        let trie = self.masks.trie(Tokens::Left(unit, node));
-        self.masks.left.insert((unit, node), trie);
+        let leaving = runs.leaving(vocabulary, self.shared_slices.classes(vocabulary), byte);
+        let trie = self.masks.trie(leaving.id, || Tokens::Leaving(leaving));
+        self.masks.leaving.insert((runs.id, byte), trie);
         trie
     }
 
-    /// Those of them that leave at a byte.
-    fn leaving(
-        &mut self,
-        vocabulary: &Vocabulary,
-        (unit, node): (Language, u32),
-        byte: u8,
-    ) -> Result<TrieId> {
-        if let Some(&trie) = self.masks.leaving.get(&(unit, node, byte)) {
-            return Ok(trie);
-        }
-        let runs = self.runs(vocabulary, unit, node)?;
-        let leaving = runs.leaving(vocabulary, self.shared_slices.classes(vocabulary), byte);
-        let trie = self.masks.trie(Tokens::Leaving(leaving));
-        self.masks.leaving.insert((unit, node, byte), trie);
-        Ok(trie)
-    }
-
-    fn slice(
-        &mut self,
-        vocabulary: &Vocabulary,
-        state: Language,
-    ) -> Result<Option<(Arc<Slice>, TrieId)>> {
+    fn slice(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Option<Arc<Slice>>> {
         if let Some(slice) = self.masks.slices.get(&state) {
             return Ok(slice.clone());
         }
         let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
         let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
-        let slice = slice.map(|slice| {
-            let trie = self.masks.trie(Tokens::Slice(Arc::clone(&slice)));
-            (slice, trie)
-        });
         self.masks.slices.insert(state, slice.clone());
         Ok(slice)
     }

@@ -7,6 +7,7 @@
 //! compiler: a mask inside a string is a precomputed one, cut by the units that may still come,
 //! and a walk over the few *tails* that leave the string.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -26,13 +27,23 @@ pub(super) struct Run {
     pub(super) bytes: u16,
 }
 
+/// Tells the tries of tokens of a process apart; 0 is the vocabulary's.
+pub(super) type TrieId = u64;
+
+/// An id that no other trie has.
+pub(super) fn new_trie() -> TrieId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Tokens that leave a repeat at a certain byte.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leaving {
     /// What follows the last whole unit, from that byte on.
     pub(super) tails: Trie,
     /// The runs before them, in the order of the trie's ids.
     pub(super) runs: Box<[Run]>,
+    pub(super) id: TrieId,
 }
 
 /// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
@@ -63,6 +74,8 @@ pub(super) struct Runs {
     top: usize,
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
     words: usize,
+    /// Of the tails of all tokens that leave the repeat.
+    pub(super) id: TrieId,
 }
 
 impl Runs {
@@ -134,6 +147,7 @@ impl Runs {
             top,
             leaving: Mutex::default(),
             words: vocabulary.len(),
+            id: new_trie(),
         })
     }
 
@@ -163,7 +177,7 @@ impl Runs {
             tails.sort_unstable_by_key(|&(tail, token, _)| (tail, token));
             let runs = tails.iter().map(|tail| tail.2).collect();
             let tails = Trie::from_sorted(tails.iter().map(|&(tail, token, _)| (tail, token)));
-            Arc::new(Leaving { tails, runs })
+            Arc::new(Leaving { tails, runs, id: new_trie() })
         };
         Arc::clone(known.entry(byte).or_insert_with(make))
     }

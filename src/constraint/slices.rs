@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, Found, is_uniform};
 use super::limits::Limits;
-use super::runs::{self, Runs, RunsKey};
+use super::masks::{Place, Reading};
+use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
 use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
@@ -26,6 +27,7 @@ pub(super) struct Slice {
     /// For every other token and every place inside it where the terminal may end: what follows
     /// that place, with the token's id.
     pub(super) tails: Trie,
+    pub(super) id: TrieId,
 }
 
 /// The slices of one vocabulary, by fingerprint of the terminal state; bounded in bytes.
@@ -43,8 +45,12 @@ struct Known {
     slices: FxHashMap<u128, Option<Arc<Slice>>>,
     runs: runs::Known,
     longest: FxHashMap<ByteSet, u32>,
+    readings: FxHashMap<ReadingKey, Arc<Reading>>,
     bytes: usize,
 }
+
+/// The fingerprint of a terminal's state, how it is read, and from where.
+pub(super) type ReadingKey = (u128, [bool; 2], Arc<[Place]>);
 
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
@@ -158,6 +164,22 @@ impl Slices {
         })
     }
 
+    /// What a terminal allows from some places, if any constraint has asked for it.
+    pub(super) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
+        self.lock().readings.get(key).map(Arc::clone)
+    }
+
+    /// Shares a reading with all constraints.
+    pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
+        let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
+        let mut known = self.lock();
+        if known.bytes + bytes > self.limit {
+            *known = Known::default();
+        }
+        known.bytes += bytes;
+        known.readings.insert(key, Arc::clone(reading));
+    }
+
     /// The runs of a unit below a node of the trie.
     pub(super) fn runs(
         &self,
@@ -211,7 +233,7 @@ impl Slice {
             })
             .collect();
         tails.sort_unstable();
-        Ok(Some(Self { inside, tails: Trie::from_sorted(tails) }))
+        Ok(Some(Self { inside, tails: Trie::from_sorted(tails), id: new_trie() }))
     }
 
     fn bytes(&self) -> usize {

@@ -22,10 +22,10 @@ impl Machine {
             let place = self.masks.places[places as usize][i];
             let first = program.name_first(names, from);
             let mut places: SmallVec<[Place; 1]> = SmallVec::new();
-            match self.masks.tries[place.trie as usize] {
-                Tokens::Left(unit, node) => {
+            match self.masks.tokens(place) {
+                Tokens::Left(runs) => {
                     for byte in first.iter() {
-                        let trie = self.leaving(vocabulary, (unit, node), byte)?;
+                        let trie = self.leaving(vocabulary, &runs, byte);
                         places.push(Place { trie, node: 0, ..place });
                     }
                 }
@@ -56,7 +56,7 @@ impl Machine {
         found: &mut Findings,
         ends: &mut Vec<(u32, Place)>,
     ) -> Result<()> {
-        let tokens = self.masks.tries[place.trie as usize].clone();
+        let tokens = self.masks.tokens(place);
         let trie = match &tokens {
             Tokens::Leaving(leaving) => &leaving.tails,
             Tokens::Slice(slice) => &slice.tails,

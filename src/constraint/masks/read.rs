@@ -10,38 +10,73 @@ const SUBTREE: u32 = 40;
 const DEPTH: u16 = 64;
 
 impl Machine {
-    /// What a terminal allows from some places.
+    /// What a terminal allows from some places, and where it may end.
     pub(super) fn reading(
         &mut self,
         vocabulary: &Vocabulary,
         terminal: Terminal,
         places: PlacesId,
-    ) -> Result<Arc<Reading>> {
-        if let Some(reading) = self.masks.readings.get(&(terminal, places)) {
-            return Ok(Arc::clone(reading));
+    ) -> Result<(Arc<Reading>, PlacesId)> {
+        if let Some((reading, exits)) = self.masks.readings.get(&(terminal, places)) {
+            return Ok((Arc::clone(reading), *exits));
         }
+        let from = Arc::clone(&self.masks.places[places as usize]);
+        let key = from.iter().all(Place::is_shared).then(|| {
+            let fingerprints = &mut self.masks.fingerprints;
+            let fingerprint = self.languages.fingerprint(terminal.state, fingerprints);
+            (fingerprint, [terminal.text, terminal.plain], Arc::clone(&from))
+        });
+        let reading = match key.as_ref().and_then(|key| self.shared_slices.reading(key)) {
+            Some(reading) => reading,
+            None => {
+                let reading = Arc::new(self.find_reading(vocabulary, terminal, &from)?);
+                if let Some(key) = key
+                    && reading.exits.iter().all(Place::is_shared)
+                {
+                    self.shared_slices.share(key, &reading);
+                }
+                reading
+            }
+        };
+        for (id, tokens) in &reading.tries {
+            self.masks.trie(*id, || tokens.clone());
+        }
+        let exits = self.masks.places_id(&mut reading.exits.to_vec());
+        self.masks.bytes += reading.bytes();
+        self.masks.readings.insert((terminal, places), (Arc::clone(&reading), exits));
+        Ok((reading, exits))
+    }
+
+    fn find_reading(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        places: &[Place],
+    ) -> Result<Reading> {
         let mut found = Findings::default();
-        for i in 0..self.masks.places[places as usize].len() {
-            let place = self.masks.places[places as usize][i];
+        for &place in places {
             self.read_from(vocabulary, terminal, place, &mut found)?;
         }
         let Findings { mut tokens, bases, mut exits, unlike } = found;
-        if places != START {
+        if places != [Place::START] {
             // Tokens stand in several tries of tails.
             tokens.sort_unstable();
             tokens.dedup();
         }
-        self.masks.bytes += size_of_val(&tokens[..]) + size_of::<Reading>();
+        exits.sort_unstable();
+        exits.dedup();
+        let mut tries: Vec<TrieId> = exits.iter().map(|place| place.trie).collect();
+        tries.dedup();
+        let trie = |id| Some((id, self.masks.tries.get(&id)?.clone()));
         let known = self.shared_slices.pairs(vocabulary);
-        let reading = Arc::new(Reading {
+        Ok(Reading {
             pairs: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
             tokens: tokens.into(),
             bases,
-            exits: self.masks.places_id(&mut exits),
+            tries: tries.into_iter().filter_map(trie).collect(),
+            exits: exits.into(),
             unlike,
-        });
-        self.masks.readings.insert((terminal, places), Arc::clone(&reading));
-        Ok(reading)
+        })
     }
 
     /// Notes what a terminal's state allows below a place.
@@ -54,45 +89,45 @@ impl Machine {
     ) -> Result<()> {
         // As long as it begins with repeats that may be left out.
         while self.is_wide(vocabulary, place) {
-            let (rest, absent) = match self.head(vocabulary, terminal.state, terminal.text)? {
-                Head::Repeat { rest, .. } if terminal.plain && self.languages.is_nullable(rest) => {
-                    break;
-                }
-                Head::Repeat { unit, min, max, rest } => {
-                    let bounded = min > 1 || max < u32::MAX;
-                    let condition = bounded.then_some(Condition::Units(min.max(1), max));
-                    let runs = self.runs(vocabulary, unit, place.node)?;
-                    found.bases.push(Base::Runs(runs, max));
-                    let terminal = Terminal { state: rest, ..terminal };
-                    self.read_left(vocabulary, terminal, (unit, place.node), condition, found)?;
-                    (rest, min == 0)
-                }
-                Head::Text { text } => {
-                    let from = vocabulary.trie().nodes()[place.node as usize].depth;
-                    let condition = Some(Condition::Text(text, from.into()));
-                    let (unit, rest) = (self.json.unit, self.json.quote);
-                    let runs = self.runs(vocabulary, unit, place.node)?;
-                    found.bases.push(Base::Runs(runs, u32::MAX));
-                    let terminal = Terminal { state: rest, ..terminal };
-                    self.read_left(vocabulary, terminal, (unit, place.node), condition, found)?;
-                    (rest, self.languages.is_nullable(text))
-                }
-                Head::Other if place.node == 0 => {
-                    let Some((slice, trie)) = self.slice(vocabulary, terminal.state)? else {
+            let (unit, max, rest, condition, absent) =
+                match self.head(vocabulary, terminal.state, terminal.text)? {
+                    Head::Repeat { rest, .. }
+                        if terminal.plain && self.languages.is_nullable(rest) =>
+                    {
                         break;
-                    };
-                    if !slice.tails.ids().is_empty() {
-                        found.exits.push(Place { trie, node: 0, condition: 0 });
                     }
-                    found.bases.push(Base::Slice(slice));
-                    return Ok(());
-                }
-                Head::Narrow | Head::Other => break,
-            };
+                    Head::Repeat { unit, min, max, rest } => {
+                        let condition = match (min, max) {
+                            (0..=1, u32::MAX) => Condition::Any,
+                            _ => Condition::Units(min.max(1), max),
+                        };
+                        (unit, max, rest, condition, min == 0)
+                    }
+                    Head::Text { text } => {
+                        let from = vocabulary.trie().nodes()[place.node as usize].depth;
+                        let condition = Condition::Text(text, from.into());
+                        let absent = self.languages.is_nullable(text);
+                        (self.json.unit, u32::MAX, self.json.quote, condition, absent)
+                    }
+                    Head::Other if place.node == 0 => {
+                        let Some(slice) = self.slice(vocabulary, terminal.state)? else { break };
+                        if !slice.tails.ids().is_empty() {
+                            let tokens = || Tokens::Slice(Arc::clone(&slice));
+                            let trie = self.masks.trie(slice.id, tokens);
+                            found.exits.push(Place { trie, ..Place::START });
+                        }
+                        found.bases.push(Base::Slice(slice));
+                        return Ok(());
+                    }
+                    Head::Narrow | Head::Other => break,
+                };
+            let runs = self.runs(vocabulary, unit, place.node)?;
+            found.bases.push(Base::Runs(Arc::clone(&runs), max));
+            terminal.state = rest;
+            self.read_left(vocabulary, terminal, (runs, unit), condition, found)?;
             if !absent || rest == Language::EPSILON {
                 return Ok(());
             }
-            terminal.state = rest;
         }
         self.walk_below(vocabulary, terminal, place, found)
     }
@@ -104,17 +139,17 @@ impl Machine {
             && vocabulary.trie().nodes().get(place.node as usize).is_some_and(wide)
     }
 
-    /// Notes what is allowed after the runs of a unit below a node, if `terminal` is what is left.
+    /// Notes what is allowed after runs of a unit, if `terminal` is what is left.
     fn read_left(
         &mut self,
         vocabulary: &Vocabulary,
         terminal: Terminal,
-        (unit, node): (Language, u32),
-        condition: Option<Condition>,
+        (runs, unit): (Arc<Runs>, Language),
+        condition: Condition,
         found: &mut Findings,
     ) -> Result<()> {
-        let condition = self.masks.condition_id(condition);
-        let place = Place { trie: self.left(unit, node), node: 0, condition };
+        let trie = self.masks.trie(runs.id, || Tokens::Left(runs));
+        let place = Place { trie, node: 0, condition };
         if self.languages.is_nullable(terminal.state) {
             found.exits.push(place);
             found.unlike = found.unlike.union(&self.languages.first_bytes(unit)?);
@@ -134,9 +169,9 @@ impl Machine {
         found: &mut Findings,
     ) -> Result<()> {
         let first = self.languages.first_bytes(terminal.state)?;
-        if let &Tokens::Left(unit, node) = &self.masks.tries[place.trie as usize] {
+        if let Tokens::Left(runs) = self.masks.tokens(place) {
             for byte in first.iter() {
-                let trie = self.leaving(vocabulary, (unit, node), byte)?;
+                let trie = self.leaving(vocabulary, &runs, byte);
                 let place = Place { trie, node: 0, ..place };
                 self.walk_children(vocabulary, terminal, place, first, found)?;
             }
@@ -154,7 +189,7 @@ impl Machine {
         found: &mut Findings,
     ) -> Result<()> {
         let mut path = self.masks.paths.pop().unwrap_or_default();
-        let tokens = self.masks.tries[place.trie as usize].clone();
+        let tokens = self.masks.tokens(place);
         let trie = match &tokens {
             Tokens::Leaving(leaving) => &leaving.tails,
             Tokens::Slice(slice) => &slice.tails,
@@ -248,14 +283,18 @@ impl Machine {
         found: &mut Findings,
     ) -> Result<()> {
         let all = trie.tokens(node);
-        let (Some(condition), Tokens::Leaving(leaving)) = (place.condition.checked_sub(1), tokens)
-        else {
+        let Tokens::Leaving(leaving) = tokens else {
             found.tokens.extend_from_slice(all);
             return Ok(());
         };
+        if place.condition == Condition::Any {
+            found.tokens.extend_from_slice(all);
+            return Ok(());
+        }
         let from = trie.nodes()[node].first_token as usize;
         for (&token, run) in all.iter().zip(&leaving.runs[from..]) {
-            let fits = match self.masks.conditions[condition as usize] {
+            let fits = match place.condition {
+                Condition::Any => true,
                 Condition::Units(min, max) => (min..=max).contains(&run.units.into()),
                 Condition::Text(text, from) => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
