@@ -3,13 +3,12 @@
 //! Patterns rarely tell one digit from another, or one letter: they look at *classes* of bytes. So
 //! tokens are grouped by the classes that they are made of, in a trie a twentieth the size of that
 //! of their bytes. A walk goes over it with one byte for each class, as long as the states that it
-//! meets treat the bytes of each class alike; below a place where one does not, tokens are read
-//! one by one.
+//! meets treat the bytes of that class alike; where one does not, tokens are read by their bytes.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::regex::{Language, Languages};
+use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// The trie of tokens in which each byte is replaced by the first of its class.
@@ -19,8 +18,8 @@ pub(super) struct Classes {
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
-/// lead bytes of UTF-8 as far as its well-formed sequences tell them apart (Unicode, table 3-7);
-/// all others are alone.
+/// lead bytes of UTF-8 as far as its well-formed sequences tell them apart (Unicode, table 3-7), the
+/// leads of white space being alone; all others are alone.
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut i = 0;
@@ -33,8 +32,8 @@ const CLASS: [u8; 256] = {
             0x80..=0x8F => 0x80,
             0x90..=0x9F => 0x90,
             0xA0..=0xBF => 0xA0,
-            0xC2..=0xDF => 0xC2,
-            0xE1..=0xEC | 0xEE..=0xEF => 0xE1,
+            0xC3..=0xDF => 0xC3,
+            0xE4..=0xEC | 0xEE => 0xE4,
             0xF1..=0xF3 => 0xF1,
             0xC0..=0xC1 | 0xF5..=0xFF => 0xC0,
             other => other,
@@ -89,18 +88,55 @@ impl Classes {
         state: Language,
     ) -> Result<Found> {
         let mut found = Found::new(vocabulary);
-        let mut dense = Dense::new(languages, state);
+        let mut walk = Walk {
+            dense: Dense::new(languages, state),
+            path: vec![Dense::START; usize::from(u16::MAX) + 1],
+            ends: Vec::new(),
+        };
+        let first = walk.dense.languages.first_bytes(state)?;
+        for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
+            match walk.dense.is_uniform(Dense::START, class)? {
+                true if first.contains(class) => {
+                    self.by_shapes(vocabulary, &mut walk, class, &mut found)?
+                }
+                true => {}
+                false => {
+                    let bytes = first.iter().filter(|&byte| class_of(byte) == class);
+                    for byte in bytes {
+                        found.by_bytes(vocabulary, &mut walk, byte)?;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The tokens whose first byte is of a class that the state treats alike.
+    fn by_shapes(
+        &self,
+        vocabulary: &Vocabulary,
+        walk: &mut Walk<'_>,
+        class: u8,
+        found: &mut Found,
+    ) -> Result<()> {
+        let Walk { dense, path, ends } = walk;
         let nodes = self.trie.nodes();
-        // By depth: the state.
-        let mut path = vec![Dense::START; usize::from(u16::MAX) + 1];
-        // The depths at which the terminal may end.
-        let mut ends: Vec<u16> = Vec::new();
-        let mut node = 1;
-        while let Some(&at) = nodes.get(node) {
+        let Some(mut node) = self.trie.first(class) else { return Ok(()) };
+        let last = nodes[node].subtree_end as usize;
+        while node < last {
+            let at = nodes[node];
             while ends.last().is_some_and(|&end| end >= at.depth) {
                 ends.pop();
             }
-            let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
+            let before = path[usize::from(at.depth) - 1];
+            if !dense.is_uniform(before, at.byte)? {
+                for &token in self.trie.subtree_tokens(node) {
+                    found.read(vocabulary, dense, token, before, at.depth - 1, ends)?;
+                }
+                node = at.subtree_end as usize;
+                continue;
+            }
+            let next = dense.step(before, at.byte)?;
             found.work += 1;
             if next == Dense::DEAD {
                 for &token in if ends.is_empty() { &[] } else { self.trie.subtree_tokens(node) } {
@@ -109,26 +145,24 @@ impl Classes {
                 node = at.subtree_end as usize;
                 continue;
             }
-            let tokens = self.trie.tokens(node);
-            tokens.iter().for_each(|&token| found.inside.allow(token));
-            if at.subtree_end as usize > node + 1 {
-                if dense.accepts(next) {
-                    ends.push(at.depth);
-                }
-                if !dense.is_uniform(next)? {
-                    let below = &self.trie.subtree_tokens(node)[tokens.len()..];
-                    for &token in below {
-                        found.read(vocabulary, &mut dense, token, next, at.depth, &ends)?;
-                    }
-                    node = at.subtree_end as usize;
-                    continue;
-                }
+            self.trie.tokens(node).iter().for_each(|&token| found.inside.allow(token));
+            if at.subtree_end as usize > node + 1 && dense.accepts(next) {
+                ends.push(at.depth);
             }
             path[usize::from(at.depth)] = next;
             node += 1;
         }
-        Ok(found)
+        ends.clear();
+        Ok(())
     }
+}
+
+/// The states along the way to a node, and the depths at which the terminal may end.
+struct Walk<'a> {
+    dense: Dense<'a>,
+    /// By depth.
+    path: Vec<u32>,
+    ends: Vec<u16>,
 }
 
 impl Found {
@@ -136,47 +170,36 @@ impl Found {
         Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends: Vec::new() }
     }
 
-    /// Walks from a terminal's state over the trie of bytes.
-    pub(super) fn by_bytes(
-        vocabulary: &Vocabulary,
-        languages: &mut Languages,
-        state: Language,
-    ) -> Result<Self> {
+    /// The tokens that begin with a byte, over the trie of bytes.
+    fn by_bytes(&mut self, vocabulary: &Vocabulary, walk: &mut Walk<'_>, byte: u8) -> Result<()> {
+        let Walk { dense, path, ends } = walk;
         let trie = vocabulary.trie();
         let nodes = trie.nodes();
-        let mut this = Self::new(vocabulary);
-        let mut dense = Dense::new(languages, state);
-        // By depth: the state.
-        let mut path = vec![Dense::START; usize::from(u16::MAX) + 1];
-        let mut ends: Vec<u16> = Vec::new();
-        let bytes: Vec<u8> = dense.languages.first_bytes(state)?.iter().collect();
-        for byte in bytes {
-            let Some(first) = trie.first(byte) else { continue };
-            let last = nodes[first].subtree_end as usize;
-            let mut node = first;
-            while node < last {
-                let at = nodes[node];
-                while ends.last().is_some_and(|&end| end >= at.depth) {
-                    ends.pop();
-                }
-                let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
-                this.work += 1;
-                if next == Dense::DEAD {
-                    for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
-                        this.ends.extend(ends.iter().map(|&end| (token, end)));
-                    }
-                    node = at.subtree_end as usize;
-                    continue;
-                }
-                path[usize::from(at.depth)] = next;
-                trie.tokens(node).iter().for_each(|&token| this.inside.allow(token));
-                if dense.accepts(next) {
-                    ends.push(at.depth);
-                }
-                node += 1;
+        let Some(mut node) = trie.first(byte) else { return Ok(()) };
+        let last = nodes[node].subtree_end as usize;
+        while node < last {
+            let at = nodes[node];
+            while ends.last().is_some_and(|&end| end >= at.depth) {
+                ends.pop();
             }
+            let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
+            self.work += 1;
+            if next == Dense::DEAD {
+                for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
+                    self.ends.extend(ends.iter().map(|&end| (token, end)));
+                }
+                node = at.subtree_end as usize;
+                continue;
+            }
+            path[usize::from(at.depth)] = next;
+            trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
+            if at.subtree_end as usize > node + 1 && dense.accepts(next) {
+                ends.push(at.depth);
+            }
+            node += 1;
         }
-        Ok(this)
+        ends.clear();
+        Ok(())
     }
 
     /// Reads the rest of one token from a state on.
@@ -216,8 +239,8 @@ struct Dense<'a> {
     ids: FxHashMap<Language, u32>,
     next: Vec<[u32; 256]>,
     accepts: Vec<bool>,
-    /// Does it treat the bytes of each class alike? Once asked.
-    uniform: Vec<Option<bool>>,
+    /// The first bytes of the classes of which it treats the bytes alike. Once asked.
+    uniform: Vec<Option<ByteSet>>,
 }
 
 impl<'a> Dense<'a> {
@@ -266,12 +289,19 @@ impl<'a> Dense<'a> {
         self.accepts[state as usize]
     }
 
-    fn is_uniform(&mut self, state: u32) -> Result<bool> {
-        if let Some(known) = self.uniform[state as usize] {
-            return Ok(known);
+    /// Does a state treat the bytes of a class alike?
+    fn is_uniform(&mut self, state: u32, class: u8) -> Result<bool> {
+        if let Some(known) = &self.uniform[state as usize] {
+            return Ok(known.contains(class));
         }
-        let uniform = is_uniform(self.languages.row(self.states[state as usize])?);
+        let row = self.languages.plain_row(self.states[state as usize])?;
+        let mut uniform = ByteSet::ALL;
+        for byte in 0..=u8::MAX {
+            if row[usize::from(byte)] != row[usize::from(class_of(byte))] {
+                uniform.remove(class_of(byte));
+            }
+        }
         self.uniform[state as usize] = Some(uniform);
-        Ok(uniform)
+        Ok(uniform.contains(class))
     }
 }

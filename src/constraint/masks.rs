@@ -128,6 +128,8 @@ struct Terminal {
     text: bool,
     /// May what follows it begin as a unit of its last repeat does? Then nothing is left out.
     plain: bool,
+    /// May other constraints have the same? Not where it depends on what was written before.
+    shared: bool,
 }
 
 /// What is found when a terminal is read from some places; the same for all constraints.
@@ -577,7 +579,8 @@ impl Machine {
     ) -> Result<(Arc<Reading>, PlacesId)> {
         let text = program.is_json_text(item.point);
         let state = self.near(vocabulary, item.state)?;
-        let terminal = Terminal { state, text, plain: false };
+        let shared = matches!(program.point(item.point), Point::Regular { .. });
+        let terminal = Terminal { state, text, plain: false, shared };
         let (reading, exits) = self.reading(vocabulary, terminal, places)?;
         if reading.unlike.is_empty() {
             return Ok((reading, exits));

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Classes, Found, is_uniform};
+use super::classes::{Classes, Found};
 use super::limits::Limits;
 use super::masks::{Place, Reading};
 use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
@@ -217,12 +217,7 @@ impl Slice {
         state: Language,
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        // Where one byte of a class is treated unlike another at once, most are rejected at once.
-        let found = match is_uniform(languages.row(state)?) {
-            true => classes.walk(vocabulary, languages, state)?,
-            false => Found::by_bytes(vocabulary, languages, state)?,
-        };
-        let Found { inside, work, ends } = found;
+        let Found { inside, work, ends } = classes.walk(vocabulary, languages, state)?;
         if work <= worthwhile {
             return Ok(None);
         }

@@ -35,8 +35,8 @@ mod rust_syntax;
 mod spelling;
 
 pub use byte_set::ByteSet;
-pub(crate) use languages::Tables;
 pub use languages::{Language, Languages, Row};
+pub(crate) use languages::{Tables, Unit};
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;

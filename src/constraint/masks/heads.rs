@@ -2,17 +2,22 @@
 
 use super::*;
 use crate::constraint::runs::is_unit;
+use crate::regex::Unit;
 
 impl Machine {
     /// A state that no token tells apart from this one, the same for many.
     pub(super) fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
+        if !self.languages.is_counted(state) {
+            return Ok(state);
+        }
         if let Some(&near) = self.masks.nears.get(&state) {
             return Ok(near);
         }
         let (slices, longest) = (&self.shared_slices, self.longest_token);
-        let mut reach = |set: Option<ByteSet>| match set {
-            Some(set) => slices.longest_run(vocabulary, set),
-            None => longest,
+        let mut reach = |unit: Unit| match unit {
+            Unit::Byte(set) => slices.longest_run(vocabulary, set),
+            // The last may be an unfinished one.
+            Unit::Bytes(least) => longest.div_ceil(least),
         };
         let near = self.languages.near(state, &mut reach, &mut self.masks.spans)?;
         self.masks.nears.insert(state, near);

@@ -21,7 +21,7 @@ impl Machine {
             return Ok((Arc::clone(reading), *exits));
         }
         let from = Arc::clone(&self.masks.places[places as usize]);
-        let key = from.iter().all(Place::is_shared).then(|| {
+        let key = (terminal.shared && from.iter().all(Place::is_shared)).then(|| {
             let fingerprints = &mut self.masks.fingerprints;
             let fingerprint = self.languages.fingerprint(terminal.state, fingerprints);
             (fingerprint, [terminal.text, terminal.plain], Arc::clone(&from))

@@ -35,6 +35,14 @@ impl Languages {
         self.states[x.index()].row.as_deref().ok_or_else(|| self.over_limit())
     }
 
+    /// The same, but perhaps with successors without strings that are not [`Language::EMPTY`]:
+    /// bytes whose successors are equal are treated alike.
+    pub(crate) fn plain_row(&mut self, x: Language) -> Result<&Row> {
+        self.fill_row(x)?;
+        // Filled.
+        self.states[x.index()].row.as_deref().ok_or_else(|| self.over_limit())
+    }
+
     /// The row of a language if it has been computed already.
     #[inline]
     pub fn known_row(&self, x: Language) -> Option<&Row> {
@@ -53,10 +61,13 @@ impl Languages {
         {
             return Ok(row[usize::from(byte)]);
         }
-        if state.steps >= ROWLESS_STEPS {
-            return Ok(self.row(x)?[usize::from(byte)]);
+        if state.row.is_none() {
+            if state.steps >= ROWLESS_STEPS {
+                self.fill_row(x)?;
+            } else {
+                state.steps += 1;
+            }
         }
-        state.steps += 1;
         let next = self.derivative(x, byte, 0)?;
         Ok(if self.is_live(next)? { next } else { Language::EMPTY })
     }

@@ -2,6 +2,15 @@
 
 use super::*;
 
+/// What is repeated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unit {
+    /// One byte of a set.
+    Byte(ByteSet),
+    /// So many bytes at least.
+    Bytes(u32),
+}
+
 impl Languages {
     /// A fingerprint of the language's structure, equal across arenas of one process. 128 bits of
     /// keyed SipHash: two different expressions with one fingerprint are not to be found, even by
@@ -104,7 +113,7 @@ impl Languages {
     /// A language that no token tells apart from this one: reading it, both are live at the same
     /// places and may end at the same places. Many states share one: a repeat counts no further
     /// than `reach` says that tokens can. Without and/not in it.
-    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Option<ByteSet>) -> u32) -> Language {
+    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Unit) -> u32) -> Language {
         // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -118,7 +127,7 @@ impl Languages {
                 // A time takes a byte at least, unless it is nullable; then the least is 0 already.
                 // The part itself is entered afresh each time, so it is left as it is.
                 Expr::Repeat(part, min, max) => {
-                    let times = reach(self.as_set(part));
+                    let times = reach(self.unit(part));
                     let max = (max <= times).then_some(max);
                     self.repeat(part, min.min(times.saturating_add(1)), max)
                 }
@@ -129,10 +138,26 @@ impl Languages {
         of(&done, x)
     }
 
-    fn as_set(&self, x: Language) -> Option<ByteSet> {
+    /// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
+    fn unit(&self, x: Language) -> Unit {
         match self.states[x.index()].expr {
-            Expr::Set(set) => Some(set),
-            _ => None,
+            Expr::Set(set) => Unit::Byte(set),
+            _ => Unit::Bytes(self.least_bytes(x, 0).max(1)),
+        }
+    }
+
+    /// No string has fewer bytes; by structure, as far as that says it.
+    fn least_bytes(&self, x: Language, depth: u32) -> u32 {
+        const DEEPEST: u32 = 8;
+        let of = |part: Language| self.least_bytes(part, depth + 1);
+        match &self.states[x.index()].expr {
+            _ if self.is_nullable(x) => 0,
+            _ if depth == DEEPEST => 1,
+            &Expr::Concat(a, b) => of(a).saturating_add(of(b)),
+            Expr::Union(xs) => xs.iter().map(|&part| of(part)).min().unwrap_or(1),
+            Expr::Intersect(xs) => xs.iter().map(|&part| of(part)).max().unwrap_or(1),
+            &Expr::Repeat(part, min, _) => of(part).saturating_mul(min),
+            _ => 1,
         }
     }
 
@@ -277,8 +302,13 @@ impl Languages {
         true
     }
 
+    /// Do bounds on repeats occur in it? If not, no other language is [near](Self::near) it.
+    pub(crate) fn is_counted(&self, x: Language) -> bool {
+        self.states[x.index()].counted
+    }
+
     /// A language that no token tells apart from this one, as `horizon`, also where and/not
-    /// occurs. `reach` tells how often a token can repeat one byte of a set, or any unit.
+    /// occurs. `reach` tells how often a token can repeat a unit.
     ///
     /// Texts that do not come to the bounds of its repeats do not see them: without these bounds
     /// the language has the same such texts, and more. So if after any token a way to the end is
@@ -287,7 +317,7 @@ impl Languages {
     pub(crate) fn near(
         &mut self,
         x: Language,
-        reach: &mut dyn FnMut(Option<ByteSet>) -> u32,
+        reach: &mut dyn FnMut(Unit) -> u32,
         spans: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Language> {
         let state = &self.states[x.index()];
@@ -316,7 +346,7 @@ impl Languages {
         &mut self,
         x: Language,
         least: u32,
-        reach: &mut dyn FnMut(Option<ByteSet>) -> u32,
+        reach: &mut dyn FnMut(Unit) -> u32,
     ) -> (Language, Option<u32>) {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -333,7 +363,7 @@ impl Languages {
                     self.intersect(xs)
                 }
                 Expr::Repeat(part, min, max) if max != UNBOUNDED => {
-                    match max.checked_sub(reach(self.as_set(part))) {
+                    match max.checked_sub(reach(self.unit(part))) {
                         Some(slack) if slack >= least => {
                             narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
                             self.repeat(part, min, None)
