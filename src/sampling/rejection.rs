@@ -126,6 +126,6 @@ impl Sampler {
     fn without(&mut self, logits: &[f32], token: u32) -> scan::Scan {
         let super::sampler::Scratch { words, maxima, .. } = &mut self.scratch;
         words[token as usize / scan::WORD] &= !(1 << (token as usize % scan::WORD));
-        scan::scan(logits, words, maxima)
+        scan::scan(logits, words, maxima, scan::Ends::Bounds)
     }
 }
