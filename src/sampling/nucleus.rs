@@ -1,30 +1,32 @@
 //! Top-p over a long row, which lists few of its tokens and sums the others roughly.
 //!
-//! Tokens below a share of (1 − p) / n of all n tokens' weight have no place in the nucleus: all of
-//! them together weigh less than 1 − p. Most of a row is below that. What is above is summed in
-//! `f64`; of what is below, a sum in `f32` is enough, four times faster, as long as its error
-//! cannot move the nucleus's end. Where it could, the row is summed again without short cuts. So
-//! what is kept is what [`steps::top_p`] keeps.
+//! Some blocks tell above which logit the nucleus lies. What is above is listed and summed in `f64`;
+//! of what is below, a sum in `f32` is enough, three times faster, as long as its error cannot move
+//! the nucleus's end. Where it could, or the blocks misled, the row is divided again where it is
+//! certain: below a share of (1 − p) / n of all n tokens' weight no token has a place in the
+//! nucleus, since all of them together weigh less than 1 − p. Where that leaves the end open, too,
+//! all is summed in `f64`. So what is kept is what [`steps::top_p`] keeps.
 
 use super::exponential::{BEYOND, GRAIN, ROUND, Row, TABLE_SIZE, exp, exponentials};
-use super::scan::{self, BLOCK};
+use super::scan::{self, BLOCK, Maxima};
 use super::steps::{self, Candidate};
 
-/// Relative error of [`Row::roughly_below`]: 5e-6 for three roundings of an exponent of at most 40
-/// octaves, 2.5e-6 for what the series leaves out, 2e-6 for the roundings of series and sums. What
-/// lies deeper may err twice as much, but is less than [`NOTHING`] in all.
-const ROUGHNESS: f64 = 1e-5;
-/// 2^24 tokens of the weight 2^-40, times [`ROUGHNESS`], and some more.
-const NOTHING: f64 = 1e-9;
+/// Relative error of [`Row::roughly_below`]: 3e-6 for three roundings of an exponent of at most 24
+/// octaves, 2e-7 for what the series leaves out, 8e-7 for the roundings of series and sums.
+const ROUGHNESS: f64 = 4e-6;
+/// Twice the error of what lies deeper, up to 126 octaves, for each token: 2e-5 times 2^-24.
+const NOTHING: f64 = 2.4e-12;
 /// Relative error of sums in `f64`, of a million terms and more.
 const ROUNDING: f64 = 1e-11;
 
-/// Tokens of a row that are not below some logit, ascending; scratch.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Above {
-    tokens: Vec<u32>,
-    logits: Vec<f32>,
-}
+/// Of so many blocks one tells where the nucleus may end.
+const SAMPLE: usize = 64;
+/// The part of the weight outside of the nucleus that is summed roughly: the greater, the fewer
+/// tokens are listed, and the more often the error leaves the end open.
+const OUTSIDE: f64 = 0.5;
+
+/// Tokens of a row that are not below some logit, ascending, with their logits; scratch.
+pub(super) type Above = Vec<(u32, f32)>;
 
 /// A sum, and how far off it may be.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +48,12 @@ impl Row<'_> {
         above: &mut Above,
         candidates: &mut Vec<Candidate>,
     ) -> Option<f64> {
-        for least in [self.least_in_nucleus((top, count), changed, p), f32::MIN] {
-            above.tokens.clear();
-            above.logits.clear();
-            self.for_each_from(least, |token, logit| {
-                above.tokens.push(token);
-                above.logits.push(logit);
-            });
+        let known = self.weight_of_maxima(top, changed);
+        let proven = self.down_to(top, -((1.0 - p) * known / count as f64).ln());
+        let guessed = self.likely_below(top, (1.0 - p) * known).max(proven);
+        for least in [guessed, proven, f32::MIN] {
+            above.clear();
+            self.for_each_from(least, |token, logit| above.push((token, logit)));
             let below = self.roughly_below(least, top);
             if let Some((last, sum)) = self.end(above, below, top, changed, p) {
                 self.keep(above, last, changed, candidates);
@@ -63,39 +64,79 @@ impl Row<'_> {
         None
     }
 
-    /// A logit that none of the nucleus is below. The weight of all is at least that of the
-    /// maxima.
-    fn least_in_nucleus(&self, (top, count): (f64, usize), changed: &[Candidate], p: f64) -> f32 {
-        let maxima = self.maxima.as_flattened().iter();
-        let known = maxima.map(|&max| exp(f64::from(max) / self.temperature - top)).sum::<f64>()
-            + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>();
-        let share = (1.0 - p) * known / count as f64;
-        self.down_to(top, -share.ln())
+    /// A weight that the whole row's is not less than.
+    fn weight_of_maxima(&self, top: f64, changed: &[Candidate]) -> f64 {
+        let (best, mut sum) = (self.best(), 0.0);
+        for maxima in self.maxima.as_flattened().chunks(BLOCK) {
+            let mut block = [f32::NEG_INFINITY; BLOCK];
+            block[..maxima.len()].copy_from_slice(maxima);
+            sum += roughly(&block, best, self.octaves(), f32::INFINITY);
+        }
+        // Less than it can be off by.
+        sum * self.weight(best, top) * (1.0 - 10.0 * ROUGHNESS)
+            + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
+    }
+
+    /// A logit below which a part of `outside` should lie, the weight outside of the nucleus: as
+    /// far as some blocks tell of all. −∞ where they hold too little.
+    fn likely_below(&self, top: f64, outside: f64) -> f32 {
+        let (inverse, start) = (GRAIN / self.temperature, top * GRAIN);
+        let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
+        let mut spectrum = [0.0; TABLE_SIZE];
+        let all = scan::blocks(self.logits, self.words, self.maxima, f32::MIN);
+        for (_, block, words) in all.step_by(SAMPLE) {
+            let block = scan::masked(block, words);
+            exponentials(&block, inverse, start, &mut bands, &mut weights);
+            for (&band, weight) in bands.iter().zip(&weights) {
+                spectrum[band as usize % TABLE_SIZE] += weight;
+            }
+        }
+        let mut rest = outside * OUTSIDE / SAMPLE as f64;
+        let reached = spectrum.iter().rposition(|weight| {
+            rest -= weight;
+            rest < 0.0
+        });
+        reached.map_or(f32::NEG_INFINITY, |band| self.down_to(top, (band as f64 + 0.5) / GRAIN))
     }
 
     /// The sum of the exponentials of the allowed logits below `end`.
     fn roughly_below(&self, end: f32, top: f64) -> Rough {
-        let best = self.maxima.as_flattened().iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        if end <= f32::MIN || best == f32::NEG_INFINITY {
+        if end <= f32::MIN {
             return Rough { sum: 0.0, error: 0.0 };
         }
-        let inverse = (std::f64::consts::LOG2_E / self.temperature) as f32;
-        let mut sum = 0.0;
+        let (best, inverse, mut sum) = (self.best(), self.octaves(), 0.0);
         for (_, block, words) in scan::blocks(self.logits, self.words, self.maxima, f32::MIN) {
             sum += match <&[f32; BLOCK]>::try_from(block) {
                 Ok(block) if *words == scan::WHOLE => roughly(block, best, inverse, end),
                 _ => roughly(&scan::masked(block, words), best, inverse, end),
             };
         }
-        let sum = sum * exp(f64::from(best) / self.temperature - top);
-        Rough { sum, error: sum * ROUGHNESS + NOTHING }
+        let weight = self.weight(best, top);
+        let error = (sum * ROUGHNESS + self.logits.len() as f64 * NOTHING) * weight;
+        Rough { sum: sum * weight, error }
+    }
+
+    /// The greatest allowed logit that no step has changed.
+    fn best(&self) -> f32 {
+        let greater = |a: Maxima, b: &Maxima| std::array::from_fn(|i| a[i].max(b[i]));
+        let best: Maxima = self.maxima.iter().fold([f32::NEG_INFINITY; 4], greater);
+        best.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+
+    /// The inverse of the temperature, in octaves.
+    fn octaves(&self) -> f32 {
+        (std::f64::consts::LOG2_E / self.temperature) as f32
+    }
+
+    fn weight(&self, logit: f32, top: f64) -> f64 {
+        exp(f64::from(logit) / self.temperature - top)
     }
 
     /// The last token of the nucleus, with the sum of its exponentials; `None` where the error
     /// leaves it open, or all tokens stay. Only the tokens of one band are sorted.
     fn end(
         &self,
-        above: &Above,
+        above: &[(u32, f32)],
         below: Rough,
         top: f64,
         changed: &[Candidate],
@@ -104,9 +145,9 @@ impl Row<'_> {
         let (inverse, start) = (GRAIN / self.temperature, top * GRAIN);
         let mut spectrum = [0.0; TABLE_SIZE];
         let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
-        for logits in above.logits.chunks(BLOCK) {
+        for tokens in above.chunks(BLOCK) {
             let mut block = [f32::NEG_INFINITY; BLOCK];
-            block[..logits.len()].copy_from_slice(logits);
+            block.iter_mut().zip(tokens).for_each(|(slot, (_, logit))| *slot = *logit);
             exponentials(&block, inverse, start, &mut bands, &mut weights);
             for (&band, weight) in bands.iter().zip(&weights) {
                 spectrum[band as usize % TABLE_SIZE] += weight;
@@ -133,9 +174,13 @@ impl Row<'_> {
             let mut ranked: Vec<_> =
                 changed.iter().copied().filter(|c| band_of(c) == band).collect();
             let end = self.down_to(top, (band as f64 + 1.0) / GRAIN);
-            for (&token, &logit) in above.tokens.iter().zip(&above.logits) {
+            let above_it = self.down_to(top, (band as f64 - 1.0) / GRAIN);
+            for &(token, logit) in above {
+                if !(end..=above_it).contains(&logit) {
+                    continue;
+                }
                 let depth = start - f64::from(logit) * inverse;
-                if logit >= end && (depth.min(BEYOND) + ROUND).to_bits() as u32 == band as u32 {
+                if (depth.min(BEYOND) + ROUND).to_bits() as u32 == band as u32 {
                     ranked.push(self.candidate(token, logit));
                 }
             }
@@ -153,7 +198,7 @@ impl Row<'_> {
     /// Fills `candidates` with what is not less probable than `last`.
     fn keep(
         &self,
-        above: &Above,
+        above: &[(u32, f32)],
         last: Candidate,
         changed: &[Candidate],
         candidates: &mut Vec<Candidate>,
@@ -161,8 +206,8 @@ impl Row<'_> {
         let stays = |c: &Candidate| steps::by_probability(c, &last).is_le();
         let least = self.down_to(last.logit, 0.0);
         let mut changed = changed.iter().copied().filter(stays).peekable();
-        let logits = above.logits.iter().zip(&above.tokens).filter(|(logit, _)| **logit >= least);
-        for c in logits.map(|(&logit, &token)| self.candidate(token, logit)).filter(stays) {
+        let near = above.iter().filter(|(_, logit)| *logit >= least);
+        for c in near.map(|&(token, logit)| self.candidate(token, logit)).filter(stays) {
             while let Some(before) = changed.next_if(|changed| changed.token < c.token) {
                 candidates.push(before);
             }
@@ -185,8 +230,8 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
     const DEEPEST: f32 = 126.0;
     const BIAS: u32 = 127;
     /// ln 2, to the power of k, by k factorial.
-    const SERIES: [f32; 6] =
-        [1.0, 0.693_147_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_356];
+    const SERIES: [f32; 7] =
+        [1.0, 0.693_147_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_356, 1.540_353e-4];
     let mut sums = [0.0f32; LANES];
     for lanes in block.as_chunks::<LANES>().0 {
         for (&logit, sum) in lanes.iter().zip(&mut sums) {
@@ -194,13 +239,13 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
             let depth = if depth < DEEPEST { depth } else { DEEPEST };
             let rounded = depth + ROUND;
             let r = (rounded - ROUND) - depth;
-            let [a, b, c, d, e, f] = SERIES;
-            let series = a + r * (b + r * (c + r * (d + r * (e + r * f))));
+            let [a, b, c, d, e, f, g] = SERIES;
+            let series = a + r * (b + r * (c + r * (d + r * (e + r * (f + r * g)))));
             let power = f32::from_bits(BIAS.wrapping_sub(rounded.to_bits()) << 23);
             *sum += if logit < end { series * power } else { 0.0 };
         }
     }
-    f64::from(sums.iter().sum::<f32>())
+    sums.iter().map(|&sum| f64::from(sum)).sum()
 }
 
 #[cfg(test)]
