@@ -41,10 +41,17 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// Rows that are drawn from in turn: what a draw costs depends a little on where its nucleus ends.
+const ROWS: u64 = 8;
+
 /// Normally distributed logits (Box and Muller 1958) of deviation 2.5; `Peaked` adds a head like
 /// Zipf's law, whose first token stands 18 above the field.
 fn row(kind: Kind) -> Vec<f32> {
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    row_of(kind, 7)
+}
+
+fn row_of(kind: Kind, seed: u64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut row: Vec<f32> = (0..WIDTH)
         .map(|_| {
             let (a, b) = (1.0 - uniform(&mut rng), uniform(&mut rng));
@@ -73,8 +80,25 @@ fn mask(allowed: Allowed) -> TokenMask {
 }
 
 fn bench(bencher: Bencher<'_, '_>, params: SamplingParams, kind: Kind, allowed: Allowed) {
-    let (row, mask) = (row(kind), mask(allowed));
+    // A greedy draw costs what reading costs, which is measured with one row, too.
+    let rows: Vec<_> = match params.temperature {
+        0.0 => vec![row(kind)],
+        _ => (0..ROWS).map(|seed| row_of(kind, seed)).collect(),
+    };
+    let (mut rows, mask) = (rows.iter().cycle(), mask(allowed));
     let mut sampler = Sampler::new(&SamplingParams { seed: Some(1), ..params }).unwrap();
+    bencher
+        .with_inputs(|| rows.next().unwrap())
+        .bench_local_refs(|row| sampler.draw(black_box(row), Some(black_box(&mask))).unwrap());
+}
+
+/// A greedy draw whose bounds tell nothing: all that is forbidden is above all that is allowed.
+#[divan::bench(args = MASKS)]
+fn greedy_against_the_mask(bencher: Bencher<'_, '_>, allowed: Allowed) {
+    let (mut row, mask) = (row(Kind::Flat), mask(allowed));
+    let forbidden = |token: &usize| !mask.contains(*token as u32);
+    (0..WIDTH).filter(forbidden).for_each(|token| row[token] += 40.0);
+    let mut sampler = Sampler::new(&SamplingParams::greedy()).unwrap();
     bencher.bench_local(|| sampler.draw(black_box(&row), Some(black_box(&mask))).unwrap());
 }
 

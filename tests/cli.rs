@@ -268,6 +268,31 @@ fn a_trace_as_a_page_needs_nothing_beside_itself() {
 }
 
 #[test]
+fn the_best_texts_come_in_order() {
+    let model = text(hey("cli-n-best"));
+    let args =
+        ["generate", "--prompt", "x", "--model", &model, "--choice", "Hot", "--choice", "Hey"];
+    let ran = run(&[&args[..], &["--beam", "3", "--n-best", "2"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let rows: Vec<(f64, &str)> = ran
+        .out
+        .lines()
+        .map(|line| line.split_once('\t').unwrap())
+        .map(|(score, text)| (score.parse().unwrap(), text))
+        .collect();
+    assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), ["Hey", "Hot"]);
+    assert!(rows[0].0 > rows[1].0, "{}", ran.out);
+    let drawn = ["--best-of", "2", "--n-best", "2", "--output", "json", "--seed", "1"];
+    let ran = run(&[&args[..], &drawn].concat());
+    let rows: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let logprob = |row: &Value| row["faithfulness"]["raw_logprob"].as_f64().unwrap();
+    assert!(rows.len() == 2 && logprob(&rows[0]) >= logprob(&rows[1]), "{}", ran.out);
+    let ran = run(&[&args[..], &["--beam", "2", "--n-best", "3"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("ask for at most 2"), "{}", ran.err);
+}
+
+#[test]
 fn every_setting_has_an_option() {
     let model = text(hey("cli-settings"));
     let e = b'e'.to_string();

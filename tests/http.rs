@@ -348,6 +348,14 @@ fn settings_change_the_answer() {
     let answer = chat(address, "http-settings", body).json();
     assert!(answer["choices"][0]["rejection"]["checks"].as_u64() >= Some(5), "{answer}");
     assert!(answer["choices"][0]["rejection"]["log_weight"].as_f64() < Some(0.0), "{answer}");
+    let best = json!({ "num_beams": 3, "n": 2, "max_tokens": 8, "response_format": {
+        "type": "json_schema", "json_schema": {"schema": {"enum": ["Hey", "Hot"]}} } });
+    let answer = chat(address, "http-settings", best).json();
+    let [first, second] = [0usize, 1].map(|i| &answer["choices"][i]);
+    assert_ne!(first["message"]["content"], second["message"]["content"], "{answer}");
+    assert!(first["score"].as_f64() > second["score"].as_f64(), "{answer}");
+    let many = chat(address, "http-settings", json!({ "num_beams": 2, "n": 3 }));
+    assert_eq!(many.status, 400, "{}", many.body);
     let least = json!({ "min_tokens": 5, "max_tokens": 6 });
     let answer = chat(address, "http-settings", least).json();
     assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() >= 5);

@@ -1,18 +1,20 @@
 //! `maskwright chat`: a conversation on the terminal, line by line.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, Request};
+use crate::generation::{Engine, Event, FinishReason, Request};
 use crate::model::Message;
 use crate::{Compiler, Constraint};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
+use super::line::{Lines, Typed};
 use super::model::ModelArgs;
 use super::output::{self, Stop};
 use super::sampling::SamplingArgs;
@@ -43,7 +45,7 @@ struct Turn {
 
 const HELP: &str = "a line is a message; /constraint OPTIONS sets the constraint from here on \
 (--schema, --regex, --grammar, --choice, --json-object, as on the command line), /free takes it \
-off, /reset forgets the conversation, /exit ends it";
+off, /reset forgets the conversation, /exit or ctrl-d ends it; ctrl-c ends an answer";
 
 /// What a line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,6 +83,25 @@ struct Chat {
     args: Args,
 }
 
+/// Was ctrl-c pressed while an answer was written?
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// The exit code of a program that SIGINT ended.
+const ENDED_BY_SIGINT: i32 = 130;
+
+/// Ctrl-C ends the answer; where that is not heard in time, the second one ends the program. (While
+/// a line is typed the terminal sends no signal.)
+fn end_answers_by_ctrl_c() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(ENDED_BY_SIGINT);
+        }
+    })
+    .map_err(|error| {
+        Error::new(ErrorKind::Io, format!("cannot listen to ctrl-c: {error}"))
+            .with_help("write the lines into a pipe")
+    })
+}
+
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let engine = args.writing.load(&args.model)?;
     engine.model().chat_template()?;
@@ -91,26 +112,17 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
     let mut chat = Chat { engine, compiler, constraint, messages, fixed, args };
-    let asks = io::stdin().is_terminal();
-    if asks {
+    let mut lines = Lines::open()?;
+    if lines.is_terminal() {
         output::note(HELP);
+        end_answers_by_ctrl_c()?;
     }
-    let mut line = String::new();
     loop {
-        if asks {
-            let mut out = io::stderr().lock();
-            // Where standard error is closed there is nobody to ask.
-            let _ = out.write_all(b"> ").and_then(|()| out.flush());
-        }
-        line.clear();
-        match io::stdin().lock().read_line(&mut line) {
-            Ok(0) => return Ok(Outcome::Success),
-            Ok(_) => {}
-            Err(error) => {
-                let message = format!("cannot read a line: {error}");
-                return Err(Error::new(ErrorKind::Io, message).with_help("write UTF-8").into());
-            }
-        }
+        let line = match lines.read("> ")? {
+            Typed::Line(line) => line,
+            Typed::Interrupt => continue,
+            Typed::End => return Ok(Outcome::Success),
+        };
         match read(&line) {
             Line::Nothing => {}
             Line::Exit => return Ok(Outcome::Success),
@@ -148,7 +160,11 @@ impl Chat {
         };
         let request = self.args.writing.apply(request);
         let mut failed = None;
+        INTERRUPTED.store(false, Ordering::Relaxed);
         let response = self.engine.generate(&request, &mut |event| {
+            if INTERRUPTED.load(Ordering::Relaxed) {
+                return ControlFlow::Break(());
+            }
             let Event::Text(text) = event else { return ControlFlow::Continue(()) };
             let mut out = io::stdout().lock();
             match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -165,8 +181,12 @@ impl Chat {
         match response {
             Ok(response) => {
                 output::line("")?;
-                if !response.complete {
-                    output::note("the text is not complete; raise --max-tokens");
+                match response.finish {
+                    FinishReason::Cancelled => output::note("interrupted"),
+                    _ if !response.complete => {
+                        output::note("the text is not complete; raise --max-tokens");
+                    }
+                    _ => {}
                 }
                 self.messages.push(Message::new("assistant", response.text));
             }

@@ -1,6 +1,7 @@
 //! `maskwright generate`: a model writes one text.
 
 use std::io::{self, IsTerminal as _};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::generation::{Event, FinishReason, Protocol, Request, Response, StopReason};
+use crate::error::{Error, ErrorKind};
+use crate::generation::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use crate::tools::Reply;
 use crate::{Compiler, Vocabulary};
 
@@ -19,7 +21,7 @@ use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
 use super::tools::{self, Message, ToolArgs};
 use super::trace::{Trace, TraceFormat};
-use super::writing::WritingArgs;
+use super::writing::{WritingArgs, at_least_one};
 
 /// How often the progress spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -42,6 +44,11 @@ pub(super) struct Args {
     writing: WritingArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
+    /// Writes the N best texts of --beam or --best-of, best first, each after its log-probability
+    /// (of a beam: its score)
+    #[arg(long, alias = "num-return-sequences", value_name = "N", value_parser = at_least_one)]
+    #[arg(conflicts_with_all = ["stream", "trace"])]
+    n_best: Option<NonZeroUsize>,
     /// Writes text as it comes, also where standard output is no terminal
     #[arg(long, conflicts_with = "output")]
     stream: bool,
@@ -67,6 +74,9 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
     let request = args.writing.apply(request);
+    if let Some(most) = args.n_best {
+        return ranked(&engine, &request, most, &protocol, args.output);
+    }
     let mut show = Show::new(&args, engine.vocabulary(), &protocol);
     let result = engine.generate(&request, &mut |event| show.event(event));
     let response = result?;
@@ -104,6 +114,39 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     output::note(&format!("the text is not complete: {}", why_incomplete(&response, &args)));
     Ok(Outcome::NotAccepted)
+}
+
+/// Writes the best texts, one after the other.
+fn ranked(
+    engine: &Engine,
+    request: &Request,
+    most: NonZeroUsize,
+    protocol: &Protocol,
+    format: Format,
+) -> Result<Outcome, Stop> {
+    let several = request.beam.as_ref().map_or(request.best_of, |beam| beam.width);
+    if !protocol.is_plain() || most.get() > several {
+        let message = "`--n-best` is of so many --beam or --best-of, without tools and reasoning";
+        return Err(Error::new(ErrorKind::Request, message)
+            .with_help(format!("ask for at most {several}, or search for more"))
+            .into());
+    }
+    let mut outcome = Outcome::Success;
+    for response in engine.generate_ranked(request)?.iter().take(most.get()) {
+        if !response.complete {
+            outcome = Outcome::NotAccepted;
+        }
+        let reply = Reply { text: response.text.clone(), ..Reply::default() };
+        match format {
+            Format::Json => output::line(&describe(response, &reply, protocol).to_string())?,
+            Format::Text => {
+                let drawn = response.summary.as_ref().map(|summary| summary.logprob);
+                let score = response.score.or(drawn).unwrap_or_default();
+                output::line(&format!("{score:.4}\t{}", response.text))?;
+            }
+        }
+    }
+    Ok(outcome)
 }
 
 /// What ended a text before the constraint was satisfied, and what to do about it.

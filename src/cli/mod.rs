@@ -11,6 +11,7 @@ mod check;
 mod constraint;
 mod explore;
 mod generate;
+mod line;
 mod lint;
 mod mask;
 mod model;

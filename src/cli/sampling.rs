@@ -92,7 +92,8 @@ pub(super) struct SamplingArgs {
     /// These tokens are not drawn, as far as the constraint allows another
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     banned_token_ids: Vec<u32>,
-    /// The steps in the order in which they run [default: see the documentation of `sampling`]
+    /// The steps in the order in which they run [default:
+    /// logit_bias;repetition_penalty;frequency_penalty;presence_penalty;dry;top_n_sigma;temperature;top_k;top_p;min_p;typical_p;xtc;mirostat]
     #[arg(long, value_name = "STEP;…", value_delimiter = ';')]
     samplers: Vec<ChainStep>,
     /// Makes the draws repeatable

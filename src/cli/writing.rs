@@ -101,13 +101,13 @@ impl WritingArgs {
             stop_token_ids: self.stop_token_id.clone(),
             best_of: self.best_of.get(),
             beam: self.beam.map(|width| BeamSearch {
-                width: width.get(),
                 length_penalty: self.length_penalty,
                 early_stopping: match self.early_stopping {
                     Early::Yes => EarlyStopping::Yes,
                     Early::No => EarlyStopping::No,
                     Early::Never => EarlyStopping::Never,
                 },
+                ..BeamSearch::new(width.get())
             }),
             budget: self.budget == Switch::On,
             token_healing: self.token_healing,

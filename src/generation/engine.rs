@@ -118,7 +118,8 @@ impl Engine {
         let read = self.read(request)?;
         if request.beam.is_some() || request.best_of > 1 {
             let mut ranked = self.ranked(request, read)?;
-            let (response, steps) = ranked.swap_remove(0);
+            let rank = request.beam.as_ref().map_or(0, |beam| beam.rank);
+            let (response, steps) = ranked.swap_remove(rank.min(ranked.len().saturating_sub(1)));
             for step in &steps {
                 let _ = on_event(Event::Step(step));
             }

@@ -98,6 +98,9 @@ pub struct BeamSearch {
     pub length_penalty: f32,
     /// When to stop.
     pub early_stopping: EarlyStopping,
+    /// Which of the texts is written where one is: 0 for the best, the last where there are fewer.
+    /// Below the width.
+    pub rank: usize,
 }
 
 /// When beam search stops, once it has as many finished texts as beams.
@@ -115,7 +118,7 @@ pub enum EarlyStopping {
 impl BeamSearch {
     /// With this many beams, a length penalty of 1 and no early stopping.
     pub fn new(width: usize) -> Self {
-        Self { width, length_penalty: 1.0, early_stopping: EarlyStopping::No }
+        Self { width, length_penalty: 1.0, early_stopping: EarlyStopping::No, rank: 0 }
     }
 
     /// The score of a text of so many tokens.
@@ -208,6 +211,12 @@ impl Request {
                 return error(
                     "a beam search has a width from 1 and a finite length penalty",
                     "write such numbers",
+                );
+            }
+            if beam.rank >= beam.width {
+                return error(
+                    "as many texts as beams come of a beam search",
+                    "ask for fewer texts, or search with more beams",
                 );
             }
             if self.best_of > 1 || self.speculate != Speculation::Off {

@@ -6,7 +6,7 @@ use super::scan::{self, BLOCK, Maxima};
 use super::steps::{self, Candidate};
 
 /// Table entries for one unit of the exponent.
-const GRAIN: f64 = 32.0;
+pub(super) const GRAIN: f64 = 32.0;
 /// Exponentials below e^-REACH are left out of sums: 2^24 of them are less than an `f64` notices
 /// beside the greatest, which is 1.
 const REACH: usize = 56;
@@ -14,14 +14,14 @@ const REACH: usize = 56;
 const BANDS: usize = REACH * GRAIN as usize;
 /// Entries of the table, those from [`BANDS`] on being 0: a power of two, so that an index is cut
 /// down to it by a mask.
-const TABLE_SIZE: usize = BANDS.next_power_of_two();
+pub(super) const TABLE_SIZE: usize = BANDS.next_power_of_two();
 
 /// A block in which fewer tokens are allowed is not worked on as a whole.
 const FEW: usize = 16;
 /// A depth, in bands, beyond all that count.
-const BEYOND: f64 = BANDS as f64;
+pub(super) const BEYOND: f64 = BANDS as f64;
 /// 1.5 · 2^52: added to a number below 2^31, it leaves the nearest integer in the last 32 bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
 
 /// e^(-k / GRAIN).
 static TABLE: LazyLock<[f64; TABLE_SIZE]> = LazyLock::new(|| {
@@ -58,7 +58,7 @@ impl Row<'_> {
     }
 
     /// A token as the chain sees it after the temperature.
-    fn candidate(&self, token: u32, logit: f32) -> Candidate {
+    pub(super) fn candidate(&self, token: u32, logit: f32) -> Candidate {
         Candidate { token, logit: f64::from(logit) / self.temperature }
     }
 
@@ -101,61 +101,9 @@ impl Row<'_> {
         }
     }
 
-    /// The last of the most probable tokens whose probabilities sum to `p`, among the allowed ones
-    /// and the changed ones, none of them above `top`; with the sum of their exponentials. `None`
-    /// where that takes all. The row is read once in full; but for tokens of the logarithm of one
-    /// band, nothing is sorted.
-    pub(super) fn nucleus(
-        &self,
-        top: f64,
-        changed: &[Candidate],
-        p: f64,
-    ) -> Option<(Candidate, f64)> {
-        let mut spectrum = vec![0.0; TABLE_SIZE];
-        self.weigh(top, |_, bands, weights| {
-            for (&band, weight) in bands.iter().zip(weights) {
-                spectrum[band as usize % TABLE_SIZE] += weight;
-            }
-        });
-        let band_of = |c: &Candidate| ((top - c.logit) * GRAIN).min(BEYOND).round() as usize;
-        for c in changed {
-            spectrum[band_of(c)] += exp(c.logit - top);
-        }
-        let wanted = p * spectrum.iter().sum::<f64>();
-        let mut sum = 0.0;
-        let mut first = 0;
-        while first < BANDS && sum + spectrum[first] < wanted {
-            sum += spectrum[first];
-            first += 1;
-        }
-        // Rounding may put the end into the next band.
-        for band in first..BANDS {
-            let mut ranked: Vec<_> =
-                changed.iter().copied().filter(|c| band_of(c) == band).collect();
-            let inverse = GRAIN / self.temperature;
-            self.for_each_from(self.down_to(top, (band as f64 + 1.0) / GRAIN), |token, logit| {
-                let depth = top * GRAIN - f64::from(logit) * inverse;
-                if (depth + ROUND).to_bits() as u32 == band as u32 {
-                    ranked.push(self.candidate(token, logit));
-                }
-            });
-            ranked.sort_unstable_by(steps::by_probability);
-            for c in ranked {
-                sum += exp(c.logit - top);
-                if sum >= wanted {
-                    return Some((c, sum));
-                }
-            }
-        }
-        None
-    }
-
     /// Calls `each` with the first token, the bands and the exponentials of every block that has
-    /// some within the table's reach: the table's entry times a short series of what remains. The
-    /// arithmetic is done for whole blocks, in loops without a branch that become vector
-    /// instructions; what is forbidden or beyond reach has the weight 0.
+    /// some within the table's reach; what is forbidden or beyond reach has the weight 0.
     fn weigh(&self, top: f64, mut each: impl FnMut(usize, &[u32; BLOCK], &[f64; BLOCK])) {
-        let table = &*TABLE;
         let (inverse, top) = (GRAIN / self.temperature, top * GRAIN);
         let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
         let least = self.down_to(top / GRAIN, REACH as f64);
@@ -170,24 +118,37 @@ impl Row<'_> {
                 each(start, &bands, &weights);
                 continue;
             }
-            let allowed = scan::masked(block, words);
-            for ((&logit, band), series) in allowed.iter().zip(&mut bands).zip(&mut weights) {
-                let depth = top - f64::from(logit) * inverse;
-                // −∞ is beyond, and so is what forbidden NaN becomes.
-                let depth = if depth < BEYOND { depth } else { BEYOND };
-                // The nearest integer is in the last bits of the sum.
-                let rounded = depth + ROUND;
-                *band = rounded.to_bits() as u32;
-                // At most 1/64: the next term of the series is below 1e-13.
-                let r = ((rounded - ROUND) - depth) * (1.0 / GRAIN);
-                *series =
-                    1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 120.0))));
-            }
-            for (&band, weight) in bands.iter().zip(&mut weights) {
-                *weight *= table[band as usize % TABLE_SIZE];
-            }
+            exponentials(&scan::masked(block, words), inverse, top, &mut bands, &mut weights);
             each(start, &bands, &weights);
         }
+    }
+}
+
+/// The bands and the exponentials of a block of logits, `inverse` and `top` being given in bands:
+/// the table's entry times a short series of what remains. In loops without a branch, which become
+/// vector instructions; −∞, NaN and what is beyond the table's reach have the weight 0.
+#[inline(always)]
+pub(super) fn exponentials(
+    logits: &[f32; BLOCK],
+    inverse: f64,
+    top: f64,
+    bands: &mut [u32; BLOCK],
+    weights: &mut [f64; BLOCK],
+) {
+    for ((&logit, band), series) in logits.iter().zip(bands.iter_mut()).zip(weights.iter_mut()) {
+        let depth = top - f64::from(logit) * inverse;
+        // −∞ is beyond, and so is what forbidden NaN becomes.
+        let depth = if depth < BEYOND { depth } else { BEYOND };
+        // The nearest integer is in the last bits of the sum.
+        let rounded = depth + ROUND;
+        *band = rounded.to_bits() as u32;
+        // At most 1/64: the next term of the series is below 1e-13.
+        let r = ((rounded - ROUND) - depth) * (1.0 / GRAIN);
+        *series = 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 120.0))));
+    }
+    let table = &*TABLE;
+    for (&band, weight) in bands.iter().zip(weights) {
+        *weight *= table[band as usize % TABLE_SIZE];
     }
 }
 
@@ -294,7 +255,9 @@ mod tests {
         let logits: Vec<f32> = (0..300).map(|i| ((i * 7919) % 1000) as f32 / 37.0 - 20.0).collect();
         let words = [u32::MAX, 0x5555_5555, 0, u32::MAX, 3, 1 << 31, 7, 7, 7, 0xFFF];
         let mut maxima = Vec::new();
-        let best = scan::scan(&logits, &words, &mut maxima).best.map(|b| f64::from(b.1));
+        let best = scan::scan(&logits, &words, &mut maxima, scan::Ends::Exact)
+            .best
+            .map(|b| f64::from(b.1));
         let top = best.unwrap();
         for temperature in [0.05, 0.7, 1.0, 30.0] {
             let row = Row { logits: &logits, words: &words, maxima: &maxima, temperature };

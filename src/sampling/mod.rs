@@ -46,6 +46,7 @@
 
 mod exponential;
 mod history;
+mod nucleus;
 mod order;
 mod params;
 mod pressure;

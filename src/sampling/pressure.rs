@@ -1,7 +1,7 @@
 //! How hard a constraint presses: what the model alone would have done, beside what it may do.
 
 use super::exponential::Row;
-use super::scan;
+use super::scan::{self, Ends};
 use super::steps;
 use crate::error::Result;
 use crate::vocab::TokenMask;
@@ -30,7 +30,7 @@ impl Pressure {
         }
         let log_sum = |words: &[u32]| {
             let mut maxima = Vec::new();
-            let scan = scan::scan(logits, words, &mut maxima);
+            let scan = scan::scan(logits, words, &mut maxima, Ends::Bounds);
             let top = f64::from(scan.best.map_or(f32::NEG_INFINITY, |best| best.1));
             let row = Row { logits, words, maxima: &maxima, temperature: 1.0 };
             (scan, top + row.sum_of_exponentials(top).ln())
@@ -67,14 +67,14 @@ impl Pressure {
 fn rest(logits: &[f32], words: &[u32], kept: scan::Scan, constrained: f64) -> (scan::Scan, f64) {
     let mut maxima = Vec::new();
     let mut words = words.to_vec();
-    let mut scan = scan::scan(logits, &words, &mut maxima);
+    let mut scan = scan::scan(logits, &words, &mut maxima, Ends::Bounds);
     if scan.broken.is_some() {
         for (token, logit) in logits.iter().enumerate() {
             if logit.is_nan() || *logit == f32::INFINITY {
                 words[token / 32] &= !(1 << (token % 32));
             }
         }
-        scan = scan::scan(logits, &words, &mut maxima);
+        scan = scan::scan(logits, &words, &mut maxima, Ends::Bounds);
     }
     let Some((token, best)) = scan.best else { return (kept, constrained) };
     let top = f64::from(best);

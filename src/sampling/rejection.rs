@@ -46,6 +46,14 @@ impl Sampler {
     /// first acceptance came after the j-th of them with a probability in proportion to 1/s_j;
     /// s_j, if no refusal came after it, else 0, is an unbiased estimate, and this is its mean.
     ///
+    /// The paper's experiments estimate s_j / (m + 1), j being the refusals before the first
+    /// acceptance; the authors' library (genlm-control, "geometric") 1 / (N + 1), N being how many
+    /// draws would have been refused had refused tokens stayed. Both ask about the same tokens. Given
+    /// which were refused, in which order, the mean of either is the estimate here, whose variance is
+    /// at most theirs therefore (Rao and Blackwell): j comes with probability (1/s_j) / Σ 1/s_i, and
+    /// given N each of N + 1 places of the first acceptance is as likely as the very first, whose
+    /// probability is (1/s_0) / Σ 1/s_i.
+    ///
     /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens.
     pub fn draw_checked(
         &mut self,
@@ -126,6 +134,6 @@ impl Sampler {
     fn without(&mut self, logits: &[f32], token: u32) -> scan::Scan {
         let super::sampler::Scratch { words, maxima, .. } = &mut self.scratch;
         words[token as usize / scan::WORD] &= !(1 << (token as usize % scan::WORD));
-        scan::scan(logits, words, maxima)
+        scan::scan(logits, words, maxima, scan::Ends::Bounds)
     }
 }

@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::exponential::{Line, Row};
 use super::history::History;
+use super::nucleus::Above;
 use super::order::ChainStep;
 use super::params::exact;
-use super::scan::{self, Maxima, Scan};
+use super::scan::{self, Ends, Maxima, Scan};
 use super::steps::{self, Candidate};
 use super::{PenaltyScope, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
@@ -77,6 +78,7 @@ pub(super) struct Scratch {
     pub(super) words: Vec<u32>,
     pub(super) maxima: Vec<Maxima>,
     candidates: Vec<Candidate>,
+    above: Above,
 }
 
 /// The allowed tokens of a row, in three parts: words and a scan of those whose logit is the
@@ -286,6 +288,7 @@ impl Sampler {
     /// The first part of the chain: what is allowed, and what single tokens' logits become.
     pub(super) fn allow(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Allowed> {
         let yielded = self.fill_words(logits.len(), mask)?;
+        let ends = self.ends();
         let mut changed = Vec::new();
         let mut broken = None;
         if self.chain.iter().any(|step| step.adjusts()) {
@@ -303,7 +306,7 @@ impl Sampler {
                 }
             }
         }
-        let scan = scan::scan(logits, &self.scratch.words, &mut self.scratch.maxima);
+        let scan = scan::scan(logits, &self.scratch.words, &mut self.scratch.maxima, ends);
         if let Some(token) = scan.broken.into_iter().chain(broken).min() {
             return Err(steps::broken(token, logits[token as usize]));
         }
@@ -373,6 +376,16 @@ impl Sampler {
         self.chain.iter().take_while(alone).count()
     }
 
+    /// What a scan must find out for the first step that truncates.
+    fn ends(&self) -> Ends {
+        match self.chain.get(self.prefix()) {
+            Some(ChainStep::TopK | ChainStep::TopP) if self.params.temperature != 0.0 => {
+                Ends::Exact
+            }
+            _ => Ends::Bounds,
+        }
+    }
+
     /// Runs the steps of [`prefix`](Self::prefix) on the changed tokens. What is returned is what
     /// the others' logits are divided by.
     pub(super) fn adjust_changed(&self, changed: &mut [Candidate]) -> f64 {
@@ -406,6 +419,7 @@ impl Sampler {
         let temperature = self.adjust_changed(&mut changed);
         let prefix = self.prefix();
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        let mut above = std::mem::take(&mut self.scratch.above);
         candidates.clear();
         let Scratch { words, maxima, .. } = &self.scratch;
         let row = Row { logits, words, maxima, temperature };
@@ -415,18 +429,10 @@ impl Sampler {
         let mut known = None;
         match first.filter(|_| scan.allowed > SHORT) {
             Some(ChainStep::TopP) => {
-                match row.nucleus(top, &changed, exact(self.params.top_p)) {
-                    None => row.list(f32::NEG_INFINITY, &changed, &mut candidates),
-                    Some((last, total)) => {
-                        let least = row.down_to(top, top - last.logit);
-                        row.list(least, &changed, &mut candidates);
-                        let beyond = |c: &Candidate| steps::by_probability(c, &last).is_gt();
-                        if candidates.iter().any(beyond) {
-                            candidates.retain(|c| !beyond(c));
-                        }
-                        known = Some((top, total));
-                    }
-                }
+                let (p, count) = (exact(self.params.top_p), scan.allowed + changed.len());
+                known = row
+                    .nucleus((top, count), &changed, p, &mut above, &mut candidates)
+                    .map(|total| (top, total));
                 rest += 1;
             }
             first => {
@@ -439,6 +445,7 @@ impl Sampler {
             self.step(self.chain[i], &mut candidates);
         }
         self.scratch.candidates = candidates;
+        self.scratch.above = above;
         known
     }
 

@@ -14,10 +14,17 @@ const LANES: usize = 4;
 /// Independent sums and maxima, so that no addition waits for the one before it.
 const CHAINS: usize = 4;
 
+/// The words of a block that is allowed as a whole.
+pub(super) const WHOLE: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
+/// A block in which fewer tokens are allowed is read token by token.
+const FEW: usize = 8;
+/// Blocks that are read exactly after one whose bound told nothing.
+const WARY: usize = 16;
+
 /// Logits that are worked on at once.
 type Lanes = [f32; LANES];
-/// The greatest allowed logits of a block: lane `i` holds that of tokens `i`, `i + 4`, …; −∞ where
-/// there is none.
+/// The greatest allowed logits of a block, or bounds above them: lane `i` holds that of tokens `i`,
+/// `i + 4`, …; −∞ where there is none.
 pub(super) type Maxima = Lanes;
 
 const NOTHING: Maxima = [f32::NEG_INFINITY; LANES];
@@ -33,57 +40,112 @@ pub(super) struct Scan {
     pub(super) broken: Option<u32>,
 }
 
+/// How much is to be known of a block that is allowed in part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Ends {
+    /// Its greatest allowed logits.
+    Exact,
+    /// Some logits that none of them is above: those of the whole block, unless they are looked at
+    /// more closely for the row's greatest. Half the time.
+    Bounds,
+}
+
 /// Reads the logits that `words` allow, bits beyond the logits being zero. `maxima` becomes those of
 /// each block.
-pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<Maxima>) -> Scan {
+pub(super) fn scan(logits: &[f32], words: &[u32], maxima: &mut Vec<Maxima>, ends: Ends) -> Scan {
     maxima.clear();
     maxima.resize(logits.len().div_ceil(BLOCK), NOTHING);
     let mut scan = Scan { best: None, allowed: 0, broken: None };
+    let mut best = Best { logit: f32::NEG_INFINITY, block: 0 };
     let (blocks, rest) = logits.as_chunks::<BLOCK>();
     // The words of a last, shorter block may be as many as a whole one's.
     let (block_words, rest_words) = words.split_at(blocks.len() * (BLOCK / WORD));
     let (block_words, _) = block_words.as_chunks::<{ BLOCK / WORD }>();
     let mut sums = [[0.0; LANES]; CHAINS];
-    for ((block, words), max) in blocks.iter().zip(block_words).zip(maxima.iter_mut()) {
+    // Where the model wants what is forbidden, bounds tell little: for some blocks none is tried.
+    let mut wary = 0;
+    for (index, ((block, words), max)) in
+        blocks.iter().zip(block_words).zip(maxima.iter_mut()).enumerate()
+    {
         let count = count(words);
         scan.allowed += count;
         match count {
-            0 => {}
+            0 => continue,
             BLOCK => *max = whole_block(block, &mut sums),
-            _ => *max = partial_block(block, words, &mut sums),
+            1..FEW => for_each(block, words, |at, logit| {
+                sums[0][at % LANES] += logit;
+                raise(max, at, logit);
+            }),
+            _ if ends == Ends::Exact || wary > 0 => {
+                *max = partial_block(block, words, &mut sums);
+                wary -= usize::from(wary > 0);
+            }
+            _ => {
+                *max = whole_block(block, &mut sums);
+                if !best.is_below(max) {
+                    continue;
+                }
+                *max = partial_block(block, words, &mut [[0.0; LANES]; CHAINS]);
+                wary = if best.is_below(max) { 0 } else { WARY };
+            }
         }
+        best.meet(index, max);
     }
     let mut careful = !is_finite(sums);
     if let (false, Some(max)) = (rest.is_empty(), maxima.last_mut()) {
         for_each(rest, rest_words, |at, logit| {
             scan.allowed += 1;
             careful |= !logit.is_finite();
-            let max = &mut max[at % LANES];
-            *max = if logit > *max { logit } else { *max };
+            raise(max, at, logit);
         });
+        best.meet(blocks.len(), max);
     }
     // The sums are finite only where every term is; where they are not, each block is looked at.
     if careful {
+        best = Best { logit: f32::NEG_INFINITY, block: 0 };
         for (index, (block, words)) in split(logits, words).enumerate() {
             look_closely(index * BLOCK, block, words, &mut maxima[index], &mut scan);
+            best.meet(index, &maxima[index]);
         }
     }
-    let lanes = maxima.iter().fold(NOTHING, |best, max| greater(*max, best));
-    let best = lanes.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Not `contains`, which would look at one lane after the other.
-    let holds = |max: &Maxima| max.iter().fold(false, |any, max| any | (*max == best));
-    if best > f32::NEG_INFINITY
-        && let Some(index) = maxima.iter().position(holds)
-        && let Some((block, words)) = split(logits, words).nth(index)
+    if best.logit > f32::NEG_INFINITY
+        && let Some((block, words)) = split(logits, words).nth(best.block)
     {
         for_each(block, words, |at, logit| {
-            if logit == best && scan.best.is_none() {
+            if logit == best.logit && scan.best.is_none() {
                 // Vocabularies are far smaller than u32::MAX.
-                scan.best = Some(((index * BLOCK + at) as u32, logit));
+                scan.best = Some(((best.block * BLOCK + at) as u32, logit));
             }
         });
     }
     scan
+}
+
+/// The greatest logit so far and the first block that has it.
+#[derive(Clone, Copy, Debug)]
+struct Best {
+    logit: f32,
+    block: usize,
+}
+
+impl Best {
+    fn is_below(&self, max: &Maxima) -> bool {
+        // Not `any`, which would look at one lane after the other.
+        max.iter().fold(false, |any, max| any | (*max > self.logit))
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, block: usize, max: &Maxima) {
+        if self.is_below(max) {
+            *self = Self { logit: max.iter().copied().fold(self.logit, f32::max), block };
+        }
+    }
+}
+
+/// Takes a block's logit into its maxima; NaN is passed over.
+fn raise(max: &mut Maxima, at: usize, logit: f32) {
+    let max = &mut max[at % LANES];
+    *max = if logit > *max { logit } else { *max };
 }
 
 /// Blocks with their words, the last of them perhaps shorter.
@@ -93,7 +155,7 @@ fn split<'a>(logits: &'a [f32], words: &'a [u32]) -> impl Iterator<Item = (&'a [
 
 /// The tokens that four words allow.
 pub(super) fn count(words: &[u32; BLOCK / WORD]) -> usize {
-    if *words == [u32::MAX; BLOCK / WORD] {
+    if *words == WHOLE {
         return BLOCK;
     }
     // Two counts of twice the width: not every processor has an instruction for it.
@@ -126,13 +188,13 @@ fn whole_block(block: &[f32; BLOCK], sums: &mut [Lanes; CHAINS]) -> Maxima {
     fold(maxima)
 }
 
-/// What four lanes are given for four bits of a mask: −∞ where it forbids.
-const FORBIDDEN: [Lanes; 16] = {
-    let mut table = [[0.0; LANES]; 16];
+/// What two times four lanes are given for a byte of a mask: −∞ where it forbids.
+static FORBIDDEN: [[Lanes; 2]; 256] = {
+    let mut table = [[[0.0; LANES]; 2]; 256];
     let mut i = 0;
-    while i < 16 * LANES {
-        if ((i / LANES) >> (i % LANES)) & 1 == 0 {
-            table[i / LANES][i % LANES] = f32::NEG_INFINITY;
+    while i < 256 * 8 {
+        if ((i / 8) >> (i % 8)) & 1 == 0 {
+            table[i / 8][i % 8 / LANES][i % LANES] = f32::NEG_INFINITY;
         }
         i += 1;
     }
@@ -146,8 +208,9 @@ fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]
     let mut maxima = [NOTHING; CHAINS];
     let mut local = *sums;
     for (part, &word) in block.as_chunks::<LANES>().0.as_chunks::<8>().0.iter().zip(words) {
+        let bytes = word.to_le_bytes();
         for (i, &lanes) in part.iter().enumerate() {
-            let forbidden = FORBIDDEN[(word >> (i * LANES) & 15) as usize];
+            let forbidden = FORBIDDEN[bytes[i / 2] as usize][i % 2];
             maxima[i % CHAINS] = greater(plus(lanes, forbidden), maxima[i % CHAINS]);
             local[i % CHAINS] = plus(local[i % CHAINS], lanes);
         }
@@ -160,10 +223,11 @@ fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]
 pub(super) fn masked(block: &[f32], words: &[u32]) -> [f32; BLOCK] {
     let mut masked = [f32::NEG_INFINITY; BLOCK];
     masked[..block.len()].copy_from_slice(block);
-    if words != [u32::MAX; BLOCK / WORD] {
+    if words != WHOLE {
         for (part, word) in masked.as_chunks_mut::<LANES>().0.chunks_mut(8).zip(words) {
+            let bytes = word.to_le_bytes();
             for (i, lanes) in part.iter_mut().enumerate() {
-                *lanes = plus(*lanes, FORBIDDEN[(word >> (i * LANES) & 15) as usize]);
+                *lanes = plus(*lanes, FORBIDDEN[bytes[i / 2] as usize][i % 2]);
             }
         }
     }
@@ -178,9 +242,11 @@ fn is_finite(sums: [Lanes; CHAINS]) -> bool {
     sums.as_flattened().iter().sum::<f32>().is_finite()
 }
 
-/// Takes a block token by token, where something in it is not finite.
+/// Takes a block token by token, where something in it is not finite or only in part allowed.
 fn look_closely(start: usize, block: &[f32], words: &[u32], maxima: &mut Maxima, scan: &mut Scan) {
-    if let Ok(block) = <&[f32; BLOCK]>::try_from(block) {
+    if let (Ok(block), Ok(words)) = (<&[f32; BLOCK]>::try_from(block), words.try_into())
+        && matches!(count(words), 0 | BLOCK)
+    {
         let mut sums = [[0.0; LANES]; CHAINS];
         whole_block(block, &mut sums);
         if is_finite(sums) {
@@ -189,8 +255,7 @@ fn look_closely(start: usize, block: &[f32], words: &[u32], maxima: &mut Maxima,
     }
     *maxima = NOTHING;
     for_each(block, words, |at, logit| {
-        let max = &mut maxima[at % LANES];
-        *max = if logit > *max { logit } else { *max };
+        raise(maxima, at, logit);
         if logit == f32::NEG_INFINITY {
             scan.allowed -= 1;
         } else if logit.is_nan() || logit == f32::INFINITY {
@@ -299,7 +364,16 @@ mod tests {
                 .collect();
             let mut mask = TokenMask::new(row.len());
             (0..).zip(&seed).filter(|(_, s)| s.1 <= dense).for_each(|(id, _)| mask.allow(id));
-            let found = scan(&row, mask.words(), &mut Vec::new());
+            let mut maxima = Vec::new();
+            let bounded = scan(&row, mask.words(), &mut maxima, Ends::Bounds);
+            for (token, logit) in mask.iter().map(|t| (t as usize, row[t as usize])) {
+                let bound = maxima[token / BLOCK][token % LANES];
+                prop_assert!(logit.is_nan() || logit <= bound);
+            }
+            let found = scan(&row, mask.words(), &mut maxima, Ends::Exact);
+            if found.broken.is_none() {
+                prop_assert_eq!(bounded, found);
+            }
             let allowed: Vec<(u32, f32)> = mask.iter().map(|t| (t, row[t as usize])).collect();
             let broken = allowed.iter().find(|(_, x)| x.is_nan() || *x == f32::INFINITY);
             prop_assert_eq!(found.broken, broken.map(|b| b.0));

@@ -95,6 +95,10 @@ fn requests(app: &App, chat: ChatRequest) -> Result<(Vec<Request>, Protocol), Ap
         // that one seed gives the same set again.
         let first = (index * request.best_of) as u64;
         request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(first));
+        // A search draws nothing: its choices are the texts that it found, best first.
+        if let Some(beam) = &mut request.beam {
+            beam.rank = index;
+        }
         request
     };
     Ok(((0..chat.choices).map(choice).collect(), protocol))

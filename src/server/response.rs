@@ -165,6 +165,8 @@ pub(super) struct Choice {
     yielded: usize,
     /// What draws without masks took; null where they were not asked for.
     rejection: Value,
+    /// A beam's log-probability by its length; null where nothing was searched.
+    score: Value,
     logprobs: Value,
 }
 
@@ -199,7 +201,8 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 
 impl Choice {
     pub(super) fn new(response: Response, reply: Reply, tokens: Vec<Value>) -> Self {
-        let Response { finish, complete, yielded, rejection, ref stop_reason, .. } = response;
+        let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
+            response;
         let rejection = rejection
             .map_or(Value::Null, |r| json!({ "checks": r.checks, "log_weight": r.log_weight }));
         let stop_reason = match stop_reason {
@@ -208,7 +211,16 @@ impl Choice {
             Some(StopReason::Token(token)) => json!(token),
         };
         let logprobs = logprobs(tokens);
-        Self { reply, finish, stop_reason, complete, yielded, rejection, logprobs }
+        Self {
+            reply,
+            finish,
+            stop_reason,
+            complete,
+            yielded,
+            rejection,
+            score: json!(score),
+            logprobs,
+        }
     }
 
     /// Adds what there is only for some requests.
@@ -218,6 +230,9 @@ impl Choice {
         }
         if !self.rejection.is_null() {
             object["rejection"] = self.rejection.clone();
+        }
+        if !self.score.is_null() {
+            object["score"] = self.score.clone();
         }
     }
 
