@@ -764,8 +764,10 @@ fn the_estimate_is_the_mean_of_the_published_ones() {
     let mut sampler = Sampler::new(&params).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let draws = 60_000;
-    // By the order of refusals: how many, the estimate, and sums and squares of the published ones.
-    let mut orders: BTreeMap<Vec<u32>, (f64, f64, [f64; 2], [f64; 2])> = BTreeMap::new();
+    /// How many, the estimate, and sums and squares of the published ones.
+    type Order = (f64, f64, [f64; 2], [f64; 2]);
+    // By the order of refusals.
+    let mut orders: BTreeMap<Vec<u32>, Order> = BTreeMap::new();
     let mut squares = [0.0; 3];
     for _ in 0..draws {
         let (mut refused, mut first) = (Vec::new(), None);

@@ -230,8 +230,15 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
     const DEEPEST: f32 = 126.0;
     const BIAS: u32 = 127;
     /// ln 2, to the power of k, by k factorial.
-    const SERIES: [f32; 7] =
-        [1.0, 0.693_147_2, 0.240_226_5, 0.055_504_11, 0.009_618_129, 0.001_333_356, 1.540_353e-4];
+    const SERIES: [f32; 7] = [
+        1.0,
+        std::f32::consts::LN_2,
+        0.240_226_5,
+        0.055_504_11,
+        0.009_618_129,
+        0.001_333_356,
+        1.540_353e-4,
+    ];
     let mut sums = [0.0f32; LANES];
     for lanes in block.as_chunks::<LANES>().0 {
         for (&logit, sum) in lanes.iter().zip(&mut sums) {
@@ -269,7 +276,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         // Every third row has many ties.
-        let grain = if seed % 3 == 0 { 4.0 } else { 1e9 };
+        let grain = if seed.is_multiple_of(3) { 4.0 } else { 1e9 };
         let logits: Vec<f32> = (0..width)
             .map(|_| {
                 let (a, b) = (1.0 - uniform(), uniform());
@@ -277,7 +284,7 @@ mod tests {
                 ((deviation * normal * grain).round() / grain) as f32
             })
             .collect();
-        let share = if seed % 2 == 0 { 0.7 } else { 2.0 };
+        let share = if seed.is_multiple_of(2) { 0.7 } else { 2.0 };
         let mut mask = TokenMask::new(width);
         (0..width as u32).filter(|_| uniform() < share).for_each(|token| mask.allow(token));
         let mut changed = Vec::new();
