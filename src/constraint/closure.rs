@@ -10,8 +10,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::machine::{FIRST_NODE, Item, NO_TEXT, too_many};
-use super::program::{ACCEPT, EXIT, Leads, Point, PointId, Program, RETURN, SCOPE};
-use super::stacks::{BOTTOM, CALLED, StackId, Stacks, UNKNOWN};
+use super::program::{ACCEPT, Leads, Point, PointId, Program, RETURN, SCOPE};
+use super::stacks::{BOTTOM, CALLED, StackId, Stacks};
 use crate::error::Result;
 use crate::grammar::RuleId;
 use crate::regex::{Language, Languages};
@@ -57,7 +57,6 @@ pub(super) struct Closure {
     /// Calls and repeats that wait, as indices into `reached`, the oldest first.
     waiting: Vec<usize>,
     accepts: bool,
-    exits: bool,
     /// What must be made before the expansion can go on.
     pending: Option<Pending>,
     /// What was read since the outermost open scope began; `None` in walks.
@@ -87,10 +86,6 @@ fn follow(
         let state = match program.point(point) {
             _ if point == ACCEPT => {
                 stack = BOTTOM;
-                Language::EPSILON
-            }
-            _ if point == EXIT => {
-                stack = UNKNOWN;
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
@@ -183,9 +178,6 @@ impl Closure {
         if self.accepts {
             items.push(Item::border(ACCEPT, BOTTOM));
         }
-        if self.exits {
-            items.push(Item::border(EXIT, UNKNOWN));
-        }
         Ok(None)
     }
 
@@ -201,7 +193,6 @@ impl Closure {
         self.returned.clear();
         self.waiting.clear();
         self.accepts = false;
-        self.exits = false;
         self.pending = None;
     }
 
@@ -216,7 +207,6 @@ impl Closure {
     fn arrive(&mut self, stacks: &mut Stacks, place: Place, stack: StackId) -> Result<()> {
         match place.0 {
             ACCEPT => self.accepts = true,
-            EXIT => self.exits = true,
             RETURN => {
                 let known = match self.returned.len() <= FEW {
                     true => self.returned.contains(&stack),

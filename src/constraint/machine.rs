@@ -40,7 +40,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// An item at [`ACCEPT`] or [`EXIT`](super::program::EXIT).
+    /// An item at [`ACCEPT`] or [`RETURN`].
     pub(super) fn border(point: PointId, stack: StackId) -> Self {
         Self { point, state: Language::EPSILON, text: NO_TEXT, stack }
     }
@@ -99,7 +99,7 @@ pub(super) struct Machine {
     pub(super) finishing: Finishing,
     pub(super) json: Json,
     item_count: usize,
-    states_per_step: usize,
+    pub(super) states_per_step: usize,
     pub(super) closure: Closure,
     texts: Texts,
     /// Do steps belong to a walk, which captures nothing?
@@ -240,25 +240,6 @@ impl Machine {
             return Err(too_many(self.states_per_step));
         }
         Ok(())
-    }
-
-    /// May one byte come? Cheaper than what it leads to.
-    pub(super) fn allows(&mut self, program: &Program, items: &[Item], byte: u8) -> Result<bool> {
-        for item in items {
-            let allows = match program.point(item.point) {
-                Point::Regular { .. } | Point::Capture { .. } => {
-                    self.languages.step(item.state, byte)? != Language::EMPTY
-                }
-                Point::Names(names) => {
-                    program.name_step(names, item.state.number(), byte) != NameStep::Dead
-                }
-                _ => false,
-            };
-            if allows {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.

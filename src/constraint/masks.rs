@@ -1,79 +1,73 @@
 //! From configurations to masks, without walking the vocabulary where that can be helped.
 //!
-//! A mask is the union of what its items allow, and most of what an item allows depends on its
-//! terminal's state and its point alone, whatever the stack below. So an item is walked over the
-//! *unknown* stack: where a walk returns to that, the place in the trie is noted instead, and the
-//! walk goes on from these places with the frames that the configuration really has. Each such
-//! *part* is remembered by where it starts (a point, and places in tries), so equal continuations
-//! are walked once, however deep they are nested.
+//! A token may hold several terminals of the grammar, and each of them is read by itself: from
+//! *places* inside tokens a terminal's state allows some tokens, and may end at other places. That
+//! is a matter of the terminal, the places and the vocabulary alone, so such a [`Reading`] is
+//! remembered, and a mask is put together from readings, terminal after terminal: what the grammar
+//! says is only which terminals may follow, and from where.
 //!
-//! Within a repeat of units ([`Runs`]) nothing is walked at all but the tails.
+//! Within a repeat of units ([`Runs`]) nothing is walked at all: what is left of the tokens that
+//! leave it is one place, the *tails* of the runs.
 
 mod heads;
-mod walk;
+mod names;
+mod read;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::machine::{ConfigId, Item, Machine, NO_TEXT};
-use super::program::{ACCEPT, EXIT, Point, PointId, Program, SCOPE};
-use super::runs::{Leaving, Runs, is_unit};
+use super::machine::{ConfigId, Item, Machine, too_many};
+use super::program::{ACCEPT, Point, PointId, Program};
+use super::runs::{Leaving, Runs, TrieId};
 use super::slices::Slice;
-use super::stacks::{StackId, UNKNOWN};
+use super::stacks::StackId;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
-/// A subtree of the trie with fewer nodes is walked, not looked up.
-const SUBTREE: u32 = 40;
-
-/// A trie that a machine walks: that of the vocabulary, or the tails of a slice or of runs.
+/// A trie whose tokens are read.
 #[derive(Clone, Debug)]
-pub(super) enum Tails {
-    Runs(Arc<Leaving>),
+enum Tokens {
+    /// The vocabulary's.
+    All,
+    /// The tails of the tokens that leave a unit's runs, by the byte where they do.
+    Left(Arc<Runs>),
+    /// Those that leave at one byte.
+    Leaving(Arc<Leaving>),
     Slice(Arc<Slice>),
 }
-
-impl Tails {
-    fn trie(&self) -> &Trie {
-        match self {
-            Self::Runs(leaving) => &leaving.tails,
-            Self::Slice(slice) => &slice.tails,
-        }
-    }
-}
-
-/// Index of a trie; 0 is the vocabulary's.
-type TrieId = u32;
 
 /// The vocabulary's trie.
 const VOCABULARY: TrieId = 0;
 
 /// What a token's run before its tail must satisfy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Condition {
+    Any,
     /// So many units.
     Units(u32, u32),
     /// A text of this language, which begins after so many bytes of the token.
     Text(Language, u32),
 }
 
-/// A condition on the tokens of a trie of tails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Filter {
+/// A place inside tokens: what is left of them lies below this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Place {
     trie: TrieId,
+    node: u32,
+    /// On the runs of a trie of tails.
     condition: Condition,
 }
 
-/// A place inside tokens: what is left of them lies below this node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place {
-    trie: TrieId,
-    node: u32,
-    /// Index of a filter and one; 0 is none.
-    filter: u32,
+impl Place {
+    const START: Self = Self { trie: VOCABULARY, node: 0, condition: Condition::Any };
+
+    /// Does it mean the same to all constraints?
+    fn is_shared(&self) -> bool {
+        !matches!(self.condition, Condition::Text(..))
+    }
 }
 
 /// A set of places, by identity.
@@ -81,6 +75,9 @@ type PlacesId = u32;
 
 /// No place.
 const NOWHERE: PlacesId = 0;
+
+/// The starts of all tokens.
+const START: PlacesId = 1;
 
 /// Many tokens, by reference.
 #[derive(Clone, Debug)]
@@ -123,37 +120,62 @@ impl Base {
     }
 }
 
-/// What a walk over the unknown stack has found.
-#[derive(Clone, Debug, Default)]
-struct Part {
-    tokens: Box<[u32]>,
-    bases: SmallVec<[Base; 1]>,
-    /// Where it returned to the unknown stack.
-    exits: PlacesId,
+/// What a terminal is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Terminal {
+    state: Language,
+    /// Is it a JSON string?
+    text: bool,
+    /// May what follows it begin as a unit of its last repeat does? Then nothing is left out.
+    plain: bool,
 }
 
-type PartId = u32;
+/// What is found when a terminal is read from some places; the same for all constraints.
+#[derive(Debug)]
+pub(super) struct Reading {
+    tokens: Arc<[u32]>,
+    /// Those of them in which two captured texts may end.
+    pairs: Box<[u32]>,
+    bases: SmallVec<[Base; 1]>,
+    /// Where it may end, with something left of a token.
+    exits: Box<[Place]>,
+    /// The tries in which these are.
+    tries: Box<[(TrieId, Tokens)]>,
+    /// It holds if what follows the terminal begins with none of these bytes.
+    unlike: ByteSet,
+}
+
+impl Reading {
+    pub(super) fn bytes(&self) -> usize {
+        let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.pairs) + places
+    }
+}
 
 /// The same while it is being found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Findings {
     tokens: Vec<u32>,
     bases: SmallVec<[Base; 1]>,
     exits: Vec<Place>,
+    unlike: ByteSet,
 }
 
-/// What an item allows at the start of a token.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ItemMask {
-    pub(super) base: Option<Base>,
-    parts: SmallVec<[(PartId, Option<Filter>); 2]>,
+impl Default for Findings {
+    fn default() -> Self {
+        let (tokens, bases, exits) = Default::default();
+        Self { tokens, bases, exits, unlike: ByteSet::EMPTY }
+    }
 }
 
-/// A mask in few words: the union of these.
+/// A mask in few words: the union of these, less some.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
     bases: SmallVec<[Base; 2]>,
+    lists: SmallVec<[Arc<[u32]>; 4]>,
     tokens: Box<[u32]>,
+    /// Tokens that stand in the lists and are not allowed.
+    wrong: Box<[u32]>,
 }
 
 impl Form {
@@ -161,9 +183,11 @@ impl Form {
         &self.bases
     }
 
-    /// The tokens that stand in no base.
-    pub(super) fn tokens(&self) -> &[u32] {
-        &self.tokens
+    /// The tokens that stand in no base, some of them more than once.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
+        let lists = self.lists.iter().flat_map(|list| list.iter());
+        let all = lists.chain(&*self.tokens).copied();
+        all.filter(|token| !self.wrong.contains(token))
     }
 
     /// Writes the mask, over whatever was there.
@@ -180,21 +204,27 @@ impl Form {
             words.fill(0);
         }
         let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
-        for &token in few.flatten().chain(&*self.tokens) {
-            // Tokens are smaller than the vocabulary is long.
-            words[token as usize / 32] |= 1 << (token % 32);
+        let lists = self.lists.iter().map(|list| &**list);
+        for list in few.chain(lists).chain([&*self.tokens]) {
+            for &token in list {
+                // Tokens are smaller than the vocabulary is long.
+                words[token as usize / 32] |= 1 << (token % 32);
+            }
+        }
+        for &token in &*self.wrong {
+            words[token as usize / 32] &= !(1 << (token % 32));
         }
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.tokens) + 32
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
     }
 }
 
 /// How a terminal's state begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
-    /// A repeat of a unit, `min` to `max` times, then `rest`.
+    /// A repeat of a unit, `min` to `max` times, then `rest`, which begins unlike it.
     Repeat {
         unit: Language,
         min: u32,
@@ -212,37 +242,57 @@ enum Head {
 }
 
 /// What a machine remembers of masks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Masks {
-    tries: Vec<Tails>,
-    filters: Vec<Filter>,
-    filter_ids: FxHashMap<Filter, u32>,
-    places: Vec<Box<[Place]>>,
-    place_ids: FxHashMap<Box<[Place]>, PlacesId>,
-    parts: Vec<Part>,
-    /// By point, its counter, and places.
-    resumed: FxHashMap<(PointId, u32, PlacesId), PartId>,
-    /// Walks over tails, by the point, what is left of its terminal, and the trie.
-    left: FxHashMap<(PointId, Language, TrieId), PartId>,
-    items: FxHashMap<(PointId, Language), Arc<ItemMask>>,
+    tries: FxHashMap<TrieId, Tokens>,
+    places: Vec<Arc<[Place]>>,
+    place_ids: FxHashMap<Arc<[Place]>, PlacesId>,
+    /// With the exits.
+    readings: FxHashMap<(Terminal, PlacesId), (Arc<Reading>, PlacesId)>,
     forms: FxHashMap<ConfigId, Arc<Form>>,
-    heads: FxHashMap<(PointId, Language), Head>,
+    heads: FxHashMap<(Language, bool), Head>,
     total: FxHashMap<Language, bool>,
     units: FxHashMap<Language, bool>,
     runs: FxHashMap<(Language, u32), Arc<Runs>>,
-    leaving: FxHashMap<(Language, u32, u8), TrieId>,
-    slices: FxHashMap<Language, Option<(Arc<Slice>, TrieId)>>,
+    leaving: FxHashMap<(TrieId, u8), TrieId>,
+    slices: FxHashMap<Language, Option<Arc<Slice>>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
-    levels: Vec<Vec<Vec<Item>>>,
+    /// Buffers of walks: states by depth.
+    paths: Vec<Vec<Language>>,
     bytes: usize,
+}
+
+impl Default for Masks {
+    fn default() -> Self {
+        let (nowhere, start): (Arc<[Place]>, Arc<[Place]>) = ([].into(), [Place::START].into());
+        let places = vec![Arc::clone(&nowhere), Arc::clone(&start)];
+        Self {
+            tries: FxHashMap::from_iter([(VOCABULARY, Tokens::All)]),
+            place_ids: FxHashMap::from_iter([(nowhere, NOWHERE), (start, START)]),
+            places,
+            readings: FxHashMap::default(),
+            forms: FxHashMap::default(),
+            heads: FxHashMap::default(),
+            total: FxHashMap::default(),
+            units: FxHashMap::default(),
+            runs: FxHashMap::default(),
+            leaving: FxHashMap::default(),
+            slices: FxHashMap::default(),
+            fingerprints: FxHashMap::default(),
+            spans: FxHashMap::default(),
+            nears: FxHashMap::default(),
+            paths: Vec::new(),
+            bytes: 0,
+        }
+    }
 }
 
 impl Masks {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-            + (self.items.len() + self.parts.len() + self.forms.len()) * 128
+            + (self.readings.len() + self.forms.len()) * 128
             + (self.heads.len() + self.fingerprints.len()) * 48
     }
 
@@ -256,45 +306,45 @@ impl Masks {
         *self = Self::default();
     }
 
-    fn trie(&mut self, tails: Tails) -> TrieId {
-        self.tries.push(tails);
-        self.tries.len() as TrieId
+    fn trie(&mut self, id: TrieId, tokens: impl FnOnce() -> Tokens) -> TrieId {
+        self.tries.entry(id).or_insert_with(tokens);
+        id
     }
 
-    fn filter_id(&mut self, filter: Filter) -> u32 {
-        *self.filter_ids.entry(filter).or_insert_with(|| {
-            self.filters.push(filter);
-            self.filters.len() as u32
-        })
+    /// The tokens that a place is about.
+    fn tokens(&self, place: Place) -> Tokens {
+        // Known before any place of them is.
+        self.tries.get(&place.trie).cloned().unwrap_or(Tokens::All)
     }
 
-    fn places_id(&mut self, mut places: Vec<Place>) -> PlacesId {
-        if places.is_empty() {
-            return NOWHERE;
-        }
+    fn places_id(&mut self, places: &mut [Place]) -> PlacesId {
         places.sort_unstable();
-        places.dedup();
-        if let Some(&id) = self.place_ids.get(&places[..]) {
+        if let Some(&id) = self.place_ids.get(&*places) {
             return id;
         }
-        let places: Box<[Place]> = places.into();
-        self.bytes += 2 * size_of_val(&*places) + 64;
-        self.places.push(places.clone());
-        let id = self.places.len() as PlacesId;
+        let places: Arc<[Place]> = (&*places).into();
+        self.bytes += size_of_val(&*places) + 96;
+        self.places.push(Arc::clone(&places));
+        let id = self.places.len() as PlacesId - 1;
         self.place_ids.insert(places, id);
         id
     }
 
-    fn part(&mut self, findings: Findings) -> PartId {
-        let Findings { mut tokens, bases, exits } = findings;
-        tokens.sort_unstable();
-        tokens.dedup();
-        self.bytes += size_of_val(&tokens[..]) + size_of::<Part>();
-        let exits = self.places_id(exits);
-        self.parts.push(Part { tokens: tokens.into(), bases, exits });
-        self.parts.len() as PartId - 1
+    /// The places of both.
+    fn union(&mut self, a: PlacesId, b: PlacesId) -> PlacesId {
+        if a == b {
+            return a;
+        }
+        let mut places = self.places[a as usize].to_vec();
+        places.extend_from_slice(&self.places[b as usize]);
+        places.sort_unstable();
+        places.dedup();
+        self.places_id(&mut places)
     }
 }
+
+/// A terminal to be read, and from where.
+type Way = (Item, PlacesId);
 
 impl Machine {
     /// The tokens allowed in a configuration, in few words. O(1) if it was asked for before.
@@ -313,7 +363,8 @@ impl Machine {
             false => self.compose(program, vocabulary, id),
         };
         self.walking = false;
-        let form = Arc::new(self.checked(program, vocabulary, id, form?)?);
+        let (form, pairs) = form?;
+        let form = Arc::new(self.checked(program, vocabulary, id, form, pairs)?);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
@@ -328,27 +379,27 @@ impl Machine {
         vocabulary: &Vocabulary,
         id: ConfigId,
         mut form: Form,
+        mut suspects: Vec<u32>,
     ) -> Result<Form> {
         if !program.has_captures() {
             return Ok(form);
         }
-        let mut wrong = Vec::new();
-        let pairs = Arc::clone(self.shared_slices.pairs(vocabulary));
-        let scoped = self.items(id).iter().any(|item| self.stacks.records(item.stack));
-        for &token in &form.tokens {
-            let ends_scope = || {
-                let text = vocabulary.token_bytes(token).unwrap_or_default();
+        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
+            let ends_scope = |token: &u32| {
+                let text = vocabulary.token_bytes(*token).unwrap_or_default();
                 text.iter().any(|byte| matches!(byte, b']' | b'}'))
             };
-            if (pairs.contains(token) || scoped && ends_scope())
-                && self.read_token(program, vocabulary, id, token)?.is_err()
-            {
+            suspects.extend(form.tokens().filter(ends_scope));
+        }
+        suspects.sort_unstable();
+        suspects.dedup();
+        let mut wrong = Vec::new();
+        for token in suspects {
+            if self.read_token(program, vocabulary, id, token)?.is_err() {
                 wrong.push(token);
             }
         }
-        if !wrong.is_empty() {
-            form.tokens = form.tokens.iter().copied().filter(|t| !wrong.contains(t)).collect();
-        }
+        form.wrong = wrong.into();
         Ok(form)
     }
 
@@ -358,7 +409,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<Form> {
+    ) -> Result<(Form, Vec<u32>)> {
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
         let trie = vocabulary.trie();
         let items = self.items(id).to_vec();
@@ -368,7 +419,9 @@ impl Machine {
             }
             Ok(())
         })?;
-        Ok(Form { bases: SmallVec::new(), tokens: tokens.into() })
+        let pairs = self.shared_slices.pairs(vocabulary);
+        let pairs = tokens.iter().copied().filter(|&token| pairs.contains(token)).collect();
+        Ok((Form { tokens: tokens.into(), ..Form::default() }, pairs))
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -398,237 +451,106 @@ impl Machine {
         Ok(allowed)
     }
 
+    /// By rounds: each reads one terminal more of the tokens than the one before.
     fn compose(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<Form> {
+    ) -> Result<(Form, Vec<u32>)> {
+        let mut form = Form::default();
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
-        let mut bases = SmallVec::new();
-        let mut todo: Vec<(PartId, Option<Filter>, StackId)> = Vec::new();
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
-            if let Point::Regular { .. } | Point::Names(_) | Point::Capture { .. } =
-                program.point(item.point)
-            {
-                let mask = self.item_mask(program, vocabulary, item.point, item.state)?;
-                bases.extend(mask.base.iter().cloned());
-                todo.extend(mask.parts.iter().map(|&(part, filter)| (part, filter, item.stack)));
-            }
-        }
-        let mut next = 0;
-        while let Some(&(part, filter, stack)) = todo.get(next) {
-            next += 1;
-            let Part { tokens: found, bases: large, exits } = &self.masks.parts[part as usize];
-            let exits = *exits;
-            bases.extend(large.iter().cloned());
-            match filter {
-                None => tokens.extend_from_slice(found),
-                Some(filter) => {
-                    let found = found.clone();
-                    self.filtered(vocabulary, filter, &found, &mut tokens)?;
-                }
-            }
-            if exits == NOWHERE {
-                continue;
-            }
-            for i in 0..self.stacks.frames(stack).len() {
-                let frame = self.stacks.frames(stack)[i];
-                if frame.point == ACCEPT {
-                    continue;
-                }
-                let count = match program.scope_tag(frame.point) {
-                    // Walks capture nothing: where the text begins does not matter.
-                    Some(_) => SCOPE + 1,
-                    None => program.count_after(frame.point, frame.count),
-                };
-                let part = self.resumed(program, vocabulary, (frame.point, count), exits)?;
-                let way = (part, filter, frame.below);
-                // Ambiguous stacks can lead to one place many times.
-                if todo.len() < 8 || !todo.contains(&way) {
-                    todo.push(way);
-                }
-            }
-        }
-        if todo.len() > 1 {
-            tokens.sort_unstable();
-            tokens.dedup();
-        }
-        Ok(Form { bases, tokens: tokens.into() })
-    }
-
-    /// Appends those of some tokens that satisfy a filter.
-    fn filtered(
-        &mut self,
-        vocabulary: &Vocabulary,
-        filter: Filter,
-        tokens: &[u32],
-        to: &mut Vec<u32>,
-    ) -> Result<()> {
-        let Tails::Runs(runs) = &self.masks.tries[filter.trie as usize - 1] else { return Ok(()) };
-        let runs = Arc::clone(runs);
-        // A run is a text; where only some texts lack, it is enough to look for it among them.
-        let lacking = match filter.condition {
-            Condition::Text(text, _) => self.languages.all_but(text, self.json.unit),
-            Condition::Units(..) => None,
-        };
-        for &token in tokens {
-            let run = runs.run(token);
-            let fits = match filter.condition {
-                Condition::Units(min, max) => (min..=max).contains(&run.units.into()),
-                Condition::Text(text, from) => {
-                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-                    let run = &bytes[from as usize..from as usize + usize::from(run.bytes)];
-                    match &lacking {
-                        Some(lacking) => !lacking
-                            .iter()
-                            .map(|&lack| self.is_in(lack, run))
-                            .collect::<Result<SmallVec<[bool; 2]>>>()?
-                            .contains(&true),
-                        None => self.is_in(text, run)?,
+        let mut pairs = Vec::new();
+        let mut ways: Vec<Way> = self.items(id).iter().map(|&item| (item, START)).collect();
+        let mut next = Vec::new();
+        while !ways.is_empty() {
+            for &(item, places) in &ways {
+                match program.point(item.point) {
+                    Point::Names(names) => {
+                        let name = (names, item.state.number());
+                        let ends =
+                            self.read_names(program, vocabulary, name, places, &mut tokens)?;
+                        for (rank, exits) in ends {
+                            let after = program.after_name(names, rank, &mut self.languages)?;
+                            self.follow(program, after, item.stack, exits, &mut next)?;
+                        }
                     }
+                    Point::Regular { .. } | Point::Capture { .. } => {
+                        let (reading, exits) = self.read_item(program, vocabulary, item, places)?;
+                        form.bases.extend(reading.bases.iter().cloned());
+                        if !reading.tokens.is_empty() {
+                            form.lists.push(Arc::clone(&reading.tokens));
+                        }
+                        pairs.extend_from_slice(&reading.pairs);
+                        if exits != NOWHERE {
+                            let after = self.next_of(program, item.point)?;
+                            self.follow(program, after, item.stack, exits, &mut next)?;
+                        }
+                    }
+                    _ => {}
                 }
-            };
-            if fits {
-                to.push(token);
             }
+            ways.clear();
+            std::mem::swap(&mut ways, &mut next);
+            self.merge_ways(&mut ways)?;
         }
-        Ok(())
+        if program.has_captures() {
+            let known = self.shared_slices.pairs(vocabulary);
+            pairs.extend(tokens.iter().filter(|&&token| known.contains(token)));
+        }
+        form.tokens = tokens.into();
+        Ok((form, pairs))
     }
 
-    /// Is a string in a language? Stops as soon as it cannot be.
-    fn is_in(&mut self, mut state: Language, string: &[u8]) -> Result<bool> {
-        for &byte in string {
-            state = self.languages.step(state, byte)?;
-            if state == Language::EMPTY {
-                return Ok(false);
-            }
-        }
-        Ok(self.languages.is_nullable(state))
-    }
-
-    /// What a point, reached with a counter at some places of tokens, allows there.
-    fn resumed(
+    /// What may be read after a point was reached, from where it was.
+    fn follow(
         &mut self,
         program: &Program,
-        vocabulary: &Vocabulary,
-        (point, count): (PointId, u32),
+        point: PointId,
+        stack: StackId,
         places: PlacesId,
-    ) -> Result<PartId> {
-        let key = (point, count, places);
-        if let Some(&part) = self.masks.resumed.get(&key) {
-            return Ok(part);
-        }
-        let mut items = Vec::new();
-        self.closure.starts.push(((point, count), UNKNOWN));
-        self.close(program, &mut items)?;
-        self.merge(&mut items)?;
-        let mut findings = Findings::default();
-        for i in 0..self.masks.places[places as usize - 1].len() {
-            let place = self.masks.places[places as usize - 1][i];
-            self.explore(program, vocabulary, place, &items, &mut findings)?;
-        }
-        let part = self.masks.part(findings);
-        self.masks.resumed.insert(key, part);
-        Ok(part)
-    }
-
-    /// What an item allows at the start of a token, over the unknown stack.
-    pub(super) fn item_mask(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        point: PointId,
-        state: Language,
-    ) -> Result<Arc<ItemMask>> {
-        if let Some(known) = self.masks.items.get(&(point, state)) {
-            return Ok(Arc::clone(known));
-        }
-        let near = self.near_at(program, vocabulary, point, state)?;
-        if near != state {
-            let mask = self.item_mask(program, vocabulary, point, near)?;
-            self.masks.items.insert((point, state), Arc::clone(&mask));
-            return Ok(mask);
-        }
-        let mut mask = ItemMask::default();
-        match self.head(program, vocabulary, point, state)? {
-            Head::Repeat { unit, min, max, rest } => {
-                let runs = self.runs(vocabulary, unit, 0)?;
-                mask.base = Some(Base::Runs(runs, max));
-                let condition =
-                    (min > 1 || max < u32::MAX).then_some(Condition::Units(min.max(1), max));
-                self.after_run(program, vocabulary, (point, rest), unit, condition, &mut mask)?;
-                if min == 0 && rest != Language::EPSILON {
-                    self.add_item(program, vocabulary, point, rest, &mut mask)?;
-                }
-            }
-            Head::Text { text } => {
-                let (unit, rest) = (self.json.unit, self.json.quote);
-                let runs = self.runs(vocabulary, unit, 0)?;
-                mask.base = Some(Base::Runs(runs, u32::MAX));
-                let condition = Some(Condition::Text(text, 0));
-                self.after_run(program, vocabulary, (point, rest), unit, condition, &mut mask)?;
-                if self.languages.is_nullable(text) {
-                    self.add_item(program, vocabulary, point, rest, &mut mask)?;
-                }
-            }
-            Head::Other if let Some((slice, trie)) = self.slice(vocabulary, state)? => {
-                mask.base = Some(Base::Slice(slice));
-                let part = self.left(program, vocabulary, (point, Language::EPSILON, trie))?;
-                mask.parts.push((part, None));
-            }
-            Head::Narrow | Head::Other => {
-                let mut findings = Findings::default();
-                let place = Place { trie: VOCABULARY, node: 0, filter: 0 };
-                let item = Item { point, state, text: NO_TEXT, stack: UNKNOWN };
-                self.explore(program, vocabulary, place, &[item], &mut findings)?;
-                mask.parts.push((self.masks.part(findings), None));
-            }
-        }
-        let mask = Arc::new(mask);
-        self.masks.items.insert((point, state), Arc::clone(&mask));
-        Ok(mask)
-    }
-
-    /// Adds what the item allows in another state.
-    fn add_item(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        point: PointId,
-        state: Language,
-        mask: &mut ItemMask,
+        ways: &mut Vec<Way>,
     ) -> Result<()> {
-        let other = self.item_mask(program, vocabulary, point, state)?;
-        match (&mask.base, &other.base) {
-            (Some(_), Some(base)) => {
-                let mut findings = Findings::default();
-                findings.bases.push(base.clone());
-                let part = self.masks.part(findings);
-                mask.parts.push((part, None));
-            }
-            (None, Some(base)) => mask.base = Some(base.clone()),
-            (_, None) => {}
-        }
-        mask.parts.extend_from_slice(&other.parts);
+        let mut items = Vec::new();
+        self.closure.starts.push(((point, 0), stack));
+        self.close(program, &mut items)?;
+        ways.extend(items.into_iter().map(|item| (item, places)));
         Ok(())
     }
 
-    /// The items with `rest` left of the terminal at a point; what follows the terminal, too, where
-    /// that may be the empty string.
-    fn items_left(&mut self, program: &Program, item: Item) -> Result<Vec<Item>> {
-        let mut items = Vec::new();
-        if self.languages.is_nullable(item.state) {
-            let next = self.next_of(program, item.point)?;
-            self.closure.starts.push(((next, 0), item.stack));
-            self.close(program, &mut items)?;
+    /// Merges ways that differ in their places only, then those that differ in their stacks only.
+    fn merge_ways(&mut self, ways: &mut Vec<Way>) -> Result<()> {
+        if ways.len() > 1 {
+            ways.sort_unstable();
+            let mut kept = 0;
+            for i in 1..ways.len() {
+                let (item, places) = ways[i];
+                if ways[kept].0 == item {
+                    ways[kept].1 = self.masks.union(ways[kept].1, places);
+                } else {
+                    kept += 1;
+                    ways[kept] = ways[i];
+                }
+            }
+            ways.truncate(kept + 1);
+            let key = |way: &Way| (way.0.point, way.0.state, way.0.text, way.1);
+            ways.sort_unstable_by_key(key);
+            let mut kept = 0;
+            for i in 1..ways.len() {
+                let way = ways[i];
+                if key(&ways[kept]) == key(&way) {
+                    ways[kept].0.stack = self.stacks.union(ways[kept].0.stack, way.0.stack)?;
+                } else {
+                    kept += 1;
+                    ways[kept] = way;
+                }
+            }
+            ways.truncate(kept + 1);
         }
-        if item.state != Language::EPSILON {
-            items.push(item);
+        match ways.len() > self.states_per_step {
+            true => Err(too_many(self.states_per_step)),
+            false => Ok(()),
         }
-        self.merge(&mut items)?;
-        Ok(items)
     }
 
     /// What follows a terminal in a walk.
@@ -645,44 +567,40 @@ impl Machine {
         }
     }
 
-    /// Is it plain to see where a run of units ends that `rest` follows: may nothing that follows
-    /// begin as a unit does?
-    fn ends_plainly(
-        &mut self,
-        program: &Program,
-        point: PointId,
-        unit: Language,
-        rest: Language,
-    ) -> Result<bool> {
-        let items =
-            self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
-        if items.iter().any(|item| item.point == EXIT) {
-            return Ok(false);
-        }
-        let units = self.languages.first_bytes(unit)?;
-        let others = self.first_bytes(program, &items)?;
-        Ok(units.intersection(&others).is_empty())
-    }
-
-    /// What the rest of a terminal and what follows it allow on the tails of a trie.
-    fn left(
+    /// What an item allows from some places.
+    fn read_item(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
-        key: (PointId, Language, TrieId),
-    ) -> Result<PartId> {
-        if let Some(&part) = self.masks.left.get(&key) {
-            return Ok(part);
+        item: Item,
+        places: PlacesId,
+    ) -> Result<(Arc<Reading>, PlacesId)> {
+        let text = program.is_json_text(item.point);
+        let state = self.near(vocabulary, item.state)?;
+        let terminal = Terminal { state, text, plain: false };
+        let (reading, exits) = self.reading(vocabulary, terminal, places)?;
+        if reading.unlike.is_empty() {
+            return Ok((reading, exits));
         }
-        let (point, state, trie) = key;
-        let items =
-            self.items_left(program, Item { point, state, text: NO_TEXT, stack: UNKNOWN })?;
-        let mut findings = Findings::default();
-        let place = Place { trie, node: 0, filter: 0 };
-        self.explore(program, vocabulary, place, &items, &mut findings)?;
-        let part = self.masks.part(findings);
-        self.masks.left.insert(key, part);
-        Ok(part)
+        let after = self.next_of(program, item.point)?;
+        let mut items = Vec::new();
+        self.closure.starts.push(((after, 0), item.stack));
+        self.close(program, &mut items)?;
+        match self.first_bytes(program, &items)?.intersection(&reading.unlike).is_empty() {
+            true => Ok((reading, exits)),
+            false => self.reading(vocabulary, Terminal { plain: true, ..terminal }, places),
+        }
+    }
+
+    /// Are tokens allowed at the start of a token by reference, not one by one?
+    pub(super) fn has_base(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        item: Item,
+    ) -> Result<bool> {
+        let (reading, _) = self.read_item(program, vocabulary, item, START)?;
+        Ok(reading.bases.iter().any(|base| base.node() == 0))
     }
 
     fn runs(&mut self, vocabulary: &Vocabulary, unit: Language, node: u32) -> Result<Arc<Runs>> {
@@ -696,58 +614,23 @@ impl Machine {
         Ok(runs)
     }
 
-    /// The tokens that leave a run at a byte.
-    fn leaving(
-        &mut self,
-        vocabulary: &Vocabulary,
-        (unit, node): (Language, u32),
-        byte: u8,
-    ) -> Result<TrieId> {
-        if let Some(&trie) = self.masks.leaving.get(&(unit, node, byte)) {
-            return Ok(trie);
+    /// The tails of the tokens that leave some runs at a byte.
+    fn leaving(&mut self, vocabulary: &Vocabulary, runs: &Runs, byte: u8) -> TrieId {
+        if let Some(&trie) = self.masks.leaving.get(&(runs.id, byte)) {
+            return trie;
         }
-        let runs = self.runs(vocabulary, unit, node)?;
         let leaving = runs.leaving(vocabulary, self.shared_slices.classes(vocabulary), byte);
-        let trie = self.masks.trie(Tails::Runs(leaving));
-        self.masks.leaving.insert((unit, node, byte), trie);
-        Ok(trie)
+        let trie = self.masks.trie(leaving.id, || Tokens::Leaving(leaving));
+        self.masks.leaving.insert((runs.id, byte), trie);
+        trie
     }
 
-    /// Adds what the rest of a terminal allows after a run at the start of a token.
-    fn after_run(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        (point, rest): (PointId, Language),
-        unit: Language,
-        condition: Option<Condition>,
-        mask: &mut ItemMask,
-    ) -> Result<()> {
-        let items =
-            self.items_left(program, Item { point, state: rest, text: NO_TEXT, stack: UNKNOWN })?;
-        for byte in self.first_bytes(program, &items)?.iter() {
-            let trie = self.leaving(vocabulary, (unit, 0), byte)?;
-            let part = self.left(program, vocabulary, (point, rest, trie))?;
-            let part = (part, condition.map(|condition| Filter { trie, condition }));
-            mask.parts.push(part);
-        }
-        Ok(())
-    }
-
-    fn slice(
-        &mut self,
-        vocabulary: &Vocabulary,
-        state: Language,
-    ) -> Result<Option<(Arc<Slice>, TrieId)>> {
+    fn slice(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Option<Arc<Slice>>> {
         if let Some(slice) = self.masks.slices.get(&state) {
             return Ok(slice.clone());
         }
         let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
         let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
-        let slice = slice.map(|slice| {
-            let trie = self.masks.trie(Tails::Slice(Arc::clone(&slice)));
-            (slice, trie)
-        });
         self.masks.slices.insert(state, slice.clone());
         Ok(slice)
     }

@@ -43,8 +43,6 @@ pub(super) type PointId = u32;
 pub(super) const RETURN: PointId = 0;
 /// The end of the whole text.
 pub(super) const ACCEPT: PointId = 1;
-/// Where a walk returns to the unknown stack below it; see [`UNKNOWN`](super::stacks::UNKNOWN).
-pub(super) const EXIT: PointId = 2;
 
 /// Repeats with a bound up to this many times are written out; they are cheaper than a counter.
 const UNROLL: u32 = 3;
@@ -61,7 +59,7 @@ pub(super) struct Span {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Point {
-    /// [`RETURN`], [`ACCEPT`] and [`EXIT`] themselves.
+    /// [`RETURN`] and [`ACCEPT`] themselves.
     Border,
     /// Read a string of a language, then go on.
     Regular { language: Language, next: PointId },
@@ -222,6 +220,11 @@ impl Program {
     /// Where a byte of a name leads.
     pub(super) fn name_step(&self, names: u32, node: u32, byte: u8) -> NameStep {
         self.inner.borrow().names[names as usize].step(node, byte)
+    }
+
+    /// Looks at a choice of names.
+    pub(super) fn with_names<T>(&self, names: u32, look: impl FnOnce(&Names) -> T) -> T {
+        look(&self.inner.borrow().names[names as usize])
     }
 
     /// The names of a choice that are allowed, by rank.
@@ -449,22 +452,14 @@ impl Program {
         inner.captured.insert((tag, text.map(Box::from)), point);
         Ok(point)
     }
-
-    /// What a scope's text is called.
-    pub(super) fn scope_tag(&self, id: PointId) -> Option<u32> {
-        match self.point(id) {
-            Point::Scope { tag, .. } => Some(tag),
-            _ => None,
-        }
-    }
 }
 
 impl Inner {
     fn new(limits: &Limits) -> Self {
         Self {
-            points: vec![Point::Border; 3],
-            sources: vec![0; 3],
-            texts: vec![false; 3],
+            points: vec![Point::Border; 2],
+            sources: vec![0; 2],
+            texts: vec![false; 2],
             labels: vec!["".into()],
             limit: limits.grammar_size,
             ..Self::default()

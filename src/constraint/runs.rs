@@ -7,6 +7,7 @@
 //! compiler: a mask inside a string is a precomputed one, cut by the units that may still come,
 //! and a walk over the few *tails* that leave the string.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -26,20 +27,23 @@ pub(super) struct Run {
     pub(super) bytes: u16,
 }
 
+/// Tells the tries of tokens of a process apart; 0 is the vocabulary's.
+pub(super) type TrieId = u64;
+
+/// An id that no other trie has.
+pub(super) fn new_trie() -> TrieId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Tokens that leave a repeat at a certain byte.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leaving {
     /// What follows the last whole unit, from that byte on.
     pub(super) tails: Trie,
-    runs: FxHashMap<u32, Run>,
-}
-
-impl Leaving {
-    /// The run of a token of the tails.
-    pub(super) fn run(&self, token: u32) -> Run {
-        // Every token of the tails has one.
-        self.runs.get(&token).copied().unwrap_or(Run { units: 0, bytes: 0 })
-    }
+    /// The runs before them, in the order of the trie's ids.
+    pub(super) runs: Box<[Run]>,
+    pub(super) id: TrieId,
 }
 
 /// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
@@ -70,6 +74,8 @@ pub(super) struct Runs {
     top: usize,
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
     words: usize,
+    /// Of the tails of all tokens that leave the repeat.
+    pub(super) id: TrieId,
 }
 
 impl Runs {
@@ -141,6 +147,7 @@ impl Runs {
             top,
             leaving: Mutex::default(),
             words: vocabulary.len(),
+            id: new_trie(),
         })
     }
 
@@ -156,21 +163,21 @@ impl Runs {
         let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
             let trie = if self.by_shape { classes.trie() } else { vocabulary.trie() };
-            let mut tails: Vec<(&[u8], u32)> = Vec::new();
-            let mut runs = FxHashMap::default();
+            let mut tails: Vec<(&[u8], u32, Run)> = Vec::new();
             let key = if self.by_shape { class_of(byte) } else { byte };
             for border in self.borders.get(&key).into_iter().flatten() {
                 let from = self.top + usize::from(border.run.bytes);
                 for &token in trie.subtree_tokens(border.node as usize) {
                     let text = vocabulary.token_bytes(token).unwrap_or_default();
                     if text.get(from) == Some(&byte) {
-                        tails.push((&text[from..], token));
-                        runs.insert(token, border.run);
+                        tails.push((&text[from..], token, border.run));
                     }
                 }
             }
-            tails.sort_unstable();
-            Arc::new(Leaving { tails: Trie::from_sorted(tails), runs })
+            tails.sort_unstable_by_key(|&(tail, token, _)| (tail, token));
+            let runs = tails.iter().map(|tail| tail.2).collect();
+            let tails = Trie::from_sorted(tails.iter().map(|&(tail, token, _)| (tail, token)));
+            Arc::new(Leaving { tails, runs, id: new_trie() })
         };
         Arc::clone(known.entry(byte).or_insert_with(make))
     }

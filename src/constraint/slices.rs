@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, Found, is_uniform};
 use super::limits::Limits;
-use super::runs::{self, Runs, RunsKey};
+use super::masks::{Place, Reading};
+use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
 use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
@@ -26,6 +27,7 @@ pub(super) struct Slice {
     /// For every other token and every place inside it where the terminal may end: what follows
     /// that place, with the token's id.
     pub(super) tails: Trie,
+    pub(super) id: TrieId,
 }
 
 /// The slices of one vocabulary, by fingerprint of the terminal state; bounded in bytes.
@@ -43,8 +45,12 @@ struct Known {
     slices: FxHashMap<u128, Option<Arc<Slice>>>,
     runs: runs::Known,
     longest: FxHashMap<ByteSet, u32>,
+    readings: FxHashMap<ReadingKey, Arc<Reading>>,
     bytes: usize,
 }
+
+/// The fingerprint of a terminal's state, how it is read, and from where.
+pub(super) type ReadingKey = (u128, [bool; 2], Arc<[Place]>);
 
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
@@ -132,28 +138,46 @@ impl Slices {
         self.classes.get_or_init(|| Classes::new(vocabulary))
     }
 
-    /// The tokens in which two JSON strings may end, or two other scalars: two keys of an object, or
-    /// two items of an array.
+    /// The tokens in which one captured text may end and another one, too: keys of an object or
+    /// items of an array, with a comma between them.
     pub(super) fn pairs(&self, vocabulary: &Vocabulary) -> &Arc<TokenMask> {
         self.pairs.get_or_init(|| {
             let mut pairs = TokenMask::new(vocabulary.len());
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
-                let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
-                // `1, 1`: the last of a number or word on the left, the first of one on the right.
                 let around = |comma: usize| {
                     let (left, right) = (&bytes[..comma], &bytes[comma + 1..]);
-                    let last = left.trim_ascii_end().last();
-                    let first = right.trim_ascii_start().first();
-                    last.is_some_and(u8::is_ascii_alphanumeric)
-                        && first.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'-')
+                    let ends = left.trim_ascii_end().last().is_some_and(|b| !b",[{:".contains(b));
+                    let quotes = right.iter().filter(|&&byte| byte == b'"').count();
+                    ends && match right.trim_ascii_start().first() {
+                        // A number ends with any of its digits, a string with its second quote.
+                        Some(b'"') => quotes > 1,
+                        Some(byte) => byte.is_ascii_alphanumeric() || *byte == b'-',
+                        None => false,
+                    }
                 };
-                if quotes > 2 || (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
+                if (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
                     pairs.allow(id);
                 }
             }
             Arc::new(pairs)
         })
+    }
+
+    /// What a terminal allows from some places, if any constraint has asked for it.
+    pub(super) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
+        self.lock().readings.get(key).map(Arc::clone)
+    }
+
+    /// Shares a reading with all constraints.
+    pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
+        let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
+        let mut known = self.lock();
+        if known.bytes + bytes > self.limit {
+            *known = Known::default();
+        }
+        known.bytes += bytes;
+        known.readings.insert(key, Arc::clone(reading));
     }
 
     /// The runs of a unit below a node of the trie.
@@ -209,7 +233,7 @@ impl Slice {
             })
             .collect();
         tails.sort_unstable();
-        Ok(Some(Self { inside, tails: Trie::from_sorted(tails) }))
+        Ok(Some(Self { inside, tails: Trie::from_sorted(tails), id: new_trie() }))
     }
 
     fn bytes(&self) -> usize {

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::program::{ACCEPT, EXIT, PointId, SCOPE};
+use super::program::{ACCEPT, PointId, SCOPE};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A set of stacks, by identity.
@@ -17,9 +17,6 @@ pub(super) struct StackId(u32);
 
 /// The stack under the start rule: returning to it accepts.
 pub(super) const BOTTOM: StackId = StackId(0);
-
-/// The stack under a walk that is to hold for every stack: returning to it is noted.
-pub(super) const UNKNOWN: StackId = StackId(1);
 
 /// The counter of a frame that a call has pushed: what comes next, even a counted repeat, has not
 /// run yet.
@@ -65,17 +62,15 @@ impl Stacks {
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
         };
-        for (id, point) in [(BOTTOM, ACCEPT), (UNKNOWN, EXIT)] {
-            let frames = Frames::from_slice(&[Frame { point, count: CALLED, below: id }]);
-            this.sets.push(frames.clone());
-            this.depths.push(0);
-            this.records.push(false);
-            this.ids.insert(frames, id);
-        }
+        let frames = Frames::from_slice(&[Frame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
+        this.sets.push(frames.clone());
+        this.depths.push(0);
+        this.records.push(false);
+        this.ids.insert(frames, BOTTOM);
         this
     }
 
-    /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`], that of [`UNKNOWN`] to [`EXIT`].
+    /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`].
     #[inline]
     pub(super) fn frames(&self, id: StackId) -> &[Frame] {
         &self.sets[id.0 as usize]
@@ -86,7 +81,7 @@ impl Stacks {
             return Ok(id);
         }
         let below =
-            frames.iter().filter(|f| f.point > EXIT).map(|f| self.depths[f.below.0 as usize]);
+            frames.iter().filter(|f| f.point > ACCEPT).map(|f| self.depths[f.below.0 as usize]);
         let depth = below.max().unwrap_or(0) + 1;
         if depth > self.limit {
             let message = format!("the text nests more than {} levels deep", self.limit);

@@ -26,6 +26,8 @@ mod embed;
 pub(crate) mod normal;
 mod regular;
 
+use std::sync::Arc;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, Languages};
 
@@ -126,7 +128,7 @@ impl Rule {
 pub struct Grammar {
     languages: Languages,
     nodes: Vec<Node>,
-    sources: Vec<Option<Box<str>>>,
+    sources: Vec<Option<Arc<str>>>,
     rules: Vec<Rule>,
     start: RuleId,
 }
@@ -185,7 +187,7 @@ impl Grammar {
 pub struct GrammarBuilder {
     languages: Languages,
     nodes: Vec<Node>,
-    sources: Vec<Option<Box<str>>>,
+    sources: Vec<Option<Arc<str>>>,
     rules: Vec<Rule>,
 }
 
@@ -262,7 +264,7 @@ impl GrammarBuilder {
     }
 
     /// Says where a node comes from; shown by explanations.
-    pub fn mark(&mut self, node: NodeId, source: impl Into<Box<str>>) -> NodeId {
+    pub fn mark(&mut self, node: NodeId, source: impl Into<Arc<str>>) -> NodeId {
         self.sources[node.index()] = Some(source.into());
         node
     }

@@ -5,6 +5,8 @@
 //! an object with n properties takes on the order of n nodes, and each rule ends in a call, with
 //! nothing left to do after it.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
@@ -92,6 +94,10 @@ pub(super) struct Emitter<'d> {
     pub(super) builder: GrammarBuilder,
     /// The node of each set met so far; `None` for an empty one.
     nodes: FxHashMap<Set, Option<NodeId>>,
+    /// What texts are written as, once made.
+    quoted: FxHashMap<Language, Language>,
+    /// What places are called.
+    pointers: FxHashMap<Vec<ValueId>, Arc<str>>,
     /// Rules declared and not yet defined.
     open: Vec<(Set, RuleId)>,
     /// Rules whose bodies are made when they are asked for.
@@ -180,6 +186,8 @@ impl<'d> Emitter<'d> {
             sets,
             builder,
             nodes: FxHashMap::default(),
+            quoted: FxHashMap::default(),
+            pointers: FxHashMap::default(),
             open: Vec::new(),
             lazy: lazy.then(Lazy::default),
             dead_ends: false,
@@ -233,21 +241,32 @@ impl<'d> Emitter<'d> {
     }
 
     pub(super) fn quoted_text(&mut self, text: Language) -> Language {
+        if let Some(&known) = self.quoted.get(&text) {
+            return known;
+        }
+        let plain = text;
         // What cannot be finished stays as it is; so does an error, for when it is read.
         let unit = self.sets.strings.char;
         let languages = &mut self.sets.languages;
         let text = languages.compact(text, Some(unit)).unwrap_or(text);
         let quote = languages.literal(b"\"");
-        languages.concat([quote, text, quote])
+        let quoted = languages.concat([quote, text, quote]);
+        self.quoted.insert(plain, quoted);
+        quoted
     }
 
     pub(super) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
         if sources.0.is_empty() {
             return node;
         }
+        if let Some(known) = self.pointers.get(&sources.0[..]) {
+            return self.builder.mark(node, Arc::clone(known));
+        }
         let pointers: Vec<String> =
             sources.0.iter().map(|&at| self.sets.document.pointer(at)).collect();
-        self.builder.mark(node, pointers.join(", "))
+        let pointers: Arc<str> = pointers.join(", ").into();
+        self.pointers.insert(sources.0.to_vec(), Arc::clone(&pointers));
+        self.builder.mark(node, pointers)
     }
 
     fn name(&self, set: Set) -> String {
@@ -349,10 +368,8 @@ impl<'d> Emitter<'d> {
             let words = self.sets.languages.literals(words);
             nodes.push(self.builder.regular(words));
         }
-        let Sets { numbers, languages, options, .. } = &mut self.sets;
-        let (free, listed) = numbers.spelling(languages, shape.numbers, options.digits);
-        let number = languages.union([free, listed]);
-        let number = languages.compact(number, None)?;
+        let number = self.sets.number_text(shape.numbers)?;
+        let languages = &mut self.sets.languages;
         if languages.is_live(number)? {
             nodes.push(self.builder.regular(number));
         }

@@ -13,6 +13,7 @@ use super::decimal::Decimal;
 use super::multiple::Divisor;
 use super::options::Spelling;
 use super::scientific::{Formula, Formulas};
+use crate::error::Result;
 use crate::regex::{Language, Languages};
 
 /// Powers of ten that `json.dumps` writes without an exponent.
@@ -515,6 +516,18 @@ impl Numbers {
         let limit = self.limit(l, digits);
         let bounded = l.intersect([free, limit]);
         (bounded, listed)
+    }
+
+    /// All literals to write, as an automaton that is cheap to step.
+    pub(super) fn written_as(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> Result<Language> {
+        let (free, listed) = self.spelling(l, set, digits);
+        let text = l.union([free, listed]);
+        l.compact(text, None)
     }
 
     fn pad(&self, l: &mut Languages, language: Language, usable: Language) -> Language {

@@ -2,6 +2,9 @@
 
 use super::draft::Draft;
 
+/// Most digits of a number before and after the point, unless the caller says otherwise.
+pub(super) const DIGITS: u32 = 20;
+
 /// Where and how much white space a value may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -74,7 +77,7 @@ impl Default for Options {
             whitespace: Whitespace::Flexible,
             spelling: Spelling::Canonical,
             property_order: PropertyOrder::Schema,
-            digits: 20,
+            digits: DIGITS,
             formats: true,
             draft: None,
             alternatives: 1024,

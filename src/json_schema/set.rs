@@ -17,7 +17,7 @@ use super::array::ArraySet;
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
-use super::options::{Options, Spelling};
+use super::options::{DIGITS, Options, Spelling};
 use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
@@ -146,14 +146,24 @@ pub(super) struct Base {
     languages: Languages,
     numbers: Numbers,
     strings: Strings,
+    /// What the commonest sets of numbers are written as, by the default bound on digits.
+    spelled: FxHashMap<NumberSet, Language>,
 }
 
 impl Base {
     pub(super) fn new(spelling: Spelling) -> Self {
         let mut languages = Languages::new();
-        let numbers = Numbers::new(&mut languages, spelling);
+        let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = Strings::new(&mut languages, spelling);
-        Self { languages, numbers, strings }
+        let mut spelled = FxHashMap::default();
+        let integers = [false, true].map(|pointed| numbers.integers(&mut languages, pointed));
+        for set in [numbers.all(), integers[0], integers[1]] {
+            // What cannot be made here is made where it is needed, and says why it cannot.
+            if let Ok(number) = numbers.written_as(&mut languages, set, DIGITS) {
+                spelled.insert(set, number);
+            }
+        }
+        Self { languages, numbers, strings, spelled }
     }
 }
 
@@ -196,6 +206,8 @@ pub(super) struct Sets<'d> {
     pub(super) open: Vec<Set>,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
+    /// What sets of numbers are written as, once made.
+    spelled: FxHashMap<NumberSet, Language>,
 }
 
 impl<'d> Sets<'d> {
@@ -205,7 +217,10 @@ impl<'d> Sets<'d> {
 
     /// The same from what all schemas of a spelling begin with.
     pub(super) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
-        let Base { languages, numbers, strings } = base;
+        let Base { languages, numbers, strings, mut spelled } = base;
+        if options.digits != DIGITS {
+            spelled.clear();
+        }
         let mut this = Self {
             document,
             options,
@@ -221,10 +236,21 @@ impl<'d> Sets<'d> {
             scope: Scope::EMPTY,
             open: Vec::new(),
             emptiness: FxHashMap::default(),
+            spelled,
         };
         let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
+    }
+
+    /// What the numbers of a set are written as.
+    pub(super) fn number_text(&mut self, set: NumberSet) -> Result<Language> {
+        if let Some(&known) = self.spelled.get(&set) {
+            return Ok(known);
+        }
+        let text = self.numbers.written_as(&mut self.languages, set, self.options.digits)?;
+        self.spelled.insert(set, text);
+        Ok(text)
     }
 
     /// The dynamic scope of the schema that is being read.

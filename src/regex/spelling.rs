@@ -200,7 +200,8 @@ fn hexadecimal(languages: &mut Languages, first: u32, last: u32, digits: u32) ->
     }
     if (first, last) == (0, u32::MAX >> (32 - 4 * digits)) {
         let digit = languages.byte_set(b"0123456789abcdefABCDEF".iter().copied().collect());
-        return languages.repeat(digit, digits, Some(digits));
+        // No repeat: a state that counts nothing is like no other.
+        return languages.concat((0..digits).map(|_| digit));
     }
     let unit = 1u32 << (4 * (digits - 1));
     // Leading digits that go on alike become one set.

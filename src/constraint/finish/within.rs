@@ -42,9 +42,7 @@ impl Machine {
         if let Some(token) = self.promise(program, vocabulary, id)? {
             allow(token);
         }
-        for &token in form.tokens().iter().filter(|token| vocabulary.end_tokens().contains(token)) {
-            allow(token);
-        }
+        form.tokens().filter(|token| vocabulary.end_tokens().contains(token)).for_each(&mut allow);
         if left == 0 {
             return Ok(());
         }
@@ -56,7 +54,7 @@ impl Machine {
         for i in 0..self.items(id).len() {
             let item = self.items(id)[i];
             if !matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. })
-                || self.item_mask(program, vocabulary, item.point, item.state)?.base.is_none()
+                || !self.has_base(program, vocabulary, item)?
             {
                 continue;
             }
@@ -128,11 +126,13 @@ impl Machine {
         if let Some(known) = self.finishing.sparse.get(&id) {
             return Ok(Arc::clone(known));
         }
-        let mut tokens = form.tokens().to_vec();
+        let mut tokens: Vec<u32> = form.tokens().collect();
         for base in form.bases().iter().filter(|base| base.node() != 0) {
             base.each(&mut |token| tokens.push(token));
         }
         tokens.retain(|token| !vocabulary.end_tokens().contains(token));
+        tokens.sort_unstable();
+        tokens.dedup();
         let many = program.has_captures() && tokens.len() > TRIED;
         let mut rests = Vec::with_capacity(tokens.len());
         for token in tokens {

@@ -1,10 +1,11 @@
-//! How a terminal's state begins: which of the ways to mask it applies.
+//! How a terminal's state begins: which of the ways to read it applies.
 
 use super::*;
+use crate::constraint::runs::is_unit;
 
 impl Machine {
     /// A state that no token tells apart from this one, the same for many.
-    fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
+    pub(super) fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
         if let Some(&near) = self.masks.nears.get(&state) {
             return Ok(near);
         }
@@ -18,54 +19,33 @@ impl Machine {
         Ok(near)
     }
 
-    pub(super) fn near_at(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        point: PointId,
-        state: Language,
-    ) -> Result<Language> {
-        match program.point(point) {
-            Point::Names(_) => Ok(state),
-            _ => self.near(vocabulary, state),
-        }
-    }
-
-    /// How a terminal's state begins.
+    /// How a terminal's state begins, or one that no token tells apart from it.
     pub(super) fn head(
         &mut self,
-        program: &Program,
         vocabulary: &Vocabulary,
-        point: PointId,
         state: Language,
+        text: bool,
     ) -> Result<Head> {
-        if let Some(&head) = self.masks.heads.get(&(point, state)) {
+        if let Some(&head) = self.masks.heads.get(&(state, text)) {
             return Ok(head);
         }
-        let near = self.near_at(program, vocabulary, point, state)?;
-        let head = self.find_head(program, point, near)?;
-        self.masks.heads.insert((point, state), head);
+        let near = self.near(vocabulary, state)?;
+        let head = self.find_head(near, text)?;
+        self.masks.heads.insert((state, text), head);
         Ok(head)
     }
 
-    fn find_head(&mut self, program: &Program, point: PointId, state: Language) -> Result<Head> {
-        if let Point::Names(_) = program.point(point) {
-            return Ok(Head::Narrow);
-        }
-        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state) {
-            let known = match self.masks.units.get(&unit) {
-                Some(&known) => known,
-                None => {
-                    let known = is_unit(&mut self.languages, unit, false)?;
-                    self.masks.units.insert(unit, known);
-                    known
-                }
-            };
-            if known && self.ends_plainly(program, point, unit, rest)? {
+    fn find_head(&mut self, state: Language, text: bool) -> Result<Head> {
+        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
+            && self.is_unit(unit)?
+        {
+            let units = self.languages.first_bytes(unit)?;
+            let after = self.languages.first_bytes(rest)?;
+            if units.intersection(&after).is_empty() {
                 return Ok(Head::Repeat { unit, min, max, rest });
             }
         }
-        if program.is_json_text(point)
+        if text
             && let Some(inner) = self.languages.before(state, self.json.quote)
             && self.languages.is_total(inner, self.json.unit, &mut self.masks.total)
         {
@@ -77,5 +57,14 @@ impl Machine {
             ..=FEW => Ok(Head::Narrow),
             _ => Ok(Head::Other),
         }
+    }
+
+    fn is_unit(&mut self, unit: Language) -> Result<bool> {
+        if let Some(&known) = self.masks.units.get(&unit) {
+            return Ok(known);
+        }
+        let known = is_unit(&mut self.languages, unit, false)?;
+        self.masks.units.insert(unit, known);
+        Ok(known)
     }
 }

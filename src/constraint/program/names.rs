@@ -110,7 +110,7 @@ impl Names {
         })
     }
 
-    pub(super) fn step(&self, node: u32, byte: u8) -> NameStep {
+    pub(in crate::constraint) fn step(&self, node: u32, byte: u8) -> NameStep {
         let child = match node {
             0 => self.trie.first(byte),
             _ => self.trie.child(node as usize, byte),
@@ -124,7 +124,7 @@ impl Names {
         }
     }
 
-    pub(super) fn first(&self, node: u32) -> ByteSet {
+    pub(in crate::constraint) fn first(&self, node: u32) -> ByteSet {
         let nodes = self.trie.nodes();
         let end = nodes[node as usize].subtree_end as usize;
         let mut bytes = ByteSet::EMPTY;

@@ -55,14 +55,17 @@ impl Languages {
         x: Language,
         definitions: bool,
         known: impl Fn(Language) -> bool,
-    ) -> BTreeSet<Language> {
-        // Parts are made before what they are parts of, so their ids are smaller.
-        let mut needed = BTreeSet::new();
-        let mut todo = vec![x];
+    ) -> Vec<Language> {
+        if known(x) {
+            return Vec::new();
+        }
+        let mut needed = vec![x];
+        let mut todo: SmallVec<[Language; 16]> = SmallVec::from_slice(&[x]);
+        // A few are looked up by going through all of them.
+        const FEW: usize = 16;
+        let mut seen: FxHashSet<Language> = FxHashSet::default();
         while let Some(at) = todo.pop() {
-            if known(at) || !needed.insert(at) {
-                continue;
-            }
+            let parts = todo.len();
             match &self.states[at.index()].expr {
                 Expr::Set(_) | Expr::Table(..) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
@@ -71,7 +74,30 @@ impl Languages {
                 &Expr::Variable(v) if definitions => todo.push(self.variables[v as usize].body),
                 Expr::Variable(_) => {}
             }
+            let mut kept = parts;
+            for i in parts..todo.len() {
+                let part = todo[i];
+                let new = match needed.len() {
+                    ..FEW => !needed.contains(&part),
+                    FEW => {
+                        seen.extend(needed.iter().copied());
+                        !seen.contains(&part)
+                    }
+                    _ => !seen.contains(&part),
+                };
+                if new && !known(part) {
+                    if needed.len() >= FEW {
+                        seen.insert(part);
+                    }
+                    needed.push(part);
+                    todo[kept] = part;
+                    kept += 1;
+                }
+            }
+            todo.truncate(kept);
         }
+        // Parts are made before what they are parts of, so their ids are smaller.
+        needed.sort_unstable();
         needed
     }
 
@@ -79,16 +105,14 @@ impl Languages {
     /// places and may end at the same places. Many states share one: a repeat counts no further
     /// than `reach` says that tokens can. Without and/not in it.
     fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Option<ByteSet>) -> u32) -> Language {
+        // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
-        for at in self.parts(x, false, |_| false) {
-            if !self.states[at.index()].counted {
-                done.insert(at, at);
-                continue;
-            }
+        let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
+        for at in self.parts(x, false, |part| !self.states[part.index()].counted) {
             let near = match self.states[at.index()].expr.clone() {
-                Expr::Concat(a, b) => self.concat2(done[&a], done[&b]),
+                Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
                 Expr::Union(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                     self.union(xs)
                 }
                 // A time takes a byte at least, unless it is nullable; then the least is 0 already.
@@ -102,7 +126,7 @@ impl Languages {
             };
             done.insert(at, near);
         }
-        done[&x]
+        of(&done, x)
     }
 
     fn as_set(&self, x: Language) -> Option<ByteSet> {
@@ -295,20 +319,17 @@ impl Languages {
         reach: &mut dyn FnMut(Option<ByteSet>) -> u32,
     ) -> (Language, Option<u32>) {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
+        let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
         let mut narrowest: Option<u32> = None;
-        for at in self.parts(x, false, |_| false) {
-            if !self.states[at.index()].counted {
-                done.insert(at, at);
-                continue;
-            }
+        for at in self.parts(x, false, |part| !self.states[part.index()].counted) {
             let free = match self.states[at.index()].expr.clone() {
-                Expr::Concat(a, b) => self.concat2(done[&a], done[&b]),
+                Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
                 Expr::Union(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                     self.union(xs)
                 }
                 Expr::Intersect(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
+                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                     self.intersect(xs)
                 }
                 Expr::Repeat(part, min, max) if max != UNBOUNDED => {
@@ -324,7 +345,7 @@ impl Languages {
             };
             done.insert(at, free);
         }
-        (done[&x], narrowest)
+        (of(&done, x), narrowest)
     }
 
     /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that

@@ -1,0 +1,109 @@
+//! Choices of names, from places inside tokens.
+
+use super::*;
+use crate::constraint::program::{NameStep, Names};
+
+/// Names that end inside tokens, by rank, and where.
+type Ends = SmallVec<[(u32, PlacesId); 2]>;
+
+impl Machine {
+    /// Notes the tokens that stay within the names from a node of theirs on.
+    pub(super) fn read_names(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (names, from): (u32, u32),
+        places: PlacesId,
+        tokens: &mut Vec<u32>,
+    ) -> Result<Ends> {
+        let mut found = Findings::default();
+        let mut ends: Vec<(u32, Place)> = Vec::new();
+        for i in 0..self.masks.places[places as usize].len() {
+            let place = self.masks.places[places as usize][i];
+            let first = program.name_first(names, from);
+            let mut places: SmallVec<[Place; 1]> = SmallVec::new();
+            match self.masks.tokens(place) {
+                Tokens::Left(runs) => {
+                    for byte in first.iter() {
+                        let trie = self.leaving(vocabulary, &runs, byte);
+                        places.push(Place { trie, node: 0, ..place });
+                    }
+                }
+                _ => places.push(place),
+            }
+            for place in places {
+                program.with_names(names, |names| {
+                    self.walk_names(vocabulary, names, (from, first), place, &mut found, &mut ends)
+                })?;
+            }
+        }
+        tokens.append(&mut found.tokens);
+        ends.sort_unstable();
+        let mut by_rank = Ends::new();
+        for group in ends.chunk_by(|a, b| a.0 == b.0) {
+            let mut places: Vec<Place> = group.iter().map(|end| end.1).collect();
+            by_rank.push((group[0].0, self.masks.places_id(&mut places)));
+        }
+        Ok(by_rank)
+    }
+
+    fn walk_names(
+        &mut self,
+        vocabulary: &Vocabulary,
+        names: &Names,
+        (from, first): (u32, ByteSet),
+        place: Place,
+        found: &mut Findings,
+        ends: &mut Vec<(u32, Place)>,
+    ) -> Result<()> {
+        let tokens = self.masks.tokens(place);
+        let trie = match &tokens {
+            Tokens::Leaving(leaving) => &leaving.tails,
+            Tokens::Slice(slice) => &slice.tails,
+            Tokens::All | Tokens::Left(..) => vocabulary.trie(),
+        };
+        let nodes = trie.nodes();
+        let top = nodes[place.node as usize];
+        // By depth: the names' node, and the bytes that may come there.
+        let mut path: SmallVec<[(u32, ByteSet); 8]> = SmallVec::new();
+        path.push((from, first));
+        let mut spans: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        match place.node {
+            0 => {
+                let children = first.iter().filter_map(|byte| trie.first(byte));
+                spans.extend(children.map(|child| (child, nodes[child].subtree_end as usize)));
+            }
+            node => spans.push((node as usize + 1, top.subtree_end as usize)),
+        }
+        for (start, end) in spans {
+            let mut node = start;
+            while node < end {
+                let at = nodes[node];
+                let depth = usize::from(at.depth - top.depth);
+                path.truncate(depth);
+                let (name, first) = path[depth - 1];
+                let step = match first.contains(at.byte) {
+                    true => names.step(name, at.byte),
+                    false => NameStep::Dead,
+                };
+                if step != NameStep::Dead {
+                    self.note(vocabulary, (place, &tokens, trie, node), found)?;
+                }
+                let leaf = at.subtree_end as usize == node + 1;
+                match step {
+                    NameStep::Inside(name) if !leaf => {
+                        path.push((name, names.first(name)));
+                        node += 1;
+                        continue;
+                    }
+                    NameStep::End(rank) if !leaf => {
+                        ends.push((rank, Place { node: node as u32, ..place }));
+                    }
+                    _ => {}
+                }
+                node = at.subtree_end as usize;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! Readings: one terminal, from places inside tokens.
+
+use super::*;
+use crate::vocab::TrieNode;
+
+/// A subtree of the trie with fewer nodes is walked, not looked up.
+const SUBTREE: u32 = 40;
+
+/// Below this depth everything is walked: readings nest no deeper.
+const DEPTH: u16 = 64;
+
+impl Machine {
+    /// What a terminal allows from some places, and where it may end.
+    pub(super) fn reading(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        places: PlacesId,
+    ) -> Result<(Arc<Reading>, PlacesId)> {
+        if let Some((reading, exits)) = self.masks.readings.get(&(terminal, places)) {
+            return Ok((Arc::clone(reading), *exits));
+        }
+        let from = Arc::clone(&self.masks.places[places as usize]);
+        let key = from.iter().all(Place::is_shared).then(|| {
+            let fingerprints = &mut self.masks.fingerprints;
+            let fingerprint = self.languages.fingerprint(terminal.state, fingerprints);
+            (fingerprint, [terminal.text, terminal.plain], Arc::clone(&from))
+        });
+        let reading = match key.as_ref().and_then(|key| self.shared_slices.reading(key)) {
+            Some(reading) => reading,
+            None => {
+                let reading = Arc::new(self.find_reading(vocabulary, terminal, &from)?);
+                if let Some(key) = key
+                    && reading.exits.iter().all(Place::is_shared)
+                {
+                    self.shared_slices.share(key, &reading);
+                }
+                reading
+            }
+        };
+        for (id, tokens) in &reading.tries {
+            self.masks.trie(*id, || tokens.clone());
+        }
+        let exits = self.masks.places_id(&mut reading.exits.to_vec());
+        self.masks.bytes += reading.bytes();
+        self.masks.readings.insert((terminal, places), (Arc::clone(&reading), exits));
+        Ok((reading, exits))
+    }
+
+    fn find_reading(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        places: &[Place],
+    ) -> Result<Reading> {
+        let mut found = Findings::default();
+        for &place in places {
+            self.read_from(vocabulary, terminal, place, &mut found)?;
+        }
+        let Findings { mut tokens, bases, mut exits, unlike } = found;
+        if places != [Place::START] {
+            // Tokens stand in several tries of tails.
+            tokens.sort_unstable();
+            tokens.dedup();
+        }
+        exits.sort_unstable();
+        exits.dedup();
+        let mut tries: Vec<TrieId> = exits.iter().map(|place| place.trie).collect();
+        tries.dedup();
+        let trie = |id| Some((id, self.masks.tries.get(&id)?.clone()));
+        let known = self.shared_slices.pairs(vocabulary);
+        Ok(Reading {
+            pairs: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
+            tokens: tokens.into(),
+            bases,
+            tries: tries.into_iter().filter_map(trie).collect(),
+            exits: exits.into(),
+            unlike,
+        })
+    }
+
+    /// Notes what a terminal's state allows below a place.
+    fn read_from(
+        &mut self,
+        vocabulary: &Vocabulary,
+        mut terminal: Terminal,
+        place: Place,
+        found: &mut Findings,
+    ) -> Result<()> {
+        // As long as it begins with repeats that may be left out.
+        while self.is_wide(vocabulary, place) {
+            let (unit, max, rest, condition, absent) =
+                match self.head(vocabulary, terminal.state, terminal.text)? {
+                    Head::Repeat { rest, .. }
+                        if terminal.plain && self.languages.is_nullable(rest) =>
+                    {
+                        break;
+                    }
+                    Head::Repeat { unit, min, max, rest } => {
+                        let condition = match (min, max) {
+                            (0..=1, u32::MAX) => Condition::Any,
+                            _ => Condition::Units(min.max(1), max),
+                        };
+                        (unit, max, rest, condition, min == 0)
+                    }
+                    Head::Text { text } => {
+                        let from = vocabulary.trie().nodes()[place.node as usize].depth;
+                        let condition = Condition::Text(text, from.into());
+                        let absent = self.languages.is_nullable(text);
+                        (self.json.unit, u32::MAX, self.json.quote, condition, absent)
+                    }
+                    Head::Other if place.node == 0 => {
+                        let Some(slice) = self.slice(vocabulary, terminal.state)? else { break };
+                        if !slice.tails.ids().is_empty() {
+                            let tokens = || Tokens::Slice(Arc::clone(&slice));
+                            let trie = self.masks.trie(slice.id, tokens);
+                            found.exits.push(Place { trie, ..Place::START });
+                        }
+                        found.bases.push(Base::Slice(slice));
+                        return Ok(());
+                    }
+                    Head::Narrow | Head::Other => break,
+                };
+            let runs = self.runs(vocabulary, unit, place.node)?;
+            found.bases.push(Base::Runs(Arc::clone(&runs), max));
+            terminal.state = rest;
+            self.read_left(vocabulary, terminal, (runs, unit), condition, found)?;
+            if !absent || rest == Language::EPSILON {
+                return Ok(());
+            }
+        }
+        self.walk_below(vocabulary, terminal, place, found)
+    }
+
+    /// Are there so many tokens below a place that the walk is worth avoiding?
+    fn is_wide(&self, vocabulary: &Vocabulary, place: Place) -> bool {
+        let wide = |at: &TrieNode| at.subtree_end - place.node > SUBTREE && at.depth <= DEPTH;
+        place.trie == VOCABULARY
+            && vocabulary.trie().nodes().get(place.node as usize).is_some_and(wide)
+    }
+
+    /// Notes what is allowed after runs of a unit, if `terminal` is what is left.
+    fn read_left(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        (runs, unit): (Arc<Runs>, Language),
+        condition: Condition,
+        found: &mut Findings,
+    ) -> Result<()> {
+        let trie = self.masks.trie(runs.id, || Tokens::Left(runs));
+        let place = Place { trie, node: 0, condition };
+        if self.languages.is_nullable(terminal.state) {
+            found.exits.push(place);
+            found.unlike = found.unlike.union(&self.languages.first_bytes(unit)?);
+        }
+        match terminal.state {
+            Language::EPSILON => Ok(()),
+            _ => self.walk_below(vocabulary, terminal, place, found),
+        }
+    }
+
+    /// One forward pass over the nodes below a place that the terminal lets through.
+    fn walk_below(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        place: Place,
+        found: &mut Findings,
+    ) -> Result<()> {
+        let first = self.languages.first_bytes(terminal.state)?;
+        if let Tokens::Left(runs) = self.masks.tokens(place) {
+            for byte in first.iter() {
+                let trie = self.leaving(vocabulary, &runs, byte);
+                let place = Place { trie, node: 0, ..place };
+                self.walk_children(vocabulary, terminal, place, first, found)?;
+            }
+            return Ok(());
+        }
+        self.walk_children(vocabulary, terminal, place, first, found)
+    }
+
+    fn walk_children(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        place: Place,
+        first: ByteSet,
+        found: &mut Findings,
+    ) -> Result<()> {
+        let mut path = self.masks.paths.pop().unwrap_or_default();
+        let tokens = self.masks.tokens(place);
+        let trie = match &tokens {
+            Tokens::Leaving(leaving) => &leaving.tails,
+            Tokens::Slice(slice) => &slice.tails,
+            Tokens::All | Tokens::Left(..) => vocabulary.trie(),
+        };
+        let nodes = trie.nodes();
+        let mut result = Ok(());
+        if place.node == 0 {
+            for child in first.iter().filter_map(|byte| trie.first(byte)) {
+                let at = (place, &tokens, trie, child);
+                result = self.walk_child(vocabulary, terminal, at, &mut path, found);
+                if result.is_err() {
+                    break;
+                }
+            }
+        } else {
+            let mut child = place.node + 1;
+            while child < nodes[place.node as usize].subtree_end && result.is_ok() {
+                let at = nodes[child as usize];
+                if first.contains(at.byte) {
+                    let at = (place, &tokens, trie, child as usize);
+                    result = self.walk_child(vocabulary, terminal, at, &mut path, found);
+                }
+                child = at.subtree_end;
+            }
+        }
+        self.masks.paths.push(path);
+        result
+    }
+
+    fn walk_child(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        (place, tokens, trie, child): (Place, &Tokens, &Trie, usize),
+        path: &mut Vec<Language>,
+        found: &mut Findings,
+    ) -> Result<()> {
+        let nodes = trie.nodes();
+        let top = usize::from(nodes[place.node as usize].depth);
+        let end = nodes[child].subtree_end as usize;
+        path.clear();
+        path.push(terminal.state);
+        let mut node = child;
+        while node < end {
+            let at = nodes[node];
+            let depth = usize::from(at.depth) - top;
+            path.truncate(depth);
+            let before = path[depth - 1];
+            // Most nodes are leaves: where they lead does not matter.
+            if at.subtree_end as usize == node + 1 {
+                if self.languages.first_bytes(before)?.contains(at.byte) {
+                    self.note(vocabulary, (place, tokens, trie, node), found)?;
+                }
+                node += 1;
+                continue;
+            }
+            let state = self.languages.step(before, at.byte)?;
+            if state == Language::EMPTY {
+                node = at.subtree_end as usize;
+                continue;
+            }
+            self.note(vocabulary, (place, tokens, trie, node), found)?;
+            let here = Place { node: node as u32, ..place };
+            if self.languages.is_nullable(state) {
+                found.exits.push(here);
+            }
+            if state == Language::EPSILON {
+                node = at.subtree_end as usize;
+                continue;
+            }
+            if self.is_wide(vocabulary, here)
+                && let Head::Repeat { .. } | Head::Text { .. } =
+                    self.head(vocabulary, state, terminal.text)?
+            {
+                self.read_from(vocabulary, Terminal { state, ..terminal }, here, found)?;
+                node = at.subtree_end as usize;
+                continue;
+            }
+            path.push(state);
+            node += 1;
+        }
+        Ok(())
+    }
+
+    /// Notes the tokens of a node, if they satisfy the condition of their place.
+    pub(super) fn note(
+        &mut self,
+        vocabulary: &Vocabulary,
+        (place, tokens, trie, node): (Place, &Tokens, &Trie, usize),
+        found: &mut Findings,
+    ) -> Result<()> {
+        let all = trie.tokens(node);
+        let Tokens::Leaving(leaving) = tokens else {
+            found.tokens.extend_from_slice(all);
+            return Ok(());
+        };
+        if place.condition == Condition::Any {
+            found.tokens.extend_from_slice(all);
+            return Ok(());
+        }
+        let from = trie.nodes()[node].first_token as usize;
+        for (&token, run) in all.iter().zip(&leaving.runs[from..]) {
+            let fits = match place.condition {
+                Condition::Any => true,
+                Condition::Units(min, max) => (min..=max).contains(&run.units.into()),
+                Condition::Text(text, from) => {
+                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    let run = &bytes[from as usize..from as usize + usize::from(run.bytes)];
+                    self.has_text(text, run)?
+                }
+            };
+            if fits {
+                found.tokens.push(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is a run of JSON characters one of these texts?
+    fn has_text(&mut self, text: Language, run: &[u8]) -> Result<bool> {
+        // Where only some texts lack, it is enough to look for it among them.
+        match self.languages.all_but(text, self.json.unit) {
+            Some(lacking) => {
+                for lack in lacking {
+                    if self.is_in(lack, run)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            None => self.is_in(text, run),
+        }
+    }
+
+    /// Is a string in a language? Stops as soon as it cannot be.
+    fn is_in(&mut self, mut state: Language, string: &[u8]) -> Result<bool> {
+        for &byte in string {
+            state = self.languages.step(state, byte)?;
+            if state == Language::EMPTY {
+                return Ok(false);
+            }
+        }
+        Ok(self.languages.is_nullable(state))
+    }
+}
