@@ -231,6 +231,9 @@ impl Emitter<'_> {
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
         self.check_asked(object)?;
+        if self.sets.object_is_empty(object)? {
+            return Ok(None);
+        }
         let asked = self.sets.asked(object)?;
         let mut given = 0;
         let mut members = Vec::with_capacity(object.named.len());
