@@ -111,6 +111,15 @@ impl Parts {
         self.around(Map::from_iter([("allOf".to_owned(), json!([self.whole()]))]))
     }
 
+    /// Is it about what the validator is known to take otherwise? In 2019-09 `unevaluatedItems`
+    /// looks at `items`, `additionalItems` and `unevaluatedItems` alone (Core, section 9.3.1.3); for
+    /// the validator `contains` evaluates items, as it does in 2020-12.
+    pub fn is_disputed(&self) -> bool {
+        let text = json!(self.definitions).to_string();
+        let both = ["\"contains\"", "\"unevaluatedItems\""].iter().all(|word| text.contains(word));
+        self.draft == Draft201909 && both
+    }
+
     /// What both the schema and another one accept.
     pub fn within(&self, other: &Value) -> Value {
         self.around(Map::from_iter([("allOf".to_owned(), json!([self.whole(), other]))]))

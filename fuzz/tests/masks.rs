@@ -214,6 +214,9 @@ fn masks_of_random_schemas_are_those_of_the_definition() {
     for seed in first..first + cases {
         let mut choices = Random::new(seed);
         let parts = Maker::make(&mut choices, false);
+        if parts.is_disputed() {
+            continue;
+        }
         if seed % 20 == 0 {
             pieces = Tokens::pieces(&mut random, &texts);
         }
