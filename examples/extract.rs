@@ -8,7 +8,6 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use maskwright::generation::{Engine, Request};
@@ -50,12 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             sampling: SamplingParams::greedy(),
             ..Request::text(text)
         };
-        let response = engine.generate(&request, &mut |_| ControlFlow::Continue(()))?;
-        if !response.complete {
-            println!("{text}\n  no answer within {} tokens", request.max_tokens);
-            continue;
-        }
-        let person: Person = serde_json::from_str(&response.text)?;
+        let person: Person = engine.generate_as(&request)?;
         println!("{text}\n  {person:?}");
     }
     Ok(())

@@ -87,6 +87,35 @@ fn characters_come_whole_and_the_end_token_ends_the_text() {
 }
 
 #[test]
+fn a_value_of_a_type_comes_back() {
+    /// Says that it is a boolean, and takes none.
+    #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(try_from = "bool")]
+    #[schemars(with = "bool")]
+    struct Nothing;
+
+    impl TryFrom<bool> for Nothing {
+        type Error = String;
+
+        fn try_from(value: bool) -> Result<Self, String> {
+            Err(format!("{value} is not welcome"))
+        }
+    }
+
+    let engine = engine(parrot("typed", &chain("atrue"), 64));
+    assert!(engine.generate_as::<bool>(&greedy("a")).unwrap());
+    // A constraint that is there is used as it is.
+    let constraint = Compiler::new(engine.vocabulary().clone()).choice(&["false"]).unwrap();
+    let request = Request { constraint: Some(constraint), ..greedy("a") };
+    assert!(!engine.generate_as::<bool>(&request).unwrap());
+    let stopped = Request { stop: vec!["ru".into()], ..greedy("a") };
+    assert_eq!(engine.generate_as::<bool>(&stopped).unwrap_err().kind(), ErrorKind::Limit);
+    let error = engine.generate_as::<Nothing>(&greedy("a")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Schema);
+    assert!(error.to_string().contains("true is not welcome"), "{error}");
+}
+
+#[test]
 fn the_text_ends_before_a_stop_string() {
     let engine = engine(parrot("stop-strings", &chain("abcdefg"), 64));
     let run_with = |stop: &[&str], max_tokens| {

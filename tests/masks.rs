@@ -4,16 +4,17 @@
 //! Masks are put together from parts that were found without the vocabulary in sight; acceptance
 //! reads a token byte by byte. The files are found through the variable `MASKWRIGHT_SHARED`;
 //! without it these tests say so and do nothing. `MASKWRIGHT_MASK_SCHEMAS` says how many schemas
-//! are taken.
+//! are taken; every so many-th, by `MASKWRIGHT_INSTANCE_STRIDE` (1: all), has its instances read
+//! whole, as their tokenizer splits them and otherwise.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use maskwright::json_schema::{Options, PropertyOrder, Spelling, Whitespace};
-use maskwright::{Compiler, Matcher, Vocabulary};
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 use serde_json::Value;
 
 /// Any tokens that make a text: the longest that fits, or a shorter one, by chance.
@@ -73,6 +74,78 @@ fn check(matcher: &mut Matcher, vocabulary: &Vocabulary, random: &mut u64, name:
     asked.len()
 }
 
+/// The lines of MaskBench.
+fn schemas(shared: &Path) -> Vec<Value> {
+    let mut schemas: Vec<Value> = Vec::new();
+    let mut folder: Vec<_> = std::fs::read_dir(shared.join("corpus/maskbench"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    folder.sort();
+    for path in folder {
+        let text = std::fs::read_to_string(path).unwrap();
+        schemas.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    }
+    schemas
+}
+
+fn accepts(constraint: &Constraint, text: &str) -> bool {
+    let mut matcher = constraint.matcher();
+    matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+}
+
+/// Each token of valid instances is in its mask, and so is the end: as the tokenizer splits the
+/// text, and as chance does.
+#[test]
+fn every_prefix_of_a_valid_instance_is_allowed() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let stride = std::env::var("MASKWRIGHT_INSTANCE_STRIDE").map_or(37, |n| n.parse().unwrap());
+    let encoder = tiktoken_rs::o200k_base().unwrap();
+    let path = shared.join("tokenizers/tiktoken/o200k_base.tiktoken");
+    let plain = Compiler::new(Vocabulary::from_file(path).unwrap());
+    let mut any_order = Options::default();
+    any_order.property_order = PropertyOrder::Any;
+    let any_order = plain.clone().with_json_options(any_order);
+    let mut random = 0x2545_F491_4F6C_DD1D;
+    let (mut instances, mut masks, mut refused) = (0, 0, Vec::new());
+    for entry in schemas(&shared).iter().step_by(stride) {
+        let name = entry["id"].as_str().unwrap();
+        let constraint = plain.json_schema(&entry["schema"]);
+        let valid = entry["tests"].as_array().unwrap().iter().filter(|test| test["valid"] == true);
+        for text in valid.map(|test| common::dumps(&test["data"])) {
+            let ordered = constraint.as_ref().ok().filter(|c| accepts(c, &text)).cloned();
+            let unordered = || any_order.json_schema(&entry["schema"]).ok();
+            let found = ordered.or_else(|| unordered().filter(|c| accepts(c, &text)));
+            let Some(constraint) = found else {
+                refused.push(name);
+                continue;
+            };
+            instances += 1;
+            let vocabulary = plain.vocabulary();
+            let real: Vec<u32> = encoder.encode_ordinary(&text);
+            let others = [(); 2].map(|()| tokens(vocabulary, &text, &mut random));
+            for split in [real].into_iter().chain(others) {
+                let mut matcher = constraint.matcher();
+                for token in split {
+                    let step = matcher.steps();
+                    let mask = matcher.mask().unwrap();
+                    assert!(mask.contains(token), "{name}: token {token} at step {step} of {text}");
+                    matcher.accept(token).unwrap();
+                    masks += 1;
+                }
+                let mask = matcher.mask().unwrap();
+                assert!(mask.contains(vocabulary.end_tokens()[0]), "{name}: the end of {text}");
+            }
+        }
+    }
+    println!("{masks} tokens of {instances} instances are allowed; refused: {refused:?}");
+    // Labels that are wrong, and what is beyond the limits.
+    assert!(instances > 0 && refused.len() * 100 < instances);
+}
+
 #[test]
 fn a_token_is_in_the_mask_if_and_only_if_it_is_accepted() {
     let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
@@ -87,16 +160,7 @@ fn a_token_is_in_the_mask_if_and_only_if_it_is_accepted() {
     free.spelling = Spelling::Any;
     free.whitespace = Whitespace::Any;
     let free = plain.clone().with_json_options(free);
-    let mut schemas: Vec<Value> = Vec::new();
-    let mut folder: Vec<_> = std::fs::read_dir(shared.join("corpus/maskbench"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    folder.sort();
-    for path in folder {
-        let text = std::fs::read_to_string(path).unwrap();
-        schemas.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
-    }
+    let schemas = schemas(&shared);
     let mut random = 0x9E37_79B9_7F4A_7C15;
     let (mut masks, mut asked) = (0, 0);
     for _ in 0..count {

@@ -348,6 +348,20 @@ impl Masks {
 /// A terminal to be read, and from where.
 type Way = (Item, PlacesId);
 
+/// A captured text that can go on with so many bytes, or fewer, may be the only one that is left:
+/// more than a number can go on with.
+const FEW_WAYS: usize = 16;
+
+/// Where a captured text ends in a token, does what follows it in the token depend on it? A comma
+/// does if it may have been the last of its kind, what begins after a comma if that must differ.
+fn depends_on_capture(token: &[u8], few: bool) -> bool {
+    let Some(comma) = token.iter().position(|&byte| byte == b',') else { return false };
+    let (before, after) = token.split_at(comma);
+    // The captured text is a key.
+    let key = before.rsplit(|&byte| byte == b'"').next().is_some_and(|v| v.contains(&b':'));
+    few || key && before.contains(&b'"') || after.contains(&b'"')
+}
+
 impl Machine {
     /// The tokens allowed in a configuration, in few words. O(1) if it was asked for before.
     pub(super) fn form(
@@ -393,6 +407,13 @@ impl Machine {
             };
             suspects.extend(form.tokens().filter(ends_scope));
         }
+        if let Some(few) = self.few_captures(program, id)? {
+            let ends_capture = |token: &u32| {
+                let text = vocabulary.token_bytes(*token).unwrap_or_default();
+                depends_on_capture(text, few)
+            };
+            suspects.extend(form.tokens().filter(ends_capture));
+        }
         suspects.sort_unstable();
         suspects.dedup();
         let mut wrong = Vec::new();
@@ -403,6 +424,20 @@ impl Machine {
         }
         form.wrong = wrong.into();
         Ok(form)
+    }
+
+    /// `None` if no text is being captured here; otherwise, may a captured text be the last of its
+    /// kind? Not where it can go on in many ways.
+    fn few_captures(&mut self, program: &Program, id: ConfigId) -> Result<Option<bool>> {
+        let mut found = None;
+        for i in 0..self.items(id).len() {
+            let Item { point, state, .. } = self.items(id)[i];
+            if let Point::Capture { .. } = program.point(point) {
+                let few = self.languages.first_bytes(state)?.len() <= FEW_WAYS;
+                found = Some(found.unwrap_or(false) || few);
+            }
+        }
+        Ok(found)
     }
 
     /// By one walk over the whole trie, asking at each token whether it leads to a dead end.

@@ -156,7 +156,17 @@ impl Slices {
                         None => false,
                     }
                 };
-                if (0..bytes.len()).any(|i| bytes[i] == b',' && around(i)) {
+                // What begins and ends in the token: a key, or the first item of an array.
+                let inside = |comma: usize| {
+                    let left = &bytes[..comma];
+                    let key = left.rsplitn(3, |&byte| byte == b'"').count() == 3
+                        && left
+                            .rsplit(|&byte| byte == b'"')
+                            .next()
+                            .is_some_and(|v| v.contains(&b':'));
+                    key || left.contains(&b'[')
+                };
+                if (0..bytes.len()).any(|i| bytes[i] == b',' && (around(i) || inside(i))) {
                     pairs.allow(id);
                 }
             }

@@ -4,6 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
 use super::beam;
 use super::healing;
 use super::prompt;
@@ -11,7 +14,7 @@ use super::request::{Request, Speculation};
 use super::response::{Event, FinishReason, Passes, Response, Step, Timing};
 use super::sequence::{Receiver, Sequence};
 use super::speculate::Drafter;
-use crate::constraint::Constraint;
+use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{KvCache, Logits, Model, ModelOptions};
 use crate::vocab::{TokenMask, Vocabulary};
@@ -127,6 +130,45 @@ impl Engine {
             return Ok(response);
         }
         self.write(request, read, request.sampling.seed, on_event)
+    }
+
+    /// Writes a value of a type: the text of [`generate`](Self::generate), under the constraint that
+    /// [`Compiler::for_type`] derives for the type, deserialised. Where many values of a type are
+    /// written, compile that once and give it with each request: then it is used as it is.
+    ///
+    /// ```no_run
+    /// use maskwright::generation::{Engine, Request};
+    /// use maskwright::model::ModelOptions;
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    /// let engine = Engine::load(&ModelOptions::default())?;
+    /// let person: Person = engine.generate_as(&Request::text("Ada Lovelace is 36 years old."))?;
+    /// assert!(!person.name.is_empty());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
+    /// Errors as [`generate`](Self::generate) does, if a stop string or a limit ended the text before
+    /// it was complete, and if the type refuses what its schema describes.
+    pub fn generate_as<T: JsonSchema + DeserializeOwned>(&self, request: &Request) -> Result<T> {
+        let constraint = match &request.constraint {
+            Some(constraint) => constraint.clone(),
+            None => Compiler::new(Arc::clone(self.vocabulary())).for_type::<T>()?,
+        };
+        let request = Request { constraint: Some(constraint), ..request.clone() };
+        let response = self.generate(&request, &mut |_| ControlFlow::Continue(()))?;
+        if !response.complete {
+            let message = format!("the text ended incomplete: {:?}", response.text);
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_help("give no stop strings, and leave `budget` on"));
+        }
+        serde_json::from_str(&response.text).map_err(|error| {
+            let message = format!("the type refuses {}: {error}", response.text);
+            Error::new(ErrorKind::Schema, message)
+                .with_help("let the type's schema say what the type accepts")
+        })
     }
 
     /// Tells of a text that is finished, with special tokens in their places where the request asks

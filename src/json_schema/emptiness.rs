@@ -291,6 +291,39 @@ impl Sets<'_> {
         Ok(undecided.iter().any(|this| this.set == set))
     }
 
+    /// Has an alternative of a set no value? It may have none where another alternative has.
+    pub(super) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
+        if object.holds_empty() {
+            return Ok(false);
+        }
+        let mut needed = Vec::new();
+        let ways = self.object_ways(object, &mut needed)?;
+        let has_value = self.with_values(needed)?;
+        Ok(!ways.has_value(|set| has_value.contains(&set)))
+    }
+
+    /// The same for arrays.
+    pub(super) fn array_is_empty(&mut self, array: &ArraySet) -> Result<bool> {
+        if array.holds_empty() {
+            return Ok(false);
+        }
+        let mut needed = Vec::new();
+        let ways = self.array_ways(array, &mut needed)?;
+        let has_value = self.with_values(needed)?;
+        Ok(!ways.has_value(|set| has_value.contains(&set)))
+    }
+
+    /// Those of some sets that have a value.
+    fn with_values(&mut self, sets: Vec<Set>) -> Result<FxHashSet<Set>> {
+        let mut found = FxHashSet::default();
+        for set in sets {
+            if set == Set::ANY || !self.is_empty(set)? {
+                found.insert(set);
+            }
+        }
+        Ok(found)
+    }
+
     /// How many different values a set has, or `most` if it has more, or if it has arrays or
     /// objects that are not listed.
     fn count_values(&mut self, set: Set, most: u32) -> Result<u32> {

@@ -18,7 +18,7 @@ use super::document::{Document, Value, ValueId};
 use super::emit::Emitter;
 use super::emptiness::count_strings;
 use super::object::ObjectSet;
-use super::options::PropertyOrder;
+use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sources};
 use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
@@ -77,6 +77,7 @@ struct Object {
 
 #[derive(Debug)]
 struct Member {
+    name: Arc<str>,
     set: Set,
     required: bool,
     /// What its value may answer, with the sets of values that do.
@@ -118,6 +119,8 @@ pub(super) struct Lazy {
 enum Captured {
     /// The key of an object in a state, of one of its classes.
     Key(u32, ObjectState, usize),
+    /// One of a choice of names, by its tag, in a spelling that is not canonical.
+    Name(u32),
     /// An item of an array in a state, and the counts after it.
     Item(u32, ArrayState, u32),
 }
@@ -228,6 +231,9 @@ impl Emitter<'_> {
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
         self.check_asked(object)?;
+        if self.sets.object_is_empty(object)? {
+            return Ok(None);
+        }
         let asked = self.sets.asked(object)?;
         let mut given = 0;
         let mut members = Vec::with_capacity(object.named.len());
@@ -248,7 +254,8 @@ impl Emitter<'_> {
             text.push(b'"');
             spelled.push((text, members.len() as u32));
             let ways = asked.named.get(index).cloned().unwrap_or_else(|| vec![(0, member.set)]);
-            members.push(Member { set: member.set, required: member.required, ways, absent });
+            let (name, required) = (Arc::clone(&member.key), member.required);
+            members.push(Member { name, set: member.set, required, ways, absent });
         }
         spelled.sort_unstable();
         let trie =
@@ -335,10 +342,14 @@ impl Emitter<'_> {
             let lazy = self.pending();
             let tag = lazy.choices.len() as u32;
             let ranks = &lazy.objects[id as usize].ranks;
-            let ranks = allowed.into_iter().map(|index| ranks[index as usize]).collect();
+            let ranks = allowed.iter().map(|&index| ranks[index as usize]).collect();
             lazy.choices.push((id, state, ranks));
             let names = self.builder.add(Node::Names(tag));
             members.push(self.mark(names, &sources));
+            if self.sets.options.spelling == Spelling::Any {
+                let names = self.escaped_names(id, &allowed, tag);
+                members.push(self.mark(names, &sources));
+            }
         }
         for (class, other) in others.into_iter().enumerate() {
             let found = state.found | other.answers;
@@ -357,11 +368,7 @@ impl Emitter<'_> {
             let keys = match used.is_empty() {
                 true => self.quoted_text(keys),
                 // Used once: finishing an automaton for it would cost more than it saves.
-                false => {
-                    let languages = &mut self.sets.languages;
-                    let quote = languages.literal(b"\"");
-                    languages.concat([quote, keys, quote])
-                }
+                false => self.between_quotes(keys),
             };
             let lazy = self.pending();
             let tag = lazy.captures.len() as u32;
@@ -381,6 +388,25 @@ impl Emitter<'_> {
             });
         }
         Ok(self.builder.choice(ways))
+    }
+
+    fn between_quotes(&mut self, text: Language) -> Language {
+        let languages = &mut self.sets.languages;
+        let quote = languages.literal(b"\"");
+        languages.concat([quote, text, quote])
+    }
+
+    /// The names of a choice as they can be spelled otherwise than canonically.
+    fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
+        let lazy = self.lazy.get_or_insert_default();
+        let members = &lazy.objects[id as usize].members;
+        let names: Vec<&str> =
+            allowed.iter().map(|&index| &*members[index as usize].name).collect();
+        let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
+        let tag = lazy.captures.len() as u32;
+        lazy.captures.push(Captured::Name(choice));
+        let names = self.between_quotes(names);
+        self.builder.add(Node::Capture(names, tag))
     }
 
     /// The state after a member without a name, whose key is not known yet.
@@ -624,8 +650,25 @@ impl Emitter<'_> {
     ) -> Result<Option<NodeId>> {
         match self.pending().captures[tag as usize] {
             Captured::Key(id, state, class) => self.after_key((id, state, class), text).map(Some),
+            Captured::Name(choice) => self.after_escaped(choice, text).map(Some),
             Captured::Item(id, state, counts) => self.after_item((id, state, counts), text),
         }
+    }
+
+    /// What follows a name that is not spelled canonically; `None` is any of the choice.
+    fn after_escaped(&mut self, choice: u32, name: Option<&[u8]>) -> Result<NodeId> {
+        // A text that the terminal has accepted is a JSON string.
+        let name = name.and_then(|name| serde_json::from_slice::<String>(name).ok());
+        let lazy = self.pending();
+        let (id, _, mut ranks) = lazy.choices[choice as usize].clone();
+        let object = &lazy.objects[id as usize];
+        ranks.retain(|&rank| {
+            let index = object.by_rank[rank as usize];
+            name.as_ref().is_none_or(|name| *object.members[index as usize].name == **name)
+        });
+        let ways: Result<Vec<NodeId>> =
+            ranks.into_iter().map(|rank| self.after_name(choice, rank)).collect();
+        Ok(self.builder.choice(ways?))
     }
 
     /// What follows a key without a name of its own; `None` is any.

@@ -139,9 +139,10 @@ impl Numbers {
         NumberSet { language, listed, pointed: true, exponents: true, formula: Formula::ALL }
     }
 
-    /// All integers; in draft 4, `1.0` is none.
+    /// All integers; in draft 4, `1.0` is none, but `-0` is.
     pub(super) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
-        let language = if pointed_too { l.union([self.plain, self.pointed]) } else { self.plain };
+        let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
+        let language = l.union([self.plain, further]);
         let one = Decimal::parse("1").and_then(|one| Divisor::new(&one));
         let formula = match one.filter(|_| pointed_too) {
             Some(one) => self.formula(|formulas| formulas.multiple(&one)),

@@ -204,6 +204,8 @@ pub(super) struct Sets<'d> {
     scope: Scope,
     /// Sets whose shape is being computed.
     pub(super) open: Vec<Set>,
+    /// How often one of them was needed while it was open.
+    cycles: usize,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.
@@ -235,6 +237,7 @@ impl<'d> Sets<'d> {
             shapes: Vec::new(),
             scope: Scope::EMPTY,
             open: Vec::new(),
+            cycles: 0,
             emptiness: FxHashMap::default(),
             spelled,
         };
@@ -416,6 +419,7 @@ impl<'d> Sets<'d> {
             return Ok(shape.clone());
         }
         if let Some(start) = self.open.iter().position(|&open| open == set) {
+            self.cycles += 1;
             return Err(self.cycle(start));
         }
         if self.open.len() >= NESTING {
@@ -543,8 +547,27 @@ impl<'d> Sets<'d> {
         let mut listed = Vec::new();
         for (from, against) in [(&a.listed, b), (&b.listed, a)] {
             for &value in from {
-                if !listed.contains(&value) && self.accepts(against, value)? {
-                    listed.push(value);
+                if listed.contains(&value) {
+                    continue;
+                }
+                let cycles = self.cycles;
+                match self.accepts(against, value) {
+                    Ok(true) => listed.push(value),
+                    Ok(false) => {}
+                    // Its parts are in sets that are being unfolded: what they hold is seen later.
+                    Err(_) if self.cycles > cycles => {
+                        let one = self.unlisted(value)?;
+                        for (x, y) in pairs(&one.arrays, &against.arrays) {
+                            arrays.extend(self.array_intersection(x, y));
+                        }
+                        for (x, y) in pairs(&one.objects, &against.objects) {
+                            objects.extend(self.object_intersection(x, y)?);
+                        }
+                        if self.lists(against, value)? {
+                            listed.push(value);
+                        }
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }

@@ -49,6 +49,14 @@ impl Strings {
         l.literals(spelled.iter().map(Vec::as_slice))
     }
 
+    /// Any of these texts, in every spelling but the canonical one.
+    pub(super) fn escaped(&self, l: &mut Languages, texts: &[&str]) -> Language {
+        let all = self.texts(l, texts.iter().copied());
+        let canonical: Vec<Vec<u8>> = texts.iter().map(|text| spell(text)).collect();
+        let canonical = l.literals(canonical.iter().map(Vec::as_slice));
+        l.difference(all, canonical)
+    }
+
     /// Of a set of texts the canonical spellings alone.
     pub(super) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
         match self.spelling {

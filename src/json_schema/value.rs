@@ -101,7 +101,7 @@ impl Sets<'_> {
         }
     }
 
-    fn lists(&self, shape: &Shape, value: ValueId) -> Result<bool> {
+    pub(super) fn lists(&self, shape: &Shape, value: ValueId) -> Result<bool> {
         for &listed in &shape.listed {
             if self.equal(listed, value)? {
                 return Ok(true);

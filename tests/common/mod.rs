@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use maskwright::Constraint;
 use maskwright::grammar::{Grammar, Node, NodeId};
 use maskwright::regex::{Language, Languages};
 use serde_json::Value;
@@ -176,6 +177,24 @@ impl<'g> Naive<'g> {
         }
         (!open.1).then_some(text.len())
     }
+}
+
+/// Is a text accepted? It is read byte by byte; before each, the mask is what is accepted, and
+/// something is, unless the text is complete.
+pub(crate) fn accepts_by_masks(constraint: &Constraint, text: &str) -> bool {
+    let mut matcher = constraint.matcher();
+    for &byte in text.as_bytes() {
+        let mask = matcher.mask().unwrap().clone();
+        assert!(!mask.is_empty() || matcher.is_accepting(), "a dead end before {byte} of {text}");
+        for token in 0..constraint.vocabulary().len() as u32 {
+            let accepted = matcher.clone().accept(token).is_ok();
+            assert_eq!(mask.contains(token), accepted, "token {token} before {byte} of {text}");
+        }
+        if matcher.accept_bytes(&[byte]).is_err() {
+            return false;
+        }
+    }
+    matcher.is_accepting()
 }
 
 /// As Python's `json.dumps(value, ensure_ascii=False)` writes it.

@@ -60,7 +60,7 @@ impl Emitter<'_> {
         array: &ArraySet,
         name: &str,
     ) -> Result<Option<NodeId>> {
-        if array.max.is_some_and(|max| max < array.min) {
+        if self.sets.array_is_empty(array)? {
             return Ok(None);
         }
         let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);

@@ -1,0 +1,74 @@
+//! JSON Schema: what is allowed can be completed, and whatever can be completed is allowed, where
+//! that takes looking ahead.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod common;
+
+use common::accepts_by_masks;
+use maskwright::{Compiler, Constraint, Vocabulary};
+use serde_json::{Value, json};
+
+/// All bytes, and tokens that end one text and begin another.
+fn constraint(schema: &Value) -> Constraint {
+    let longer =
+        ["{\"", "\":0,\"b", "\":0,\"a", "\":0, ", "\",\"", "\",\"a", "[2,", "{\"b\":0,", "\", "];
+    let longer = longer.map(|token| Some(token.as_bytes().to_vec()));
+    let tokens = (0..=255).map(|byte| Some(vec![byte])).chain(longer).collect();
+    let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+    compiler.json_schema(schema).unwrap()
+}
+
+fn check(schema: &Value, accepted: &[&str], rejected: &[&str]) {
+    let constraint = constraint(schema);
+    for text in accepted {
+        assert!(accepts_by_masks(&constraint, text), "{schema} must accept {text}");
+    }
+    for text in rejected {
+        assert!(!accepts_by_masks(&constraint, text), "{schema} must reject {text}");
+    }
+}
+
+#[test]
+fn an_alternative_without_values_is_none() {
+    check(
+        &json!({"type": ["object", "null"], "required": ["ab"], "patternProperties": {
+            "b$": {"enum": [{"ab": null}]}, "^(a|b|ab)$": {"type": "null"}}}),
+        &["null"],
+        &["{", "{}"],
+    );
+    check(
+        &json!({"type": ["array", "null"], "minItems": 2, "uniqueItems": true, "items": {"const": 1}}),
+        &["null"],
+        &["[", "[1"],
+    );
+}
+
+/// The key or item may have been the last of its kind, and what begins after it must differ.
+#[test]
+fn what_follows_a_captured_text_in_its_token() {
+    let key = |pattern: &str| {
+        json!({"type": "object", "patternProperties": {pattern: {"type": "integer"}},
+            "additionalProperties": false})
+    };
+    check(&key("^(a|b|ab)$"), &[r#"{"b":0,"ab":0,"a":0}"#], &[r#"{"b":0,"b":0}"#]);
+    check(&key("^b$"), &[r#"{"b":0}"#], &[r#"{"b":0,"#]);
+    let items =
+        |values: Value| json!({"type": "array", "uniqueItems": true, "items": {"enum": values}});
+    check(&items(json!([2])), &["[2]"], &["[2,"]);
+    check(&items(json!(["a", "b"])), &[r#"["b","a"]"#], &[r#"["a","a"]"#, r#"["a","b","#]);
+    check(&items(json!(["a", 1])), &[r#"["a",1]"#, r#"[1,"a"]"#], &[r#"["a",""#]);
+}
+
+#[test]
+fn listed_values_in_a_schema_of_their_parts() {
+    check(
+        &json!({"additionalProperties": {"$ref": "#"}, "enum": [{"b": -1}, {"a": {"c": 1}}, {"c": 1}, 1]}),
+        &[r#"{"a": {"c": 1}}"#, r#"{"c": 1}"#, "1"],
+        &[r#"{"b": -1}"#, "-1", r#"{"a": 1}"#],
+    );
+    check(
+        &json!({"prefixItems": [{"$ref": "#"}], "enum": [[null], null, [[2]]]}),
+        &["null", "[null]"],
+        &["[[2]]"],
+    );
+}
