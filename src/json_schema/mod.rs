@@ -21,6 +21,7 @@
 
 mod applied;
 mod array;
+mod condition;
 #[cfg(test)]
 mod corpora;
 mod decimal;
