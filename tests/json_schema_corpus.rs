@@ -4,6 +4,7 @@
 //! The files are found through the variable `MASKWRIGHT_SHARED`; without it these tests say so and
 //! do nothing. `MASKWRIGHT_JSON_SCHEMA_SUITE` names another copy of the suite (the folder with
 //! `tests` and `remotes` in it); every draft that it has a folder of is run.
+//! `MASKWRIGHT_MASKBENCH_ONLY` keeps the schemas of MaskBench whose names contain a text.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
 
@@ -220,6 +221,7 @@ const KNOWN: &[(&str, usize)] = &[
 #[test]
 fn maskbench() {
     let Some(folder) = corpus("maskbench") else { return };
+    let only = std::env::var("MASKWRIGHT_MASKBENCH_ONLY").ok();
     let mut any = Options::default();
     any.property_order = PropertyOrder::Any;
     let (ordered, any) = (compiler(Options::default()), compiler(any));
@@ -231,6 +233,9 @@ fn maskbench() {
         for line in text.lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let name = entry["id"].as_str().unwrap();
+            if only.as_ref().is_some_and(|only| !name.contains(only)) {
+                continue;
+            }
             schemas += 1;
             let tests: Vec<(bool, String)> = entry["tests"]
                 .as_array()
@@ -273,6 +278,8 @@ fn maskbench() {
     errors.sort_by_key(|error| std::cmp::Reverse(error.1.0));
     errors.iter().for_each(|(message, (count, first))| println!("{count:6}  {message}  ({first})"));
     wrong.iter().for_each(|line| println!("  {line}"));
-    assert!(passing >= 5_517, "{passing}");
-    assert!(in_order >= 5_349, "{in_order}");
+    if only.is_none() {
+        assert!(passing >= 5_534, "{passing}");
+        assert!(in_order >= 5_358, "{in_order}");
+    }
 }

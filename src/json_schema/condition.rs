@@ -327,6 +327,7 @@ impl Sets<'_> {
 
     /// Is every value of `a` plainly one of `b`?
     pub(super) fn plainly_within(&mut self, a: Set, b: Set) -> bool {
+        let (a, b) = (self.alike(a), self.alike(b));
         if self.is_plainly_within(a, b) {
             return true;
         }
@@ -517,6 +518,7 @@ impl Sets<'_> {
 
     /// What is said of one key, as a condition.
     fn on_key(&mut self, key: &Rc<str>, set: Set, required: bool) -> Condition {
+        let set = self.alike(set);
         let present = self.conditions.of(Part::Present(key.clone(), set));
         let absent = self.conditions.of(Part::Absent(key.clone()));
         match (required, set) {
@@ -539,7 +541,8 @@ impl Sets<'_> {
         for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
             let keys = self.languages.difference(class.keys, names);
             if self.languages.is_live(keys)? {
-                all.push(self.conditions.of(Part::All(Class { keys, set: class.set })));
+                let set = self.alike(class.set);
+                all.push(self.conditions.of(Part::All(Class { keys, set })));
             }
         }
         if object.min > object.required() as u32 {
@@ -583,7 +586,7 @@ impl Sets<'_> {
                 });
             }
         }
-        let common = |row: &[(Set, bool)]| row.iter().all(|one| *one == row[0]);
+        let common = |row: &[(Set, bool)]| row.windows(2).all(|pair| pair[0] == pair[1]);
         let mut folded = ObjectSet::any(self.strings.any);
         for (key, row) in keys.iter().zip(&said) {
             let (set, required) = if common(row) { row[0] } else { (Set::ANY, false) };
@@ -604,7 +607,8 @@ impl Sets<'_> {
             for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
                 let keys = self.languages.difference(class.keys, names);
                 if !same_classes && self.languages.is_live(keys)? {
-                    all.push(self.conditions.of(Part::All(Class { keys, set: class.set })));
+                    let set = self.alike(class.set);
+                    all.push(self.conditions.of(Part::All(Class { keys, set })));
                 }
             }
             if object.min > object.required() as u32 {

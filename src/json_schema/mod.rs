@@ -19,6 +19,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod alike;
 mod applied;
 mod array;
 mod condition;

@@ -190,6 +190,10 @@ pub(super) struct Sets<'d> {
     /// Keywords that do not count: those that a diagnosis leaves out.
     pub(super) ignored: Rc<FxHashSet<ValueId>>,
     pub(super) conditions: Conditions,
+    /// For sets that were asked for them, the first that says the same.
+    pub(super) likes: FxHashMap<Set, Set>,
+    /// The first set of each schema that was written down.
+    pub(super) texts: FxHashMap<String, Set>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
@@ -220,6 +224,8 @@ impl<'d> Sets<'d> {
             strings,
             ignored: Rc::default(),
             conditions: Conditions::default(),
+            likes: FxHashMap::default(),
+            texts: FxHashMap::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
