@@ -13,6 +13,7 @@ use std::sync::Arc as Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::object::{Class, Named, ObjectSet};
+use super::options::PropertyOrder;
 use super::set::{Expr, Set, Sets};
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
@@ -20,6 +21,9 @@ use crate::regex::Language;
 /// Values of one member that a condition may tell apart, and steps in the search for members
 /// that meet it.
 const STEPS: usize = 10_000;
+
+/// So many object sets with conditions are followed side by side.
+const FEW: usize = 4;
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -405,48 +409,51 @@ impl Sets<'_> {
             let left = self.conditions.statements(condition);
             for at in from..asked.len() {
                 let set = asked[at].1;
-                // Statements about the same set are decided together.
-                let first = asked.iter().position(|&(_, s)| s == set) == Some(at);
-                let alike =
-                    asked[at..].iter().filter(|(s, other)| *other == set && left.contains(s));
-                let alike: Vec<Condition> = alike.map(|&(s, _)| s).collect();
-                if !first || alike.is_empty() {
+                // Statements about the same set, or its complement, are decided together.
+                let not = self.not(set);
+                let left = |&&(statement, other): &&(Condition, Set)| {
+                    (other == set || other == not) && left.contains(&statement)
+                };
+                if asked[..at].iter().any(|&(_, other)| other == set || other == not) {
                     continue;
                 }
-                let (mut yes, mut no) = (FxHashMap::default(), FxHashMap::default());
-                for statement in alike {
-                    match self.conditions.part(statement) {
-                        Part::All(_) => drop(no.insert(statement, Condition::FAILS)),
-                        Part::Some(_) => drop(yes.insert(statement, Condition::HOLDS)),
-                        _ => {
-                            yes.insert(statement, Condition::HOLDS);
-                            no.insert(statement, Condition::FAILS);
-                        }
+                let alike: Vec<(Condition, Set)> =
+                    asked[at..].iter().filter(left).copied().collect();
+                if alike.is_empty() {
+                    continue;
+                }
+                let both = alike.iter().any(|&(_, other)| other != alike[0].1);
+                let (mut inside, mut outside) = (FxHashMap::default(), FxHashMap::default());
+                for (statement, other) in alike {
+                    let (yes, no) = match other == set {
+                        true => (&mut inside, &mut outside),
+                        false => (&mut outside, &mut inside),
+                    };
+                    let part = self.conditions.part(statement);
+                    if !matches!(part, Part::All(_)) {
+                        yes.insert(statement, Condition::HOLDS);
+                    }
+                    if !matches!(part, Part::Some(_)) {
+                        no.insert(statement, Condition::FAILS);
                     }
                 }
-                let yes = self.conditions.replace(condition, &yes);
-                let no = self.conditions.replace(condition, &no);
+                let yes = self.conditions.replace(condition, &inside);
+                let no = self.conditions.replace(condition, &outside);
                 if yes == no {
                     open.push((cell, yes, at + 1));
                     continue 'next;
                 }
-                let inside = self.and([cell, set]);
-                let all = self.plainly_within(cell, set);
-                if no != Condition::FAILS && !all {
-                    let outside = match self.is_listing(set) {
-                        true => {
-                            let not = self.not(set);
-                            self.and([cell, not])
-                        }
-                        false => cell,
-                    };
-                    if !self.is_plainly_empty(outside) {
-                        open.push((outside, no, at + 1));
-                    }
-                }
-                if all {
+                if self.plainly_within(cell, set) {
                     open.push((cell, yes, at + 1));
-                } else if yes != Condition::FAILS && !self.is_plainly_empty(inside) {
+                    continue 'next;
+                }
+                let inside = self.and([cell, set]);
+                let apart = both || self.is_listing(set);
+                let outside = if apart { self.and([cell, not]) } else { cell };
+                if !self.is_plainly_empty(outside) {
+                    open.push((outside, no, at + 1));
+                }
+                if !self.is_plainly_empty(inside) {
                     open.push((inside, yes, at + 1));
                 }
                 continue 'next;
@@ -514,6 +521,42 @@ impl Sets<'_> {
         }
         let others = others.into_iter();
         Ok(others.map(|(keys, set, inside)| Other { keys, set, inside: inside.into() }).collect())
+    }
+
+    /// The same objects in fewer sets: those whose conditions let many of them hold at the same
+    /// time are followed as one, if their names come in the same order.
+    pub(super) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
+        let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
+        if objects.iter().filter(on_condition).count() <= FEW {
+            return Ok(objects.to_vec());
+        }
+        let any_order = self.options.property_order == PropertyOrder::Any;
+        let mut groups: Vec<Vec<ObjectSet>> = Vec::new();
+        for object in objects {
+            let alike = |group: &&mut Vec<ObjectSet>| {
+                let keys = |object: &ObjectSet| {
+                    object.named.iter().map(|named| named.key.clone()).collect::<Vec<_>>()
+                };
+                on_condition(&object)
+                    && on_condition(&&group[0])
+                    && (any_order || keys(&group[0]) == keys(object))
+            };
+            match groups.iter_mut().find(alike) {
+                Some(group) => group.push(object.clone()),
+                None => groups.push(vec![object.clone()]),
+            }
+        }
+        let mut gathered = Vec::with_capacity(groups.len());
+        for mut group in groups {
+            match group.len() > FEW {
+                true => {
+                    let folded = self.fold(&group)?;
+                    gathered.extend(self.settle(folded)?);
+                }
+                false => gathered.append(&mut group),
+            }
+        }
+        Ok(gathered)
     }
 
     /// What is said of one key, as a condition.

@@ -303,7 +303,7 @@ impl<'d> Emitter<'d> {
         for array in &shape.arrays {
             choices.extend(self.array(array, &self.name(set))?);
         }
-        for object in &shape.objects {
+        for object in &self.sets.gather(&shape.objects)? {
             choices.extend(self.object(object, &self.name(set))?);
         }
         for &value in &shape.listed {

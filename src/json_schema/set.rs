@@ -328,11 +328,22 @@ impl<'d> Sets<'d> {
         }
         flat.sort_unstable();
         flat.dedup();
+        if self.has_opposites(&flat) {
+            return Set::NEVER;
+        }
         match flat[..] {
             [] => Set::ANY,
             [one] => one,
             _ => self.intern(Expr::And(flat.into())),
         }
+    }
+
+    /// Is one of these (sorted) sets the complement of another?
+    fn has_opposites(&self, sets: &[Set]) -> bool {
+        sets.iter().any(|&set| match self.expr(set) {
+            Expr::Not(inner) => sets.binary_search(inner).is_ok(),
+            _ => false,
+        })
     }
 
     /// Values in any of them.
@@ -348,6 +359,9 @@ impl<'d> Sets<'d> {
         }
         flat.sort_unstable();
         flat.dedup();
+        if self.has_opposites(&flat) {
+            return Set::ANY;
+        }
         match flat[..] {
             [] => Set::NEVER,
             [one] => one,
