@@ -8,10 +8,12 @@
 //! formulas are the states of an object, they grow as the sum of their parts does, and nothing is
 //! multiplied out.
 
+use std::cmp::Reverse;
 use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::document::ValueId;
 use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
 use super::set::{Expr, Set, Sets};
@@ -22,8 +24,30 @@ use crate::regex::Language;
 /// that meet it.
 const STEPS: usize = 10_000;
 
+/// Places that are looked at before alternatives are tried one by one.
+const SOON: usize = 500;
+
 /// So many object sets with conditions are followed side by side.
 const FEW: usize = 4;
+
+/// Keywords that bound values, list them, or say nothing of them.
+const SIMPLE: [&str; 15] = [
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "$comment",
+];
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -240,6 +264,22 @@ impl Conditions {
         })
     }
 
+    /// The condition on the members that come after so many others.
+    pub(super) fn after(&mut self, condition: Condition, count: u32) -> Condition {
+        let mut by = FxHashMap::default();
+        for &statement in self.statements(condition).iter() {
+            let new = match *self.part(statement) {
+                Part::AtLeast(n) if n <= count => Condition::HOLDS,
+                Part::AtLeast(n) => self.of(Part::AtLeast(n - count)),
+                Part::AtMost(n) if n < count => Condition::FAILS,
+                Part::AtMost(n) => self.of(Part::AtMost(n - count)),
+                _ => continue,
+            };
+            by.insert(statement, new);
+        }
+        self.replace(condition, &by)
+    }
+
     /// The most that counts matter.
     pub(super) fn count_cap(&mut self, condition: Condition) -> u32 {
         let statements = self.statements(condition);
@@ -345,15 +385,16 @@ impl Sets<'_> {
         self.plainly_empty(set).unwrap_or(false)
     }
 
-    /// May a value be asked not to be in the set, so that it is read one way only?
-    fn is_listing(&self, set: Set) -> bool {
-        match *self.expr(set) {
-            Expr::Value(_) => true,
+    /// Has the set a complement that costs little, so that a value is read one way only?
+    fn is_simple(&self, set: Set) -> bool {
+        match self.expr(set) {
+            Expr::Any | Expr::Never | Expr::Value(_) => true,
             Expr::Schema(at, _) | Expr::Own(at, _) => {
-                let lists = |keyword| self.document.get(at, keyword).is_some();
-                self.is_flat(at) && (lists("enum") || lists("const"))
+                let known = |(keyword, _): (&str, ValueId)| SIMPLE.contains(&keyword);
+                self.document.members(*at).is_some_and(|members| members.iter().all(known))
             }
-            Expr::Not(inner) => self.is_listing(inner),
+            Expr::And(parts) | Expr::Or(parts) => parts.iter().all(|&part| self.is_simple(part)),
+            Expr::Not(inner) => self.is_simple(*inner),
             _ => false,
         }
     }
@@ -448,7 +489,7 @@ impl Sets<'_> {
                     continue 'next;
                 }
                 let inside = self.and([cell, set]);
-                let apart = both || self.is_listing(set);
+                let apart = both || self.is_simple(set);
                 let outside = if apart { self.and([cell, not]) } else { cell };
                 if !self.is_plainly_empty(outside) {
                     open.push((outside, no, at + 1));
@@ -814,6 +855,9 @@ struct Relevant {
     required: bool,
 }
 
+/// Has a set a value?
+pub(super) type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
+
 /// The search for members that meet a condition.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
@@ -834,7 +878,7 @@ pub(super) struct Place {
     count: u32,
 }
 
-impl Sets<'_> {
+impl<'d> Sets<'d> {
     /// A search among members that may still come, from a condition and a number of members.
     pub(super) fn search<'a>(
         &mut self,
@@ -850,18 +894,25 @@ impl Sets<'_> {
         let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
         let (mut relevant, mut passed) = (Vec::new(), 0);
         for (key, set, required) in members {
-            let spelled = self.strings.spell(key).to_vec();
-            let mut counts = least;
+            let spelled = self.strings.spell(key);
+            let (mut asked, mut simple) = (usize::from(least), 0);
             for &statement in statements.iter() {
-                counts = counts
-                    || matches!(self.conditions.part(statement), Part::Absent(k) if k == key)
-                    || self.asks(statement, Key::Named(key, &spelled))?.is_some();
+                if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
+                    asked += 1;
+                    simple += usize::from(self.is_simple(set));
+                } else if matches!(self.conditions.part(statement), Part::Absent(k) if k == key) {
+                    asked += 1;
+                }
             }
-            match counts {
-                true => relevant.push(Relevant { key: key.clone(), spelled, set, required }),
-                false => passed += u32::from(required),
+            let member = Relevant { key: key.clone(), spelled, set, required };
+            match asked {
+                0 => passed += u32::from(required),
+                _ => relevant.push((Reverse((simple, asked)), member)),
             }
         }
+        // What tells most alternatives apart is looked at first.
+        relevant.sort_by_key(|member| member.0);
+        let relevant = relevant.into_iter().map(|(_, member)| member).collect();
         let count = if counts { count + passed } else { 0 };
         let condition = match counts {
             true => self.conditions.counted(condition, count),
@@ -870,6 +921,76 @@ impl Sets<'_> {
         let start = Place { at: 0, condition, count };
         let cap = if least { self.conditions.count_cap(condition) } else { 0 };
         Ok((Search { members: relevant, others, max, counts, cap }, start))
+    }
+
+    /// Are there members that meet the condition, of sets of which it is asked whether they have a
+    /// value? The first that are found will do; `None` if they are not found soon.
+    pub(super) fn finds(
+        &mut self,
+        search: &Search,
+        start: Place,
+        has_value: &mut HasValue<'_, 'd>,
+    ) -> Result<Option<bool>> {
+        let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
+        while let Some(place) = open.pop() {
+            if self.is_met(search, place) {
+                return Ok(Some(true));
+            }
+            for (set, to) in self.next_steps(search, place)? {
+                if !seen.contains(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
+                    seen.insert(to);
+                    open.push(to);
+                }
+            }
+            if seen.len() > SOON {
+                return Ok(None);
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// The same for all members of an object set, however long it takes: alternatives are tried
+    /// one by one, and each makes others superfluous or impossible (Davis, Logemann, Loveland).
+    pub(super) fn finds_any(
+        &mut self,
+        object: ObjectSet,
+        has_value: &mut HasValue<'_, 'd>,
+        steps: &mut usize,
+    ) -> Result<bool> {
+        *steps += 1;
+        self.check_steps(*steps)?;
+        let Some(object) = self.settle(object)? else { return Ok(false) };
+        let conjuncts = self.conditions.conjuncts(object.condition);
+        let width = |&&part: &&Condition| match self.conditions.part(part) {
+            Part::Or(parts) => parts.len(),
+            _ => usize::MAX,
+        };
+        let narrowest = conjuncts.iter().min_by_key(width).copied();
+        let choice = narrowest.map(|part| (part, self.conditions.part(part).clone()));
+        if let Some((choice, Part::Or(parts))) = choice {
+            let others = conjuncts.into_iter().filter(|&part| part != choice);
+            let others = self.conditions.and(others);
+            for &part in parts.iter() {
+                let condition = self.conditions.and([others, part]);
+                let object = ObjectSet { condition, ..object.clone() };
+                if self.finds_any(object, has_value, steps)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        for named in object.named.iter().filter(|named| named.required) {
+            if !has_value(self, named.set)? {
+                return Ok(false);
+            }
+        }
+        let others = self.other_keys(&object)?.into();
+        let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
+        let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        match self.finds(&search, start, has_value)? {
+            Some(found) => Ok(found),
+            None => self.check_steps(usize::MAX).map(|()| false),
+        }
     }
 
     /// Is nothing more needed from here?

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::array::{ArraySet, Repeats};
 use super::condition::Condition;
 use super::object::ObjectSet;
-use super::set::{Set, Sets};
+use super::set::{Set, Sets, Shape};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
@@ -193,7 +193,7 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
     Ok((found + open.len() as u32).min(most))
 }
 
-impl Sets<'_> {
+impl<'d> Sets<'d> {
     /// Has the set no value?
     pub(super) fn is_empty(&mut self, set: Set) -> Result<bool> {
         let assumed = FxHashSet::default();
@@ -230,9 +230,7 @@ impl Sets<'_> {
                 continue;
             }
             let shape = self.shape(next)?;
-            let free = shape.arrays.iter().any(ArraySet::holds_empty)
-                || shape.objects.iter().any(|object| self.holds_empty(object));
-            if free || !self.scalarless(&shape)? {
+            if self.holds_plain_value(&shape)? {
                 self.emptiness.insert(next, false);
                 continue;
             }
@@ -268,6 +266,28 @@ impl Sets<'_> {
             self.emptiness.extend(has_value.iter().map(|&set| (set, false)));
         }
         Ok(undecided.iter().any(|this| this.set == set))
+    }
+
+    /// Is a value of the set known, or one that has no children?
+    fn has_plain_value(&mut self, set: Set) -> Result<bool> {
+        if let Some(&empty) = self.emptiness.get(&set) {
+            return Ok(!empty);
+        }
+        if self.open.contains(&set) {
+            return Ok(false);
+        }
+        let shape = self.shape(set)?;
+        let plain = self.holds_plain_value(&shape)?;
+        if plain {
+            self.emptiness.insert(set, false);
+        }
+        Ok(plain)
+    }
+
+    fn holds_plain_value(&mut self, shape: &Shape) -> Result<bool> {
+        let free = shape.arrays.iter().any(ArraySet::holds_empty)
+            || shape.objects.iter().any(|object| self.holds_empty(object));
+        Ok(free || !self.scalarless(shape)?)
     }
 
     /// How many different values a set has, or `most` if it has more, or if it has arrays or
@@ -380,6 +400,16 @@ impl Sets<'_> {
         let others = self.other_keys(object)?.into();
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
         let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        // Mostly scalars will do, which have no children to be known first.
+        let plain = &mut |this: &mut Sets<'d>, set| this.has_plain_value(set);
+        let mut found = self.finds(&search, start, plain)?;
+        if found.is_none() {
+            found = Some(self.finds_any(object.clone(), plain, &mut 0)?);
+        }
+        let may = &mut |_: &mut Sets<'d>, _| Ok(true);
+        if found == Some(true) || !self.finds_any(object.clone(), may, &mut 0)? {
+            return Ok(Ways { steps: vec![Vec::new()], met: vec![found == Some(true)] });
+        }
         let (mut ways, mut places) = (Ways::default(), vec![start]);
         let mut ids = FxHashMap::from_iter([(start, 0)]);
         while ways.steps.len() < places.len() {

@@ -20,9 +20,9 @@ use super::decimal::Decimal;
 use super::document::{Document, Value, ValueId};
 use super::emit::Emitter;
 use super::emptiness::count_strings;
-use super::object::ObjectSet;
+use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
-use super::set::{Set, Sources};
+use super::set::{Set, Sets, Sources};
 use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, RuleId};
@@ -190,7 +190,7 @@ impl Object {
     }
 }
 
-impl Emitter<'_> {
+impl<'d> Emitter<'d> {
     /// Only lazy emitters are asked for what is lazy.
     fn pending(&mut self) -> &mut Lazy {
         self.lazy.get_or_insert_default()
@@ -446,24 +446,30 @@ impl Emitter<'_> {
         let left = (state.at..object.members.len() as u32).filter(|&i| !self.is_seen(state, i));
         let left: Vec<u32> = left.collect();
         let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
-        let left = left.iter().map(|&i| &members[i as usize]);
-        let left = left.map(|member| (&member.key, member.set, member.required));
-        let (search, start) = self.sets.search(state.condition, state.count, max, left, others)?;
-        let (mut seen, mut open) = (FxHashSet::default(), vec![start]);
-        let mut met = false;
-        while let Some(place) = open.pop() {
-            met = self.sets.is_met(&search, place);
-            if met {
-                break;
+        let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
+        let each = left.iter().map(|member| (&member.key, member.set, member.required));
+        let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
+        let (search, start) =
+            self.sets.search(state.condition, state.count, max, each, others.clone())?;
+        let met = match self.sets.finds(&search, start, has_value)? {
+            Some(met) => met,
+            None => {
+                let named = left.iter().map(|member| Named {
+                    key: member.key.clone(),
+                    set: member.set,
+                    required: member.required,
+                });
+                let classes = others.iter().map(|o| Class { keys: o.keys, set: o.set });
+                let object = ObjectSet {
+                    named: named.collect(),
+                    classes: classes.collect(),
+                    condition: self.sets.conditions.after(state.condition, state.count),
+                    max: max.map(|max| max.saturating_sub(state.count)),
+                    ..ObjectSet::any(Language::EMPTY)
+                };
+                self.sets.finds_any(object, has_value, &mut 0)?
             }
-            for (set, to) in self.sets.next_steps(&search, place)? {
-                if !seen.contains(&to) && set.map_or(Ok(true), |set| self.has_value(set))? {
-                    seen.insert(to);
-                    open.push(to);
-                }
-            }
-            self.sets.check_steps(seen.len())?;
-        }
+        };
         self.pending().met.insert(key, met);
         Ok(met)
     }
