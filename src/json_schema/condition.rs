@@ -13,9 +13,9 @@ use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::document::ValueId;
 use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
+use super::plain::Reach;
 use super::set::{Expr, Set, Sets};
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
@@ -29,25 +29,6 @@ const SOON: usize = 500;
 
 /// So many object sets with conditions are followed side by side.
 const FEW: usize = 4;
-
-/// Keywords that bound values, list them, or say nothing of them.
-const SIMPLE: [&str; 15] = [
-    "type",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-    "title",
-    "description",
-    "default",
-    "example",
-    "examples",
-    "$comment",
-];
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -381,22 +362,8 @@ impl Sets<'_> {
     }
 
     /// The same as `plainly_empty`, where what cannot be decided is no error.
-    fn is_plainly_empty(&mut self, set: Set) -> bool {
+    pub(super) fn is_plainly_empty(&mut self, set: Set) -> bool {
         self.plainly_empty(set).unwrap_or(false)
-    }
-
-    /// Has the set a complement that costs little, so that a value is read one way only?
-    fn is_simple(&self, set: Set) -> bool {
-        match self.expr(set) {
-            Expr::Any | Expr::Never | Expr::Value(_) => true,
-            Expr::Schema(at, _) | Expr::Own(at, _) => {
-                let known = |(keyword, _): (&str, ValueId)| SIMPLE.contains(&keyword);
-                self.document.members(*at).is_some_and(|members| members.iter().all(known))
-            }
-            Expr::And(parts) | Expr::Or(parts) => parts.iter().all(|&part| self.is_simple(part)),
-            Expr::Not(inner) => self.is_simple(*inner),
-            _ => false,
-        }
     }
 
     /// What a statement asks of the value of a member with this key.
@@ -489,7 +456,7 @@ impl Sets<'_> {
                     continue 'next;
                 }
                 let inside = self.and([cell, set]);
-                let apart = both || self.is_simple(set);
+                let apart = both || (self.reach(set) == Reach::Simple);
                 let outside = if apart { self.and([cell, not]) } else { cell };
                 if !self.is_plainly_empty(outside) {
                     open.push((outside, no, at + 1));
@@ -899,7 +866,7 @@ impl<'d> Sets<'d> {
             for &statement in statements.iter() {
                 if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
                     asked += 1;
-                    simple += usize::from(self.is_simple(set));
+                    simple += usize::from((self.reach(set) == Reach::Simple));
                 } else if matches!(self.conditions.part(statement), Part::Absent(k) if k == key) {
                     asked += 1;
                 }

@@ -145,29 +145,6 @@ impl<'d> Sets<'d> {
         Ok(shape)
     }
 
-    /// Are all keywords about this value alone, so that its shape needs no other schema's?
-    pub(super) fn is_flat(&self, schema: ValueId) -> bool {
-        let in_place = [
-            "$ref",
-            "$dynamicRef",
-            "$recursiveRef",
-            "allOf",
-            "anyOf",
-            "oneOf",
-            "not",
-            "if",
-            "propertyNames",
-            "dependentSchemas",
-            "dependencies",
-            "unevaluatedItems",
-            "unevaluatedProperties",
-        ];
-        match self.document.members(schema) {
-            Some(members) => in_place.iter().all(|k| members.get(k).is_none()),
-            None => true,
-        }
-    }
-
     /// The schemas of an array of schemas, which must not be empty.
     pub(super) fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
         match self.document.value(at) {

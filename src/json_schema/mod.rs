@@ -42,6 +42,7 @@ mod multiple;
 mod number;
 mod object;
 mod options;
+mod plain;
 mod quotation;
 mod references;
 mod scientific;

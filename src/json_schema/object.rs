@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, smaller};
 use super::condition::{Condition, Part};
+use super::plain::Reach;
 use super::set::{Expr, Set, Sets, Sources};
 use crate::error::Result;
 use crate::regex::Language;
@@ -100,7 +101,7 @@ impl Sets<'_> {
             }
         }
         for named in &named {
-            if named.required && self.plainly_empty(named.set)? {
+            if named.required && self.is_plainly_empty(named.set) {
                 return Ok(None);
             }
         }
@@ -129,19 +130,6 @@ impl Sets<'_> {
         object.min == 0 && object.required() == 0 && self.conditions.at_end(object.condition)
     }
 
-    /// Does a set follow from keywords about its values alone, so that it can be unfolded whatever
-    /// is unfolding already?
-    fn is_plain(&self, set: Set) -> bool {
-        match self.expr(set) {
-            Expr::Schema(at, _) => self.is_flat(*at),
-            Expr::Own(at, _) => self.document.get(*at, "propertyNames").is_none(),
-            Expr::Any | Expr::Never | Expr::Value(_) => true,
-            Expr::And(parts) | Expr::Or(parts) => parts.iter().all(|&part| self.is_plain(part)),
-            Expr::Not(inner) => self.is_plain(*inner),
-            _ => false,
-        }
-    }
-
     /// Does a plain set hold arrays, does it hold objects? Yes where that is not plain to see.
     fn holds_containers(&mut self, set: Set) -> Result<[bool; 2]> {
         if let Expr::Not(inner) = *self.expr(set) {
@@ -154,15 +142,16 @@ impl Sets<'_> {
         Ok([!shape.arrays.is_empty(), !shape.objects.is_empty()])
     }
 
-    /// Is an intersection of scalars, listed or constrained without references, empty? Never
-    /// unfolds what might be unfolding already, and says no where it would have to.
+    /// Is an intersection of scalars, listed or constrained without references, empty? Says no
+    /// where it would have to follow one.
     pub(super) fn plainly_empty(&mut self, set: Set) -> Result<bool> {
+        let set = self.alike(set);
         let parts = match self.expr(set) {
             Expr::Never => return Ok(true),
             Expr::And(parts) => parts.clone(),
             _ => return Ok(false),
         };
-        if !self.is_plain(set) {
+        if self.reach(set) == Reach::Far {
             return Ok(false);
         }
         let mut all = [true; 2];

@@ -19,6 +19,7 @@ use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{Options, Spelling};
+use super::plain::Reach;
 use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
@@ -192,6 +193,8 @@ pub(super) struct Sets<'d> {
     pub(super) conditions: Conditions,
     /// For sets that were asked for them, the first that says the same.
     pub(super) likes: FxHashMap<Set, Set>,
+    /// How much schemas lead to, where that was asked.
+    pub(super) reaches: FxHashMap<ValueId, Reach>,
     /// The first set of each schema that was written down.
     pub(super) texts: FxHashMap<String, Set>,
     /// Patterns read so far.
@@ -225,6 +228,7 @@ impl<'d> Sets<'d> {
             ignored: Rc::default(),
             conditions: Conditions::default(),
             likes: FxHashMap::default(),
+            reaches: FxHashMap::default(),
             texts: FxHashMap::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
