@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
 use super::plain::Reach;
-use super::set::{Expr, Set, Sets};
+use super::set::{Set, Sets};
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
 
@@ -866,7 +866,7 @@ impl<'d> Sets<'d> {
             for &statement in statements.iter() {
                 if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
                     asked += 1;
-                    simple += usize::from((self.reach(set) == Reach::Simple));
+                    simple += usize::from(self.reach(set) == Reach::Simple);
                 } else if matches!(self.conditions.part(statement), Part::Absent(k) if k == key) {
                     asked += 1;
                 }

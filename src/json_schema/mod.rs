@@ -32,6 +32,7 @@ mod draft;
 mod emit;
 mod emptiness;
 mod format;
+mod grid;
 mod json_text;
 mod keywords;
 mod lazy;
