@@ -202,8 +202,7 @@ fn official_suite() {
     }
     assert!(drafts > 0, "no draft in {}", suite.display());
     assert_eq!(surprises, [""; 0]);
-    // A divisor with nine digits beside an exponent of 308.
-    assert!(wrong <= 1, "{wrong}");
+    assert_eq!(wrong, 0);
 }
 
 /// Optional files of which not everything is right, with the number of wrong answers.
@@ -279,7 +278,7 @@ fn maskbench() {
     errors.iter().for_each(|(message, (count, first))| println!("{count:6}  {message}  ({first})"));
     wrong.iter().for_each(|line| println!("  {line}"));
     if only.is_none() {
-        assert!(passing >= 5_534, "{passing}");
+        assert!(passing >= 5_536, "{passing}");
         assert!(in_order >= 5_358, "{in_order}");
     }
 }
