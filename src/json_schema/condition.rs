@@ -24,6 +24,9 @@ use crate::regex::Language;
 /// that meet it.
 const STEPS: usize = 10_000;
 
+/// Conditions that one schema may lead to.
+const CONDITIONS: usize = 200_000;
+
 /// Places that are looked at before alternatives are tried one by one.
 const SOON: usize = 500;
 
@@ -69,12 +72,13 @@ pub(super) struct Conditions {
     ids: FxHashMap<Part, Condition>,
     /// The statements of conditions that were asked for them.
     statements: FxHashMap<Condition, Rc<[Condition]>>,
+    opposites: FxHashMap<Condition, Condition>,
 }
 
 impl Default for Conditions {
     fn default() -> Self {
-        let (parts, ids, statements) = Default::default();
-        let mut this = Self { parts, ids, statements };
+        let (parts, ids, statements, opposites) = Default::default();
+        let mut this = Self { parts, ids, statements, opposites };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -304,6 +308,15 @@ pub(super) struct Other {
 impl Sets<'_> {
     /// The condition that does not hold where this one does, and the other way round.
     pub(super) fn opposite(&mut self, condition: Condition) -> Condition {
+        if let Some(&known) = self.conditions.opposites.get(&condition) {
+            return known;
+        }
+        let opposite = self.new_opposite(condition);
+        self.conditions.opposites.insert(condition, opposite);
+        opposite
+    }
+
+    fn new_opposite(&mut self, condition: Condition) -> Condition {
         let part = self.conditions.part(condition).clone();
         let new = match part {
             Part::Holds => return Condition::FAILS,
@@ -686,9 +699,20 @@ impl Sets<'_> {
                 Condition::FAILS => return Ok(None),
                 _ => {}
             }
+            if self.conditions.parts.len() > CONDITIONS {
+                let message = format!(
+                    "what is asked of the members of objects takes more than {CONDITIONS} \
+                     conditions"
+                );
+                let at = self.open.last().copied().unwrap_or(Set::ANY);
+                return Err(self.error(ErrorKind::Limit, at, message));
+            }
+            let keys = object.named.iter().enumerate();
+            let keys: FxHashMap<Rc<str>, usize> =
+                keys.map(|(i, named)| (named.key.clone(), i)).collect();
             let mut by = FxHashMap::default();
             for &statement in self.conditions.statements(object.condition).iter() {
-                if let Some(new) = self.granted(&object, statement)? {
+                if let Some(new) = self.granted(&object, &keys, statement)? {
                     by.insert(statement, new);
                 }
             }
@@ -697,13 +721,14 @@ impl Sets<'_> {
             for part in self.conditions.conjuncts(condition) {
                 match self.conditions.part(part).clone() {
                     Part::Present(key, set) => {
-                        for named in object.named.iter_mut().filter(|named| named.key == key) {
+                        if let Some(&at) = keys.get(&key) {
+                            let named = &mut object.named[at];
                             (named.set, named.required) = (self.and([named.set, set]), true);
                         }
                     }
                     Part::Absent(key) => {
-                        for named in object.named.iter_mut().filter(|named| named.key == key) {
-                            named.set = Set::NEVER;
+                        if let Some(&at) = keys.get(&key) {
+                            object.named[at].set = Set::NEVER;
                         }
                     }
                     Part::All(class) => self.restrict(&mut object, class)?,
@@ -752,11 +777,15 @@ impl Sets<'_> {
     }
 
     /// What a statement comes to, given what an object set says of single keys.
-    fn granted(&mut self, object: &ObjectSet, statement: Condition) -> Result<Option<Condition>> {
+    fn granted(
+        &mut self,
+        object: &ObjectSet,
+        keys: &FxHashMap<Rc<str>, usize>,
+        statement: Condition,
+    ) -> Result<Option<Condition>> {
         let (holds, fails) = (Some(Condition::HOLDS), Some(Condition::FAILS));
         let named = |key: &Rc<str>| {
-            let named = object.named.iter().find(|named| named.key == *key);
-            named.map(|named| (named.set, named.required))
+            keys.get(key).map(|&at| (object.named[at].set, object.named[at].required))
         };
         Ok(match self.conditions.part(statement).clone() {
             Part::Present(key, set) => {
@@ -859,16 +888,32 @@ impl<'d> Sets<'d> {
         let part = |this: &Self, statement| this.conditions.part(statement).clone();
         let least = statements.iter().any(|&s| matches!(part(self, s), Part::AtLeast(_)));
         let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
+        // By key, how many statements are about it, and how many of these are simple; others are
+        // about any key of some.
+        let mut about: FxHashMap<Rc<str>, (usize, usize)> = FxHashMap::default();
+        let mut classes = Vec::new();
+        for &statement in statements.iter() {
+            let (key, simple) = match part(self, statement) {
+                Part::Absent(key) => (key, false),
+                Part::Present(key, set) => (key, self.reach(set) == Reach::Simple),
+                Part::Some(_) | Part::All(_) => {
+                    classes.push(statement);
+                    continue;
+                }
+                _ => continue,
+            };
+            let counts = about.entry(key).or_default();
+            *counts = (counts.0 + usize::from(simple), counts.1 + 1);
+        }
         let (mut relevant, mut passed) = (Vec::new(), 0);
         for (key, set, required) in members {
             let spelled = self.strings.spell(key);
-            let (mut asked, mut simple) = (usize::from(least), 0);
-            for &statement in statements.iter() {
+            let (mut simple, mut asked) = about.get(key).copied().unwrap_or_default();
+            asked += usize::from(least);
+            for &statement in &classes {
                 if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
                     asked += 1;
                     simple += usize::from(self.reach(set) == Reach::Simple);
-                } else if matches!(self.conditions.part(statement), Part::Absent(k) if k == key) {
-                    asked += 1;
                 }
             }
             let member = Relevant { key: key.clone(), spelled, set, required };

@@ -166,11 +166,15 @@ impl Object {
     }
 }
 
+/// Strings beyond which a language is taken to have as many as are needed.
+const STRINGS: u32 = 10_000;
+
 /// How many strings a language has, or `most` if it has more.
 pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
     if !l.is_live(language)? {
         return Ok(0);
     }
+    let (needed, most) = (most, most.min(STRINGS));
     let mut found = 0;
     let mut open = vec![language];
     // Every prefix in `open` can be completed, each to a string of its own.
@@ -185,12 +189,15 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
                 }
             }
             if found + (next.len() as u32) >= most {
-                return Ok(most);
+                return Ok(needed);
             }
         }
         open = next;
     }
-    Ok((found + open.len() as u32).min(most))
+    match found + open.len() as u32 {
+        found if found >= most => Ok(needed),
+        found => Ok(found),
+    }
 }
 
 impl<'d> Sets<'d> {

@@ -100,7 +100,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    fn check_some(&self, asked: usize, set: Set) -> Result<()> {
+    pub(super) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
         if asked <= SOME {
             return Ok(());
         }

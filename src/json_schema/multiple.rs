@@ -37,6 +37,33 @@ impl Divisor {
         Some(Self { name: format!("multiples of {modulus}e-{places}"), modulus, places })
     }
 
+    /// Are there too many remainders to search among them?
+    pub(super) fn is_fine(&self) -> bool {
+        self.modulus > 10_000
+    }
+
+    /// Can at most so many digits, and then zeros, be appended to a number with this remainder to
+    /// make it a multiple?
+    pub(super) fn can_be_reached(&self, mut remainder: i64, digits: i64) -> bool {
+        // Zeros at the end make up for the powers of 2 and 5.
+        let mut modulus = self.modulus;
+        for prime in [2, 5] {
+            while modulus % prime == 0 {
+                modulus /= prime;
+            }
+        }
+        remainder %= modulus;
+        let mut most = 1i64;
+        for _ in 0..=digits {
+            if (modulus - remainder) % modulus < most {
+                return true;
+            }
+            remainder = ((i128::from(remainder) * 10) % i128::from(modulus)) as i64;
+            most = most.saturating_mul(10);
+        }
+        false
+    }
+
     /// How many digits remainders have.
     pub(super) fn digits(&self) -> i64 {
         self.modulus.ilog10().into()

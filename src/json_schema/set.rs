@@ -634,6 +634,8 @@ impl<'d> Sets<'d> {
         }
         let mut one = Some(ObjectSet::any(self.strings.any));
         for object in &objects {
+            // Each of its keys is an alternative of the complement.
+            self.check_alternatives(object.named.len())?;
             let folded = self.fold_complement(object)?;
             one = match (one, &folded) {
                 (Some(one), Some(folded)) => self.object_intersection(&one, folded)?,
