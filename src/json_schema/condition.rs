@@ -24,11 +24,14 @@ use crate::regex::Language;
 /// that meet it.
 const STEPS: usize = 10_000;
 
+/// Parts that one condition may have.
+const SIZE: usize = 10_000;
+
 /// Conditions that one schema may lead to.
 const CONDITIONS: usize = 200_000;
 
-/// Places that are looked at before alternatives are tried one by one.
-const SOON: usize = 500;
+/// Statements that are looked at before alternatives are tried one by one.
+const SOON: usize = 20_000;
 
 /// So many object sets with conditions are followed side by side.
 const FEW: usize = 4;
@@ -72,13 +75,15 @@ pub(super) struct Conditions {
     ids: FxHashMap<Part, Condition>,
     /// The statements of conditions that were asked for them.
     statements: FxHashMap<Condition, Rc<[Condition]>>,
+    /// The size of conditions whose statements were asked for.
+    sizes: FxHashMap<Condition, usize>,
     opposites: FxHashMap<Condition, Condition>,
 }
 
 impl Default for Conditions {
     fn default() -> Self {
-        let (parts, ids, statements, opposites) = Default::default();
-        let mut this = Self { parts, ids, statements, opposites };
+        let (parts, ids, statements, sizes, opposites) = Default::default();
+        let mut this = Self { parts, ids, statements, sizes, opposites };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -184,6 +189,7 @@ impl Conditions {
         }
         let found: Rc<[Condition]> = found.into();
         self.statements.insert(condition, found.clone());
+        self.sizes.insert(condition, seen.len());
         found
     }
 
@@ -699,10 +705,12 @@ impl Sets<'_> {
                 Condition::FAILS => return Ok(None),
                 _ => {}
             }
-            if self.conditions.parts.len() > CONDITIONS {
+            let statements = self.conditions.statements(object.condition);
+            let size = self.conditions.sizes.get(&object.condition).copied().unwrap_or(0);
+            if size > SIZE || self.conditions.parts.len() > CONDITIONS {
                 let message = format!(
-                    "what is asked of the members of objects takes more than {CONDITIONS} \
-                     conditions"
+                    "what is asked of the members of an object takes more than {SIZE} conditions, \
+                     or more than {CONDITIONS} in the whole schema"
                 );
                 let at = self.open.last().copied().unwrap_or(Set::ANY);
                 return Err(self.error(ErrorKind::Limit, at, message));
@@ -711,7 +719,7 @@ impl Sets<'_> {
             let keys: FxHashMap<Rc<str>, usize> =
                 keys.map(|(i, named)| (named.key.clone(), i)).collect();
             let mut by = FxHashMap::default();
-            for &statement in self.conditions.statements(object.condition).iter() {
+            for &statement in statements.iter() {
                 if let Some(new) = self.granted(&object, &keys, statement)? {
                     by.insert(statement, new);
                 }
@@ -944,6 +952,7 @@ impl<'d> Sets<'d> {
         has_value: &mut HasValue<'_, 'd>,
     ) -> Result<Option<bool>> {
         let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
+        let mut work = 0;
         while let Some(place) = open.pop() {
             if self.is_met(search, place) {
                 return Ok(Some(true));
@@ -954,7 +963,8 @@ impl<'d> Sets<'d> {
                     open.push(to);
                 }
             }
-            if seen.len() > SOON {
+            work += 1 + self.conditions.statements(place.condition).len();
+            if work > SOON {
                 return Ok(None);
             }
         }
@@ -969,7 +979,7 @@ impl<'d> Sets<'d> {
         has_value: &mut HasValue<'_, 'd>,
         steps: &mut usize,
     ) -> Result<bool> {
-        *steps += 1;
+        *steps += 1 + self.conditions.statements(object.condition).len() / 8;
         self.check_steps(*steps)?;
         let Some(object) = self.settle(object)? else { return Ok(false) };
         let conjuncts = self.conditions.conjuncts(object.condition);
