@@ -2,7 +2,9 @@
 //! constraints: every instance is accepted if and only if it is valid.
 //!
 //! The files are found through the variable `MASKWRIGHT_SHARED`; without it these tests say so and
-//! do nothing.
+//! do nothing. `MASKWRIGHT_JSON_SCHEMA_SUITE` names another copy of the suite (the folder with
+//! `tests` and `remotes` in it); every draft that it has a folder of is run.
+//! `MASKWRIGHT_MASKBENCH_ONLY` keeps the schemas of MaskBench whose names contain a text.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 #![allow(clippy::print_stdout, reason = "the counts are what one runs these tests for")]
 
@@ -60,11 +62,18 @@ fn accepts(constraint: &Constraint, text: &str) -> Result<bool, String> {
     }
 }
 
+/// The folder of the official suite.
+fn suite() -> Option<PathBuf> {
+    match std::env::var_os("MASKWRIGHT_JSON_SCHEMA_SUITE") {
+        Some(folder) => Some(folder.into()),
+        None => corpus("json-schema-test-suite"),
+    }
+}
+
 /// The documents that the suite's schemas refer to, with their URIs.
-fn remotes() -> Vec<(String, String)> {
-    let Some(folder) = corpus("json-schema-test-suite/remotes") else { return Vec::new() };
-    let named = files(&folder, "json").into_iter().map(|path| {
-        let name = path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+fn remotes(folder: &Path) -> Vec<(String, String)> {
+    let named = files(folder, "json").into_iter().map(|path| {
+        let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
         (format!("http://localhost:1234/{name}"), std::fs::read_to_string(path).unwrap())
     });
     named.collect()
@@ -132,13 +141,28 @@ impl Tally {
     }
 }
 
+/// Drafts by the names of their folders.
+const DRAFTS: [(&str, Draft); 5] = [
+    ("draft4", Draft::Draft4),
+    ("draft6", Draft::Draft6),
+    ("draft7", Draft::Draft7),
+    ("draft2019-09", Draft::Draft201909),
+    ("draft2020-12", Draft::Draft202012),
+];
+
 /// Under the options that leave a value its freedom. Files under `optional` are counted one by one,
 /// formats enforced where it is they that are tested.
 #[test]
 fn official_suite() {
-    let Some(folder) = corpus("json-schema-test-suite/tests") else { return };
-    let remotes = remotes();
-    for (name, draft) in [("draft7", Draft::Draft7), ("draft2020-12", Draft::Draft202012)] {
+    let Some(suite) = suite() else { return };
+    let remotes = remotes(&suite.join("remotes"));
+    let (mut drafts, mut surprises, mut wrong) = (0, Vec::new(), 0);
+    for (name, draft) in DRAFTS {
+        let folder = suite.join("tests").join(name);
+        if !folder.is_dir() {
+            continue;
+        }
+        drafts += 1;
         let mut options = Options::default();
         options.draft = Some(draft);
         options.spelling = Spelling::Any;
@@ -150,9 +174,9 @@ fn official_suite() {
         let annotating = compiler(options.clone());
         options.formats = true;
         let enforcing = compiler(options);
-        let (mut mandatory, mut surprises) = (Tally::default(), Vec::new());
-        for path in files(&folder.join(name), "json") {
-            let file = path.strip_prefix(folder.join(name)).unwrap().to_str().unwrap().to_owned();
+        let mut mandatory = Tally::default();
+        for path in files(&folder, "json") {
+            let file = path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
             let text = std::fs::read_to_string(&path).unwrap();
             let cases: Vec<Case<'_>> = serde_json::from_str(&text).unwrap();
             let compiler =
@@ -174,10 +198,11 @@ fn official_suite() {
             }
         }
         mandatory.print(name);
-        assert_eq!(surprises, [""; 0]);
-        // A divisor with nine digits beside an exponent of 308.
-        assert!(mandatory.wrong.len() <= 1, "{}", mandatory.wrong.len());
+        wrong += mandatory.wrong.len();
     }
+    assert!(drafts > 0, "no draft in {}", suite.display());
+    assert_eq!(surprises, [""; 0]);
+    assert_eq!(wrong, 0);
 }
 
 /// Optional files of which not everything is right, with the number of wrong answers.
@@ -195,6 +220,7 @@ const KNOWN: &[(&str, usize)] = &[
 #[test]
 fn maskbench() {
     let Some(folder) = corpus("maskbench") else { return };
+    let only = std::env::var("MASKWRIGHT_MASKBENCH_ONLY").ok();
     let mut any = Options::default();
     any.property_order = PropertyOrder::Any;
     let (ordered, any) = (compiler(Options::default()), compiler(any));
@@ -206,6 +232,9 @@ fn maskbench() {
         for line in text.lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
             let name = entry["id"].as_str().unwrap();
+            if only.as_ref().is_some_and(|only| !name.contains(only)) {
+                continue;
+            }
             schemas += 1;
             let tests: Vec<(bool, String)> = entry["tests"]
                 .as_array()
@@ -248,6 +277,8 @@ fn maskbench() {
     errors.sort_by_key(|error| std::cmp::Reverse(error.1.0));
     errors.iter().for_each(|(message, (count, first))| println!("{count:6}  {message}  ({first})"));
     wrong.iter().for_each(|line| println!("  {line}"));
-    assert!(passing >= 5_517, "{passing}");
-    assert!(in_order >= 5_349, "{in_order}");
+    if only.is_none() {
+        assert!(passing >= 5_536, "{passing}");
+        assert!(in_order >= 5_358, "{in_order}");
+    }
 }

@@ -136,8 +136,8 @@ struct Terminal {
 #[derive(Debug)]
 pub(super) struct Reading {
     tokens: Arc<[u32]>,
-    /// Those of them in which two captured texts may end.
-    pairs: Box<[u32]>,
+    /// Those of them with a comma.
+    commas: Box<[u32]>,
     bases: SmallVec<[Base; 1]>,
     /// Where it may end, with something left of a token.
     exits: Box<[Place]>,
@@ -150,7 +150,7 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn bytes(&self) -> usize {
         let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
-        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.pairs) + places
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.commas) + places
     }
 }
 
@@ -379,8 +379,8 @@ impl Machine {
             false => self.compose(program, vocabulary, id),
         };
         self.walking = false;
-        let (form, pairs) = form?;
-        let form = Arc::new(self.checked(program, vocabulary, id, form, pairs)?);
+        let (form, commas) = form?;
+        let form = Arc::new(self.checked(program, vocabulary, id, form, commas)?);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
@@ -388,31 +388,33 @@ impl Machine {
 
     /// Takes out what a walk allows because it captures nothing: a token that ends a captured
     /// string and, further on, another one that must differ from it; and one that ends an array or
-    /// object that must differ from others. The few that might are read for real.
+    /// object that must differ from others. The few that might are read for real; all but the last
+    /// are among those with a comma.
     fn checked(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
         mut form: Form,
-        mut suspects: Vec<u32>,
+        commas: Vec<u32>,
     ) -> Result<Form> {
         if !program.has_captures() {
             return Ok(form);
         }
+        let few = self.few_captures(program, id)?;
+        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
+        let ends_capture = |token: u32| {
+            let text = vocabulary.token_bytes(token).unwrap_or_default();
+            few.is_some_and(|few| depends_on_capture(text, few))
+        };
+        let mut suspects = commas;
+        suspects.retain(|&token| pairs.contains(token) || ends_capture(token));
         if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
             let ends_scope = |token: &u32| {
                 let text = vocabulary.token_bytes(*token).unwrap_or_default();
                 text.iter().any(|byte| matches!(byte, b']' | b'}'))
             };
             suspects.extend(form.tokens().filter(ends_scope));
-        }
-        if let Some(few) = self.few_captures(program, id)? {
-            let ends_capture = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                depends_on_capture(text, few)
-            };
-            suspects.extend(form.tokens().filter(ends_capture));
         }
         suspects.sort_unstable();
         suspects.dedup();
@@ -456,9 +458,9 @@ impl Machine {
             }
             Ok(())
         })?;
-        let pairs = self.shared_slices.pairs(vocabulary);
-        let pairs = tokens.iter().copied().filter(|&token| pairs.contains(token)).collect();
-        Ok((Form { tokens: tokens.into(), ..Form::default() }, pairs))
+        let known = &self.shared_slices.pairs(vocabulary).commas;
+        let commas = tokens.iter().copied().filter(|&token| known.contains(token)).collect();
+        Ok((Form { tokens: tokens.into(), ..Form::default() }, commas))
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -497,7 +499,7 @@ impl Machine {
     ) -> Result<(Form, Vec<u32>)> {
         let mut form = Form::default();
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
-        let mut pairs = Vec::new();
+        let mut commas = Vec::new();
         let mut ways: Vec<Way> = self.items(id).iter().map(|&item| (item, START)).collect();
         let mut next = Vec::new();
         while !ways.is_empty() {
@@ -518,7 +520,7 @@ impl Machine {
                         if !reading.tokens.is_empty() {
                             form.lists.push(Arc::clone(&reading.tokens));
                         }
-                        pairs.extend_from_slice(&reading.pairs);
+                        commas.extend_from_slice(&reading.commas);
                         if exits != NOWHERE {
                             let after = self.next_of(program, item.point)?;
                             self.follow(program, after, item.stack, exits, &mut next)?;
@@ -532,11 +534,11 @@ impl Machine {
             self.merge_ways(&mut ways)?;
         }
         if program.has_captures() {
-            let known = self.shared_slices.pairs(vocabulary);
-            pairs.extend(tokens.iter().filter(|&&token| known.contains(token)));
+            let known = &self.shared_slices.pairs(vocabulary).commas;
+            commas.extend(tokens.iter().filter(|&&token| known.contains(token)));
         }
         form.tokens = tokens.into();
-        Ok((form, pairs))
+        Ok((form, commas))
     }
 
     /// What may be read after a point was reached, from where it was.

@@ -35,9 +35,17 @@ pub(super) struct Slice {
 pub(super) struct Slices {
     known: Mutex<Known>,
     classes: OnceLock<Classes>,
-    pairs: OnceLock<Arc<TokenMask>>,
+    pairs: OnceLock<Pairs>,
     limit: usize,
     worthwhile: usize,
+}
+
+/// Tokens in which a second text may depend on a captured one.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    pub(super) pairs: TokenMask,
+    /// All tokens with a comma.
+    pub(super) commas: TokenMask,
 }
 
 #[derive(Debug, Default)]
@@ -140,9 +148,10 @@ impl Slices {
 
     /// The tokens in which one captured text may end and another one, too: keys of an object or
     /// items of an array, with a comma between them.
-    pub(super) fn pairs(&self, vocabulary: &Vocabulary) -> &Arc<TokenMask> {
+    pub(super) fn pairs(&self, vocabulary: &Vocabulary) -> &Pairs {
         self.pairs.get_or_init(|| {
             let mut pairs = TokenMask::new(vocabulary.len());
+            let mut commas = TokenMask::new(vocabulary.len());
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
                 let around = |comma: usize| {
@@ -166,11 +175,14 @@ impl Slices {
                             .is_some_and(|v| v.contains(&b':'));
                     key || left.contains(&b'[')
                 };
+                if bytes.contains(&b',') {
+                    commas.allow(id);
+                }
                 if (0..bytes.len()).any(|i| bytes[i] == b',' && (around(i) || inside(i))) {
                     pairs.allow(id);
                 }
             }
-            Arc::new(pairs)
+            Pairs { pairs, commas }
         })
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
+use super::condition::Condition;
 use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
 use super::lazy::Lazy;
@@ -321,7 +322,7 @@ impl<'d> Emitter<'d> {
         for array in &shape.arrays {
             choices.extend(self.array(array, &self.name(set))?);
         }
-        for object in &shape.objects {
+        for object in &self.sets.gather(&shape.objects)? {
             choices.extend(self.object(object, &self.name(set))?);
         }
         for &value in &shape.listed {
@@ -331,7 +332,7 @@ impl<'d> Emitter<'d> {
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
             let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
-                || shape.objects.iter().any(|o| !o.some.is_empty() || !o.requests.is_empty());
+                || shape.objects.iter().any(|object| object.condition != Condition::HOLDS);
             if !asks {
                 return Err(self.too_few_digits(set));
             }
@@ -503,8 +504,8 @@ impl<'d> Emitter<'d> {
         if self.lazy.is_some() {
             return self.lazy_object(object, name);
         }
-        if !object.some.is_empty() || !object.requests.is_empty() {
-            return self.object_with_some(object, name);
+        if object.condition != Condition::HOLDS {
+            return self.object_on_condition(object, name);
         }
         let mut members = Vec::with_capacity(object.named.len());
         for named in &object.named {

@@ -5,21 +5,19 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::object::{Class, ObjectSet};
-use super::set::{Set, Sets};
+use super::condition::Condition;
+use super::object::ObjectSet;
+use super::set::{Set, Sets, Shape};
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
-/// Things counted or asked for in one array or object beyond which they are not combined: the
+/// Things counted in one array beyond which they are not combined: the
 /// grammar refuses more.
 pub(super) const SOME: usize = 8;
-
-/// Requests among them: each may be granted in many ways.
-pub(super) const REQUESTS: usize = 5;
 
 /// States of counting beyond which an array is taken to have a value.
 const STATES: usize = 10_000;
@@ -46,22 +44,35 @@ struct Array {
 /// The members that an object may have.
 struct Object {
     set: ObjectSet,
-    asked: Asked,
     /// How many keys without a name each class has, as far as that matters.
     keys: Vec<u32>,
+    ways: Ways,
 }
 
-/// What is asked of an object's members, one bit for each of its `some`, then its `requests`.
-pub(super) struct Asked {
-    pub(super) count: usize,
-    /// More than is told here.
-    too_much: bool,
-    /// For each named key, what is answered if it is absent.
-    pub(super) absent: Vec<u32>,
-    /// For each named key, what its member may answer, with the set of values that do.
-    pub(super) named: Vec<Vec<(u32, Set)>>,
-    /// The same for keys without a name.
-    pub(super) others: Vec<(u32, Language, Set)>,
+/// The ways to meet what is asked of an object's members, as a graph: from each place, the places
+/// that a step leads to, with a set of which a value is needed.
+#[derive(Default)]
+struct Ways {
+    steps: Vec<Vec<(Option<Set>, usize)>>,
+    /// Places from which nothing more is needed.
+    met: Vec<bool>,
+}
+
+impl Ways {
+    /// Is a place reached from which nothing more is needed?
+    fn lead_on(&self, known: impl Fn(Set) -> bool) -> bool {
+        let (mut seen, mut open) = (vec![false; self.met.len()], vec![0]);
+        while let Some(at) = open.pop() {
+            if self.met[at] {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[at], true) {
+                let steps = self.steps[at].iter();
+                open.extend(steps.filter(|(set, _)| set.is_none_or(&known)).map(|step| step.1));
+            }
+        }
+        false
+    }
 }
 
 impl Undecided {
@@ -151,47 +162,19 @@ impl Object {
                 return false;
             }
         }
-        let asked = &self.asked;
-        if asked.count == 0 || asked.too_much {
-            return true;
-        }
-        // The least number of members that answers each choice of what is asked.
-        let all = (1usize << asked.count) - 1;
-        let mut least = vec![usize::MAX; all + 1];
-        least[0] = required;
-        for (i, (named, ways)) in set.named.iter().zip(&asked.named).enumerate() {
-            let cost = usize::from(!named.required);
-            let before = std::mem::replace(&mut least, vec![usize::MAX; all + 1]);
-            if !named.required {
-                for from in 0..=all {
-                    let to = &mut least[from | asked.absent[i] as usize];
-                    *to = (*to).min(before[from]);
-                }
-            }
-            for &(mask, _) in ways.iter().filter(|&&(_, set)| known(set)) {
-                for from in 0..=all {
-                    let to = &mut least[from | mask as usize];
-                    *to = (*to).min(before[from].saturating_add(cost));
-                }
-            }
-        }
-        for _ in 0..asked.count {
-            for &(mask, ..) in asked.others.iter().filter(|&&(.., set)| known(set)) {
-                for from in 0..=all {
-                    let to = from | mask as usize;
-                    least[to] = least[to].min(least[from].saturating_add(1));
-                }
-            }
-        }
-        least[all] <= max && least[all] != usize::MAX
+        self.ways.lead_on(known)
     }
 }
+
+/// Strings beyond which a language is taken to have as many as are needed.
+const STRINGS: u32 = 10_000;
 
 /// How many strings a language has, or `most` if it has more.
 pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
     if !l.is_live(language)? {
         return Ok(0);
     }
+    let (needed, most) = (most, most.min(STRINGS));
     let mut found = 0;
     let mut open = vec![language];
     // Every prefix in `open` can be completed, each to a string of its own.
@@ -206,15 +189,18 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
                 }
             }
             if found + (next.len() as u32) >= most {
-                return Ok(most);
+                return Ok(needed);
             }
         }
         open = next;
     }
-    Ok((found + open.len() as u32).min(most))
+    match found + open.len() as u32 {
+        found if found >= most => Ok(needed),
+        found => Ok(found),
+    }
 }
 
-impl Sets<'_> {
+impl<'d> Sets<'d> {
     /// Has the set no value?
     pub(super) fn is_empty(&mut self, set: Set) -> Result<bool> {
         let assumed = FxHashSet::default();
@@ -251,9 +237,7 @@ impl Sets<'_> {
                 continue;
             }
             let shape = self.shape(next)?;
-            let free = shape.arrays.iter().any(ArraySet::holds_empty)
-                || shape.objects.iter().any(ObjectSet::holds_empty);
-            if free || !self.scalarless(&shape)? {
+            if self.holds_plain_value(&shape)? {
                 self.emptiness.insert(next, false);
                 continue;
             }
@@ -293,7 +277,7 @@ impl Sets<'_> {
 
     /// Has an alternative of a set no value? It may have none where another alternative has.
     pub(super) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
-        if object.holds_empty() {
+        if self.holds_empty(object) {
             return Ok(false);
         }
         let mut needed = Vec::new();
@@ -322,6 +306,28 @@ impl Sets<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Is a value of the set known, or one that has no children?
+    fn has_plain_value(&mut self, set: Set) -> Result<bool> {
+        if let Some(&empty) = self.emptiness.get(&set) {
+            return Ok(!empty);
+        }
+        if self.open.contains(&set) {
+            return Ok(false);
+        }
+        let shape = self.shape(set)?;
+        let plain = self.holds_plain_value(&shape)?;
+        if plain {
+            self.emptiness.insert(set, false);
+        }
+        Ok(plain)
+    }
+
+    fn holds_plain_value(&mut self, shape: &Shape) -> Result<bool> {
+        let free = shape.arrays.iter().any(ArraySet::holds_empty)
+            || shape.objects.iter().any(|object| self.holds_empty(object));
+        Ok(free || !self.scalarless(shape)?)
     }
 
     /// How many different values a set has, or `most` if it has more, or if it has arrays or
@@ -421,80 +427,49 @@ impl Sets<'_> {
                 keys.push(count_strings(&mut self.languages, others, object.min)?);
             }
         }
-        let asked = self.asked(object)?;
-        needed.extend(asked.named.iter().flatten().map(|&(_, set)| set));
-        needed.extend(asked.others.iter().map(|&(.., set)| set));
-        Ok(Object { set: object.clone(), asked, keys })
+        let ways = self.object_search(object, needed)?;
+        Ok(Object { set: object.clone(), keys, ways })
     }
 
-    /// What is asked of an object's members. Nothing is said of more than [`SOME`] things,
-    /// or more than [`REQUESTS`] requests.
-    pub(super) fn asked(&mut self, object: &ObjectSet) -> Result<Asked> {
-        let count = object.some.len() + object.requests.len();
-        let mut asked = Asked {
-            count,
-            too_much: false,
-            absent: Vec::new(),
-            named: Vec::new(),
-            others: Vec::new(),
-        };
-        asked.too_much = count > SOME || object.requests.len() > REQUESTS;
-        if count == 0 || asked.too_much {
-            return Ok(asked);
+    /// The ways to meet what is asked of an object's members; `needed` grows by the sets that must
+    /// be known.
+    fn object_search(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Ways> {
+        if object.condition == Condition::HOLDS {
+            return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
         }
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
-        let choices = 1..1u32 << count;
-        for named in &object.named {
-            let spelled = self.strings.spell(&named.key);
-            // By what is asked, the values that answer it.
-            let mut answers: Vec<Set> = Vec::new();
-            let mut absent = 0;
-            for some in &object.some {
-                let matches = self.languages.matches(some.keys, &spelled)?;
-                answers.push(if matches { some.set } else { Set::NEVER });
-            }
-            for (i, request) in object.requests.iter().enumerate() {
-                let mut sets: Vec<Set> = Vec::new();
-                sets.extend(request.named.iter().filter(|(k, _)| *k == named.key).map(|(_, s)| *s));
-                for class in &request.others {
-                    if self.languages.matches(class.keys, &spelled)? {
-                        sets.push(class.set);
-                    }
-                }
-                answers.push(self.or(sets));
-                let missing = !named.required && request.absent.contains(&named.key);
-                absent |= u32::from(missing) << (object.some.len() + i);
-            }
-            let mut ways = vec![(0, named.set)];
-            for choice in choices.clone() {
-                let chosen = answers.iter().enumerate().filter(|(i, _)| choice >> i & 1 == 1);
-                let chosen: Vec<Set> = chosen.map(|(_, &set)| set).collect();
-                if !chosen.contains(&Set::NEVER) {
-                    ways.push((choice, self.and(chosen.into_iter().chain([named.set]))));
+        let others = self.other_keys(object)?.into();
+        let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
+        let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        // Mostly scalars will do, which have no children to be known first.
+        let plain = &mut |this: &mut Sets<'d>, set| this.has_plain_value(set);
+        let mut found = self.finds(&search, start, plain)?;
+        if found.is_none() {
+            found = Some(self.finds_any(object.clone(), plain, &mut 0)?);
+        }
+        let may = &mut |_: &mut Sets<'d>, _| Ok(true);
+        if found == Some(true) || !self.finds_any(object.clone(), may, &mut 0)? {
+            return Ok(Ways { steps: vec![Vec::new()], met: vec![found == Some(true)] });
+        }
+        let (mut ways, mut places) = (Ways::default(), vec![start]);
+        let mut ids = FxHashMap::from_iter([(start, 0)]);
+        while ways.steps.len() < places.len() {
+            let place = places[ways.steps.len()];
+            let met = self.is_met(&search, place);
+            let mut steps = Vec::new();
+            if !met {
+                for (set, to) in self.next_steps(&search, place)? {
+                    let to = *ids.entry(to).or_insert_with(|| {
+                        places.push(to);
+                        places.len() - 1
+                    });
+                    needed.extend(set);
+                    steps.push((set, to));
                 }
             }
-            asked.named.push(ways);
-            asked.absent.push(absent);
+            ways.steps.push(steps);
+            ways.met.push(met);
+            self.check_steps(places.len())?;
         }
-        // The classes that each thing asked for may be answered by.
-        let mut classes: Vec<Vec<Class>> = object.some.iter().map(|&some| vec![some]).collect();
-        classes.extend(object.requests.iter().map(|request| request.others.clone()));
-        for class in &object.classes {
-            let keys = self.languages.difference(class.keys, names);
-            let mut open = vec![(0u32, keys, class.set)];
-            for (i, answers) in classes.iter().enumerate() {
-                for (mask, keys, set) in open.clone() {
-                    for answer in answers {
-                        let keys = self.languages.intersect([keys, answer.keys]);
-                        if self.languages.is_live(keys)? {
-                            open.push((mask | 1 << i, keys, self.and([set, answer.set])));
-                        }
-                    }
-                }
-            }
-            asked.others.extend(open.into_iter().filter(|&(mask, ..)| mask != 0));
-        }
-        Ok(asked)
+        Ok(ways)
     }
 }

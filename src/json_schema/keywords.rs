@@ -9,6 +9,7 @@ use std::sync::Arc as Rc;
 use rustc_hash::FxHashSet;
 
 use super::array::{ArraySet, Repeats, SomeItem};
+use super::condition::{Condition, Part};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
@@ -18,6 +19,9 @@ use super::quotation::QUOTE_FROM;
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
+
+/// Dependencies that are told apart as alternatives, two for each.
+const FEW_DEPENDENCIES: usize = 3;
 
 /// The types that a schema allows.
 #[derive(Clone, Copy, Debug)]
@@ -139,29 +143,6 @@ impl<'d> Sets<'d> {
             shape.sources = reader.sources(&[listing]);
         }
         Ok(shape)
-    }
-
-    /// Are all keywords about this value alone, so that its shape needs no other schema's?
-    pub(super) fn is_flat(&self, schema: ValueId) -> bool {
-        let in_place = [
-            "$ref",
-            "$dynamicRef",
-            "$recursiveRef",
-            "allOf",
-            "anyOf",
-            "oneOf",
-            "not",
-            "if",
-            "propertyNames",
-            "dependentSchemas",
-            "dependencies",
-            "unevaluatedItems",
-            "unevaluatedProperties",
-        ];
-        match self.document.members(schema) {
-            Some(members) => in_place.iter().all(|k| members.get(k).is_none()),
-            None => true,
-        }
     }
 
     /// The schemas of an array of schemas, which must not be empty.
@@ -449,8 +430,7 @@ impl<'d> Sets<'d> {
             classes,
             min: self.count(reader, "minProperties")?.unwrap_or(0),
             max: self.count(reader, "maxProperties")?,
-            some: Vec::new(),
-            requests: Vec::new(),
+            condition: Condition::HOLDS,
             sources: reader.sources(&[
                 "properties",
                 "additionalProperties",
@@ -461,24 +441,32 @@ impl<'d> Sets<'d> {
         };
         if let Some(at) = reader.get("required") {
             for key in self.strings_of(at, "required")? {
-                self.require(&mut object, key)?;
+                let index = self.name(&mut object, key)?;
+                object.named[index].required = true;
             }
         }
         if let Some(at) = reader.get("propertyNames") {
             self.restrict_names(&mut object, at)?;
         }
-        let mut objects = vec![object];
+        let mut dependencies = Vec::new();
         for keyword in ["dependentRequired", "dependencies"] {
             let Some(at) = reader.get(keyword) else { continue };
             for (key, needed) in self.map(at, keyword)?.iter() {
                 let listed = matches!(self.document.value(needed), Value::Array(_));
-                if keyword == "dependencies" && !listed {
-                    continue;
+                if keyword == "dependentRequired" || listed {
+                    dependencies.push((key, self.strings_of(needed, keyword)?));
                 }
-                let needed = self.strings_of(needed, keyword)?;
-                objects = self.depend(objects, key, &needed)?;
-                self.limit_alternatives(reader, objects.len())?;
             }
+        }
+        if dependencies.len() > FEW_DEPENDENCIES {
+            for (key, needed) in dependencies {
+                self.depend(&mut object, key, &needed)?;
+            }
+            return Ok(self.settle(object)?.into_iter().collect());
+        }
+        let mut objects = vec![object];
+        for (key, needed) in dependencies {
+            objects = self.split(objects, key, &needed)?;
         }
         Ok(objects)
     }
@@ -513,15 +501,14 @@ impl<'d> Sets<'d> {
         strings.ok_or_else(|| self.malformed(at, format!("`{keyword}` must hold strings")))
     }
 
-    /// Makes a key required; one without a name gets one, after those it has.
-    fn require(&mut self, object: &mut ObjectSet, key: &str) -> Result<()> {
-        if let Some(named) = object.named.iter_mut().find(|named| &*named.key == key) {
-            named.required = true;
-            return Ok(());
+    /// The index of a key's name; one without a name gets one, after those it has.
+    fn name(&mut self, object: &mut ObjectSet, key: &str) -> Result<usize> {
+        if let Some(known) = object.named.iter().position(|named| &*named.key == key) {
+            return Ok(known);
         }
         let set = self.class_of(&object.classes, key)?;
-        object.named.push(Named { key: Rc::from(key), set, required: true });
-        Ok(())
+        object.named.push(Named { key: Rc::from(key), set, required: false });
+        Ok(object.named.len() - 1)
     }
 
     /// Core, section 10.3.2.4: keys outside the names' set are forbidden.
@@ -549,8 +536,9 @@ impl<'d> Sets<'d> {
         Ok(())
     }
 
-    /// Validation, section 6.5.4: either the key is absent, or the needed ones are there too.
-    fn depend(
+    /// Validation, section 6.5.4: either the key is absent, or the needed ones are there too. Each
+    /// way has its own names, and so its own order.
+    fn split(
         &mut self,
         objects: Vec<ObjectSet>,
         key: &str,
@@ -558,26 +546,34 @@ impl<'d> Sets<'d> {
     ) -> Result<Vec<ObjectSet>> {
         let mut result = Vec::new();
         for object in objects {
-            let known = object.named.iter().find(|named| &*named.key == key);
-            if !known.is_some_and(|named| named.required) {
-                let mut without = object.clone();
-                match without.named.iter_mut().find(|named| &*named.key == key) {
-                    Some(named) => named.set = Set::NEVER,
-                    None => without.named.push(Named {
-                        key: key.into(),
-                        set: Set::NEVER,
-                        required: false,
-                    }),
-                }
+            let mut without = object.clone();
+            let index = self.name(&mut without, key)?;
+            if !without.named[index].required {
+                without.named[index].set = Set::NEVER;
                 result.push(without);
             }
             let mut with = object;
-            self.require(&mut with, key)?;
-            for key in needed {
-                self.require(&mut with, key)?;
+            for &key in std::iter::once(&key).chain(needed) {
+                let index = self.name(&mut with, key)?;
+                with.named[index].required = true;
             }
             result.push(with);
         }
         Ok(result)
+    }
+
+    /// The same as a condition: nothing is multiplied.
+    fn depend(&mut self, object: &mut ObjectSet, key: &str, needed: &[&str]) -> Result<()> {
+        self.name(object, key)?;
+        let mut all = Vec::with_capacity(needed.len());
+        for &key in needed {
+            self.name(object, key)?;
+            all.push(self.conditions.of(Part::Present(key.into(), Set::ANY)));
+        }
+        let all = self.conditions.and(all);
+        let absent = self.conditions.of(Part::Absent(key.into()));
+        let either = self.conditions.or([absent, all]);
+        object.condition = self.conditions.and([object.condition, either]);
+        Ok(())
     }
 }

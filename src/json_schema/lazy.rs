@@ -7,19 +7,22 @@
 
 mod array;
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
+use super::condition::{Condition, Key, Other};
 use super::decimal::Decimal;
 use super::document::{Document, Value, ValueId};
 use super::emit::Emitter;
 use super::emptiness::count_strings;
-use super::object::ObjectSet;
+use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
-use super::set::{Set, Sources};
+use super::set::{Set, Sets, Sources};
 use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, RuleId};
@@ -49,8 +52,8 @@ struct ObjectState {
     any: bool,
     /// Keys without a name of their own that are written: an index into [`Lazy::used`].
     used: u32,
-    /// The members asked for that are found, as bits.
-    found: u32,
+    /// What is asked of members that still come.
+    condition: Condition,
 }
 
 /// An object whose rules are made one by one.
@@ -64,9 +67,7 @@ struct Object {
     /// By index: the rank.
     ranks: Vec<u32>,
     /// Keys without a name.
-    others: Vec<Other>,
-    /// What is asked of members, all bits set.
-    asked: u32,
+    others: Rc<[Other]>,
     min: u32,
     max: Option<u32>,
     /// Counts from here on are the same.
@@ -77,21 +78,11 @@ struct Object {
 
 #[derive(Debug)]
 struct Member {
-    name: Arc<str>,
+    key: Rc<str>,
+    /// The key as it is written.
+    spelled: Vec<u8>,
     set: Set,
     required: bool,
-    /// What its value may answer, with the sets of values that do.
-    ways: Vec<(u32, Set)>,
-    /// What is answered if it is absent.
-    absent: u32,
-}
-
-/// Keys without a name, the set of their values, and what these answer.
-#[derive(Clone, Copy, Debug)]
-struct Other {
-    keys: Language,
-    set: Set,
-    answers: u32,
 }
 
 /// What is left to be made, and what it will need.
@@ -100,6 +91,8 @@ pub(super) struct Lazy {
     open: FxHashMap<RuleId, Open>,
     objects: Vec<Object>,
     states: FxHashMap<(u32, ObjectState), RuleId>,
+    /// Can what is asked of an object still be met from a state?
+    met: FxHashMap<(u32, ObjectState), bool>,
     /// Sets of named members that are written, in any order, as bits.
     seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -199,7 +192,7 @@ impl Object {
     }
 }
 
-impl Emitter<'_> {
+impl<'d> Emitter<'d> {
     /// Only lazy emitters are asked for what is lazy.
     fn pending(&mut self) -> &mut Lazy {
         self.lazy.get_or_insert_default()
@@ -230,32 +223,31 @@ impl Emitter<'_> {
     }
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
-        self.check_asked(object)?;
         if self.sets.object_is_empty(object)? {
             return Ok(None);
         }
-        let asked = self.sets.asked(object)?;
-        let mut given = 0;
+        let mut condition = object.condition;
         let mut members = Vec::with_capacity(object.named.len());
         let mut spelled: Vec<(Vec<u8>, u32)> = Vec::with_capacity(object.named.len());
-        let mut named = Vec::with_capacity(object.named.len());
-        for (index, member) in object.named.iter().enumerate() {
-            named.push(&*member.key);
-            let absent = asked.absent.get(index).copied().unwrap_or(0);
+        for member in &object.named {
             if member.set == Set::NEVER {
                 if member.required {
                     return Ok(None);
                 }
-                given |= absent;
+                condition = self.sets.conditions.without(condition, &member.key);
                 continue;
             }
             let mut text = vec![b'"'];
-            text.extend(self.sets.strings.spell(&member.key));
+            let key = self.sets.strings.spell(&member.key);
+            text.extend(&key);
             text.push(b'"');
             spelled.push((text, members.len() as u32));
-            let ways = asked.named.get(index).cloned().unwrap_or_else(|| vec![(0, member.set)]);
-            let (name, required) = (Arc::clone(&member.key), member.required);
-            members.push(Member { name, set: member.set, required, ways, absent });
+            members.push(Member {
+                key: member.key.clone(),
+                spelled: key,
+                set: member.set,
+                required: member.required,
+            });
         }
         spelled.sort_unstable();
         let trie =
@@ -264,32 +256,22 @@ impl Emitter<'_> {
         let mut ranks = vec![0; members.len()];
         (0..).zip(&by_rank).for_each(|(rank, &index)| ranks[index as usize] = rank);
         let mut others = Vec::new();
-        for class in &object.classes {
-            if class.set == Set::NEVER || !self.has_value(class.set)? {
-                continue;
-            }
-            let languages = &mut self.sets.languages;
-            let names = self.sets.strings.texts(languages, named.iter().copied());
-            let keys = languages.difference(class.keys, names);
-            if languages.is_live(keys)? {
-                others.push(Other { keys, set: class.set, answers: 0 });
-            }
-        }
-        for &(answers, keys, set) in &asked.others {
-            if self.has_value(set)? {
-                others.push(Other { keys, set, answers });
+        for other in self.sets.other_keys(object)? {
+            if other.set != Set::NEVER && self.has_value(other.set)? {
+                others.push(other);
             }
         }
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
-        let cap = object.max.unwrap_or(min).max(min);
+        let counts = self.sets.conditions.count_cap(condition);
+        let cap = object.max.unwrap_or(min).max(min).max(counts);
+        let condition = self.sets.conditions.counted(condition, 0);
         let this = Object {
             members,
             trie: Arc::new(trie),
             by_rank,
             ranks,
-            others,
-            asked: (1 << asked.count) - 1,
+            others: others.into(),
             min,
             max: object.max,
             cap,
@@ -302,8 +284,8 @@ impl Emitter<'_> {
         let lazy = self.pending();
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
-        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, found: given };
-        if !self.can_answer(id, state)? {
+        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, condition };
+        if !self.can_meet(id, state)? {
             return Ok(None);
         }
         let first = self.call_state(id, state);
@@ -329,13 +311,12 @@ impl Emitter<'_> {
         let object = &self.pending().objects[id as usize];
         let more = object.fits(state.count + 1, left);
         let enough = state.count >= object.min.min(object.cap);
-        let asked = object.asked;
         let others = match more && (left == 0 || any_order) {
             true => object.others.clone(),
-            false => Vec::new(),
+            false => Rc::from([]),
         };
         let sources = object.sources.clone();
-        let closes = left == 0 && enough && self.found_at_end(id, state) == asked;
+        let closes = left == 0 && enough && self.sets.conditions.at_end(state.condition);
         let used = self.pending().used.get(state.used).clone();
         let mut members = Vec::new();
         if !allowed.is_empty() {
@@ -351,11 +332,8 @@ impl Emitter<'_> {
                 members.push(self.mark(names, &sources));
             }
         }
-        for (class, other) in others.into_iter().enumerate() {
-            let found = state.found | other.answers;
-            if found == state.found && other.answers != 0
-                || !self.can_answer(id, self.after_other(id, state, found))?
-            {
+        for (class, other) in others.iter().enumerate() {
+            if self.other_ways(id, state, class)?.is_empty() {
                 continue;
             }
             let keys = other.keys;
@@ -400,8 +378,7 @@ impl Emitter<'_> {
     fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
         let lazy = self.lazy.get_or_insert_default();
         let members = &lazy.objects[id as usize].members;
-        let names: Vec<&str> =
-            allowed.iter().map(|&index| &*members[index as usize].name).collect();
+        let names: Vec<&str> = allowed.iter().map(|&index| &*members[index as usize].key).collect();
         let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
         let tag = lazy.captures.len() as u32;
         lazy.captures.push(Captured::Name(choice));
@@ -409,103 +386,125 @@ impl Emitter<'_> {
         self.builder.add(Node::Capture(names, tag))
     }
 
-    /// The state after a member without a name, whose key is not known yet.
-    fn after_other(&self, id: u32, state: ObjectState, found: u32) -> ObjectState {
-        let end = self.lazy.as_ref().map_or(0, |lazy| lazy.objects[id as usize].members.len());
-        let count = self.counted(id, state.count);
-        match self.sets.options.property_order {
-            PropertyOrder::Any => ObjectState { count, any: true, found, ..state },
-            PropertyOrder::Schema => {
-                let found = found | self.found_at_end(id, state);
-                ObjectState { at: end as u32, count, any: true, found, ..state }
-            }
-        }
-    }
-
-    /// The sets that the value of a named member may be in, each with what is found then.
-    fn named_ways(&mut self, id: u32, found: u32, index: u32) -> Result<Vec<(Set, u32)>> {
-        let ways = self.pending().objects[id as usize].members[index as usize].ways.clone();
-        let mut kept = Vec::new();
-        for (answers, set) in ways {
-            if answers & found == 0 && set != Set::NEVER && self.has_value(set)? {
-                kept.push((set, found | answers));
-            }
-        }
-        Ok(kept)
-    }
-
-    /// What is found if the object ends in this state: absent members answer, too.
-    fn found_at_end(&self, id: u32, state: ObjectState) -> u32 {
-        let Some(lazy) = &self.lazy else { return 0 };
-        let members = &lazy.objects[id as usize].members;
-        let left = (0..).zip(members).skip(state.at as usize);
-        let absent = left.filter(|&(index, _)| !self.is_seen(state, index));
-        absent.fold(state.found, |found, (_, member)| found | member.absent)
-    }
-
-    /// Can what is asked for and not found yet still be found, within the most members?
-    fn can_answer(&mut self, id: u32, state: ObjectState) -> Result<bool> {
+    /// The sets that the value of a member without a name may be in, each with the state after it
+    /// but for its key.
+    fn other_ways(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        class: usize,
+    ) -> Result<Vec<(Set, ObjectState)>> {
         let object = &self.pending().objects[id as usize];
-        let (asked, max, others) = (object.asked, object.max, object.others.clone());
-        if state.found == asked {
-            return Ok(true);
+        let (end, other) = (object.members.len() as u32, object.others[class].clone());
+        let count = self.counted(id, state.count);
+        let mut after = ObjectState { count, any: true, ..state };
+        if self.sets.options.property_order == PropertyOrder::Schema {
+            // Named members do not come any more.
+            after.condition = self.without(id, state.condition, state.at..end);
+            after.at = end;
         }
-        let names = object.members.len() as u32;
-        // By what is found: the least number of further members.
-        let mut least = vec![u32::MAX; asked as usize + 1];
-        least[state.found as usize] = self.required_left(id, state);
-        for index in state.at..names {
-            if self.is_seen(state, index) {
-                continue;
-            }
-            let member = &self.pending().objects[id as usize].members[index as usize];
-            let (required, absent) = (member.required, member.absent);
-            let mut ways: Vec<(u32, u32)> = self
-                .named_ways(id, 0, index)?
-                .into_iter()
-                .map(|(_, answers)| (answers, u32::from(!required)))
-                .collect();
-            if !required {
-                ways.push((absent, 0));
-            }
-            // Each member is written once, or not at all.
-            let before = std::mem::replace(&mut least, vec![u32::MAX; asked as usize + 1]);
-            for (answers, cost) in ways {
-                for from in 0..=asked {
-                    if before[from as usize] < u32::MAX {
-                        let to = &mut least[(from | answers) as usize];
-                        *to = (*to).min(before[from as usize] + cost);
-                    }
-                }
-            }
-        }
-        for _ in 0..asked.count_ones() {
-            for other in &others {
-                for from in 0..=asked {
-                    if least[from as usize] < u32::MAX {
-                        let to = (from | other.answers) as usize;
-                        least[to] = least[to].min(least[from as usize] + 1);
-                    }
-                }
-            }
-        }
-        let needed = least[asked as usize];
-        let room = max.map_or(u32::MAX - 1, |max| max.saturating_sub(state.count));
-        Ok(needed <= room)
+        let ways = self.sets.ways(after.condition, Key::Other(&other.inside), other.set)?;
+        self.alive(id, after, ways)
     }
 
-    /// Can what is asked for still be found after this named member?
-    fn leads_on(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
-        if self.pending().objects[id as usize].asked == 0 {
-            return Ok(true);
-        }
-        let next = self.after_named(id, state, index);
-        for (_, found) in self.named_ways(id, next.found, index)? {
-            if self.can_answer(id, ObjectState { found, ..next })? {
-                return Ok(true);
+    /// The sets that the value of a named member may be in, each with the state after it.
+    fn named_ways(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        index: u32,
+    ) -> Result<Vec<(Set, ObjectState)>> {
+        let after = self.after_named(id, state, index);
+        let member =
+            &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
+        let key = Key::Named(&member.key, &member.spelled);
+        let ways = self.sets.ways(after.condition, key, member.set)?;
+        self.alive(id, after, ways)
+    }
+
+    /// Those ways that have values and lead on.
+    fn alive(
+        &mut self,
+        id: u32,
+        after: ObjectState,
+        ways: Vec<(Set, Condition)>,
+    ) -> Result<Vec<(Set, ObjectState)>> {
+        let mut alive = Vec::new();
+        for (set, condition) in ways {
+            let condition = self.sets.conditions.counted(condition, after.count);
+            let next = ObjectState { condition, ..after };
+            if self.has_value(set)? && self.can_meet(id, next)? {
+                alive.push((set, next));
             }
         }
-        Ok(false)
+        Ok(alive)
+    }
+
+    /// The condition once some of the named members do not come any more.
+    fn without(&mut self, id: u32, condition: Condition, passed: Range<u32>) -> Condition {
+        if condition == Condition::HOLDS {
+            return condition;
+        }
+        let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
+        let passed = &members[passed.start as usize..passed.end as usize];
+        let conditions = &mut self.sets.conditions;
+        passed.iter().fold(condition, |left, member| conditions.without(left, &member.key))
+    }
+
+    /// Can what is asked of members still be met, within the most members?
+    fn can_meet(&mut self, id: u32, state: ObjectState) -> Result<bool> {
+        if state.condition == Condition::HOLDS {
+            return Ok(true);
+        }
+        if state.condition == Condition::FAILS {
+            return Ok(false);
+        }
+        // Which other keys are written does not matter.
+        let key = (id, ObjectState { used: 0, any: true, ..state });
+        if let Some(&known) = self.pending().met.get(&key) {
+            return Ok(known);
+        }
+        let object = &self.pending().objects[id as usize];
+        let (max, others) = (object.max, object.others.clone());
+        let left = (state.at..object.members.len() as u32).filter(|&i| !self.is_seen(state, i));
+        let left: Vec<u32> = left.collect();
+        let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
+        let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
+        let each = left.iter().map(|member| (&member.key, member.set, member.required));
+        let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
+        let (search, start) =
+            self.sets.search(state.condition, state.count, max, each, others.clone())?;
+        let met = match self.sets.finds(&search, start, has_value)? {
+            Some(met) => met,
+            None => {
+                let named = left.iter().map(|member| Named {
+                    key: member.key.clone(),
+                    set: member.set,
+                    required: member.required,
+                });
+                let classes = others.iter().map(|o| Class { keys: o.keys, set: o.set });
+                let object = ObjectSet {
+                    named: named.collect(),
+                    classes: classes.collect(),
+                    condition: self.sets.conditions.after(state.condition, state.count),
+                    max: max.map(|max| max.saturating_sub(state.count)),
+                    ..ObjectSet::any(Language::EMPTY)
+                };
+                self.sets.finds_any(object, has_value, &mut 0)?
+            }
+        };
+        self.pending().met.insert(key, met);
+        Ok(met)
+    }
+
+    /// Can the object still be completed after this named member?
+    fn leads_on(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
+        let member = &self.pending().objects[id as usize].members[index as usize];
+        if state.condition == Condition::HOLDS {
+            let set = member.set;
+            return self.has_value(set);
+        }
+        Ok(!self.named_ways(id, state, index)?.is_empty())
     }
 
     fn is_seen(&self, state: ObjectState, index: u32) -> bool {
@@ -532,14 +531,9 @@ impl Emitter<'_> {
         let mut allowed = Vec::new();
         for index in 0..self.pending().objects[id as usize].members.len() as u32 {
             let object = &self.pending().objects[id as usize];
-            let (set, required) =
-                (object.members[index as usize].set, object.members[index as usize].required);
+            let required = object.members[index as usize].required;
             let fits = object.fits(state.count + u32::from(!required), left);
-            if fits
-                && !self.is_seen(state, index)
-                && self.has_value(set)?
-                && self.leads_on(id, state, index)?
-            {
+            if fits && !self.is_seen(state, index) && self.leads_on(id, state, index)? {
                 allowed.push(index);
             }
         }
@@ -556,11 +550,11 @@ impl Emitter<'_> {
         loop {
             let object = &self.pending().objects[id as usize];
             let Some(member) = object.members.get(at as usize) else { break };
-            let (set, required) = (member.set, member.required);
+            let required = member.required;
             let left = object.members[at as usize..].iter();
             let left = left.filter(|member| member.required).count() as u32;
             let fits = object.fits(state.count + u32::from(!required), left);
-            if fits && self.has_value(set)? && self.leads_on(id, state, at)? {
+            if fits && self.leads_on(id, state, at)? {
                 allowed.push(at);
             }
             if required {
@@ -605,7 +599,7 @@ impl Emitter<'_> {
         Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag).needing(needed)
     }
 
-    /// The state after a named member, but for what is found.
+    /// The state after a named member, but for what its value decides.
     fn after_named(&mut self, id: u32, state: ObjectState, index: u32) -> ObjectState {
         let count = self.counted(id, state.count);
         match self.sets.options.property_order {
@@ -618,10 +612,8 @@ impl Emitter<'_> {
             }
             PropertyOrder::Schema => {
                 // What was passed over will not come any more.
-                let members = &self.pending().objects[id as usize].members;
-                let passed = members[state.at as usize..index as usize].iter();
-                let found = passed.fold(state.found, |found, member| found | member.absent);
-                ObjectState { at: index + 1, count, any: true, found, ..state }
+                let condition = self.without(id, state.condition, state.at..index);
+                ObjectState { at: index + 1, count, any: true, condition, ..state }
             }
         }
     }
@@ -631,14 +623,7 @@ impl Emitter<'_> {
         let lazy = self.pending();
         let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
         let index = lazy.objects[id as usize].by_rank[rank as usize];
-        let mut ways = Vec::new();
-        let after = self.after_named(id, state, index);
-        for (set, found) in self.named_ways(id, after.found, index)? {
-            let next = ObjectState { found, ..after };
-            if self.can_answer(id, next)? {
-                ways.push((set, next));
-            }
-        }
+        let ways = self.named_ways(id, state, index)?;
         self.member(id, &ways)
     }
 
@@ -664,7 +649,7 @@ impl Emitter<'_> {
         let object = &lazy.objects[id as usize];
         ranks.retain(|&rank| {
             let index = object.by_rank[rank as usize];
-            name.as_ref().is_none_or(|name| *object.members[index as usize].name == **name)
+            name.as_ref().is_none_or(|name| *object.members[index as usize].key == **name)
         });
         let ways: Result<Vec<NodeId>> =
             ranks.into_iter().map(|rank| self.after_name(choice, rank)).collect();
@@ -677,8 +662,7 @@ impl Emitter<'_> {
         (id, state, class): (u32, ObjectState, usize),
         key: Option<&[u8]>,
     ) -> Result<NodeId> {
-        let Other { set, answers, .. } = self.pending().objects[id as usize].others[class];
-        let next = self.after_other(id, state, state.found | answers);
+        let mut ways = self.other_ways(id, state, class)?;
         let lazy = self.pending();
         let used = match key {
             // A text that the terminal has accepted is a JSON string.
@@ -693,7 +677,8 @@ impl Emitter<'_> {
             },
             None => state.used,
         };
-        self.member(id, &[(set, ObjectState { used, ..next })])
+        ways.iter_mut().for_each(|(_, next)| next.used = used);
+        self.member(id, &ways)
     }
 
     /// A colon, and a value in one of these sets with the state after it.

@@ -7,8 +7,9 @@
 use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
+use super::condition::{Condition, Key};
 use super::emit::Emitter;
-use super::emptiness::{Asked, REQUESTS, SOME};
+use super::emptiness::SOME;
 use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
@@ -23,8 +24,14 @@ struct State {
     count: u32,
     /// Is anything written?
     any: bool,
-    /// Which of the things asked for are found.
+    /// Which of the items asked for are found.
     found: u32,
+    /// What is asked of the members that follow.
+    condition: Condition,
+}
+
+impl State {
+    const START: Self = Self { at: 0, count: 0, any: false, found: 0, condition: Condition::HOLDS };
 }
 
 /// A way on: an item or member is written, or nothing is.
@@ -93,22 +100,12 @@ impl Emitter<'_> {
             .collect()
     }
 
-    fn check_some(&self, asked: usize, set: Set) -> Result<()> {
+    pub(super) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
         if asked <= SOME {
             return Ok(());
         }
-        let message = format!(
-            "more than {SOME} kinds of items or members, or more than {REQUESTS} alternatives of \
-             an object, are asked for at once"
-        );
+        let message = format!("more than {SOME} kinds of items are counted in one array");
         Err(self.sets.error(ErrorKind::Limit, set, message))
-    }
-
-    /// Is it no more than can be told apart?
-    pub(super) fn check_asked(&self, object: &ObjectSet) -> Result<()> {
-        let many = object.requests.len() > REQUESTS;
-        let asked = object.some.len() + object.requests.len();
-        self.check_some(if many { SOME + 1 } else { asked }, Set::ANY)
     }
 
     /// The one place that says which array sets cannot be emitted yet.
@@ -136,7 +133,7 @@ impl Emitter<'_> {
         let cap = array.max.unwrap_or((array.prefix.len() as u32).max(array.min).max(from));
         let all = (1u32 << array.some.len()) - 1;
         let mut machine = Machine::default();
-        machine.state(State { at: 0, count: 0, any: false, found: 0 });
+        machine.state(State::START);
         while machine.edges.len() < machine.states.len() {
             let state = machine.states[machine.edges.len()];
             machine.accepts.push(state.at >= array.min && state.found == all);
@@ -151,7 +148,7 @@ impl Emitter<'_> {
                     let item = self.sets.and(item);
                     let Some(node) = self.value(item)? else { continue };
                     let at = (state.at + 1).min(cap);
-                    let to = machine.state(State { at, count: 0, any: true, found });
+                    let to = machine.state(State { at, any: true, found, ..State::START });
                     edges.push(Edge { node: Some(node), to });
                 }
             }
@@ -164,55 +161,61 @@ impl Emitter<'_> {
         Ok(node.map(|node| self.mark(node, &array.sources)))
     }
 
-    pub(super) fn object_with_some(
+    pub(super) fn object_on_condition(
         &mut self,
         object: &ObjectSet,
         name: &str,
     ) -> Result<Option<NodeId>> {
-        self.check_asked(object)?;
-        let asked = self.sets.asked(object)?;
-        let others = self.other_edges(object, &asked)?;
+        let others = self.sets.other_keys(object)?;
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
-        self.check_count(object, min, !others.is_empty())?;
-        let cap = object.max.unwrap_or(min);
-        let all = (1u32 << asked.count) - 1;
+        let counts = self.sets.conditions.count_cap(object.condition);
+        self.check_count(object, min.max(counts), !others.is_empty())?;
+        let cap = object.max.unwrap_or(min).max(counts);
         let end = object.named.len() as u32;
         let mut machine = Machine::default();
-        machine.state(State { at: 0, count: 0, any: false, found: 0 });
+        let condition = self.sets.conditions.counted(object.condition, 0);
+        machine.state(State { condition, ..State::START });
         while machine.edges.len() < machine.states.len() {
             let state = machine.states[machine.edges.len()];
             let mut edges = Vec::new();
             let full = object.max.is_some_and(|max| state.count >= max);
             let count = (state.count + 1).min(cap);
+            let mut written = |this: &mut Self, key: NodeId, set: Set, state: State| {
+                let condition = this.sets.conditions.counted(state.condition, count);
+                let value = if full { None } else { this.value(set)? };
+                if let Some(value) = value.filter(|_| condition != Condition::FAILS) {
+                    let node = this.builder.sequence([key, this.colon, value]);
+                    let to = State { count, any: true, condition, ..state };
+                    edges.push(Edge { node: Some(node), to: machine.state(to) });
+                }
+                Ok::<(), crate::Error>(())
+            };
             if let Some(named) = object.named.get(state.at as usize) {
                 let at = state.at + 1;
-                for &(answered, set) in &asked.named[state.at as usize] {
-                    if answered & state.found != 0 {
-                        continue;
-                    }
-                    let found = state.found | answered;
-                    let value = if full { None } else { self.value(set)? };
-                    let Some(value) = value else { continue };
-                    let key = self.key(&named.key);
-                    let node = self.builder.sequence([key, self.colon, value]);
-                    let to = machine.state(State { at, count, any: true, found });
-                    edges.push(Edge { node: Some(node), to });
+                let spelled = self.sets.strings.spell(&named.key);
+                let key = self.key(&named.key);
+                let asked = Key::Named(&named.key, &spelled);
+                for (set, condition) in self.sets.ways(state.condition, asked, named.set)? {
+                    written(self, key, set, State { at, condition, ..state })?;
                 }
                 if !named.required {
-                    let found = state.found | asked.absent[state.at as usize];
-                    let to = machine.state(State { at, found, ..state });
+                    let condition = self.sets.conditions.without(state.condition, &named.key);
+                    let to = machine.state(State { at, condition, ..state });
                     edges.push(Edge { node: None, to });
                 }
             } else if !full {
-                for &(answered, node) in &others {
-                    let found = state.found | answered;
-                    let to = machine.state(State { count, any: true, found, ..state });
-                    edges.push(Edge { node: Some(node), to });
+                for other in &others {
+                    let key = self.quoted(other.keys);
+                    self.mark(key, &object.sources);
+                    let asked = Key::Other(&other.inside);
+                    for (set, condition) in self.sets.ways(state.condition, asked, other.set)? {
+                        written(self, key, set, State { condition, ..state })?;
+                    }
                 }
             }
             let enough = state.at == end && state.count >= min.min(cap);
-            machine.accepts.push(enough && state.found == all);
+            machine.accepts.push(enough && self.sets.conditions.at_end(state.condition));
             machine.edges.push(edges);
             self.check_states(&machine)?;
         }
@@ -220,28 +223,6 @@ impl Emitter<'_> {
             Brackets { open: self.open_object, end: self.end_object, close: self.close_object };
         let node = self.machine(&machine, &brackets, name);
         Ok(node.map(|node| self.mark(node, &object.sources)))
-    }
-
-    /// Members without a name, each with what it answers.
-    fn other_edges(&mut self, object: &ObjectSet, asked: &Asked) -> Result<Vec<(u32, NodeId)>> {
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.sets.strings.texts(&mut self.sets.languages, names);
-        let mut ways = Vec::new();
-        for class in &object.classes {
-            let keys = self.sets.languages.difference(class.keys, names);
-            if self.sets.languages.is_live(keys)? {
-                ways.push((0, keys, class.set));
-            }
-        }
-        ways.extend(&asked.others);
-        let mut edges = Vec::new();
-        for (answered, keys, set) in ways {
-            let Some(value) = self.value(set)? else { continue };
-            let key = self.quoted(keys);
-            self.mark(key, &object.sources);
-            edges.push((answered, self.builder.sequence([key, self.colon, value])));
-        }
-        Ok(edges)
     }
 
     fn check_states(&self, machine: &Machine) -> Result<()> {

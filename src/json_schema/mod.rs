@@ -19,8 +19,10 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod alike;
 mod applied;
 mod array;
+mod condition;
 #[cfg(test)]
 mod corpora;
 mod decimal;
@@ -30,6 +32,7 @@ mod draft;
 mod emit;
 mod emptiness;
 mod format;
+mod grid;
 mod json_text;
 mod keywords;
 mod lazy;
@@ -40,6 +43,7 @@ mod multiple;
 mod number;
 mod object;
 mod options;
+mod plain;
 mod quotation;
 mod references;
 mod scientific;

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use super::decimal::Decimal;
+use super::grid::Grid;
 use super::number::{NumberSet, Numbers};
 use crate::regex::Languages;
 use crate::regex::automaton::{Automaton, State};
-
-/// Remainders and places that one automaton may tell apart: whether bounds leave any multiple is
-/// found by a search among them.
-const STATES: i64 = 100_000;
 
 /// Nothing, or a sign, is read of a literal `-?[0-9]+(.[0-9]*)?`.
 const START: i64 = 0;
@@ -37,10 +34,34 @@ impl Divisor {
         let digits = std::str::from_utf8(digits).ok()?.parse::<i64>().ok()?;
         let scale = 10i64.checked_pow(u32::try_from(exponent.max(0)).ok()?)?;
         let (modulus, places) = (digits.checked_mul(scale)?, (-exponent).max(0));
-        if modulus.checked_mul(places + 2)? > STATES {
-            return None;
-        }
         Some(Self { name: format!("multiples of {modulus}e-{places}"), modulus, places })
+    }
+
+    /// Are there too many remainders to search among them?
+    pub(super) fn is_fine(&self) -> bool {
+        self.modulus > 10_000
+    }
+
+    /// Can at most so many digits, and then zeros, be appended to a number with this remainder to
+    /// make it a multiple?
+    pub(super) fn can_be_reached(&self, mut remainder: i64, digits: i64) -> bool {
+        // Zeros at the end make up for the powers of 2 and 5.
+        let mut modulus = self.modulus;
+        for prime in [2, 5] {
+            while modulus % prime == 0 {
+                modulus /= prime;
+            }
+        }
+        remainder %= modulus;
+        let mut most = 1i64;
+        for _ in 0..=digits {
+            if (modulus - remainder) % modulus < most {
+                return true;
+            }
+            remainder = ((i128::from(remainder) * 10) % i128::from(modulus)) as i64;
+            most = most.saturating_mul(10);
+        }
+        false
     }
 
     /// How many digits remainders have.
@@ -50,14 +71,16 @@ impl Divisor {
 
     /// The remainder once a digit is appended.
     pub(super) fn append(&self, remainder: i64, digit: u8) -> i64 {
-        (remainder * 10 + i64::from(digit)) % self.modulus
+        let next = i128::from(remainder) * 10 + i128::from(digit);
+        // Less than the modulus.
+        (next % i128::from(self.modulus)) as i64
     }
 
     /// The least power of ten which, times a number with this remainder, is a multiple, if the
     /// number does not end in 0.
     pub(super) fn least_power(&self, mut remainder: i64) -> Option<i64> {
         // Ten to a power can only make up for the powers of 2 and 5 in the modulus.
-        for power in 0..i64::from(i64::BITS) {
+        for power in 0..=i64::from(i64::BITS) {
             if remainder == 0 {
                 return Some(power - self.places);
             }
@@ -117,12 +140,21 @@ impl Automaton for Divisor {
 
 impl Numbers {
     /// The multiples of a positive number; `None` if it has too many digits.
-    pub(super) fn multiples(&mut self, l: &mut Languages, divisor: &Decimal) -> Option<NumberSet> {
-        let divisor = Divisor::new(divisor)?;
+    pub(super) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
+        let divisor = Divisor::new(decimal)?;
         let formula = self.formula(|formulas| formulas.multiple(&divisor));
-        let literals = l.automaton(Arc::new(divisor), [START, 0, 0].into());
-        let set = self.written(l, literals);
-        Some(NumberSet { formula, ..set })
+        let grid = Grid::multiples(decimal)?;
+        let set = match grid.is_fine() {
+            true => self.all(),
+            false => {
+                let literals = l.automaton(Arc::new(divisor), [START, 0, 0].into());
+                self.written(l, literals)
+            }
+        };
+        let grid = Some(self.grid(grid));
+        // What is too fine for the automaton is made of the grid.
+        let set = NumberSet { formula, grid, ..set };
+        Some(self.and(l, set, NumberSet { exponents: false, ..set }))
     }
 }
 
@@ -152,7 +184,7 @@ mod tests {
                 );
             }
         }
-        let huge = Decimal::parse("0.123456789").unwrap();
+        let huge = Decimal::parse("0.12345678901234567890123").unwrap();
         assert!(numbers.multiples(&mut l, &huge).is_none());
     }
 }

@@ -9,7 +9,12 @@
 //! Where every spelling counts, literals in exponent form are kept apart, as a formula
 //! (`scientific`); those without one are written as ever.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::decimal::Decimal;
+use super::grid::{Grid, Literals};
 use super::multiple::Divisor;
 use super::options::Spelling;
 use super::scientific::{Formula, Formulas};
@@ -45,7 +50,13 @@ pub(super) struct NumberSet {
     pub(super) exponents: bool,
     /// The set once more, for exponent forms where every spelling counts.
     pub(super) formula: Formula,
+    /// What `language` holds, if it is all multiples of one number between bounds.
+    pub(super) grid: Option<GridId>,
 }
+
+/// A grid, as an index into those made so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct GridId(u32);
 
 impl NumberSet {
     pub(super) const NONE: Self = Self {
@@ -54,6 +65,7 @@ impl NumberSet {
         pointed: false,
         exponents: true,
         formula: Formula::NONE,
+        grid: None,
     };
 
     /// All of its literals.
@@ -87,6 +99,9 @@ pub(super) struct Numbers {
     all: Language,
     /// Where every spelling counts.
     formulas: Option<Formulas>,
+    /// The first is every number.
+    grids: Vec<Grid>,
+    grid_ids: FxHashMap<Grid, GridId>,
 }
 
 impl Numbers {
@@ -119,7 +134,10 @@ impl Numbers {
             exponent: Language::EMPTY,
             all: fixed,
             formulas: (spelling == Spelling::Any).then(Formulas::new),
+            grids: Vec::new(),
+            grid_ids: FxHashMap::default(),
         };
+        this.grid(Grid::all());
         let mantissa = this.mantissa(l);
         let powers = this.powers(l, None, Side::Above);
         let e = l.literal(b"e");
@@ -133,22 +151,42 @@ impl Numbers {
         self.formulas.as_mut().map_or(Formula::NONE, make)
     }
 
+    pub(super) fn grid(&mut self, grid: Grid) -> GridId {
+        let next = GridId(self.grids.len() as u32);
+        *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
+            self.grids.push(grid.clone());
+            next
+        })
+    }
+
+    /// The literals of a grid that is too fine for an automaton of remainders.
+    fn fine(&mut self, l: &mut Languages, grid: GridId) -> Option<Language> {
+        let grid = &self.grids[grid.0 as usize];
+        if !grid.is_fine() {
+            return None;
+        }
+        let literals = grid.literals(None, grid.plain);
+        Some(l.automaton(Arc::new(literals), Literals::start()))
+    }
+
     /// All numbers.
     pub(super) fn all(&self) -> NumberSet {
         let (language, listed) = (self.all, Language::EMPTY);
-        NumberSet { language, listed, pointed: true, exponents: true, formula: Formula::ALL }
+        let (formula, grid) = (Formula::ALL, Some(GridId(0)));
+        NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
     }
 
     /// All integers; in draft 4, `1.0` is none, but `-0` is.
     pub(super) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
         let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
-        let one = Decimal::parse("1").and_then(|one| Divisor::new(&one));
-        let formula = match one.filter(|_| pointed_too) {
+        let formula = match Divisor::new(&Decimal::one()).filter(|_| pointed_too) {
             Some(one) => self.formula(|formulas| formulas.multiple(&one)),
             None => Formula::NONE,
         };
-        NumberSet { language, listed: Language::EMPTY, pointed: false, exponents: false, formula }
+        let grid = Some(self.grid(Grid::integers(!pointed_too)));
+        let listed = Language::EMPTY;
+        NumberSet { language, listed, pointed: false, exponents: false, formula, grid }
     }
 
     /// A value that the schema lists; `literal` is how it is written there.
@@ -175,7 +213,8 @@ impl Numbers {
         let listed = l.literals(literals.iter().map(String::as_bytes));
         let pointed = literal.contains(['.', 'e', 'E']);
         let formula = self.formula(|formulas| formulas.value(value));
-        NumberSet { language: Language::EMPTY, listed, pointed, exponents: true, formula }
+        let language = Language::EMPTY;
+        NumberSet { language, listed, pointed, exponents: true, formula, grid: None }
     }
 
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
@@ -219,7 +258,9 @@ impl Numbers {
         let negative = l.concat([minus, negative]);
         let language = l.union([positive, negative]);
         let formula = self.formula(|formulas| formulas.bound(value, side, inclusive));
-        NumberSet { language, listed: Language::EMPTY, pointed: true, exponents: true, formula }
+        let grid = Some(self.grid(Grid::bound(value, side, inclusive)));
+        let listed = Language::EMPTY;
+        NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
     }
 
     /// Unsigned literals without exponent on one side of `b`, which is not negative.
@@ -432,8 +473,18 @@ impl Numbers {
         let (whole_a, whole_b) = (a.whole(l), b.whole(l));
         let from_a = l.intersect([a.listed, whole_b]);
         let from_b = l.intersect([b.listed, whole_a]);
+        let grid = match (a.grid, b.grid) {
+            (Some(GridId(0)), other) | (other, Some(GridId(0))) => other,
+            (Some(one), Some(other)) if one != other => {
+                let both = self.grids[one.0 as usize].and(&self.grids[other.0 as usize]);
+                Some(self.grid(both))
+            }
+            (one, _) => one.and(b.grid),
+        };
+        let fine = grid.and_then(|grid| self.fine(l, grid));
         NumberSet {
-            language: l.intersect([a.language, b.language]),
+            language: fine.unwrap_or_else(|| l.intersect([a.language, b.language])),
+            grid,
             listed: l.union([from_a, from_b]),
             pointed: a.pointed && b.pointed,
             exponents: a.exponents && b.exponents,
@@ -443,8 +494,15 @@ impl Numbers {
 
     pub(super) fn or(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let full = a.language == self.all || b.language == self.all;
+        let grid = match (a.language, b.language) {
+            (Language::EMPTY, _) => b.grid,
+            (_, Language::EMPTY) => a.grid,
+            (one, other) if one == other => a.grid,
+            _ => full.then_some(GridId(0)),
+        };
         NumberSet {
             language: if full { self.all } else { l.union([a.language, b.language]) },
+            grid,
             listed: l.union([a.listed, b.listed]),
             pointed: a.pointed || b.pointed,
             exponents: full || a.exponents && b.exponents,
@@ -457,7 +515,8 @@ impl Numbers {
         let language = l.difference(self.all, whole);
         let listed = Language::EMPTY;
         let formula = self.formula(|formulas| formulas.not(a.formula));
-        NumberSet { language, listed, pointed: true, exponents: a.exponents, formula }
+        let exponents = a.exponents;
+        NumberSet { language, listed, pointed: true, exponents, formula, grid: None }
     }
 
     /// One literal of each number of a set.
@@ -493,13 +552,15 @@ impl Numbers {
         set: NumberSet,
         digits: u32,
     ) -> (Language, Language) {
+        let fine = self.fine_spelling(l, set, digits);
         if let Some(formulas) = &self.formulas {
             let language = l.intersect([set.language, self.fixed]);
-            let free = self.pad(l, language, self.fixed);
+            let free = fine.unwrap_or_else(|| self.pad(l, language, self.fixed));
             let listed = l.intersect([set.listed, self.fixed]);
             let listed = self.pad(l, listed, self.fixed);
             let limit = self.limit(l, digits);
-            let free = l.intersect([free, limit]);
+            // Digits of a fine grid are bounded already.
+            let free = if fine.is_some() { free } else { l.intersect([free, limit]) };
             let exponents = formulas.language(l, set.formula, digits);
             // Listed values have no other exponent forms than their set.
             return match set.language {
@@ -511,8 +572,11 @@ impl Numbers {
         if !set.pointed {
             usable = l.difference(usable, self.pointed);
         }
-        let free = self.pad(l, set.language, usable);
         let listed = self.pad(l, set.listed, usable);
+        if let Some(fine) = fine {
+            return (fine, listed);
+        }
+        let free = self.pad(l, set.language, usable);
         let limit = self.limit(l, digits);
         let bounded = l.intersect([free, limit]);
         (bounded, listed)
@@ -528,6 +592,16 @@ impl Numbers {
         let (free, listed) = self.spelling(l, set, digits);
         let text = l.union([free, listed]);
         l.compact(text, None)
+    }
+
+    /// The same for a grid that is too fine for an automaton of remainders.
+    fn fine_spelling(&self, l: &mut Languages, set: NumberSet, digits: u32) -> Option<Language> {
+        let grid =
+            set.grid.map(|grid| &self.grids[grid.0 as usize]).filter(|grid| grid.is_fine())?;
+        // Where every spelling counts, `1.0` is an integer.
+        let plain = grid.plain || !set.pointed && self.formulas.is_none();
+        let literals = grid.literals(Some(digits.max(1)), plain);
+        Some(l.automaton(Arc::new(literals), Literals::start()))
     }
 
     fn pad(&self, l: &mut Languages, language: Language, usable: Language) -> Language {

@@ -4,7 +4,9 @@ use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::array::smaller;
+use super::array::{ArraySet, smaller};
+use super::condition::{Condition, Part};
+use super::plain::Reach;
 use super::set::{Expr, Set, Sets, Sources};
 use crate::error::Result;
 use crate::regex::Language;
@@ -35,22 +37,9 @@ pub(super) struct ObjectSet {
     pub(super) classes: Vec<Class>,
     pub(super) min: u32,
     pub(super) max: Option<u32>,
-    /// Each asks for a member of its own; one member may answer several.
-    pub(super) some: Vec<Class>,
-    /// Each asks for one of several things; every key in them is named.
-    pub(super) requests: Vec<Request>,
+    /// What is not said of single keys; every key in it is named.
+    pub(super) condition: Condition,
     pub(super) sources: Sources,
-}
-
-/// At least one of these holds: what the complement of a whole object set says at once.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Request {
-    /// The member with this key is there, and has a value in this set.
-    pub(super) named: Vec<(Rc<str>, Set)>,
-    /// Some member with one of these keys has a value in their set.
-    pub(super) others: Vec<Class>,
-    /// This key is absent.
-    pub(super) absent: Vec<Rc<str>>,
 }
 
 impl ObjectSet {
@@ -61,18 +50,9 @@ impl ObjectSet {
             classes: vec![Class { keys, set: Set::ANY }],
             min: 0,
             max: None,
-            some: Vec::new(),
-            requests: Vec::new(),
+            condition: Condition::HOLDS,
             sources: Sources::default(),
         }
-    }
-
-    /// Is the empty object in it?
-    pub(super) fn holds_empty(&self) -> bool {
-        self.min == 0
-            && self.required() == 0
-            && self.some.is_empty()
-            && self.requests.iter().all(|request| !request.absent.is_empty())
     }
 
     /// How many of the named keys are required.
@@ -121,7 +101,7 @@ impl Sets<'_> {
             }
         }
         for named in &named {
-            if named.required && self.plainly_empty(named.set)? {
+            if named.required && self.is_plainly_empty(named.set) {
                 return Ok(None);
             }
         }
@@ -134,137 +114,53 @@ impl Sets<'_> {
                 }
             }
         }
-        let mut some = a.some.clone();
-        some.extend(b.some.iter().filter(|s| !a.some.contains(s)));
-        let mut requests = a.requests.clone();
-        requests.extend(b.requests.iter().filter(|r| !a.requests.contains(r)).cloned());
         let both = ObjectSet {
             named,
             classes,
-            some,
-            requests,
+            condition: self.conditions.and([a.condition, b.condition]),
             min: a.min.max(b.min),
             max: smaller(a.max, b.max),
             sources: a.sources.merged(&b.sources),
         };
-        self.settle_requests(both)
+        self.settle(both)
     }
 
-    /// Drops what is granted already and what cannot be granted; a request of which one thing is
-    /// left becomes a part of the object. `None` if nothing is left of one.
-    fn settle_requests(&mut self, mut object: ObjectSet) -> Result<Option<ObjectSet>> {
-        let mut open = std::mem::take(&mut object.requests);
-        loop {
-            let mut kept = Vec::new();
-            let mut changed = false;
-            'next: for mut request in open {
-                let mut absent = Vec::new();
-                for key in std::mem::take(&mut request.absent) {
-                    let named = object.named.iter().find(|named| named.key == key);
-                    match named {
-                        Some(named) if named.set == Set::NEVER && !named.required => continue 'next,
-                        Some(named) if named.required => {}
-                        _ => absent.push(key),
-                    }
-                }
-                request.absent = absent;
-                let mut left = Vec::new();
-                for (key, set) in std::mem::take(&mut request.named) {
-                    let known = object.named.iter().find(|named| named.key == key);
-                    let Some((known, required)) = known.map(|n| (n.set, n.required)) else {
-                        left.push((key, set));
-                        continue;
-                    };
-                    if required && self.is_plainly_within(known, set) {
-                        continue 'next;
-                    }
-                    let both = self.and([known, set]);
-                    if !self.plainly_empty(both)? {
-                        left.push((key, set));
-                    }
-                }
-                request.named = left;
-                match (&request.named[..], &request.absent[..], &request.others[..]) {
-                    ([], [], []) => return Ok(None),
-                    ([], [key], []) => {
-                        for named in object.named.iter_mut().filter(|named| named.key == *key) {
-                            named.set = Set::NEVER;
-                        }
-                        changed = true;
-                    }
-                    ([(key, set)], [], []) => {
-                        for named in object.named.iter_mut().filter(|named| named.key == *key) {
-                            (named.set, named.required) = (self.and([named.set, *set]), true);
-                        }
-                        changed = true;
-                    }
-                    _ => kept.push(request),
-                }
-            }
-            open = kept;
-            if !changed {
-                break;
-            }
-        }
-        object.requests = open;
-        Ok(Some(object))
+    /// Is the empty object in it?
+    pub(super) fn holds_empty(&self, object: &ObjectSet) -> bool {
+        object.min == 0 && object.required() == 0 && self.conditions.at_end(object.condition)
     }
 
-    /// Objects that are not in `a`, as one object set, if they can be said as one.
-    pub(super) fn object_request(&mut self, a: &ObjectSet) -> Result<Option<ObjectSet>> {
-        if a.min > a.required() as u32 || a.max.is_some() || !a.some.is_empty() {
-            return Ok(None);
+    /// Does a plain set hold arrays, does it hold objects? Yes where that is not plain to see.
+    fn holds_containers(&mut self, set: Set) -> Result<[bool; 2]> {
+        if let Expr::Not(inner) = *self.expr(set) {
+            let shape = self.shape(inner)?;
+            let any = ObjectSet::any(self.strings.any);
+            let all = [shape.arrays.contains(&ArraySet::any()), shape.objects.contains(&any)];
+            return Ok(all.map(|all| !all));
         }
-        if !a.requests.is_empty() {
-            return Ok(None);
-        }
-        let mut request = Request { named: Vec::new(), others: Vec::new(), absent: Vec::new() };
-        for named in &a.named {
-            if named.required {
-                request.absent.push(named.key.clone());
-            }
-            let not = self.not(named.set);
-            if not != Set::NEVER {
-                request.named.push((named.key.clone(), not));
-            }
-        }
-        let names = a.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
-        for class in &a.classes {
-            let set = self.not(class.set);
-            let keys = self.languages.difference(class.keys, names);
-            if set != Set::NEVER && self.languages.is_live(keys)? {
-                request.others.push(Class { keys, set });
-            }
-        }
-        let named = a.named.iter();
-        let named = named.map(|n| Named { set: Set::ANY, required: false, key: n.key.clone() });
-        let object = ObjectSet {
-            named: named.collect(),
-            requests: vec![request],
-            sources: a.sources.clone(),
-            ..ObjectSet::any(self.strings.any)
-        };
-        Ok(Some(object))
+        let shape = self.shape(set)?;
+        Ok([!shape.arrays.is_empty(), !shape.objects.is_empty()])
     }
 
-    /// Is a set of scalars, listed or constrained without references, empty? Never unfolds what
-    /// might be unfolding already, and says no where it would have to.
+    /// Is an intersection of scalars, listed or constrained without references, empty? Says no
+    /// where it would have to follow one.
     pub(super) fn plainly_empty(&mut self, set: Set) -> Result<bool> {
-        match self.expr(set) {
+        let set = self.alike(set);
+        let parts = match self.expr(set) {
             Expr::Never => return Ok(true),
-            Expr::And(parts) => {
-                let flat = parts.iter().all(|&part| match self.expr(part) {
-                    Expr::Schema(at, _) => self.is_flat(*at),
-                    Expr::Own(at, _) => self.document.get(*at, "propertyNames").is_none(),
-                    Expr::Value(_) => true,
-                    _ => false,
-                });
-                if !flat {
-                    return Ok(false);
-                }
-            }
+            Expr::And(parts) => parts.clone(),
             _ => return Ok(false),
+        };
+        if self.reach(set) == Reach::Far {
+            return Ok(false);
+        }
+        let mut all = [true; 2];
+        for &part in &parts {
+            let holds = self.holds_containers(part)?;
+            all = [all[0] && holds[0], all[1] && holds[1]];
+        }
+        if all[0] || all[1] {
+            return Ok(false);
         }
         let shape = self.shape(set)?;
         Ok(shape.arrays.is_empty() && shape.objects.is_empty() && self.scalarless(&shape)?)
@@ -298,46 +194,15 @@ impl Sets<'_> {
             let set = self.not(class.set);
             let keys = self.languages.difference(class.keys, names);
             if set != Set::NEVER && self.languages.is_live(keys)? {
-                result.push(ObjectSet { some: vec![Class { keys, set }], ..free.clone() });
+                let condition = self.conditions.of(Part::Some(Class { keys, set }));
+                result.push(ObjectSet { condition, ..free.clone() });
             }
         }
-        for some in &a.some {
-            let others = self.languages.difference(self.strings.any, some.keys);
-            let classes = vec![
-                Class { keys: some.keys, set: self.not(some.set) },
-                Class { keys: others, set: Set::ANY },
-            ];
-            result.push(ObjectSet { classes, ..free.clone() });
-        }
-        for request in &a.requests {
-            let mut not = free.clone();
-            for (key, set) in &request.named {
-                not.named.push(Named { key: key.clone(), set: self.not(*set), required: false });
-            }
-            for key in &request.absent {
-                match not.named.iter_mut().find(|named| named.key == *key) {
-                    Some(named) => named.required = true,
-                    None => {
-                        not.named.push(Named { key: key.clone(), set: Set::ANY, required: true })
-                    }
-                }
-            }
-            let mut objects = vec![not];
-            for class in &request.others {
-                // Keys of the class that are named are told apart by their own set.
-                let others = self.languages.difference(self.strings.any, class.keys);
-                let classes = vec![
-                    Class { keys: class.keys, set: self.not(class.set) },
-                    Class { keys: others, set: Set::ANY },
-                ];
-                let only = ObjectSet { classes, ..free.clone() };
-                let mut both = Vec::new();
-                for object in &objects {
-                    both.extend(self.object_intersection(object, &only)?);
-                }
-                objects = both;
-            }
-            result.extend(objects);
+        if a.condition != Condition::HOLDS {
+            let condition = self.opposite(a.condition);
+            let named = self.keys_of(condition).into_iter();
+            let named = named.map(|key| Named { key, set: Set::ANY, required: false }).collect();
+            result.extend(self.settle(ObjectSet { named, condition, ..free })?);
         }
         Ok(result)
     }
@@ -346,9 +211,8 @@ impl Sets<'_> {
     /// look into sets.
     pub(super) fn object_is_within(&mut self, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
         if a.min < b.min
-            || !b.requests.iter().all(|request| a.requests.contains(request))
+            || !self.conditions.says(a.condition, b.condition)
             || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))
-            || !b.some.iter().all(|some| a.some.contains(some))
         {
             return Ok(false);
         }

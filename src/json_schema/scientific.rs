@@ -416,6 +416,10 @@ impl Exponents {
             return true;
         }
         let budget = left.min(self.horizon);
+        let fine = |atom: &Atom| matches!(atom, Atom::Multiple(divisor) if divisor.is_fine());
+        if self.atoms.iter().any(fine) {
+            return self.can_be_multiple(self.steps.len() - 1, &m, left);
+        }
         let key = |m: &Mantissa| {
             let length = m.power.map_or(-1, |power| power + m.fraction - m.zeros);
             let head = [m.negative.into(), length, m.zeros];
@@ -458,6 +462,24 @@ impl Exponents {
             lives.insert(whole_key, found);
         }
         found
+    }
+
+    /// Can the digits be followed by so many others, or fewer, that make them a multiple, where one
+    /// is asked for? A search among the remainders of a long number would take too long, so
+    /// everything else is taken to be possible.
+    fn can_be_multiple(&self, step: usize, m: &Mantissa, left: i64) -> bool {
+        match self.steps[step] {
+            Step::And(a, b) => self.can_be_multiple(a, m, left) && self.can_be_multiple(b, m, left),
+            Step::Atom(atom) => match &self.atoms[atom] {
+                Atom::Multiple(divisor) => {
+                    let remainder = (0..m.zeros).fold(m.atoms[atom], |r, _| divisor.append(r, 0));
+                    divisor.can_be_reached(remainder, left)
+                }
+                _ => true,
+            },
+            Step::None => false,
+            _ => true,
+        }
     }
 
     /// A state after the `e`: the sign (1 or -1, 0 before it is known, 2 before a digit under a

@@ -14,10 +14,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::ArraySet;
+use super::condition::{Condition, Conditions};
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
+use super::plain::Reach;
 use super::references::{References, Scope};
 use super::string::Strings;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,6 +30,9 @@ const NESTING: usize = 128;
 
 /// From this number of alternatives on it is worth looking for those that others hold already.
 const CROWD: usize = 16;
+
+/// From this number of alternatives on objects are followed as one with a condition.
+const MANY: usize = 64;
 
 /// The name of a set of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,7 +119,7 @@ pub(super) struct Shape {
     /// Any of these.
     pub(super) objects: Vec<ObjectSet>,
     /// The same objects as one object set, where many complements meet.
-    pub(super) request: Option<Rc<ObjectSet>>,
+    pub(super) folded: Option<Rc<ObjectSet>>,
     /// Arrays and objects that a schema lists, each as it is written there.
     pub(super) listed: Vec<ValueId>,
     /// A format among the strings that is not regular, and so not enforced: there is no complement.
@@ -132,7 +137,7 @@ impl Shape {
             strings: Language::EMPTY,
             arrays: Vec::new(),
             objects: Vec::new(),
-            request: None,
+            folded: None,
             listed: Vec::new(),
             open_format: None,
             sources: Sources::default(),
@@ -195,6 +200,13 @@ pub(super) struct Sets<'d> {
     pub(super) strings: Strings,
     /// Keywords that do not count: those that a diagnosis leaves out.
     pub(super) ignored: Rc<FxHashSet<ValueId>>,
+    pub(super) conditions: Conditions,
+    /// For sets that were asked for them, the first that says the same.
+    pub(super) likes: FxHashMap<Set, Set>,
+    /// How much schemas lead to, where that was asked.
+    pub(super) reaches: FxHashMap<ValueId, Reach>,
+    /// The first set of each schema that was written down.
+    pub(super) texts: FxHashMap<String, Set>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
@@ -231,6 +243,10 @@ impl<'d> Sets<'d> {
             numbers,
             strings,
             ignored: Rc::default(),
+            conditions: Conditions::default(),
+            likes: FxHashMap::default(),
+            reaches: FxHashMap::default(),
+            texts: FxHashMap::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
@@ -345,11 +361,22 @@ impl<'d> Sets<'d> {
         }
         flat.sort_unstable();
         flat.dedup();
+        if self.has_opposites(&flat) {
+            return Set::NEVER;
+        }
         match flat[..] {
             [] => Set::ANY,
             [one] => one,
             _ => self.intern(Expr::And(flat.into())),
         }
+    }
+
+    /// Is one of these (sorted) sets the complement of another?
+    fn has_opposites(&self, sets: &[Set]) -> bool {
+        sets.iter().any(|&set| match self.expr(set) {
+            Expr::Not(inner) => sets.binary_search(inner).is_ok(),
+            _ => false,
+        })
     }
 
     /// Values in any of them.
@@ -365,6 +392,9 @@ impl<'d> Sets<'d> {
         }
         flat.sort_unstable();
         flat.dedup();
+        if self.has_opposites(&flat) {
+            return Set::ANY;
+        }
         match flat[..] {
             [] => Set::NEVER,
             [one] => one,
@@ -486,7 +516,7 @@ impl<'d> Sets<'d> {
             strings: self.strings.any,
             arrays: vec![ArraySet::any()],
             objects: vec![ObjectSet::any(self.strings.any)],
-            request: None,
+            folded: None,
             listed: Vec::new(),
             open_format: None,
             sources: Sources::default(),
@@ -511,6 +541,7 @@ impl<'d> Sets<'d> {
             let shape = self.shape(part)?;
             result = self.union(&result, &shape)?;
         }
+        result.objects = self.gather(&result.objects)?;
         Ok(result)
     }
 
@@ -523,27 +554,7 @@ impl<'d> Sets<'d> {
             }
             self.check_alternatives(arrays.len())?;
         }
-        let (mut objects, mut crowd) = (Vec::new(), CROWD);
-        // A complement is one request where its alternatives would be too many.
-        let mut sides = [&a.objects[..], &b.objects];
-        let requests = [&a.request, &b.request].map(|request| request.as_deref());
-        for (side, request) in sides.iter_mut().zip(requests) {
-            if let Some(request) = request
-                && a.objects.len() * b.objects.len() > CROWD
-            {
-                *side = std::slice::from_ref(request);
-            }
-        }
-        for (x, y) in pairs(sides[0], sides[1]) {
-            if let Some(both) = self.object_intersection(x, y)? {
-                push_new(&mut objects, both);
-            }
-            if objects.len() > crowd {
-                self.without_contained(&mut objects)?;
-                crowd = CROWD.max(2 * objects.len());
-            }
-            self.check_alternatives(objects.len())?;
-        }
+        let mut objects = self.objects_in_both(a, b)?;
         let mut listed = Vec::new();
         for (from, against) in [(&a.listed, b), (&b.listed, a)] {
             for &value in from {
@@ -578,11 +589,38 @@ impl<'d> Sets<'d> {
             strings: self.languages.intersect([a.strings, b.strings]),
             arrays,
             objects,
-            request: None,
+            folded: None,
             listed,
             open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
         })
+    }
+
+    fn objects_in_both(&mut self, a: &Shape, b: &Shape) -> Result<Vec<ObjectSet>> {
+        // A complement is one condition where its alternatives would be too many.
+        let mut sides = [&a.objects[..], &b.objects];
+        for (side, shape) in sides.iter_mut().zip([a, b]) {
+            if let Some(folded) = shape.folded.as_deref()
+                && a.objects.len() * b.objects.len() > CROWD
+            {
+                *side = std::slice::from_ref(folded);
+            }
+        }
+        let (mut objects, mut crowd) = (Vec::new(), CROWD);
+        for (x, y) in pairs(sides[0], sides[1]) {
+            if let Some(both) = self.object_intersection(x, y)? {
+                push_new(&mut objects, both);
+            }
+            if objects.len() > crowd {
+                self.without_contained(&mut objects)?;
+                crowd = CROWD.max(2 * objects.len());
+            }
+            if objects.len() > MANY.max(sides[0].len()).max(sides[1].len()) {
+                let [a, b] = [self.fold(sides[0])?, self.fold(sides[1])?];
+                return Ok(self.object_intersection(&a, &b)?.into_iter().collect());
+            }
+        }
+        Ok(objects)
     }
 
     /// Values in either.
@@ -612,7 +650,7 @@ impl<'d> Sets<'d> {
             },
             arrays,
             objects,
-            request: None,
+            folded: None,
             listed,
             open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
@@ -640,23 +678,30 @@ impl<'d> Sets<'d> {
             arrays.extend(shape.arrays);
             objects.extend(shape.objects);
         }
+        let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
+        if objects.iter().filter(on_condition).count() > 1 {
+            // The order of names does not matter to what is none of them.
+            objects = vec![self.fold(&objects)?];
+        }
         for array in &arrays {
             let not = Shape { arrays: self.array_complement(array), ..self.any() };
             result = self.intersection(&result, &not)?;
         }
         let mut one = Some(ObjectSet::any(self.strings.any));
         for object in &objects {
-            let request = self.object_request(object)?;
-            one = match (one, &request) {
-                (Some(one), Some(request)) => self.object_intersection(&one, request)?,
+            // Each of its keys is an alternative of the complement.
+            self.check_alternatives(object.named.len())?;
+            let folded = self.fold_complement(object)?;
+            one = match (one, &folded) {
+                (Some(one), Some(folded)) => self.object_intersection(&one, folded)?,
                 _ => None,
             };
-            let request = request.map(Rc::new);
-            let not = Shape { objects: self.object_complement(object)?, request, ..self.any() };
+            let folded = folded.map(Rc::new);
+            let not = Shape { objects: self.object_complement(object)?, folded, ..self.any() };
             result = self.intersection(&result, &not)?;
         }
         if result.objects.len() > 1 {
-            result.request = one.map(Rc::new);
+            result.folded = one.map(Rc::new);
         }
         Ok(result)
     }

@@ -1,9 +1,10 @@
 //! Values that a schema lists (`const`, `enum`): as sets, and whether a set accepts them.
 
 use super::array::{ArraySet, Repeats};
+use super::condition::{Condition, Part};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
-use super::object::{Class, Named, ObjectSet, Request};
+use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
@@ -175,48 +176,48 @@ impl Sets<'_> {
                 return Ok(false);
             }
         }
-        for some in &object.some {
-            let mut found = false;
-            for (key, value) in members.iter() {
-                let spelled = self.strings.spell(key);
-                found = found
-                    || self.languages.matches(some.keys, &spelled)?
-                        && self.set_accepts(some.set, value)?;
-            }
-            if !found {
-                return Ok(false);
-            }
-        }
-        for request in &object.requests {
-            if !self.grants(request, members)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        self.meets(object.condition, members)
     }
 
-    fn grants(&mut self, request: &Request, members: &Members) -> Result<bool> {
-        if request.absent.iter().any(|key| members.get(key).is_none()) {
-            return Ok(true);
-        }
-        for (key, set) in &request.named {
-            if let Some(value) = members.get(key)
-                && self.set_accepts(*set, value)?
-            {
+    fn meets(&mut self, condition: Condition, members: &Members) -> Result<bool> {
+        let count = members.len() as u32;
+        let (class, all) = match self.conditions.part(condition).clone() {
+            Part::Holds => return Ok(true),
+            Part::Fails => return Ok(false),
+            Part::Absent(key) => return Ok(members.get(&key).is_none()),
+            Part::Present(key, set) => {
+                return members.get(&key).map_or(Ok(false), |value| self.set_accepts(set, value));
+            }
+            Part::AtLeast(n) => return Ok(count >= n),
+            Part::AtMost(n) => return Ok(count <= n),
+            Part::And(parts) => {
+                for &part in parts.iter() {
+                    if !self.meets(part, members)? {
+                        return Ok(false);
+                    }
+                }
                 return Ok(true);
             }
-        }
+            Part::Or(parts) => {
+                for &part in parts.iter() {
+                    if self.meets(part, members)? {
+                        return Ok(true);
+                    }
+                }
+                return Ok(false);
+            }
+            Part::Some(class) => (class, false),
+            Part::All(class) => (class, true),
+        };
         for (key, value) in members.iter() {
             let spelled = self.strings.spell(key);
-            for class in &request.others {
-                if self.languages.matches(class.keys, &spelled)?
-                    && self.set_accepts(class.set, value)?
-                {
-                    return Ok(true);
-                }
+            if self.languages.matches(class.keys, &spelled)?
+                && self.set_accepts(class.set, value)? != all
+            {
+                return Ok(!all);
             }
         }
-        Ok(false)
+        Ok(all)
     }
 
     /// Equality of values: numbers by value, objects without order.

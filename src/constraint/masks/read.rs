@@ -68,9 +68,9 @@ impl Machine {
         let mut tries: Vec<TrieId> = exits.iter().map(|place| place.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.masks.tries.get(&id)?.clone()));
-        let known = self.shared_slices.pairs(vocabulary);
+        let known = &self.shared_slices.pairs(vocabulary).commas;
         Ok(Reading {
-            pairs: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
+            commas: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
             tokens: tokens.into(),
             bases,
             tries: tries.into_iter().filter_map(trie).collect(),

@@ -63,6 +63,7 @@ impl Emitter<'_> {
         if self.sets.array_is_empty(array)? {
             return Ok(None);
         }
+        self.check_some(array.some.len(), array.rest)?;
         let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
         let cap = (array.prefix.len() as u32).max(array.min).max(from);
         let cap = array.max.map_or(cap, |max| max.max(array.min));

@@ -1,0 +1,417 @@
+//! Multiples of a number within bounds, where an automaton of remainders would be too large.
+//!
+//! Nine digits of a divisor are a hundred million remainders, and whether bounds leave a multiple
+//! is no longer found by a search among them. So all digits read are kept, and arithmetic says
+//! whether they can be continued: those that follow make up ranges of numbers, one for each number
+//! of digits before the point, and a range holds a multiple or it does not.
+
+use num_bigint::BigInt;
+
+use super::decimal::Decimal;
+use super::number::Side;
+use crate::regex::automaton::{Automaton, State};
+
+/// Remainders and places that an automaton may tell apart by a search.
+const STATES: u32 = 100_000;
+
+/// Digits that one word of a state holds.
+const WORD: i64 = 1_000_000_000_000_000_000;
+
+/// Nothing, or a sign, is read of a literal `-?int(.[0-9]+)?`.
+const START: i64 = 0;
+const SIGN: i64 = 1;
+/// `0` before the point, or other digits.
+const ZERO: i64 = 2;
+const WHOLE: i64 = 3;
+const FRACTION: i64 = 4;
+
+/// The multiples of a decimal between two bounds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Grid {
+    /// The decimal times ten to the power of `places`; 0 if any number will do.
+    step: BigInt,
+    places: u32,
+    /// Each with whether it belongs to the grid.
+    low: Option<(Decimal, bool)>,
+    high: Option<(Decimal, bool)>,
+    /// Have its numbers no point (integers of draft 4)?
+    pub(super) plain: bool,
+}
+
+fn ten(power: u32) -> BigInt {
+    BigInt::from(10).pow(power)
+}
+
+fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
+    let (mut x, mut y) = (a.clone(), b.clone());
+    while y != BigInt::ZERO {
+        (x, y) = (y.clone(), x % y);
+    }
+    a / x * b
+}
+
+impl Grid {
+    /// Every number.
+    pub(super) fn all() -> Self {
+        Self { step: BigInt::ZERO, places: 0, low: None, high: None, plain: false }
+    }
+
+    /// All integers; in draft 4, none of them has a point.
+    pub(super) fn integers(plain: bool) -> Self {
+        Self { step: BigInt::from(1), plain, ..Self::all() }
+    }
+
+    /// The multiples of a positive decimal. `None` if it is out of all proportion.
+    pub(super) fn multiples(divisor: &Decimal) -> Option<Self> {
+        let (digits, power) = divisor.scientific();
+        // One digit stands before the point.
+        let exponent = power + 1 - digits.len() as i64;
+        if exponent.abs() > 1_000 || digits.len() > 1_000 {
+            return None;
+        }
+        let digits = BigInt::parse_bytes(digits, 10)?;
+        let step = digits * ten(exponent.max(0) as u32);
+        Some(Self { step, places: (-exponent).max(0) as u32, ..Self::all() })
+    }
+
+    pub(super) fn bound(value: &Decimal, side: Side, inclusive: bool) -> Self {
+        let bound = Some((value.clone(), inclusive));
+        match side {
+            Side::Above => Self { low: bound, ..Self::all() },
+            Side::Below => Self { high: bound, ..Self::all() },
+        }
+    }
+
+    /// Are there too many remainders to search among them?
+    pub(super) fn is_fine(&self) -> bool {
+        &self.step * (self.places + 2) > BigInt::from(STATES)
+    }
+
+    /// Numbers of both.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        let places = self.places.max(other.places);
+        let scaled = |grid: &Self| &grid.step * ten(places - grid.places);
+        let step = match (&self.step, &other.step) {
+            (none, _) if *none == BigInt::ZERO => scaled(other),
+            (_, none) if *none == BigInt::ZERO => scaled(self),
+            _ => lcm(&scaled(self), &scaled(other)),
+        };
+        let tighter = |a: &Option<(Decimal, bool)>, b: &Option<(Decimal, bool)>, above: bool| {
+            let (Some(a), Some(b)) = (a, b) else { return a.clone().or_else(|| b.clone()) };
+            let first = match a.0.cmp(&b.0) {
+                std::cmp::Ordering::Equal => !a.1,
+                order => order.is_gt() == above,
+            };
+            Some(if first { a.clone() } else { b.clone() })
+        };
+        Self {
+            step,
+            places,
+            low: tighter(&self.low, &other.low, true),
+            high: tighter(&self.high, &other.high, false),
+            plain: self.plain || other.plain,
+        }
+    }
+
+    /// The literals without exponent of its numbers, with at most `digits` digits on each side of
+    /// the point; `plain`: without a point, and without `-0`.
+    pub(super) fn literals(&self, digits: Option<u32>, plain: bool) -> Literals {
+        let scale = ten(self.places);
+        // The least and the greatest number, times `scale`, towards the inside.
+        let scaled = |bound: &Option<(Decimal, bool)>, up: bool| {
+            let (value, inclusive) = bound.as_ref()?;
+            let fraction = value.fraction_digits();
+            let all = format!("{}{fraction}", value.whole_digits());
+            let size = BigInt::parse_bytes(all.as_bytes(), 10)?;
+            let value = if value.is_negative() { -size } else { size } * &scale;
+            let unit = ten(fraction.len() as u32);
+            let down = floor(&value, &unit);
+            let exact = &down * &unit == value;
+            Some(match (up, exact) {
+                (true, true) if *inclusive => down,
+                (true, _) => down + 1,
+                (false, true) if !inclusive => down - 1,
+                (false, _) => down,
+            })
+        };
+        let (low, high) = (scaled(&self.low, true), scaled(&self.high, false));
+        let mut step = self.step.clone();
+        if let Some(digits) = digits.filter(|&digits| digits < self.places) {
+            step = lcm(&step, &ten(self.places - digits));
+        }
+        let name =
+            format!("multiples of {step}e-{} {low:?} {high:?} {digits:?} {plain}", self.places);
+        Literals { name, step, places: self.places, low, high, digits, plain }
+    }
+}
+
+fn floor(a: &BigInt, b: &BigInt) -> BigInt {
+    let (quotient, remainder) = (a / b, a % b);
+    if remainder < BigInt::ZERO { quotient - 1 } else { quotient }
+}
+
+/// Literals of the multiples of `step` from `low` to `high`, all times ten to the power of
+/// `places`.
+#[derive(Debug)]
+pub(super) struct Literals {
+    name: String,
+    step: BigInt,
+    places: u32,
+    low: Option<BigInt>,
+    high: Option<BigInt>,
+    digits: Option<u32>,
+    plain: bool,
+}
+
+/// What is read so far.
+struct Digits {
+    phase: i64,
+    negative: bool,
+    /// Digits before the point, or after it, as far as their number matters.
+    count: u32,
+    /// All digits as one number, those after the last place left out; without bounds, its
+    /// remainder.
+    value: BigInt,
+}
+
+impl Literals {
+    pub(super) fn start() -> State {
+        [START, 0, 0].into()
+    }
+
+    fn read(&self, state: &[i64]) -> Option<Digits> {
+        let &[phase, negative, count, ref words @ ..] = state else { return None };
+        let value = words.iter().rev().fold(BigInt::ZERO, |value, word| value * WORD + word);
+        Some(Digits { phase, negative: negative != 0, count: count as u32, value })
+    }
+
+    fn write(&self, digits: Digits) -> State {
+        let mut state = vec![digits.phase, digits.negative.into(), digits.count.into()];
+        let mut value = digits.value;
+        if self.low.is_none() && self.high.is_none() {
+            value %= &self.step;
+        }
+        while value != BigInt::ZERO {
+            // Less than a word.
+            state.push(i64::try_from(&value % WORD).unwrap_or(0));
+            value /= WORD;
+        }
+        state.into()
+    }
+
+    /// The sizes that numbers of a sign may have.
+    fn sizes(&self, negative: bool) -> (BigInt, Option<BigInt>) {
+        let (least, most) = match negative {
+            false => (self.low.clone(), self.high.clone()),
+            true => (self.high.clone().map(|high| -high), self.low.clone().map(|low| -low)),
+        };
+        let zero = BigInt::from(u8::from(negative && self.plain));
+        (least.unwrap_or_default().max(zero), most)
+    }
+
+    /// Is there a multiple from `from` to `to`, of the sizes that a sign may have?
+    fn between(&self, negative: bool, from: BigInt, to: Option<BigInt>) -> bool {
+        let (least, most) = self.sizes(negative);
+        let from = from.max(least);
+        let to = match (to, most) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => match a.or(b) {
+                Some(to) => to,
+                None => return true,
+            },
+        };
+        let first = (from + &self.step - 1) / &self.step * &self.step;
+        first <= to
+    }
+
+    /// The scaled numbers that begin with these digits, if so many more come before the point.
+    fn range(&self, digits: &Digits, more: u32) -> (BigInt, BigInt) {
+        let open = match digits.phase {
+            FRACTION => self.places.saturating_sub(digits.count),
+            _ => self.places + more,
+        };
+        let unit = ten(open);
+        (&digits.value * &unit, (&digits.value + 1) * unit - 1)
+    }
+
+    fn lives(&self, digits: &Digits) -> bool {
+        let negative = digits.negative;
+        let whole = |negative| {
+            let most = self.digits.map(|digits| ten(digits + self.places) - 1);
+            self.between(negative, BigInt::ZERO, most)
+        };
+        match digits.phase {
+            START => whole(false) || whole(true),
+            SIGN => whole(true),
+            WHOLE => {
+                let (_, most) = self.sizes(negative);
+                let more = self.digits.map_or(u32::MAX, |most| most - digits.count);
+                for more in 0..=more {
+                    let (from, to) = self.range(digits, more);
+                    if most.as_ref().is_some_and(|most| from > *most) {
+                        return false;
+                    }
+                    if self.between(negative, from, Some(to)) {
+                        return true;
+                    }
+                }
+                false
+            }
+            _ => {
+                let (from, to) = self.range(digits, 0);
+                self.between(negative, from, Some(to))
+            }
+        }
+    }
+}
+
+impl Automaton for Literals {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn accepts(&self, state: &[i64]) -> bool {
+        let Some(digits) = self.read(state) else { return false };
+        let ended = match digits.phase {
+            ZERO | WHOLE => true,
+            FRACTION => digits.count > 0,
+            _ => false,
+        };
+        let (value, _) = self.range(&digits, 0);
+        ended && self.between(digits.negative, value.clone(), Some(value))
+    }
+
+    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+        let mut digits = self.read(state)?;
+        let full = self.digits.is_some_and(|most| digits.count >= most);
+        match (digits.phase, byte) {
+            (START, b'-') => (digits.phase, digits.negative) = (SIGN, true),
+            (START | SIGN, b'0') => digits.phase = ZERO,
+            (START | SIGN, b'1'..=b'9') | (WHOLE, b'0'..=b'9') if !full => {
+                digits.phase = WHOLE;
+                digits.count += u32::from(self.digits.is_some());
+                digits.value = digits.value * 10 + (byte - b'0');
+            }
+            (ZERO | WHOLE, b'.') if !self.plain => (digits.phase, digits.count) = (FRACTION, 0),
+            (FRACTION, b'0'..=b'9') if digits.count < self.places && !full => {
+                digits.count += 1;
+                digits.value = digits.value * 10 + (byte - b'0');
+            }
+            // Beyond its last place a multiple has zeros only.
+            (FRACTION, b'0') if !full => {
+                digits.count = match self.digits {
+                    Some(_) => digits.count + 1,
+                    None => self.places.max(1),
+                };
+            }
+            _ => return None,
+        }
+        self.lives(&digits).then(|| self.write(digits))
+    }
+
+    fn is_live(&self, state: &[i64]) -> Option<bool> {
+        // Steps lead to live states; only the first one is not looked at before.
+        Some(self.read(state).is_some_and(|digits| self.lives(&digits)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_schema::Spelling;
+    use crate::json_schema::number::Numbers;
+    use crate::regex::Languages;
+    use std::sync::Arc;
+
+    fn grid(divisor: &str, bounds: &[(&str, Side, bool)]) -> Grid {
+        let grid = Grid::multiples(&Decimal::parse(divisor).unwrap()).unwrap();
+        bounds.iter().fold(grid, |grid, &(value, side, inclusive)| {
+            grid.and(&Grid::bound(&Decimal::parse(value).unwrap(), side, inclusive))
+        })
+    }
+
+    #[test]
+    fn literals_are_those_of_arithmetic() {
+        let grids = [
+            (grid("0.75", &[]), 75, -1_000_000, 1_000_000),
+            (grid("12", &[("-30", Side::Above, true)]), 1200, -3000, 1_000_000),
+            (grid("2.5", &[("5", Side::Above, false), ("7.5", Side::Below, true)]), 250, 501, 750),
+            (
+                grid("0.3", &[("-1.2", Side::Above, false), ("0.31", Side::Below, false)]),
+                30,
+                -119,
+                30,
+            ),
+        ];
+        let mut l = Languages::new();
+        for (grid, step, low, high) in grids {
+            for digits in [None, Some(3)] {
+                let language =
+                    l.automaton(Arc::new(grid.literals(digits, false)), Literals::start());
+                for n in -1_300..1_300i64 {
+                    let value = Decimal::parse(&format!("{n}e-2")).unwrap().to_fixed();
+                    let expected = n % step == 0 && (low..=high).contains(&n);
+                    let said = l.matches(language, value.as_bytes()).unwrap();
+                    assert_eq!(said, expected, "{value} {grid:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_beginning_can_be_completed() {
+        // The only multiples within the bounds have all of their digits decided.
+        let grid = grid(
+            "0.123456789",
+            &[
+                ("1e30", Side::Above, true),
+                ("1000000000000000000000000000000.2", Side::Below, true),
+            ],
+        );
+        let mut l = Languages::new();
+        let language = l.automaton(Arc::new(grid.literals(Some(40), false)), Literals::start());
+        assert!(l.is_live(language).unwrap());
+        let (mut state, mut text) = (language, String::new());
+        while !l.is_nullable(state) {
+            let next: Vec<u8> = l.first_bytes(state).unwrap().iter().collect();
+            text.push(char::from(next[0]));
+            state = l.step(state, next[0]).unwrap();
+            assert!(text.len() < 60, "{text}");
+        }
+        let nano = BigInt::parse_bytes(text.replace('.', "").as_bytes(), 10).unwrap();
+        let places = text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as u32);
+        assert_eq!(nano * ten(9 - places) % BigInt::from(123_456_789), BigInt::ZERO, "{text}");
+    }
+
+    #[test]
+    fn long_divisors_meet_bounds_and_integers() {
+        let mut l = Languages::new();
+        let d = |text: &str| Decimal::parse(text).unwrap();
+        for spelling in [Spelling::Canonical, Spelling::Any] {
+            let mut numbers = Numbers::new(&mut l, spelling);
+            let multiples = numbers.multiples(&mut l, &d("0.123456789")).unwrap();
+            let integers = numbers.integers(&mut l, true);
+            let both = numbers.and(&mut l, integers, multiples);
+            let (spelled, _) = numbers.spelling(&mut l, both, 20);
+            for (text, expected) in [
+                ("0", true),
+                ("123456789", true),
+                ("-246913578", true),
+                ("1234567890", true),
+                ("123456788", false),
+                ("0.123456789", false),
+            ] {
+                assert_eq!(l.matches(spelled, text.as_bytes()).unwrap(), expected, "{text}");
+            }
+            let above = numbers.bound(&mut l, &d("1"), Side::Above, true);
+            let below = numbers.bound(&mut l, &d("123456788"), Side::Below, true);
+            let between = numbers.and(&mut l, both, above);
+            let between = numbers.and(&mut l, between, below);
+            assert!(!l.is_live(between.language).unwrap());
+            let not = numbers.not(&mut l, both);
+            let value = numbers.listed(&mut l, &d("1e308"), "1e308");
+            let listed = numbers.and(&mut l, value, not);
+            assert!(numbers.contains(&mut l, listed, &d("1e308"), "1e308").unwrap());
+        }
+    }
+}

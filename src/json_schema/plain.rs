@@ -1,0 +1,104 @@
+//! Schemas that can be unfolded at any time, because they lead to no other.
+//!
+//! Whether two alternatives exclude each other is asked while sets are unfolding, and mostly it is
+//! some `enum`, `const` or `type` that tells. A schema without references is made of its own parts
+//! alone, so it can be unfolded whatever else is unfolding.
+
+use super::document::{Value, ValueId};
+use super::draft::{Holds, holds};
+use super::set::{Expr, Set, Sets};
+
+/// Keywords that apply other schemas to the same value, or to its keys.
+const IN_PLACE: [&str; 11] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "propertyNames",
+    "dependentSchemas",
+    "dependencies",
+    "dependentRequired",
+];
+
+/// Keywords that bound values, list them, or say nothing of them.
+const SIMPLE: [&str; 15] = [
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "$comment",
+];
+
+/// How much a schema leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// Its complement costs little, too.
+    Simple,
+    /// It is made of its own parts.
+    Plain,
+    /// It may lead anywhere.
+    Far,
+}
+
+impl Sets<'_> {
+    /// How much a set leads to.
+    pub(super) fn reach(&mut self, set: Set) -> Reach {
+        match self.expr(set).clone() {
+            Expr::Any | Expr::Never | Expr::Value(_) => Reach::Simple,
+            Expr::Schema(at, _) | Expr::Own(at, _) => self.schema_reach(at),
+            Expr::And(parts) | Expr::Or(parts) => {
+                let parts = parts.iter().map(|&part| self.reach(part));
+                parts.max().unwrap_or(Reach::Simple)
+            }
+            Expr::Not(inner) => self.reach(inner),
+            Expr::Has(_) | Expr::Members(..) | Expr::Items(..) => Reach::Far,
+        }
+    }
+
+    fn schema_reach(&mut self, at: ValueId) -> Reach {
+        if let Some(&known) = self.reaches.get(&at) {
+            return known;
+        }
+        let document = self.document;
+        let mut reach = Reach::Simple;
+        for (keyword, value) in document.members(at).into_iter().flat_map(|m| m.iter()) {
+            let this = match keyword {
+                _ if SIMPLE.contains(&keyword) => Reach::Simple,
+                "$ref" | "$dynamicRef" | "$recursiveRef" => Reach::Far,
+                "unevaluatedItems" | "unevaluatedProperties" => Reach::Far,
+                _ if !IN_PLACE.contains(&keyword) => Reach::Plain,
+                _ => {
+                    let schemas = match (holds(keyword), document.value(value)) {
+                        (Some(Holds::List), Value::Array(items)) => items.to_vec(),
+                        (Some(Holds::Map), Value::Object(map)) => map.iter().map(|m| m.1).collect(),
+                        _ => vec![value],
+                    };
+                    let inner = schemas.into_iter().map(|schema| self.schema_reach(schema));
+                    let inner = inner.max().unwrap_or(Reach::Simple);
+                    let keys = matches!(keyword, "propertyNames" | "dependencies")
+                        || keyword.starts_with("dependent");
+                    if keys { inner.max(Reach::Plain) } else { inner }
+                }
+            };
+            reach = reach.max(this);
+            if reach == Reach::Far {
+                break;
+            }
+        }
+        self.reaches.insert(at, reach);
+        reach
+    }
+}

@@ -1,0 +1,224 @@
+//! Schemas that are built to blow up: each is handled, or refused by the name of a limit.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+use maskwright::json_schema::{Options, PropertyOrder};
+use maskwright::{Compiler, ErrorKind, Vocabulary};
+use serde_json::{Value, json};
+
+fn compiler() -> Compiler {
+    let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+    let vocabulary = Vocabulary::from_tokens(tokens, &[(256, "<end>")], &[256]).unwrap();
+    let mut options = Options::default();
+    options.property_order = PropertyOrder::Any;
+    Compiler::new(vocabulary).with_json_options(options)
+}
+
+/// The schema accepts the text and the first mask of it exists; or a limit is named, at once or
+/// when the text is read.
+fn handles(schema: &Value, text: &str) -> Result<bool, String> {
+    let named = |e: maskwright::Error| {
+        assert_eq!(e.kind(), ErrorKind::Limit, "{e}");
+        e.to_string()
+    };
+    let constraint = compiler().json_schema(schema).map_err(named)?;
+    let mut matcher = constraint.matcher();
+    matcher.mask().map_err(named)?;
+    match matcher.accept_bytes(text.as_bytes()) {
+        Ok(()) => Ok(matcher.is_accepting()),
+        Err(e) if e.kind() == ErrorKind::Rejected => Ok(false),
+        Err(e) => Err(named(e)),
+    }
+}
+
+/// `inner` in `depth` nestings.
+fn nested(depth: usize, inner: Value, f: impl Fn(usize, Value) -> Value) -> Value {
+    (0..depth).fold(inner, |schema, i| f(i, schema))
+}
+
+#[test]
+fn alternatives_of_alternatives() {
+    // Each level holds two ways that overlap.
+    let schema = nested(
+        40,
+        json!({"required": ["a"]}),
+        |i, inner| json!({"oneOf": [{"required": [format!("k{i}")]}, inner]}),
+    );
+    assert_eq!(handles(&schema, r#"{"a": 1}"#), Ok(true));
+    let all: Vec<Value> = (0..30)
+        .map(|i| json!({"anyOf": [{"required": [format!("a{i}")]}, {"required": [format!("b{i}")]}]}))
+        .collect();
+    let text: Vec<String> = (0..30).map(|i| format!("\"a{i}\": 0")).collect();
+    let schema = json!({"type": "object", "allOf": all});
+    assert_eq!(handles(&schema, &format!("{{{}}}", text.join(", "))), Ok(true));
+    assert_eq!(handles(&schema, &format!("{{{}}}", text[1..].join(", "))), Ok(false));
+    let pairs: Vec<Value> = (0..12)
+        .map(|i| {
+            let key = format!("p{}", i % 4);
+            json!({"anyOf": [
+                {"properties": {(key.clone()): {"multipleOf": i + 2}}},
+                {"properties": {(key): {"pattern": format!("{i}")}}},
+                {"minProperties": i}
+            ]})
+        })
+        .collect();
+    let schema = json!({"type": "object", "allOf": pairs});
+    assert_eq!(handles(&schema, r#"{"p0": 120120}"#), Ok(true));
+}
+
+#[test]
+fn exactly_one_of_many() {
+    let branches: Vec<Value> = (0..60).map(|i| json!({"required": [format!("k{i}")]})).collect();
+    let schema = json!({"type": "object", "oneOf": branches});
+    assert_eq!(handles(&schema, r#"{"k3": 1, "x": 2}"#), Ok(true));
+    assert_eq!(handles(&schema, r#"{"k3": 1, "k4": 2}"#), Ok(false));
+    let numbers: Vec<Value> = (2..30).map(|i| json!({"multipleOf": i})).collect();
+    let said = handles(&json!({"oneOf": numbers}), "29");
+    assert!(
+        said.as_ref().map_or_else(|e| e.contains("more than"), |&accepted| accepted),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn conditions_in_chains() {
+    let chain = |depth| {
+        nested(depth, json!(true), |i, inner| {
+            json!({
+                "if": {"properties": {"type": {"const": i}}, "required": ["type"]},
+                "then": {"required": [format!("k{i}")]},
+                "else": inner
+            })
+        })
+    };
+    assert_eq!(handles(&chain(30), r#"{"type": 7, "k7": 1}"#), Ok(true));
+    assert_eq!(handles(&chain(30), r#"{"type": 7, "k8": 1}"#), Ok(false));
+    let said = handles(&chain(60), r#"{"type": 7, "k7": 1}"#);
+    assert!(
+        said.as_ref().map_or_else(|e| e.contains("more than"), |&accepted| accepted),
+        "{said:?}"
+    );
+    let all: Vec<Value> = (0..60)
+        .map(|i| {
+            json!({
+                "if": {"properties": {"type": {"const": i}}, "required": ["type"]},
+                "then": {"required": [format!("k{i}")]}
+            })
+        })
+        .collect();
+    let schema = json!({"allOf": all});
+    assert_eq!(handles(&schema, r#"{"type": 7, "k7": 1}"#), Ok(true));
+    assert_eq!(handles(&schema, r#"{"k8": 1, "type": 7}"#), Ok(false));
+    let dependencies: serde_json::Map<String, Value> =
+        (0..40).map(|i| (format!("k{i}"), json!([format!("k{}", i + 1)]))).collect();
+    let schema = json!({"dependentRequired": dependencies});
+    assert_eq!(handles(&schema, r#"{"k40": 1, "k39": 1}"#), Ok(true));
+    assert_eq!(handles(&schema, r#"{"k38": 1, "k39": 1}"#), Ok(false));
+}
+
+#[test]
+fn large_bounds() {
+    let large = 4_000_000_000u32;
+    for (schema, text) in [
+        (json!({"type": "string", "minLength": large}), "\"\""),
+        (json!({"type": "string", "maxLength": large}), "\"\""),
+        (json!({"type": "array", "minItems": large}), "[]"),
+        (json!({"type": "array", "maxItems": large, "uniqueItems": true}), "[]"),
+        (json!({"type": "object", "minProperties": large}), "{}"),
+        (json!({"type": "object", "maxProperties": large}), "{}"),
+        (json!({"type": "array", "contains": {"const": 1}, "minContains": large}), "[]"),
+        (json!({"contains": {"const": 1}, "maxContains": large}), "[1]"),
+        (json!({"type": "number", "minimum": -1e300, "maximum": 1e300, "multipleOf": 1e-300}), "0"),
+        (json!({"type": "string", "pattern": "^(a{1000}){1000}$"}), "\"\""),
+        (json!({"type": "string", "pattern": "^a{1000000}$"}), "\"\""),
+    ] {
+        let said = handles(&schema, text);
+        let least = ["minLength", "minItems", "minProperties", "minContains", "pattern"];
+        let empty = least.iter().any(|keyword| schema.get(keyword).is_some());
+        assert!(said.as_ref().map_or(true, |&accepted| accepted != empty), "{schema}: {said:?}");
+    }
+}
+
+#[test]
+fn patterns_with_many_states() {
+    for pattern in [
+        "^(a+)+$",
+        "^(a|a)*b$",
+        "(x+x+)+y",
+        "a.{12}b",
+        "^(?=.*a.{5})(?=.*b.{6})(?=.*c.{7}).*$",
+        "^(?!.*(ab|ba).{40}c).*$",
+        "^([a-z]+[0-9]*){50}$",
+        "(.*a){20}",
+    ] {
+        let schema = json!({"type": "string", "pattern": pattern});
+        if let Err(message) = handles(&schema, "\"aaab\"") {
+            assert!(message.contains("states") || message.contains("limit"), "{message}");
+        }
+    }
+    let patterns: serde_json::Map<String, Value> =
+        (0..12).map(|i| (format!("a.{{{i}}}b"), json!({"minimum": i}))).collect();
+    let schema = json!({"type": "object", "patternProperties": patterns});
+    let said = handles(&schema, r#"{"axb": 11}"#);
+    assert!(said.as_ref().map_or_else(|e| e.contains("limit"), |&accepted| accepted), "{said:?}");
+}
+
+#[test]
+fn many_properties() {
+    let properties: serde_json::Map<String, Value> =
+        (0..100_000).map(|i| (format!("key{i}"), json!({"type": "integer"}))).collect();
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    assert_eq!(handles(&schema, r#"{"key99999": 1, "key5": 2}"#), Ok(true));
+    assert_eq!(handles(&schema, r#"{"key5": 1, "key5": 2}"#), Ok(false));
+    let not = json!({"type": "object", "not": schema});
+    let said = handles(&not, r#"{"key5": ""}"#);
+    assert!(said.as_ref().map_or_else(|e| e.contains("limit"), |&accepted| accepted), "{said:?}");
+}
+
+#[test]
+fn references_in_chains_and_cycles() {
+    let mut definitions = serde_json::Map::new();
+    for i in 0..2_000 {
+        let next = format!("#/$defs/d{}", i + 1);
+        definitions.insert(format!("d{i}"), json!({"properties": {"a": {"$ref": next}}}));
+    }
+    definitions.insert("d2000".into(), json!({"type": "null"}));
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+    assert_eq!(handles(&schema, r#"{"a": {"a": {"a": 5}}}"#), Ok(true));
+    let mut definitions = serde_json::Map::new();
+    for i in 0..2_000 {
+        definitions.insert(format!("d{i}"), json!({"$ref": format!("#/$defs/d{}", i + 1)}));
+    }
+    definitions.insert("d2000".into(), json!({"type": "null"}));
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+    let message = handles(&schema, "null").unwrap_err();
+    assert!(message.contains("by reference"), "{message}");
+    // Every product of two of these is one more.
+    let all: Vec<Value> = (2..9)
+        .map(|n| {
+            nested(
+                n,
+                json!({"$ref": format!("#/allOf/{}", n - 2)}),
+                |_, inner| json!({"properties": {"a": inner}}),
+            )
+        })
+        .collect();
+    assert_eq!(handles(&json!({"allOf": all}), r#"{"a": {"a": {"a": {"a": 1}}}}"#), Ok(true));
+}
+
+#[test]
+fn items_that_are_counted() {
+    let all: Vec<Value> = (0..20).map(|i| json!({"contains": {"const": i}})).collect();
+    let said = handles(&json!({"type": "array", "allOf": all}), "[0]");
+    assert!(
+        said.as_ref().map_or_else(|e| e.contains("more than"), |&accepted| !accepted),
+        "{said:?}"
+    );
+    let all: Vec<Value> = (0..17)
+        .map(|i| json!({"anyOf": [{"contains": {"const": i}}, {"items": {"minimum": i}}]}))
+        .collect();
+    let said = handles(&json!({"type": "array", "allOf": all}), "[0]");
+    assert!(
+        said.as_ref().map_or_else(|e| e.contains("more than"), |&accepted| !accepted),
+        "{said:?}"
+    );
+}
