@@ -2,7 +2,8 @@
 //! validator says which are valid, and a token is allowed if and only if a valid text goes on with
 //! it.
 //!
-//! The universe is part of each schema: scalars, and arrays and objects of two of them at most.
+//! The universe is part of each schema: scalars, and arrays and objects of two of them at most; no
+//! numbers, of which each has many spellings.
 //! Vocabularies are the bytes, random pieces of texts, and (with `MASKWRIGHT_SHARED`) what a real
 //! one has of the universe's characters. `MASKWRIGHT_ORACLE_CASES` says how many schemas,
 //! `MASKWRIGHT_ORACLE_SEED` where they begin.
@@ -26,7 +27,6 @@ const KEYS: [&str; 3] = ["a", "b", "ab"];
 fn universe() -> Value {
     let scalar = json!({"anyOf": [
         {"type": ["null", "boolean"]},
-        {"type": "integer", "minimum": 0, "maximum": 3},
         {"type": "string", "maxLength": 2, "pattern": "^[ab]*$"},
     ]});
     json!({"anyOf": [
@@ -39,7 +39,7 @@ fn universe() -> Value {
 
 /// Its texts, without white space.
 fn texts() -> Vec<String> {
-    let words = ["null", "false", "true", "0", "1", "2", "3"].map(str::to_owned);
+    let words = ["null", "false", "true"].map(str::to_owned);
     let strings = ["", "a", "b", "aa", "ab", "ba", "bb"].map(|text| format!("{text:?}"));
     let scalars: Vec<String> = words.into_iter().chain(strings).collect();
     let mut texts = scalars.clone();
