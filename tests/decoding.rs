@@ -236,7 +236,7 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
         expected.sort_by(|a, b| b.0.total_cmp(&a.0));
         let request = Request {
             constraint: Some(constraint.clone()),
-            beam: Some(BeamSearch { width: texts.len(), length_penalty, early_stopping }),
+            beam: Some(BeamSearch { width: texts.len(), length_penalty, early_stopping, rank: 0 }),
             max_tokens: 10,
             ..Request::text("x")
         };
@@ -274,7 +274,12 @@ fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
     let constraint = choice(&engine, &["yes", "no", "perhaps", "not at all", "nobody knows"]);
     let request = Request {
         constraint: Some(constraint.clone()),
-        beam: Some(BeamSearch { width: 4, length_penalty: 0.0, early_stopping: EarlyStopping::No }),
+        beam: Some(BeamSearch {
+            width: 4,
+            length_penalty: 0.0,
+            early_stopping: EarlyStopping::No,
+            rank: 0,
+        }),
         ..Request::text("Is it so?")
     };
     let prompt = {

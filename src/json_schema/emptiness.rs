@@ -275,13 +275,15 @@ impl<'d> Sets<'d> {
         Ok(undecided.iter().any(|this| this.set == set))
     }
 
-    /// Has an alternative of a set no value? It may have none where another alternative has.
+    /// Has an alternative of a set no value, its condition apart? It may have none where another
+    /// alternative has.
     pub(super) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
         if self.holds_empty(object) {
             return Ok(false);
         }
+        let object = ObjectSet { condition: Condition::HOLDS, ..object.clone() };
         let mut needed = Vec::new();
-        let ways = self.object_ways(object, &mut needed)?;
+        let ways = self.object_ways(&object, &mut needed)?;
         let has_value = self.with_values(needed)?;
         Ok(!ways.has_value(|set| has_value.contains(&set)))
     }
