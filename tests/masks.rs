@@ -111,7 +111,8 @@ fn every_prefix_of_a_valid_instance_is_allowed() {
     let any_order = plain.clone().with_json_options(any_order);
     let mut random = 0x2545_F491_4F6C_DD1D;
     let (mut instances, mut masks, mut refused) = (0, 0, Vec::new());
-    for entry in schemas(&shared).iter().step_by(stride) {
+    let schemas = schemas(&shared);
+    for entry in schemas.iter().step_by(stride) {
         let name = entry["id"].as_str().unwrap();
         let constraint = plain.json_schema(&entry["schema"]);
         let valid = entry["tests"].as_array().unwrap().iter().filter(|test| test["valid"] == true);
