@@ -49,10 +49,10 @@ fn alternatives_of_alternatives() {
 
 #[test]
 fn one_of_two_many_times() {
-    let all: Vec<Value> = (0..30)
+    let all: Vec<Value> = (0..10)
         .map(|i| json!({"anyOf": [{"required": [format!("a{i}")]}, {"required": [format!("b{i}")]}]}))
         .collect();
-    let text: Vec<String> = (0..30).map(|i| format!("\"a{i}\": 0")).collect();
+    let text: Vec<String> = (0..10).map(|i| format!("\"a{i}\": 0")).collect();
     let schema = json!({"type": "object", "allOf": all});
     assert_eq!(handles(&schema, &format!("{{{}}}", text.join(", "))), Ok(true));
     assert_eq!(handles(&schema, &format!("{{{}}}", text[1..].join(", "))), Ok(false));
