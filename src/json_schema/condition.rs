@@ -25,13 +25,13 @@ use crate::regex::Language;
 const STEPS: usize = 10_000;
 
 /// Parts that one condition may have.
-const SIZE: usize = 10_000;
+const SIZE: usize = 100_000;
 
 /// Conditions that one schema may lead to.
 const CONDITIONS: usize = 200_000;
 
-/// Statements that are looked at before alternatives are tried one by one.
-const SOON: usize = 20_000;
+/// Parts of conditions that are looked at before alternatives are tried one by one.
+const SOON: usize = 1_000_000;
 
 /// So many object sets with conditions are followed side by side.
 const FEW: usize = 4;
@@ -176,21 +176,30 @@ impl Conditions {
             return known.clone();
         }
         let (mut seen, mut open) = (FxHashSet::default(), vec![condition]);
-        let mut found = Vec::new();
+        let (mut found, mut size) = (Vec::new(), 1);
         while let Some(next) = open.pop() {
             if !seen.insert(next) {
                 continue;
             }
             match self.part(next) {
                 Part::Holds | Part::Fails => {}
-                Part::And(parts) | Part::Or(parts) => open.extend(parts.iter().rev()),
+                Part::And(parts) | Part::Or(parts) => {
+                    size += parts.len();
+                    open.extend(parts.iter().rev());
+                }
                 _ => found.push(next),
             }
         }
         let found: Rc<[Condition]> = found.into();
         self.statements.insert(condition, found.clone());
-        self.sizes.insert(condition, seen.len());
+        self.sizes.insert(condition, size);
         found
+    }
+
+    /// The number of parts of its different parts.
+    fn size(&mut self, condition: Condition) -> usize {
+        self.statements(condition);
+        self.sizes.get(&condition).copied().unwrap_or(0)
     }
 
     /// The condition with some of its statements replaced.
@@ -706,8 +715,9 @@ impl Sets<'_> {
                 _ => {}
             }
             let statements = self.conditions.statements(object.condition);
-            let size = self.conditions.sizes.get(&object.condition).copied().unwrap_or(0);
-            if size > SIZE || self.conditions.parts.len() > CONDITIONS {
+            if self.conditions.size(object.condition) > SIZE
+                || self.conditions.parts.len() > CONDITIONS
+            {
                 let message = format!(
                     "what is asked of the members of an object takes more than {SIZE} conditions, \
                      or more than {CONDITIONS} in the whole schema"
@@ -963,7 +973,7 @@ impl<'d> Sets<'d> {
                     open.push(to);
                 }
             }
-            work += 1 + self.conditions.statements(place.condition).len();
+            work += 1 + self.conditions.size(place.condition);
             if work > SOON {
                 return Ok(None);
             }
@@ -979,7 +989,7 @@ impl<'d> Sets<'d> {
         has_value: &mut HasValue<'_, 'd>,
         steps: &mut usize,
     ) -> Result<bool> {
-        *steps += 1 + self.conditions.statements(object.condition).len() / 8;
+        *steps += 1 + self.conditions.size(object.condition) / 256;
         self.check_steps(*steps)?;
         let Some(object) = self.settle(object)? else { return Ok(false) };
         let conjuncts = self.conditions.conjuncts(object.condition);

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::ArraySet;
-use super::condition::{Condition, Conditions};
+use super::condition::Conditions;
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
@@ -541,7 +541,6 @@ impl<'d> Sets<'d> {
             let shape = self.shape(part)?;
             result = self.union(&result, &shape)?;
         }
-        result.objects = self.gather(&result.objects)?;
         Ok(result)
     }
 
@@ -677,11 +676,6 @@ impl<'d> Sets<'d> {
             let shape = self.unlisted(value)?;
             arrays.extend(shape.arrays);
             objects.extend(shape.objects);
-        }
-        let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
-        if objects.iter().filter(on_condition).count() > 1 {
-            // The order of names does not matter to what is none of them.
-            objects = vec![self.fold(&objects)?];
         }
         for array in &arrays {
             let not = Shape { arrays: self.array_complement(array), ..self.any() };
