@@ -352,14 +352,31 @@ type Way = (Item, PlacesId);
 /// more than a number can go on with.
 const FEW_WAYS: usize = 16;
 
+/// How captured texts end in a token.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    /// With which of its quotes at the earliest; 0 where it may be at once.
+    quotes: usize,
+    /// May one be the last of its kind?
+    few: bool,
+}
+
 /// Where a captured text ends in a token, does what follows it in the token depend on it? A comma
 /// does if it may have been the last of its kind, what begins after a comma if that must differ.
-fn depends_on_capture(token: &[u8], few: bool) -> bool {
-    let Some(comma) = token.iter().position(|&byte| byte == b',') else { return false };
-    let (before, after) = token.split_at(comma);
+fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
+    let quotes = token.iter().enumerate().filter(|&(_, &byte)| byte == b'"');
+    let from = match ends.quotes {
+        0 => 0,
+        n => match quotes.map(|(at, _)| at).nth(n - 1) {
+            Some(end) => end,
+            None => return false,
+        },
+    };
+    let Some(comma) = token[from..].iter().position(|&byte| byte == b',') else { return false };
+    let (before, after) = token.split_at(from + comma);
     // The captured text is a key.
     let key = before.rsplit(|&byte| byte == b'"').next().is_some_and(|v| v.contains(&b':'));
-    few || key && before.contains(&b'"') || after.contains(&b'"')
+    ends.few || key && before.contains(&b'"') || after.contains(&b'"')
 }
 
 impl Machine {
@@ -401,11 +418,11 @@ impl Machine {
         if !program.has_captures() {
             return Ok(form);
         }
-        let few = self.few_captures(program, id)?;
+        let ends = self.capture_ends(program, id)?;
         let pairs = &self.shared_slices.pairs(vocabulary).pairs;
         let ends_capture = |token: u32| {
             let text = vocabulary.token_bytes(token).unwrap_or_default();
-            few.is_some_and(|few| depends_on_capture(text, few))
+            ends.is_some_and(|ends| depends_on_capture(text, ends))
         };
         let mut suspects = commas;
         suspects.retain(|&token| pairs.contains(token) || ends_capture(token));
@@ -428,16 +445,27 @@ impl Machine {
         Ok(form)
     }
 
-    /// `None` if no text is being captured here; otherwise, may a captured text be the last of its
-    /// kind? Not where it can go on in many ways.
-    fn few_captures(&mut self, program: &Program, id: ConfigId) -> Result<Option<bool>> {
-        let mut found = None;
+    /// `None` if no text is being captured here.
+    fn capture_ends(&mut self, program: &Program, id: ConfigId) -> Result<Option<Ends>> {
+        let mut found: Option<Ends> = None;
         for i in 0..self.items(id).len() {
-            let Item { point, state, .. } = self.items(id)[i];
-            if let Point::Capture { .. } = program.point(point) {
-                let few = self.languages.first_bytes(state)?.len() <= FEW_WAYS;
-                found = Some(found.unwrap_or(false) || few);
+            let Item { point, mut state, .. } = self.items(id)[i];
+            let Point::Capture { .. } = program.point(point) else { continue };
+            let mut first = self.languages.first_bytes(state)?;
+            let mut quotes = 1;
+            if first.contains(b'"') && first.len() == 1 {
+                let inside = self.languages.step(state, b'"')?;
+                // Its first quote, or the one that ends it.
+                if !self.languages.is_nullable(inside) {
+                    (state, quotes) = (inside, 2);
+                    first = self.languages.first_bytes(state)?;
+                }
             }
+            // A text that can go on in many ways stands between quotes, and is one of many.
+            let few = first.len() <= FEW_WAYS;
+            let quotes = if few && quotes == 1 { 0 } else { quotes };
+            let known = found.unwrap_or(Ends { quotes, few });
+            found = Some(Ends { quotes: quotes.min(known.quotes), few: few || known.few });
         }
         Ok(found)
     }

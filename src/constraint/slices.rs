@@ -173,7 +173,11 @@ impl Slices {
                             .rsplit(|&byte| byte == b'"')
                             .next()
                             .is_some_and(|v| v.contains(&b':'));
-                    key || left.contains(&b'[')
+                    let item = |at: usize| {
+                        let first = left[at + 1..].trim_ascii_start().first();
+                        left[at] == b'[' && first.is_some_and(|&byte| byte != b']')
+                    };
+                    key || (0..comma).any(item)
                 };
                 if bytes.contains(&b',') {
                     commas.allow(id);
