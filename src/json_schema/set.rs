@@ -168,6 +168,7 @@ impl Base {
                 spelled.insert(set, number);
             }
         }
+        languages.freeze();
         Self { languages, numbers, strings, spelled }
     }
 }
