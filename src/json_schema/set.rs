@@ -208,6 +208,8 @@ pub(super) struct Sets<'d> {
     pub(super) reaches: FxHashMap<ValueId, Reach>,
     /// The first set of each schema that was written down.
     pub(super) texts: FxHashMap<String, Set>,
+    /// The languages of lists of names.
+    listed_names: FxHashMap<Box<[Rc<str>]>, Language>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
@@ -248,6 +250,7 @@ impl<'d> Sets<'d> {
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
             texts: FxHashMap::default(),
+            listed_names: FxHashMap::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
@@ -297,6 +300,15 @@ impl<'d> Sets<'d> {
                 set
             }
         }
+    }
+
+    /// The keys that an object names.
+    pub(super) fn names(&mut self, object: &ObjectSet) -> Language {
+        let names: Box<[Rc<str>]> = object.named.iter().map(|named| named.key.clone()).collect();
+        let Self { languages, strings, listed_names, .. } = self;
+        *listed_names
+            .entry(names)
+            .or_insert_with_key(|names| strings.texts(languages, names.iter().map(|name| &**name)))
     }
 
     pub(super) fn expr(&self, set: Set) -> &Expr {

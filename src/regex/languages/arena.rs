@@ -120,7 +120,11 @@ impl Arena {
 
     /// The number of an expression, which is given one with the facts that `describe` tells if it
     /// is new.
-    pub(super) fn intern(&mut self, expr: Expr, describe: impl FnOnce(&Self, &Expr) -> Facts) -> Language {
+    pub(super) fn intern(
+        &mut self,
+        expr: Expr,
+        describe: impl FnOnce(&Self, &Expr) -> Facts,
+    ) -> Language {
         let hash = Self::hash(&expr);
         let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
         let known = self.ids.find(Self::spread(hash), same);
