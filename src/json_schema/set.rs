@@ -15,8 +15,9 @@ use smallvec::SmallVec;
 
 use super::array::ArraySet;
 use super::condition::Conditions;
+use super::decimal::Decimal;
 use super::document::{Document, Value, ValueId};
-use super::number::{NumberSet, Numbers};
+use super::number::{NumberSet, Numbers, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
 use super::plain::Reach;
@@ -161,8 +162,23 @@ impl Base {
         let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = Strings::new(&mut languages, spelling);
         let mut spelled = FxHashMap::default();
-        let integers = [false, true].map(|pointed| numbers.integers(&mut languages, pointed));
-        for set in [numbers.all(), integers[0], integers[1]] {
+        // Most bounds of real schemas are these.
+        let mut common = vec![(numbers.all(), false)];
+        common
+            .extend([false, true].map(|pointed| (numbers.integers(&mut languages, pointed), true)));
+        let decimal = |text| Decimal::parse(text).into_iter();
+        for (kind, whole) in common.clone() {
+            let above = [("0", true), ("0", false), ("1", true)];
+            for (least, inclusive) in
+                above.into_iter().filter(|&(_, inclusive)| inclusive || !whole)
+            {
+                for least in decimal(least) {
+                    let above = numbers.bound(&mut languages, &least, Side::Above, inclusive);
+                    common.push((numbers.and(&mut languages, kind, above), whole));
+                }
+            }
+        }
+        for (set, _) in common {
             // What cannot be made here is made where it is needed, and says why it cannot.
             if let Ok(number) = numbers.written_as(&mut languages, set, DIGITS) {
                 spelled.insert(set, number);

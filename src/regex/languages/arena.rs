@@ -42,6 +42,9 @@ struct State {
 
 const NOWHERE: u32 = u32::MAX;
 
+/// What most clones add.
+const ROOM: usize = 500;
+
 /// Values of which the first are shared by all that were cloned from one.
 #[derive(Clone, Debug)]
 struct Layered<T> {
@@ -106,6 +109,8 @@ impl Arena {
         self.exprs.freeze();
         self.rows.freeze();
         self.firsts.freeze();
+        // Clones grow soon, and should not have to make room first.
+        self.ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
     }
 
     fn hash(expr: &Expr) -> u32 {
