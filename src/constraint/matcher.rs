@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::compiler::{Cell, Constraint, Memory};
 use super::finish::TokensToFinish;
 use super::machine::{ConfigId, Machine};
+use super::masks::Form;
 use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::ByteSet;
@@ -69,8 +70,8 @@ pub struct Matcher {
     history: Vec<ConfigId>,
     pub(super) finished: bool,
     mask: Option<TokenMask>,
-    /// The configuration whose mask is in `mask`.
-    written: Option<ConfigId>,
+    /// The configuration whose mask is in `mask`, and what that is.
+    written: Option<(ConfigId, Arc<Form>)>,
 }
 
 impl Clone for Matcher {
@@ -109,14 +110,19 @@ impl Matcher {
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
-        if self.written != Some(self.here()) || self.finished {
+        let here = self.here();
+        let known = self.written.as_ref().is_some_and(|(written, _)| *written == here);
+        if !known || self.finished {
+            let form = if self.finished { None } else { Some(self.form()?) };
+            let before = self.written.take();
             let len = self.constraint.vocabulary().len();
-            let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
-            let filled = self.fill_mask(mask.words_mut());
-            self.mask = Some(mask);
-            self.written = None;
-            filled?;
-            self.written = (!self.finished).then(|| self.here());
+            let mask = self.mask.get_or_insert_with(|| TokenMask::new(len)).words_mut();
+            match (&form, before) {
+                (Some(form), Some((_, before))) => form.write_over(&before, mask),
+                (Some(form), None) => form.write(mask),
+                (None, _) => mask.fill(0),
+            }
+            self.written = form.map(|form| (here, form));
         }
         match &self.mask {
             Some(mask) => Ok(mask),
@@ -135,15 +141,17 @@ impl Matcher {
             row.fill(0);
             return Ok(());
         }
-        let shared = &self.constraint.shared;
-        let form = {
-            let mut memory = self.cell.lock();
-            shared.relieve(&mut memory);
-            let Memory { program, machine } = &mut *memory;
-            machine.form(program, shared.vocabulary(), self.here())?
-        };
-        form.write(row);
+        self.form()?.write(row);
         Ok(())
+    }
+
+    /// The mask in few words.
+    fn form(&mut self) -> Result<Arc<Form>> {
+        let shared = &self.constraint.shared;
+        let mut memory = self.cell.lock();
+        shared.relieve(&mut memory);
+        let Memory { program, machine } = &mut *memory;
+        machine.form(program, shared.vocabulary(), self.here())
     }
 
     /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
