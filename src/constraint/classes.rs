@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::{TokenMask, Trie, Vocabulary};
+use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
 
 /// The trie of tokens in which each byte is replaced by the first of its class.
 #[derive(Debug)]
@@ -73,6 +73,11 @@ impl Classes {
         let mut shapes: Vec<(Vec<u8>, u32)> = ids.iter().map(|&id| (shape(id), id)).collect();
         shapes.sort_unstable();
         Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
+    }
+
+    /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
+    pub(super) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
+        Some(Self { trie: Trie::decode(from, vocabulary.len())? })
     }
 
     /// The tokens by their shapes.

@@ -46,8 +46,7 @@ impl Compiler {
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        let slices = Arc::new(Slices::new(&limits));
-        slices.prepare(&self.vocabulary);
+        let slices = Arc::new(self.slices.with_limits(&limits));
         Self { limits, slices, ..self }
     }
 
