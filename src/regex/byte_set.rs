@@ -14,7 +14,9 @@ impl ByteSet {
 
     /// One byte.
     pub fn single(byte: u8) -> Self {
-        Self::range(byte, byte)
+        let mut this = Self::EMPTY;
+        this.insert(byte);
+        this
     }
 
     /// The bytes from `first` to `last`, both included; empty if `first > last`.

@@ -75,15 +75,14 @@ impl Languages {
     pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
         // A language that lacks a few texts only is cheap as it is.
         let total = |unit| self.is_total(x, unit, &mut FxHashMap::default());
-        if !self.states[x.index()].logical || unit.is_some_and(total) {
+        if !self.arena.facts(x).logical || unit.is_some_and(total) {
             return Ok(x);
         }
-        let state = &self.states[x.index()];
         if let Some(unit) = unit
-            && let Expr::Intersect(parts) = &state.expr
+            && let Expr::Intersect(parts) = self.arena.expr(x)
         {
             let (bounds, others): (Vec<_>, Vec<_>) =
-                parts.iter().partition(|part| match self.states[part.index()].expr {
+                parts.iter().partition(|part| match *self.arena.expr(**part) {
                     Expr::Repeat(part, min, max) => {
                         part == unit && (max != UNBOUNDED && max > SMALL_BOUND || min > SMALL_BOUND)
                     }
