@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::deadline;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
@@ -100,6 +101,7 @@ impl Classes {
         };
         let first = walk.dense.languages.first_bytes(state)?;
         for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
+            deadline::check()?;
             match walk.dense.is_uniform(Dense::START, class)? {
                 true if first.contains(class) => {
                     self.by_shapes(vocabulary, &mut walk, class, &mut found)?
