@@ -125,6 +125,26 @@ impl Index {
     }
 }
 
+/// Where programs keep indexes unless they are told otherwise: the folder that `MASKWRIGHT_CACHE`
+/// names, `None` where it is empty; without it `maskwright` in the user's folder for caches
+/// (`$XDG_CACHE_HOME`, or what the system has for it), `None` where there is none.
+pub fn cache_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    if let Some(chosen) = variable("MASKWRIGHT_CACHE") {
+        return Some(chosen).filter(|folder| !folder.as_os_str().is_empty());
+    }
+    // A path that is not absolute is to be ignored, by the XDG Base Directory Specification.
+    let absolute = |folder: PathBuf| Some(folder).filter(|folder| folder.is_absolute());
+    let home = || variable("HOME").and_then(absolute);
+    let caches = match variable("XDG_CACHE_HOME").and_then(absolute) {
+        Some(folder) => Some(folder),
+        None if cfg!(windows) => variable("LOCALAPPDATA").and_then(absolute),
+        None if cfg!(target_os = "macos") => home().map(|home| home.join("Library/Caches")),
+        None => home().map(|home| home.join(".cache")),
+    };
+    caches.map(|folder| folder.join("maskwright"))
+}
+
 /// The content of a file that is whole and has this key.
 fn content(file: &[u8], key: u128) -> Option<&[u8]> {
     let (rest, checksum) = file.split_at_checked(file.len().checked_sub(CHECKSUM)?)?;

@@ -46,6 +46,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
+pub use index::cache_folder;
 pub(crate) use index::{Index, Part, Reader, Writer};
 pub use mask::TokenMask;
 use table::{Kind, TokenTable};
@@ -187,7 +188,8 @@ impl Vocabulary {
     /// [`Compiler`](crate::Compiler) prepares for the vocabulary is kept there, too.
     ///
     /// Errors as `from_file` does. That the index cannot be written is none of them:
-    /// [`index_error`](Self::index_error) says so.
+    /// [`index_error`](Self::index_error) says so. [`cache_folder`] is where programs keep
+    /// indexes by convention.
     pub fn from_file_indexed(path: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<Self> {
         let source = file::Source::open(path.as_ref())?;
         let index = source.index(folder.as_ref())?;
