@@ -62,6 +62,44 @@ struct Known {
 /// The fingerprint of a terminal's state, how it is read, and from where.
 pub(super) type ReadingKey = (u128, [bool; 2], Arc<[Place]>);
 
+/// What patterns repeat most: digits, blanks, hexadecimal digits, letters, names.
+const COMMON: [&[(u8, u8)]; 13] = [
+    &[(b'0', b'9')],
+    &[(b' ', b' '), (b'\t', b'\t')],
+    &[(b'0', b'9'), (b'a', b'f')],
+    &[(b'0', b'9'), (b'A', b'F')],
+    &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')],
+    &[(b'a', b'z')],
+    &[(b'A', b'Z')],
+    &[(b'A', b'Z'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'A', b'Z')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'_', b'_')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'-', b'-')],
+];
+
+/// Of each set, the most bytes that stand side by side in a token.
+fn longest_runs<const N: usize>(vocabulary: &Vocabulary, sets: &[ByteSet; N]) -> [u32; N] {
+    let members: Vec<[u16; N]> =
+        (0..=u8::MAX).map(|byte| sets.map(|set| u16::from(set.contains(byte)))).collect();
+    // By depth: how many bytes of each set end the node's string.
+    let mut ending = vec![[0u16; N]];
+    let mut longest = [0u16; N];
+    for node in &vocabulary.trie().nodes()[1..] {
+        let depth = usize::from(node.depth);
+        ending.truncate(depth);
+        let mut run = ending[depth - 1];
+        let members = &members[usize::from(node.byte)];
+        for i in 0..N {
+            run[i] = (run[i] + 1) * members[i];
+            longest[i] = longest[i].max(run[i]);
+        }
+        ending.push(run);
+    }
+    longest.map(u32::from)
+}
+
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
@@ -99,21 +137,23 @@ impl Slices {
         Ok(slice)
     }
 
-    /// The most bytes of a set that stand side by side in a token.
+    /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
+    /// set known already that holds it and is not much in tokens either.
     pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
-        if let Some(&known) = self.lock().longest.get(&set) {
-            return known;
+        const LITTLE: u32 = 16;
+        {
+            let known = &self.lock().longest;
+            if let Some(&longest) = known.get(&set) {
+                return longest;
+            }
+            let wider = known.iter().filter(|(wide, _)| set.intersection(wide) == set);
+            if let Some(longest) = wider.map(|(_, &longest)| longest).min()
+                && longest <= LITTLE
+            {
+                return longest;
+            }
         }
-        // By depth: how many bytes of the set end the node's string.
-        let mut ending = vec![0u32];
-        let mut longest = 0;
-        for node in &vocabulary.trie().nodes()[1..] {
-            let depth = usize::from(node.depth);
-            ending.truncate(depth);
-            let run = if set.contains(node.byte) { ending[depth - 1] + 1 } else { 0 };
-            longest = longest.max(run);
-            ending.push(run);
-        }
+        let [longest] = longest_runs(vocabulary, &[set]);
         self.lock().longest.insert(set, longest);
         longest
     }

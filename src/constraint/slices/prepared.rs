@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use super::{Known, Pairs, Slices};
+use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use crate::constraint::classes::Classes;
 use crate::constraint::limits::Limits;
 use crate::constraint::runs::{Runs, RunsKey};
@@ -20,9 +20,12 @@ struct Prepared {
     after: &'static [u8],
 }
 
-/// Sets whose longest runs are asked for in advance.
-fn sets() -> [ByteSet; 2] {
-    [ByteSet::range(b'0', b'9'), blanks()]
+/// Sets whose longest runs are counted in advance.
+fn sets() -> [ByteSet; COMMON.len()] {
+    COMMON.map(|ranges| {
+        let sets = ranges.iter().map(|&(first, last)| ByteSet::range(first, last));
+        sets.fold(ByteSet::EMPTY, |all, set| all.union(&set))
+    })
 }
 
 fn blanks() -> ByteSet {
@@ -65,9 +68,9 @@ impl Slices {
 
     fn compute(&self, languages: &mut Languages, vocabulary: &Vocabulary, all: &[Prepared]) {
         self.pairs(vocabulary);
-        for set in sets() {
-            self.longest_run(vocabulary, set);
-        }
+        let sets = sets();
+        let longest = longest_runs(vocabulary, &sets);
+        self.lock().longest.extend(sets.into_iter().zip(longest));
         for prepared in all {
             let key = key(languages, prepared);
             // Only speed is lost if it fails.

@@ -93,7 +93,8 @@ impl<T> Index<usize> for Layered<T> {
 pub(super) struct Arena {
     states: Vec<State>,
     exprs: Layered<Expr>,
-    rows: Layered<Box<Row>>,
+    /// With the bytes whose successors may differ from those of the byte before.
+    rows: Layered<Box<(Row, ByteSet)>>,
     firsts: Layered<ByteSet>,
     /// Expressions by their hash, which is kept so that growing looks at none of them.
     ids: HashTable<(u32, Language)>,
@@ -161,23 +162,32 @@ impl Arena {
     #[inline]
     pub(super) fn row(&self, x: Language) -> Option<&Row> {
         let at = self.states[x.index()].row;
-        (at != NOWHERE).then(|| &*self.rows[at as usize])
+        (at != NOWHERE).then(|| &self.rows[at as usize].0)
     }
 
     /// The row if every successor without strings in it is [`Language::EMPTY`].
     #[inline]
     pub(super) fn clean_row(&self, x: Language) -> Option<&Row> {
         let state = &self.states[x.index()];
-        state.clean.then(|| &*self.rows[state.row as usize])
+        state.clean.then(|| &self.rows[state.row as usize].0)
     }
 
-    pub(super) fn set_row(&mut self, x: Language, row: Row, clean: bool) {
+    /// The bytes whose entries in a row may differ from the entries before; none if there is no row.
+    pub(super) fn border(&self, x: Language) -> ByteSet {
+        match self.states[x.index()].row {
+            NOWHERE => ByteSet::EMPTY,
+            at => self.rows[at as usize].1,
+        }
+    }
+
+    /// `border` holds every byte whose entry differs from the one before.
+    pub(super) fn set_row(&mut self, x: Language, row: Row, border: ByteSet, clean: bool) {
         let state = &mut self.states[x.index()];
         state.clean = clean;
         let own = (state.row as usize).checked_sub(self.rows.shared.len());
         match own.and_then(|own| self.rows.own.get_mut(own)) {
-            Some(place) => **place = row,
-            None => state.row = self.rows.push(Box::new(row)),
+            Some(place) => **place = (row, border),
+            None => state.row = self.rows.push(Box::new((row, border))),
         }
     }
 
@@ -208,7 +218,7 @@ impl Arena {
     pub(super) fn bytes(&self) -> usize {
         self.states.len() * (size_of::<State>() + 2 * size_of::<(u32, Language)>())
             + self.exprs.own.len() * (size_of::<Expr>() + 32)
-            + self.rows.own.len() * (size_of::<Row>() + 16)
+            + self.rows.own.len() * (size_of::<(Row, ByteSet)>() + 16)
             + self.firsts.own.len() * size_of::<ByteSet>()
     }
 }

@@ -31,7 +31,7 @@ impl Languages {
             let first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
             self.arena.set_first(x, first);
             match changed {
-                true => self.arena.set_row(x, row, true),
+                true => self.arena.set_row(x, row, self.arena.border(x), true),
                 false => self.arena.mark_clean(x),
             }
         }
@@ -265,21 +265,22 @@ impl Languages {
                 }
             }
             if stack.len() == before {
-                let row = self.derive(top);
-                self.arena.set_row(top, row, false);
+                let (row, border) = self.derive(top);
+                self.arena.set_row(top, row, border, false);
                 stack.pop();
             }
         }
         Ok(())
     }
 
-    /// The row of `x`, whose parts have theirs.
-    fn derive(&mut self, x: Language) -> Row {
+    /// The row of `x`, whose parts have theirs, and its border.
+    fn derive(&mut self, x: Language) -> (Row, ByteSet) {
         let expr = self.arena.expr(x).clone();
         match expr {
-            Expr::Set(set) => std::array::from_fn(|b| {
-                if set.contains(b as u8) { Language::EPSILON } else { Language::EMPTY }
-            }),
+            Expr::Set(set) => {
+                let row = |b| if set.contains(b) { Language::EPSILON } else { Language::EMPTY };
+                (std::array::from_fn(|b| row(b as u8)), set.border())
+            }
             Expr::Concat(a, b) => {
                 let both = [a, b];
                 let read = if self.is_nullable(a) { &both[..] } else { &both[..1] };
@@ -291,8 +292,20 @@ impl Languages {
                     }
                 })
             }
-            Expr::Union(xs) => self.combine(&xs, Self::union),
-            Expr::Intersect(xs) => self.combine(&xs, Self::intersect),
+            Expr::Union(xs) => self.combine(&xs, |this, mut parts| {
+                parts.retain(|part| *part != Language::EMPTY);
+                match parts[..] {
+                    [] => Language::EMPTY,
+                    [one] => one,
+                    _ => this.union(parts),
+                }
+            }),
+            Expr::Intersect(xs) => {
+                self.combine(&xs, |this, parts| match parts.contains(&Language::EMPTY) {
+                    true => Language::EMPTY,
+                    false => this.intersect(parts),
+                })
+            }
             Expr::Complement(inner) => {
                 self.combine(&[inner], |this, parts| this.complement(parts[0]))
             }
@@ -301,7 +314,10 @@ impl Languages {
                 let rest = self.repeat(inner, min.saturating_sub(1), more);
                 self.combine(&[inner], |this, parts| this.concat2(parts[0], rest))
             }
-            Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+            Expr::Variable(v) => {
+                let body = self.variables[v as usize].body;
+                (self.raw(body), self.arena.border(body))
+            }
             Expr::Automaton(Running { automaton, state }) => {
                 let mut row = [Language::EMPTY; 256];
                 for byte in 0..=u8::MAX {
@@ -309,7 +325,7 @@ impl Languages {
                         row[usize::from(byte)] = self.automaton(automaton.clone(), state);
                     }
                 }
-                row
+                (row, border(&row))
             }
             Expr::Table(table, state) => {
                 let at = Arc::clone(&self.tables[table as usize]);
@@ -326,39 +342,37 @@ impl Languages {
                     }
                     row[usize::from(byte)] = last.1;
                 }
-                row
+                (row, border(&row))
             }
         }
     }
 
     /// The row whose entries are made of those of others, once for each run of bytes that none of
-    /// them tells apart.
+    /// them tells apart, and its border.
     fn combine(
         &mut self,
         xs: &[Language],
-        f: impl Fn(&mut Self, SmallVec<[Language; 4]>) -> Language,
-    ) -> Row {
-        let mut border = ByteSet::single(0);
-        for row in xs.iter().filter_map(|&x| self.arena.row(x)) {
-            for byte in 1..=u8::MAX {
-                let i = usize::from(byte);
-                if row[i] != row[i - 1] {
-                    border.insert(byte);
-                }
-            }
-        }
+        mut f: impl FnMut(&mut Self, SmallVec<[Language; 4]>) -> Language,
+    ) -> (Row, ByteSet) {
+        let borders = xs.iter().map(|&x| self.arena.border(x));
+        let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
         let mut row = [Language::EMPTY; 256];
+        let mut kept = ByteSet::EMPTY;
         let mut last = Language::EMPTY;
-        for byte in 0..=u8::MAX {
-            let i = usize::from(byte);
-            if border.contains(byte) {
-                let part = |x: &Language| self.arena.row(*x).map_or(Language::EMPTY, |row| row[i]);
-                let parts = xs.iter().map(part).collect();
-                last = f(self, parts);
+        let mut from = 0;
+        for byte in borders.iter() {
+            let at = usize::from(byte);
+            row[from..at].fill(last);
+            let part = |x: &Language| self.arena.row(*x).map_or(Language::EMPTY, |row| row[at]);
+            let parts = xs.iter().map(part).collect();
+            let next = f(self, parts);
+            if next != last {
+                kept.insert(byte);
             }
-            row[i] = last;
+            (from, last) = (at, next);
         }
-        row
+        row[from..].fill(last);
+        (row, kept)
     }
 
     /// Has it any string? Exact; decided by a search where and/not occurs.
@@ -381,7 +395,10 @@ impl Languages {
             deadline::check()?;
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
-            let mut nexts: SmallVec<[Language; 16]> = SmallVec::from_slice(row);
+            let border = self.arena.border(state);
+            let firsts = border.iter().chain((!border.contains(0)).then_some(0));
+            let mut nexts: SmallVec<[Language; 16]> =
+                firsts.map(|byte| row[usize::from(byte)]).collect();
             nexts.dedup();
             for next in nexts {
                 if self.arena.facts(next).live == Some(false) {
@@ -409,4 +426,9 @@ impl Languages {
         }
         Ok(false)
     }
+}
+
+/// The bytes whose entries differ from those before.
+fn border(row: &Row) -> ByteSet {
+    (1..=u8::MAX).filter(|&b| row[usize::from(b)] != row[usize::from(b) - 1]).collect()
 }
