@@ -174,9 +174,6 @@ impl Default for Findings {
     }
 }
 
-/// Writing a word by itself takes so many times as long as writing it among all of a row.
-const TAKEN_BACK: usize = 24;
-
 /// A mask in few words: the union of these, less some.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
@@ -205,27 +202,6 @@ impl Form {
         few.chain(self.lists.iter().map(|list| &**list)).chain([&*self.tokens])
     }
 
-    /// Writes the mask over that of another form: where the two have their many tokens in common,
-    /// and few others are to be taken back, only these are written.
-    pub(super) fn write_over(&self, before: &Self, words: &mut [u32]) {
-        let masks = |form: &'_ Self| -> SmallVec<[*const TokenMask; 2]> {
-            form.bases.iter().filter_map(Base::mask).map(std::ptr::from_ref).collect()
-        };
-        let taken_back: usize = before.singles().map(<[u32]>::len).sum();
-        if taken_back > words.len() / TAKEN_BACK || masks(self) != masks(before) {
-            return self.write(words);
-        }
-        let masks: SmallVec<[&[u32]; 2]> =
-            self.bases.iter().filter_map(Base::mask).map(TokenMask::words).collect();
-        for list in before.singles().chain([&*before.wrong]) {
-            for &token in list {
-                let word = token as usize / 32;
-                words[word] = masks.iter().fold(0, |all, mask| all | mask[word]);
-            }
-        }
-        self.add_singles(words);
-    }
-
     /// Writes the mask, over whatever was there.
     pub(super) fn write(&self, words: &mut [u32]) {
         let mut first = true;
@@ -239,10 +215,6 @@ impl Form {
         if first {
             words.fill(0);
         }
-        self.add_singles(words);
-    }
-
-    fn add_singles(&self, words: &mut [u32]) {
         for list in self.singles() {
             for &token in list {
                 // Tokens are smaller than the vocabulary is long.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::compiler::{Cell, Constraint, Memory};
 use super::finish::TokensToFinish;
 use super::machine::{ConfigId, Machine};
-use super::masks::Form;
 use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::ByteSet;
@@ -70,8 +69,10 @@ pub struct Matcher {
     history: Vec<ConfigId>,
     pub(super) finished: bool,
     mask: Option<TokenMask>,
-    /// The configuration whose mask is in `mask`, and what that is.
-    written: Option<(ConfigId, Arc<Form>)>,
+    /// The configuration whose mask is in `mask`.
+    written: Option<ConfigId>,
+    /// A mask that its memory keeps whole, and the configuration that it is of.
+    lent: Option<(ConfigId, Arc<TokenMask>)>,
 }
 
 impl Clone for Matcher {
@@ -84,6 +85,7 @@ impl Clone for Matcher {
             finished: self.finished,
             mask: None,
             written: None,
+            lent: None,
         }
     }
 }
@@ -91,7 +93,7 @@ impl Clone for Matcher {
 impl Matcher {
     pub(super) fn new(constraint: Constraint, cell: Cell) -> Self {
         let history = vec![cell.start];
-        Self { constraint, cell, history, finished: false, mask: None, written: None }
+        Self { constraint, cell, history, finished: false, mask: None, written: None, lent: None }
     }
 
     /// The constraint that it follows.
@@ -106,29 +108,54 @@ impl Matcher {
 
     /// The tokens that may come next, end tokens included where the text is complete; empty after
     /// an end token. Lent from a buffer of the matcher's own, which is written again only when the
-    /// configuration is another.
+    /// configuration is another, or, where the constraint has been there many times, from one that
+    /// its matchers share.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
-        let here = self.here();
-        let known = self.written.as_ref().is_some_and(|(written, _)| *written == here);
-        if !known || self.finished {
-            let form = if self.finished { None } else { Some(self.form()?) };
-            let before = self.written.take();
+        let lent = self.is_lent();
+        if !lent && (self.written != Some(self.here()) || self.finished) {
             let len = self.constraint.vocabulary().len();
-            let mask = self.mask.get_or_insert_with(|| TokenMask::new(len)).words_mut();
-            match (&form, before) {
-                (Some(form), Some((_, before))) => form.write_over(&before, mask),
-                (Some(form), None) => form.write(mask),
-                (None, _) => mask.fill(0),
-            }
-            self.written = form.map(|form| (here, form));
+            let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
+            let filled = self.fill_mask(mask.words_mut());
+            self.mask = Some(mask);
+            self.written = None;
+            filled?;
+            self.written = (!self.finished).then(|| self.here());
         }
-        match &self.mask {
+        let mask = match lent {
+            true => self.lent.as_ref().map(|(_, mask)| &**mask),
+            false => self.mask.as_ref(),
+        };
+        match mask {
             Some(mask) => Ok(mask),
-            // Filled just above.
+            // Seen or filled just above.
             None => Err(Error::new(ErrorKind::Limit, "no mask")),
         }
+    }
+
+    /// Is there a whole mask to be lent here?
+    fn is_lent(&mut self) -> bool {
+        let here = self.here();
+        if self.finished {
+            return false;
+        }
+        if self.lent.as_ref().is_some_and(|&(lent, _)| lent == here) {
+            return true;
+        }
+        let shared = &self.constraint.shared;
+        let mut memory = self.cell.lock();
+        let machine = &mut memory.machine;
+        let whole = match machine.lent.get(here) {
+            Some(mask) => Some(mask),
+            None => machine.masks.known(here).and_then(|form| {
+                let len = shared.vocabulary().len();
+                machine.lent.ask(here, &form, len, shared.lent_bytes())
+            }),
+        };
+        let Some(mask) = whole else { return false };
+        self.lent = Some((here, Arc::clone(mask)));
+        true
     }
 
     /// Writes the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
@@ -141,17 +168,19 @@ impl Matcher {
             row.fill(0);
             return Ok(());
         }
-        self.form()?.write(row);
-        Ok(())
-    }
-
-    /// The mask in few words.
-    fn form(&mut self) -> Result<Arc<Form>> {
         let shared = &self.constraint.shared;
-        let mut memory = self.cell.lock();
-        shared.relieve(&mut memory);
-        let Memory { program, machine } = &mut *memory;
-        machine.form(program, shared.vocabulary(), self.here())
+        let form = {
+            let mut memory = self.cell.lock();
+            shared.relieve(&mut memory);
+            let Memory { program, machine } = &mut *memory;
+            let here = self.here();
+            match machine.masks.known(here) {
+                Some(form) => form,
+                None => shared.timed(|| machine.form(program, shared.vocabulary(), here))?,
+            }
+        };
+        form.write(row);
+        Ok(())
     }
 
     /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
@@ -180,7 +209,8 @@ impl Matcher {
         }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        machine.tokens_to_finish(program, self.constraint.vocabulary(), self.here())
+        let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
+        self.constraint.shared.timed(|| machine.tokens_to_finish(program, vocabulary, here))
     }
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
@@ -211,7 +241,8 @@ impl Matcher {
         let mut memory = self.cell.lock();
         shared.relieve(&mut memory);
         let Memory { program, machine } = &mut *memory;
-        machine.write_within(program, shared.vocabulary(), self.here(), tokens, row)
+        let here = self.here();
+        shared.timed(|| machine.write_within(program, shared.vocabulary(), here, tokens, row))
     }
 
     pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
@@ -242,7 +273,8 @@ impl Matcher {
             self.history.push(here);
             return Ok(());
         }
-        match machine.read_token(program, &vocabulary, here, token)? {
+        let shared = &self.constraint.shared;
+        match shared.timed(|| machine.read_token(program, &vocabulary, here, token))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
@@ -250,7 +282,8 @@ impl Matcher {
             }
             Err(read) => {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
-                let expected = expected_after(machine, program, here, &text[..read])?;
+                let expected =
+                    shared.timed(|| expected_after(machine, program, here, &text[..read]))?;
                 let name = vocabulary.token_name(token);
                 let message = match text.get(read) {
                     Some(&byte) if read > 0 => {
@@ -279,14 +312,16 @@ impl Matcher {
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
         let here = self.here();
-        match machine.read(program, here, bytes)? {
+        let shared = &self.constraint.shared;
+        match shared.timed(|| machine.read(program, here, bytes))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
                 Ok(())
             }
             Err(read) => {
-                let expected = expected_after(machine, program, here, &bytes[..read])?;
+                let expected =
+                    shared.timed(|| expected_after(machine, program, here, &bytes[..read]))?;
                 let message = format!("{} is not allowed here", show(bytes[read]));
                 Err(rejection(message, &expected).at_byte(read))
             }
@@ -300,7 +335,8 @@ impl Matcher {
         }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        expected_after(machine, program, self.here(), b"")
+        let here = self.here();
+        self.constraint.shared.timed(|| expected_after(machine, program, here, b""))
     }
 
     /// Takes back the last `steps` steps. O(1).

@@ -7,6 +7,8 @@
 //! follows it) is grouped by its *tail*, the bytes after the terminal's end: a few hundred tails
 //! stand for thousands of tokens, and only they are walked with the grammar at hand.
 
+mod prepared;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -16,7 +18,7 @@ use super::limits::Limits;
 use super::masks::{Place, Reading};
 use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
-use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
+use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// The tokens that a terminal state allows by itself, and the ways out of it.
@@ -34,14 +36,14 @@ pub(super) struct Slice {
 #[derive(Debug)]
 pub(super) struct Slices {
     known: Mutex<Known>,
-    classes: OnceLock<Classes>,
+    classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Pairs>,
     limit: usize,
     worthwhile: usize,
 }
 
 /// Tokens in which a second text may depend on a captured one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pairs {
     pub(super) pairs: TokenMask,
     /// All tokens with a comma.
@@ -110,34 +112,6 @@ impl Slices {
         }
     }
 
-    /// Computes what nearly every constraint needs.
-    pub(super) fn prepare(&self, vocabulary: &Vocabulary) {
-        let mut languages = Languages::new();
-        let character = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
-        let blank = languages.byte_set([b' ', b'\t'].into_iter().collect());
-        let node = |text: &[u8]| vocabulary.trie().find(text).unwrap_or(0) as u32;
-        self.pairs(vocabulary);
-        let common = COMMON.map(|ranges| {
-            let sets = ranges.iter().map(|&(first, last)| ByteSet::range(first, last));
-            sets.fold(ByteSet::EMPTY, |all, set| all.union(&set))
-        });
-        self.lock().longest.extend(common.into_iter().zip(longest_runs(vocabulary, &common)));
-        let strings = [0, node(b"\""), node(b" \"")].map(|node| (character, node, &b"\""[..]));
-        // What follows white space in JSON.
-        let after = &b"\"{}[],:0123456789-tfn\n\r"[..];
-        let blanks = [0, node(b"\n")].map(|node| (blank, node, after));
-        for (unit, node, after) in strings.into_iter().chain(blanks) {
-            let fingerprint = languages.fingerprint(unit, &mut FxHashMap::default());
-            // Only speed is lost if it fails.
-            if let Ok(runs) = self.runs((fingerprint, node), vocabulary, &mut languages, unit) {
-                runs.prepare();
-                for &byte in after {
-                    runs.leaving(vocabulary, self.classes(vocabulary), byte);
-                }
-            }
-        }
-    }
-
     /// The slice of a terminal state; `None` if the state is not worth one.
     pub(super) fn get(
         &self,
@@ -186,7 +160,7 @@ impl Slices {
 
     /// The vocabulary by the shapes of its tokens.
     pub(super) fn classes(&self, vocabulary: &Vocabulary) -> &Classes {
-        self.classes.get_or_init(|| Classes::new(vocabulary))
+        self.classes.get_or_init(|| Arc::new(Classes::new(vocabulary)))
     }
 
     /// The tokens in which one captured text may end and another one, too: keys of an object or

@@ -17,6 +17,7 @@ use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
 use super::plain::Reach;
 use super::set::{Set, Sets};
+use crate::deadline;
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
 
@@ -508,6 +509,7 @@ impl Sets<'_> {
     }
 
     pub(super) fn check_steps(&self, steps: usize) -> Result<()> {
+        deadline::check()?;
         if steps <= STEPS {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use super::condition::Condition;
 use super::evident;
 use super::object::ObjectSet;
 use super::set::{Expr, Set, Sets, Shape};
+use crate::deadline;
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
@@ -182,6 +183,7 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
     while !open.is_empty() && found + (open.len() as u32) < most {
         let mut next = Vec::new();
         for state in open {
+            deadline::check()?;
             found += u32::from(l.is_nullable(state));
             for byte in 0..=255 {
                 let to = l.row(state)?[byte];
@@ -250,6 +252,7 @@ impl<'d> Sets<'d> {
         let mut undecided = Vec::new();
         let mut open = vec![set];
         while let Some(next) = open.pop() {
+            deadline::check()?;
             if self.emptiness.contains_key(&next) || !seen.insert(next) {
                 continue;
             }

@@ -23,6 +23,7 @@ use super::options::{DIGITS, Options, Spelling};
 use super::plain::Reach;
 use super::references::{References, Scope};
 use super::string::Strings;
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Anchoring, Language, Languages, Tables};
 
@@ -491,6 +492,8 @@ impl<'d> Sets<'d> {
         // An error may have left others behind.
         self.open.truncate(open);
         let shape = Rc::new(shape?);
+        // Some of it may rest on what could not be found out in time.
+        deadline::check()?;
         self.shapes[set.0 as usize] = Some(shape.clone());
         Ok(shape)
     }

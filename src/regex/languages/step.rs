@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::deadline;
 
 /// Steps that a state takes before its row of 256 successors is worth computing.
 const ROWLESS_STEPS: u8 = 4;
@@ -228,6 +229,7 @@ impl Languages {
     pub(super) fn fill_row(&mut self, x: Language) -> Result<()> {
         let mut stack = vec![x];
         while let Some(&top) = stack.last() {
+            deadline::check()?;
             if self.arena.row(top).is_some() {
                 stack.pop();
                 continue;
@@ -390,6 +392,7 @@ impl Languages {
         let mut newest = true;
         while let Some(state) = if newest { open.pop_back() } else { open.pop_front() } {
             newest = !newest;
+            deadline::check()?;
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
             let border = self.arena.border(state);

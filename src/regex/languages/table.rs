@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
+use crate::deadline;
 
 /// No successor.
 const NONE: u32 = u32::MAX;
@@ -138,6 +139,7 @@ impl Languages {
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
         let mut rows: Vec<[u32; 256]> = Vec::new();
         while let Some(&state) = states.get(rows.len()) {
+            deadline::check()?;
             self.fill_row(state)?;
             let mut row = [NONE; 256];
             let mut last = (Language::EMPTY, NONE);
