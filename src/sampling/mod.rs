@@ -53,7 +53,9 @@ mod pressure;
 mod rejection;
 mod sampler;
 mod scan;
+mod select;
 pub mod steps;
+mod wide;
 
 pub use order::ChainStep;
 pub use params::{PenaltyScope, SamplingParams};

@@ -75,6 +75,12 @@ impl ChatRequest {
         refuse_what_is_not_done(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
+        let several = writing.beam.as_ref().map_or(writing.best_of, |beam| beam.width);
+        if several > 1 && choices > several {
+            let from = if writing.beam.is_some() { "num_beams" } else { "best_of" };
+            let says = format!("is more than `{from}` {several}, of which the best are answered");
+            return Err(ApiError::field("n", says));
+        }
         Ok(Self {
             messages,
             format,

@@ -146,8 +146,8 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),
         canonical: fields.flag("canonical")?.unwrap_or(off.canonical),
         rejection,
-        // For the estimate of the weight.
-        faithfulness: rejection,
+        // Of draws without masks for the estimate of the weight, too.
+        faithfulness: fields.flag("faithfulness")?.unwrap_or(rejection),
         speculate: speculate.unwrap_or_default(),
         logprobs,
         top_logprobs: top_logprobs.unwrap_or(0),
