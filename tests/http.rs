@@ -437,6 +437,60 @@ fn settings_change_the_answer() {
     assert_eq!(answer["choices"][0]["finish_reason"], "length");
 }
 
+/// Whatever runs beside it, and in pieces or not, a request is answered by the same text.
+#[test]
+fn the_same_seed_is_the_same_answer_whatever_runs_beside_it() {
+    let address = serve(hey("http-beside"), &[]);
+    let format = json!({ "type": "json_schema", "json_schema": { "schema": {
+        "type": "array", "items": { "enum": ["a", "b", "c", 1, 2, 3] }, "maxItems": 9 } } });
+    let drawn = |extra: Value| {
+        let mut fields = json!({ "temperature": 1.3, "seed": 11, "max_tokens": 60 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        fields
+    };
+    let requests = [
+        drawn(json!({})),
+        drawn(json!({ "n": 3, "top_p": 0.9, "frequency_penalty": 0.5 })),
+        drawn(json!({ "response_format": format, "speculate": "grammar" })),
+        drawn(json!({ "response_format": format, "best_of": 4, "n": 2 })),
+        drawn(json!({ "response_format": format, "num_beams": 3, "n": 3 })),
+        drawn(json!({ "response_format": format, "rejection": true })),
+    ];
+    let texts = |fields: &Value, stream: bool| -> Vec<String> {
+        let mut fields = fields.clone();
+        fields["stream"] = json!(stream);
+        let answer = chat(address, "http-beside", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let mut texts = vec![String::new(); 4];
+        let pieces = match stream {
+            false => answer.json()["choices"].as_array().unwrap().clone(),
+            true => answer
+                .events()
+                .iter()
+                .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+                .map(|event| event["choices"][0].clone())
+                .collect(),
+        };
+        for piece in pieces {
+            let text = if stream { &piece["delta"] } else { &piece["message"] };
+            let index = piece["index"].as_u64().unwrap() as usize;
+            texts[index] += text["content"].as_str().unwrap_or_default();
+        }
+        texts
+    };
+    let alone: Vec<_> = requests.iter().map(|fields| texts(fields, false)).collect();
+    assert_ne!(alone[1][0], alone[1][1]);
+    std::thread::scope(|scope| {
+        for turn in 0..3 {
+            for (fields, expected) in requests.iter().zip(&alone) {
+                let texts = &texts;
+                scope
+                    .spawn(move || assert_eq!(&texts(fields, turn % 2 == 0), expected, "{fields}"));
+            }
+        }
+    });
+}
+
 #[test]
 fn every_error_is_json() {
     let address = serve(hey("http-json-errors"), &[]);

@@ -55,7 +55,7 @@ pub fn top_p(candidates: &mut Vec<Candidate>, p: f64) {
 /// Keeps candidates at least `p` times as probable as the most probable one, which always stays.
 ///
 /// Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
-/// section 3.
+/// section 3. As in Hugging Face's warper and in llama.cpp.
 pub fn min_p(candidates: &mut Vec<Candidate>, p: f64) {
     if let Some(top) = greedy(candidates) {
         candidates.retain(|c| (c.logit - top.logit).exp() >= p);
@@ -86,7 +86,8 @@ pub fn typical_p(candidates: &mut Vec<Candidate>, p: f64) {
 
 /// "Exclude top choices" (Weidmann 2024, text-generation-webui's pull request 6335): where at least
 /// two candidates have a probability of at least `threshold`, removes all of these but the least
-/// probable. Whether it is done at this step, the caller has drawn.
+/// probable. Whether it is done at this step, the caller has drawn. As in llama.cpp; the original does
+/// nothing where a line end or an end token would be removed.
 pub fn xtc(candidates: &mut Vec<Candidate>, threshold: f64) {
     let Some(top) = greedy(candidates) else { return };
     // Not of normalised probabilities: a tenth of ten equal ones is then a tenth.
