@@ -137,50 +137,46 @@ impl Languages {
     ) -> Result<Option<Table>> {
         let mut states = vec![x];
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
-        let mut rows: Vec<[u32; 256]> = Vec::new();
-        while let Some(&state) = states.get(rows.len()) {
+        // By state: the bytes at which its row changes, and where it leads from there on.
+        let mut changes: Vec<SmallVec<[(u8, u32); 8]>> = Vec::new();
+        let mut borders = ByteSet::single(0);
+        while let Some(&state) = states.get(changes.len()) {
             deadline::check()?;
             self.fill_row(state)?;
-            let mut row = [NONE; 256];
-            let mut last = (Language::EMPTY, NONE);
-            for (byte, after) in self.raw(state).into_iter().enumerate() {
-                if after != last.0 {
-                    let id = *ids.entry(after).or_insert_with(|| {
+            let border = self.arena.border(state).union(&ByteSet::single(0));
+            borders = borders.union(&border);
+            let row = self.arena.row(state);
+            let mut change = SmallVec::new();
+            for byte in border.iter() {
+                let after = row.map_or(Language::EMPTY, |row| row[usize::from(byte)]);
+                let id = match after {
+                    Language::EMPTY => NONE,
+                    _ => *ids.entry(after).or_insert_with(|| {
                         states.push(after);
                         states.len() as u32 - 1
-                    });
-                    last = (after, if after == Language::EMPTY { NONE } else { id });
-                }
-                row[byte] = last.1;
+                    }),
+                };
+                change.push((byte, id));
             }
-            rows.push(row);
+            changes.push(change);
             if states.len() > most {
                 return Ok(None);
             }
         }
         let accepts: Vec<bool> = states.iter().map(|&state| self.is_nullable(state)).collect();
-        let live = live_states(&rows, &accepts);
-        if !live[0] {
+        let Some((rows, accepts)) = Rows::new(&changes, borders).minimal(&accepts) else {
             return Ok(None);
-        }
-        for row in &mut rows {
-            for next in row.iter_mut() {
-                if *next != NONE && !live[*next as usize] {
-                    *next = NONE;
-                }
-            }
-        }
-        let (rows, accepts) = minimal(&rows, &accepts, &live);
+        };
         let total = match unit {
             Some(unit) => self.total_states(&rows, unit)?,
             None => vec![false; rows.len()],
         };
-        Ok(Some(packed(&rows, accepts, total)))
+        Ok(Some(rows.packed(accepts, total)))
     }
 
     /// From which states can every string of units be continued? A greatest fixed point over pairs
     /// of a state and a place within a unit.
-    fn total_states(&mut self, rows: &[[u32; 256]], unit: Language) -> Result<Vec<bool>> {
+    fn total_states(&mut self, rows: &Rows, unit: Language) -> Result<Vec<bool>> {
         let mut places = vec![unit];
         let mut steps: Vec<Vec<(u8, usize)>> = Vec::new();
         while let Some(&place) = places.get(steps.len()) {
@@ -205,13 +201,13 @@ impl Languages {
         let mut changed = true;
         while changed {
             changed = false;
-            for (state, row) in rows.iter().enumerate() {
+            for state in 0..rows.len() {
                 for (place, step) in steps.iter().enumerate() {
                     if !total[state * width + place] {
                         continue;
                     }
                     let holds = step.iter().all(|&(byte, after)| {
-                        let next = row[usize::from(byte)];
+                        let next = rows.row(state)[usize::from(rows.classes[usize::from(byte)])];
                         next != NONE && total[next as usize * width + after]
                     });
                     if !holds {
@@ -250,128 +246,177 @@ impl Languages {
     }
 }
 
-/// Which states lead to an accepting one.
-fn live_states(rows: &[[u32; 256]], accepts: &[bool]) -> Vec<bool> {
-    let mut before: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-    for (state, row) in rows.iter().enumerate() {
-        let mut last = NONE;
-        for &next in row {
-            if next != last && next != NONE {
-                before[next as usize].push(state as u32);
-            }
-            last = next;
-        }
-    }
-    let mut live = accepts.to_vec();
-    let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
-    while let Some(state) = open.pop() {
-        for &from in &before[state] {
-            if !std::mem::replace(&mut live[from as usize], true) {
-                open.push(from as usize);
-            }
-        }
-    }
-    live
+/// Successors by state and class of bytes, [`NONE`] where there is none.
+struct Rows {
+    classes: [u8; 256],
+    width: usize,
+    next: Vec<u32>,
 }
 
-/// Merges states that no string tells apart (Moore, 1956); dead ones are left out.
-fn minimal(rows: &[[u32; 256]], accepts: &[bool], live: &[bool]) -> (Vec<[u32; 256]>, Vec<bool>) {
-    // Bytes that all states treat alike need to be looked at once.
-    let columns = columns(rows);
-    let mut block: Vec<u32> = accepts.iter().map(|&accepts| accepts.into()).collect();
-    let mut count = 0;
-    loop {
-        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut next = vec![NONE; rows.len()];
-        for state in (0..rows.len()).filter(|&state| live[state]) {
-            let after = columns.iter().map(|&byte| match rows[state][byte] {
-                NONE => NONE,
-                to => block[to as usize],
-            });
-            let signature: Vec<u32> = std::iter::once(block[state]).chain(after).collect();
-            let id = ids.len() as u32;
-            next[state] = *ids.entry(signature).or_insert(id);
+impl Rows {
+    /// With one class for the bytes between any two of `borders`, which begin with 0.
+    fn new(changes: &[SmallVec<[(u8, u32); 8]>], borders: ByteSet) -> Self {
+        let mut classes = [0u8; 256];
+        let mut width = 0;
+        for byte in 0..=u8::MAX {
+            width += usize::from(borders.contains(byte));
+            classes[usize::from(byte)] = (width - 1) as u8;
         }
-        let before = std::mem::replace(&mut count, ids.len());
-        block = next;
-        if count == before {
-            break;
+        let mut next = Vec::with_capacity(changes.len() * width);
+        for change in changes {
+            let mut from = change.iter().peekable();
+            let mut last = NONE;
+            for byte in borders.iter() {
+                if let Some(&(_, to)) = from.next_if(|&&(at, _)| at == byte) {
+                    last = to;
+                }
+                next.push(last);
+            }
         }
+        Self { classes, width, next }
     }
-    // The first state is the first to be seen, so its block is the first.
-    let mut merged: Vec<Option<([u32; 256], bool)>> = vec![None; count];
-    for state in (0..rows.len()).filter(|&state| live[state]) {
-        merged[block[state] as usize].get_or_insert_with(|| {
-            let to = |next: u32| if next == NONE { NONE } else { block[next as usize] };
-            (rows[state].map(to), accepts[state])
+
+    fn len(&self) -> usize {
+        self.next.len() / self.width
+    }
+
+    fn row(&self, state: usize) -> &[u32] {
+        &self.next[state * self.width..][..self.width]
+    }
+
+    /// Which states lead to an accepting one.
+    fn live(&self, accepts: &[bool]) -> Vec<bool> {
+        let mut before: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); self.len()];
+        for state in 0..self.len() {
+            let mut last = NONE;
+            for &next in self.row(state) {
+                if next != last && next != NONE {
+                    before[next as usize].push(state as u32);
+                }
+                last = next;
+            }
+        }
+        let mut live = accepts.to_vec();
+        let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
+        while let Some(state) = open.pop() {
+            for &from in &before[state] {
+                if !std::mem::replace(&mut live[from as usize], true) {
+                    open.push(from as usize);
+                }
+            }
+        }
+        live
+    }
+
+    /// Merges states that no string tells apart (Moore, 1956) and leaves out dead ones, then merges
+    /// classes that no state tells apart. `None` if the first state is dead.
+    fn minimal(mut self, accepts: &[bool]) -> Option<(Self, Vec<bool>)> {
+        let live = self.live(accepts);
+        if !live[0] {
+            return None;
+        }
+        for next in &mut self.next {
+            if *next != NONE && !live[*next as usize] {
+                *next = NONE;
+            }
+        }
+        let mut block: Vec<u32> = accepts.iter().map(|&accepts| accepts.into()).collect();
+        let mut count = 0;
+        loop {
+            let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+            let mut signature: Vec<u32> = Vec::with_capacity(self.width + 1);
+            let mut next = vec![NONE; self.len()];
+            for state in (0..self.len()).filter(|&state| live[state]) {
+                signature.clear();
+                signature.push(block[state]);
+                signature.extend(self.row(state).iter().map(|&to| match to {
+                    NONE => NONE,
+                    to => block[to as usize],
+                }));
+                let id = ids.len() as u32;
+                next[state] = match ids.get(&*signature) {
+                    Some(&known) => known,
+                    None => *ids.entry(signature.as_slice().into()).or_insert(id),
+                };
+            }
+            let before = std::mem::replace(&mut count, ids.len());
+            block = next;
+            if count == before {
+                break;
+            }
+        }
+        // The first state is the first to be seen, so its block is the first, and each block's
+        // first state comes before those of later blocks.
+        let (mut merged, mut ends) = (Vec::with_capacity(count * self.width), Vec::new());
+        for state in (0..self.len()).filter(|&state| live[state]) {
+            if block[state] as usize == ends.len() {
+                let to = |&to: &u32| if to == NONE { NONE } else { block[to as usize] };
+                merged.extend(self.row(state).iter().map(to));
+                ends.push(accepts[state]);
+            }
+        }
+        self.next = merged;
+        Some((self.narrowed(), ends))
+    }
+
+    /// With one class for all bytes that no state tells apart, numbered by their first bytes.
+    fn narrowed(self) -> Self {
+        let mut ids: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
+        let mut first: Vec<usize> = Vec::new();
+        let wide: Vec<u8> = (0..self.width)
+            .map(|class| {
+                let column = self.next.iter().skip(class).step_by(self.width).copied().collect();
+                *ids.entry(column).or_insert_with(|| {
+                    first.push(class);
+                    first.len() as u8 - 1
+                })
+            })
+            .collect();
+        let rows = self.next.chunks_exact(self.width);
+        let next = rows.flat_map(|row| first.iter().map(|&class| row[class])).collect();
+        let classes = self.classes.map(|class| wide[usize::from(class)]);
+        Self { classes, width: first.len(), next }
+    }
+
+    /// The most bytes that any state needs to accept; every state can.
+    fn longest_rest(&self, accepts: &[bool]) -> usize {
+        let mut near = accepts.to_vec();
+        let mut steps = 0;
+        // In rounds: states one byte away from those that are near.
+        while near.contains(&false) {
+            let grown: Vec<bool> = (0..self.len())
+                .map(|state| {
+                    let row = self.row(state);
+                    near[state] || row.iter().any(|&to| to != NONE && near[to as usize])
+                })
+                .collect();
+            steps += 1;
+            if grown == near {
+                break;
+            }
+            near = grown;
+        }
+        steps
+    }
+
+    fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
+        let first = (0..self.len()).map(|state| {
+            let row = self.row(state);
+            let leads = |byte: &u8| row[usize::from(self.classes[usize::from(*byte)])] != NONE;
+            (0..=u8::MAX).filter(leads).collect()
         });
-    }
-    merged.into_iter().flatten().unzip()
-}
-
-/// One byte of each group of bytes that all rows treat alike, ascending.
-fn columns(rows: &[[u32; 256]]) -> Vec<usize> {
-    let mut columns: Vec<usize> = Vec::new();
-    let mut known: FxHashSet<Vec<u32>> = FxHashSet::default();
-    for byte in 0..256 {
-        let same = byte > 0 && rows.iter().all(|row| row[byte] == row[byte - 1]);
-        if !same && known.insert(rows.iter().map(|row| row[byte]).collect()) {
-            columns.push(byte);
+        let first = first.collect();
+        let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
+        Table {
+            longest_rest: self.longest_rest(&accepts),
+            classes: self.classes,
+            width: self.width,
+            first,
+            next: self.next.into(),
+            accepts: accepts.into(),
+            total: total.into(),
+            identity,
         }
-    }
-    columns
-}
-
-/// The most bytes that any state needs to accept; every state can.
-fn longest_rest(rows: &[[u32; 256]], accepts: &[bool]) -> usize {
-    let mut near = accepts.to_vec();
-    let mut steps = 0;
-    // In rounds: states one byte away from those that are near.
-    while near.contains(&false) {
-        let next = |(row, &near_already): (&[u32; 256], &bool)| {
-            near_already || row.iter().any(|&to| to != NONE && near[to as usize])
-        };
-        let grown: Vec<bool> = rows.iter().zip(&near).map(next).collect();
-        steps += 1;
-        if grown == near {
-            break;
-        }
-        near = grown;
-    }
-    steps
-}
-
-fn packed(rows: &[[u32; 256]], accepts: Vec<bool>, total: Vec<bool>) -> Table {
-    let columns = columns(rows);
-    let mut classes = [0u8; 256];
-    let mut ids: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
-    for (class, &byte) in columns.iter().enumerate() {
-        ids.insert(rows.iter().map(|row| row[byte]).collect(), class as u8);
-    }
-    for byte in 0..256 {
-        classes[byte] = match byte > 0 && rows.iter().all(|row| row[byte] == row[byte - 1]) {
-            true => classes[byte - 1],
-            // Every column is equal to one of the chosen.
-            false => {
-                let column: Vec<u32> = rows.iter().map(|row| row[byte]).collect();
-                ids.get(&column).copied().unwrap_or_default()
-            }
-        };
-    }
-    let next: Box<[u32]> =
-        rows.iter().flat_map(|row| columns.iter().map(|&byte| row[byte])).collect();
-    let first =
-        rows.iter().map(|row| (0..=255u8).filter(|&byte| row[usize::from(byte)] != NONE).collect());
-    let identity = keyed_hash(|hasher| (&classes, &next, &accepts).hash(hasher));
-    Table {
-        classes,
-        longest_rest: longest_rest(rows, &accepts),
-        width: columns.len(),
-        first: first.collect(),
-        next,
-        accepts: accepts.into(),
-        total: total.into(),
-        identity,
     }
 }
 
