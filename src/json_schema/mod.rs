@@ -20,6 +20,7 @@
 //! ```
 
 mod alike;
+mod apart;
 mod applied;
 mod array;
 mod condition;
@@ -33,6 +34,7 @@ mod emit;
 mod emptiness;
 mod format;
 mod grid;
+mod items;
 mod json_text;
 mod keywords;
 mod lazy;

@@ -221,6 +221,14 @@ impl Languages {
     }
 
     fn over_limit(&self) -> Error {
+        if self.work > self.most_work {
+            let message = format!(
+                "regular languages take more than {} steps to decide (the limit `work`)",
+                self.most_work
+            );
+            let help = "simplify the patterns, or raise the limit";
+            return Error::new(ErrorKind::Limit, message).with_help(help);
+        }
         let message = format!("a regular language needs more than {} states", self.limit);
         Error::new(ErrorKind::Limit, message).with_help("simplify the pattern, or raise the limit")
     }
@@ -238,7 +246,7 @@ impl Languages {
                 stack.pop();
                 continue;
             }
-            if self.states.len() > self.limit {
+            if self.states.len() > self.limit || self.work > self.most_work {
                 return Err(self.over_limit());
             }
             let before = stack.len();
@@ -269,6 +277,10 @@ impl Languages {
                 }
             }
             if stack.len() == before {
+                self.work += match &self.states[top.index()].expr {
+                    Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
+                    _ => 1,
+                };
                 let row = self.derive(top);
                 self.states[top.index()].row = Some(Box::new(row));
                 self.rows += 1;
