@@ -145,12 +145,15 @@ pub(super) struct Reading {
     tries: Box<[(TrieId, Tokens)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     unlike: ByteSet,
+    /// Tokens that it may seem to allow and does not.
+    doubtful: Box<[u32]>,
 }
 
 impl Reading {
     pub(super) fn bytes(&self) -> usize {
         let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
-        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.commas) + places
+        let lists = size_of_val(&*self.tokens) + size_of_val(&*self.commas);
+        size_of::<Self>() + lists + size_of_val(&*self.doubtful) + places
     }
 }
 
@@ -161,12 +164,13 @@ struct Findings {
     bases: SmallVec<[Base; 1]>,
     exits: Vec<Place>,
     unlike: ByteSet,
+    doubtful: Vec<u32>,
 }
 
 impl Default for Findings {
     fn default() -> Self {
-        let (tokens, bases, exits) = Default::default();
-        Self { tokens, bases, exits, unlike: ByteSet::EMPTY }
+        let (tokens, bases, exits, doubtful) = Default::default();
+        Self { tokens, bases, exits, unlike: ByteSet::EMPTY, doubtful }
     }
 }
 
@@ -192,6 +196,12 @@ impl Form {
         all.filter(|token| !self.wrong.contains(token))
     }
 
+    /// All tokens that are allowed one by one.
+    fn singles(&self) -> impl Iterator<Item = &[u32]> {
+        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
+        few.chain(self.lists.iter().map(|list| &**list)).chain([&*self.tokens])
+    }
+
     /// Writes the mask, over whatever was there.
     pub(super) fn write(&self, words: &mut [u32]) {
         let mut first = true;
@@ -205,9 +215,7 @@ impl Form {
         if first {
             words.fill(0);
         }
-        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
-        let lists = self.lists.iter().map(|list| &**list);
-        for list in few.chain(lists).chain([&*self.tokens]) {
+        for list in self.singles() {
             for &token in list {
                 // Tokens are smaller than the vocabulary is long.
                 words[token as usize / 32] |= 1 << (token % 32);
@@ -221,6 +229,14 @@ impl Form {
     fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
     }
+}
+
+/// Tokens that are read for real where that may matter.
+#[derive(Debug, Default)]
+struct Suspects {
+    /// Those with a comma.
+    commas: Vec<u32>,
+    doubtful: Vec<u32>,
 }
 
 /// How a terminal's state begins.
@@ -257,6 +273,10 @@ pub(super) struct Masks {
     units: FxHashMap<Language, bool>,
     runs: FxHashMap<(Language, u32), Arc<Runs>>,
     leaving: FxHashMap<(TrieId, u8), TrieId>,
+    /// What points lead to, with their stacks.
+    after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
+    /// By text and node, the tokens that end in what the text lacks, where these are few.
+    lacking: FxHashMap<(Language, u32), Option<Arc<[u32]>>>,
     slices: FxHashMap<Language, Option<Arc<Slice>>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
@@ -281,6 +301,8 @@ impl Default for Masks {
             units: FxHashMap::default(),
             runs: FxHashMap::default(),
             leaving: FxHashMap::default(),
+            after: FxHashMap::default(),
+            lacking: FxHashMap::default(),
             slices: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
             spans: FxHashMap::default(),
@@ -396,14 +418,15 @@ impl Machine {
             false => self.compose(program, vocabulary, id),
         };
         self.walking = false;
-        let (form, commas) = form?;
-        let form = Arc::new(self.checked(program, vocabulary, id, form, commas)?);
+        let (form, suspects) = form?;
+        let form = Arc::new(self.checked(program, vocabulary, id, form, suspects)?);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
     }
 
-    /// Takes out what a walk allows because it captures nothing: a token that ends a captured
+    /// Takes out what readings allow that leave doubts, and what a walk allows because it captures
+    /// nothing: a token that ends a captured
     /// string and, further on, another one that must differ from it; and one that ends an array or
     /// object that must differ from others. The few that might are read for real; all but the last
     /// are among those with a comma.
@@ -413,25 +436,11 @@ impl Machine {
         vocabulary: &Vocabulary,
         id: ConfigId,
         mut form: Form,
-        commas: Vec<u32>,
+        Suspects { commas, doubtful }: Suspects,
     ) -> Result<Form> {
-        if !program.has_captures() {
-            return Ok(form);
-        }
-        let ends = self.capture_ends(program, id)?;
-        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
-        let ends_capture = |token: u32| {
-            let text = vocabulary.token_bytes(token).unwrap_or_default();
-            ends.is_some_and(|ends| depends_on_capture(text, ends))
-        };
-        let mut suspects = commas;
-        suspects.retain(|&token| pairs.contains(token) || ends_capture(token));
-        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
-            let ends_scope = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b'}'))
-            };
-            suspects.extend(form.tokens().filter(ends_scope));
+        let mut suspects = doubtful;
+        if program.has_captures() {
+            self.captured(program, vocabulary, id, &form, commas, &mut suspects)?;
         }
         if program.has_repeats() {
             let ends_item = |token: &u32| {
@@ -450,6 +459,34 @@ impl Machine {
         }
         form.wrong = wrong.into();
         Ok(form)
+    }
+
+    /// Adds the tokens of a form that depend on what is captured within them.
+    fn captured(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        form: &Form,
+        commas: Vec<u32>,
+        suspects: &mut Vec<u32>,
+    ) -> Result<()> {
+        let ends = self.capture_ends(program, id)?;
+        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
+        let ends_capture = |token: u32| {
+            let text = vocabulary.token_bytes(token).unwrap_or_default();
+            ends.is_some_and(|ends| depends_on_capture(text, ends))
+        };
+        let commas = commas.into_iter();
+        suspects.extend(commas.filter(|&token| pairs.contains(token) || ends_capture(token)));
+        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
+            let ends_scope = |token: &u32| {
+                let text = vocabulary.token_bytes(*token).unwrap_or_default();
+                text.iter().any(|byte| matches!(byte, b']' | b'}'))
+            };
+            suspects.extend(form.tokens().filter(ends_scope));
+        }
+        Ok(())
     }
 
     /// `None` if no text is being captured here.
@@ -483,7 +520,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<(Form, Vec<u32>)> {
+    ) -> Result<(Form, Suspects)> {
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
         let trie = vocabulary.trie();
         let items = self.items(id).to_vec();
@@ -495,7 +532,8 @@ impl Machine {
         })?;
         let known = &self.shared_slices.pairs(vocabulary).commas;
         let commas = tokens.iter().copied().filter(|&token| known.contains(token)).collect();
-        Ok((Form { tokens: tokens.into(), ..Form::default() }, commas))
+        let suspects = Suspects { commas, doubtful: Vec::new() };
+        Ok((Form { tokens: tokens.into(), ..Form::default() }, suspects))
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -531,10 +569,10 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<(Form, Vec<u32>)> {
+    ) -> Result<(Form, Suspects)> {
         let mut form = Form::default();
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
-        let mut commas = Vec::new();
+        let Suspects { mut commas, mut doubtful } = Suspects::default();
         let mut ways: Vec<Way> = self.items(id).iter().map(|&item| (item, START)).collect();
         let mut next = Vec::new();
         while !ways.is_empty() {
@@ -556,6 +594,7 @@ impl Machine {
                             form.lists.push(Arc::clone(&reading.tokens));
                         }
                         commas.extend_from_slice(&reading.commas);
+                        doubtful.extend_from_slice(&reading.doubtful);
                         if exits != NOWHERE {
                             let after = self.next_of(program, item.point)?;
                             self.follow(program, after, item.stack, exits, &mut next)?;
@@ -573,7 +612,7 @@ impl Machine {
             commas.extend(tokens.iter().filter(|&&token| known.contains(token)));
         }
         form.tokens = tokens.into();
-        Ok((form, commas))
+        Ok((form, Suspects { commas, doubtful }))
     }
 
     /// What may be read after a point was reached, from where it was.
@@ -585,11 +624,28 @@ impl Machine {
         places: PlacesId,
         ways: &mut Vec<Way>,
     ) -> Result<()> {
+        let items = self.items_after(program, point, stack)?;
+        ways.extend(items.iter().map(|&item| (item, places)));
+        Ok(())
+    }
+
+    /// The items that a point leads to.
+    fn items_after(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        stack: StackId,
+    ) -> Result<Arc<[Item]>> {
+        if let Some(items) = self.masks.after.get(&(point, stack)) {
+            return Ok(Arc::clone(items));
+        }
         let mut items = Vec::new();
         self.closure.starts.push(((point, 0), stack));
         self.close(program, &mut items)?;
-        ways.extend(items.into_iter().map(|item| (item, places)));
-        Ok(())
+        let items: Arc<[Item]> = items.into();
+        self.masks.bytes += 64 + size_of_val(&*items);
+        self.masks.after.insert((point, stack), Arc::clone(&items));
+        Ok(items)
     }
 
     /// Merges ways that differ in their places only, then those that differ in their stacks only.
@@ -658,9 +714,7 @@ impl Machine {
             return Ok((reading, exits));
         }
         let after = self.next_of(program, item.point)?;
-        let mut items = Vec::new();
-        self.closure.starts.push(((after, 0), item.stack));
-        self.close(program, &mut items)?;
+        let items = self.items_after(program, after, item.stack)?;
         match self.first_bytes(program, &items)?.intersection(&reading.unlike).is_empty() {
             true => Ok((reading, exits)),
             false => self.reading(vocabulary, Terminal { plain: true, ..terminal }, places),

@@ -220,8 +220,7 @@ impl<'d> Emitter<'d> {
 
     /// Has a set any value?
     fn has_value(&mut self, set: Set) -> Result<bool> {
-        let plain = set == Set::ANY || self.sets.is_plainly_inhabited(set);
-        Ok(plain || !self.sets.is_empty(set)?)
+        Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
 
     pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
@@ -473,9 +472,7 @@ impl<'d> Emitter<'d> {
         let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
         let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
         let each = left.iter().map(|member| (&member.key, member.set, member.required));
-        let has_value = &mut |sets: &mut Sets<'d>, set| {
-            Ok(sets.is_plainly_inhabited(set) || !sets.is_empty(set)?)
-        };
+        let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
         let (search, start) =
             self.sets.search(state.condition, state.count, max, each, others.clone())?;
         let met = match self.sets.finds(&search, start, has_value)? {

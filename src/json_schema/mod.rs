@@ -32,6 +32,7 @@ mod document;
 mod draft;
 mod emit;
 mod emptiness;
+mod evident;
 mod format;
 mod grid;
 mod items;

@@ -6,7 +6,6 @@
 
 use super::document::{Value, ValueId};
 use super::draft::{Holds, holds};
-use super::quotation::QUOTE_FROM;
 use super::set::{Expr, Set, Sets};
 
 /// Keywords that apply other schemas to the same value, or to its keys.
@@ -54,50 +53,7 @@ pub(super) enum Reach {
     Far,
 }
 
-/// Keywords that may rule out the empty object and the empty array, or words.
-const APPLIED: [&str; 14] = [
-    "$ref",
-    "$dynamicRef",
-    "$recursiveRef",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "enum",
-    "const",
-    "extends",
-    "disallow",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-
 impl Sets<'_> {
-    /// Do the keywords of a set's schema alone tell that it has a value? Nothing is unfolded.
-    pub(super) fn is_plainly_inhabited(&self, set: Set) -> bool {
-        let Expr::Schema(at, _) = *self.expr(set) else { return set == Set::ANY };
-        let Some(members) = self.document.members(at) else { return false };
-        let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.get(keyword).is_some());
-        if !self.ignored.is_empty() || has(&APPLIED) {
-            return false;
-        }
-        let type_is = |name: &str| match members.get("type").map(|at| self.document.value(at)) {
-            None => true,
-            Some(Value::String(one)) => **one == *name,
-            Some(Value::Array(names)) => {
-                names.iter().any(|&one| self.document.string(one) == Some(name))
-            }
-            _ => false,
-        };
-        let numbers = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-        type_is("null")
-            || type_is("boolean")
-            || type_is("object") && !has(&["required", "minProperties"])
-            || type_is("array") && !has(&["minItems", "contains"])
-            || type_is("string") && !has(&["pattern", "format", "minLength", QUOTE_FROM])
-            || (type_is("number") || type_is("integer")) && !has(&numbers)
-    }
-
     /// How much a set leads to.
     pub(super) fn reach(&mut self, set: Set) -> Reach {
         match self.expr(set).clone() {
