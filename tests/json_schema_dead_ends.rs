@@ -72,3 +72,60 @@ fn listed_values_in_a_schema_of_their_parts() {
         &["[[2]]"],
     );
 }
+
+/// Items are a few values, of which no two may be equal, or two must be.
+#[test]
+fn items_leave_what_others_need() {
+    let twice = json!({"uniqueItems": true});
+    check(
+        &json!({"type": "array", "maxItems": 3, "not": twice, "items": {"enum": [1, 2, "a", [3], {"b": 4}]}}),
+        &["[1,2,1]", "[1,1,2]", "[1,1]", r#"["a",1,"a"]"#, "[[3],1,[3]]", r#"[1,{"b":4},{"b":4}]"#],
+        &["[1,2,\"", "[1,2]", "[1,[3],2", "[[3],1,2", "[1,2,{"],
+    );
+    check(
+        &json!({"type": "array", "maxItems": 2, "not": twice}),
+        &["[1.5, 1.5]", "[10, 10.0]", "[[1], [1]]", r#"[{"a": 1, "b": [2]}, {"a": 1, "b": [2]}]"#],
+        &["[1.5, 2", "[[1], [2", "[[1], [1, ", r#"[{"a": 1}, {"b"#, r#"["a", "b"#],
+    );
+    check(
+        &json!({"type": "array", "not": twice, "prefixItems": [{"enum": [1, 2, 3]}, {"enum": [2, 4]}, {"enum": [1, 5]}], "items": false}),
+        &["[2,2]", "[2,2,5]", "[1,4,1]", "[1,2,1]"],
+        &["[3", "[2,4,5", "[2,4,", "[1,2,5"],
+    );
+    check(
+        &json!({"type": "array", "not": twice, "maxItems": 3,
+            "allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]}),
+        &["[1,2,1]", "[2,1,1]", "[1,1,2]"],
+        &["[3", "[1,2,3", "[1,3"],
+    );
+    check(
+        &json!({"type": "array", "uniqueItems": true, "minItems": 3, "items": false,
+            "prefixItems": [{"enum": [1, 2, 3]}, {"enum": [1, 2]}, {"enum": [1, 3]}]}),
+        &["[1,2,3]", "[2,1,3]", "[3,2,1]"],
+        &["[3,1", "[1,2,1", "[2,1,1"],
+    );
+    check(
+        &json!({"type": "array", "uniqueItems": true, "minItems": 2, "items": false,
+            "prefixItems": [{"enum": [1, 2]}, {"const": 1}]}),
+        &["[2,1]"],
+        &["[1"],
+    );
+    check(
+        &json!({"type": "array", "uniqueItems": true, "maxItems": 2, "items": {"enum": [1, 2, 3]},
+            "contains": {"enum": [1, 2]}, "minContains": 2}),
+        &["[1,2]", "[2,1]"],
+        &["[3", "[1,3", "[1,1"],
+    );
+    check(
+        &json!({"anyOf": [{"type": "null"}, {"type": "array", "uniqueItems": true,
+            "contains": {"const": 1}, "minContains": 2}]}),
+        &["null"],
+        &["["],
+    );
+    check(
+        &json!({"type": ["array", "null"], "uniqueItems": true, "minItems": 3,
+            "items": {"type": "array", "maxItems": 1, "items": {"const": 0}}}),
+        &["null"],
+        &["["],
+    );
+}

@@ -16,11 +16,15 @@ fn compiler() -> Compiler {
 /// The schema accepts the text and the first mask of it exists; or a limit is named, at once or
 /// when the text is read.
 fn handles(schema: &Value, text: &str) -> Result<bool, String> {
+    handles_by(&compiler(), schema, text)
+}
+
+fn handles_by(compiler: &Compiler, schema: &Value, text: &str) -> Result<bool, String> {
     let named = |e: maskwright::Error| {
         assert_eq!(e.kind(), ErrorKind::Limit, "{e}");
         e.to_string()
     };
-    let constraint = compiler().json_schema(schema).map_err(named)?;
+    let constraint = compiler.json_schema(schema).map_err(named)?;
     let mut matcher = constraint.matcher();
     matcher.mask().map_err(named)?;
     match matcher.accept_bytes(text.as_bytes()) {
@@ -230,4 +234,80 @@ fn items_that_are_counted() {
         said.as_ref().map_or_else(|e| e.contains("more than"), |&accepted| !accepted),
         "{said:?}"
     );
+}
+
+/// Alternatives that are told apart by what they list are never multiplied.
+#[test]
+fn many_alternatives_that_are_apart() {
+    let tagged = |i: usize| {
+        json!({"type": "object", "required": ["t"],
+            "properties": {"t": {"const": format!("v{i}")}, "x": {"type": "integer"}}})
+    };
+    let schema = json!({"oneOf": (0..1_000).map(tagged).collect::<Vec<_>>()});
+    assert_eq!(handles(&schema, r#"{"t": "v3", "x": 4}"#), Ok(true));
+    let constants: Vec<Value> = (0..10_000).map(|i| json!({"const": format!("v{i}")})).collect();
+    assert_eq!(handles(&json!({"oneOf": constants}), "\"v9999\""), Ok(true));
+    assert_eq!(handles(&json!({"anyOf": constants}), "\"v10000\""), Ok(false));
+    let numbers: Vec<u32> = (0..10_000).map(|i| 37 * i).collect();
+    assert_eq!(handles(&json!({"enum": numbers}), "37"), Ok(true));
+    let required: Vec<Value> = (0..5_000).map(|i| json!({"required": [format!("k{i}")]})).collect();
+    assert_eq!(handles(&json!({"type": "object", "allOf": required}), "{}"), Ok(false));
+}
+
+/// Whatever else keywords are combined to, a limit is named before long.
+#[test]
+fn work_is_bounded() {
+    let mut options = Options::default();
+    options.property_order = PropertyOrder::Any;
+    options.work = 1_000_000;
+    let compiler = compiler().with_json_options(options);
+    let each = |n: usize, f: &dyn Fn(usize) -> Value| (0..n).map(f).collect::<Vec<Value>>();
+    let object = |all: Vec<Value>| json!({"type": "object", "allOf": all});
+    for schema in [
+        nested(
+            40,
+            json!({"required": ["a"]}),
+            |i, inner| json!({"oneOf": [{"required": [format!("k{i}")]}, inner]}),
+        ),
+        nested(
+            40,
+            json!({"properties": {"a": {"type": "string"}}}),
+            |i, inner| json!({"oneOf": [{"properties": {format!("k{i}"): {"type": "integer"}}}, inner]}),
+        ),
+        nested(
+            40,
+            json!({"items": {"type": "string"}}),
+            |i, inner| json!({"oneOf": [{"contains": {"const": i}}, inner]}),
+        ),
+        nested(
+            40,
+            json!({"minLength": 5}),
+            |i, inner| json!({"oneOf": [{"pattern": format!("a{{{}}}", i + 1)}, inner]}),
+        ),
+        object(each(
+            60,
+            &|i| json!({"anyOf": [{"required": [format!("a{i}")]}, {"required": [format!("b{i}")]}]}),
+        )),
+        object(each(
+            60,
+            &|i| json!({"not": {"required": [format!("a{i}"), format!("a{}", i + 1)]}}),
+        )),
+        json!({"type": "object", "oneOf": each(1_000, &|i| json!({"required": [format!("k{i}")]}))}),
+        json!({"type": "string", "allOf": each(30, &|i| json!({"pattern": format!("a.{{{i}}}b")}))}),
+        json!({"oneOf": each(300, &|i| json!({"type": "string", "pattern": format!("a.{{{i}}}b")}))}),
+        json!({"type": "array", "allOf": each(20, &|i| {
+            json!({"anyOf": [{"contains": {"const": i}}, {"minItems": i}]})
+        })}),
+        json!({"dependentRequired": (0..1_000)
+            .map(|i| (format!("k{i}"), json!([format!("k{}", i + 1)])))
+            .collect::<serde_json::Map<_, _>>()}),
+        json!({"not": {"enum": each(1_000, &|i| json!({"a": i}))}}),
+    ] {
+        match handles_by(&compiler, &schema, r#"{"a0": 1}"#) {
+            Ok(_) => {}
+            Err(message) => {
+                assert!(message.contains("limit") || message.contains("more than"), "{message}");
+            }
+        }
+    }
 }

@@ -200,7 +200,9 @@ impl Cell {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, whatever happens between two of them.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.machine.languages.begin();
+        memory
     }
 }
 

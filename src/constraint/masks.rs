@@ -442,6 +442,13 @@ impl Machine {
         if program.has_captures() {
             self.captured(program, vocabulary, id, &form, commas, &mut suspects)?;
         }
+        if program.has_repeats() {
+            let ends_item = |token: &u32| {
+                let text = vocabulary.token_bytes(*token).unwrap_or_default();
+                text.iter().any(|byte| matches!(byte, b']' | b','))
+            };
+            suspects.extend(form.tokens().filter(ends_item));
+        }
         suspects.sort_unstable();
         suspects.dedup();
         let mut wrong = Vec::new();

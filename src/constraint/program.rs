@@ -115,6 +115,9 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// What follows a captured string; `None` asks for what follows any, which must allow all that
     /// follows one of them. The answer is `None` if the text of a scope is not allowed.
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>>;
+
+    /// Does the end of an array depend on its items?
+    fn has_repeats(&self) -> bool;
 }
 
 /// Where a captured string leads, by tag and string.
@@ -153,6 +156,7 @@ pub(super) struct Program {
     start: RuleId,
     /// Does what follows depend on strings that were read?
     captures: Cell<bool>,
+    repeats: Cell<bool>,
     /// One character of the JSON strings in it.
     pub(super) text_unit: Option<Language>,
 }
@@ -175,6 +179,11 @@ impl Program {
     }
 
     /// Can what it allows depend on strings that were read?
+    /// May the end of a text depend on captured ones, too?
+    pub(super) fn has_repeats(&self) -> bool {
+        self.repeats.get()
+    }
+
     pub(super) fn has_captures(&self) -> bool {
         self.captures.get()
     }
@@ -312,7 +321,7 @@ impl Program {
         inner.memo = FxHashMap::default();
         let start = grammar.start();
         let (inner, captures) = (RefCell::new(inner), Cell::new(false));
-        let program = Self { inner, start, captures, text_unit: None };
+        let program = Self { inner, start, captures, repeats: Cell::new(false), text_unit: None };
         Ok((program, grammar.into_languages()))
     }
 
@@ -329,7 +338,7 @@ impl Program {
         let mut inner = Inner::new(limits);
         inner.source = Some(source);
         let (inner, captures) = (RefCell::new(inner), Cell::new(false));
-        (Self { inner, start, captures, text_unit }, languages)
+        (Self { inner, start, captures, repeats: Cell::new(false), text_unit }, languages)
     }
 
     /// The same program, as far as it is known: all of it, if it has no source.
@@ -346,8 +355,8 @@ impl Program {
             limit: inner.limit,
             ..Inner::default()
         };
-        let (start, captures) = (self.start, self.captures.clone());
-        Self { inner: RefCell::new(inner), start, captures, text_unit: None }
+        let (start, captures, repeats) = (self.start, self.captures.clone(), self.repeats.clone());
+        Self { inner: RefCell::new(inner), start, captures, repeats, text_unit: None }
     }
 
     /// Asks the source for something, and compiles it.
@@ -383,6 +392,7 @@ impl Program {
             }
             if captures {
                 self.captures.set(true);
+                self.repeats.set(source.has_repeats());
             }
             point.map(Some)
         });

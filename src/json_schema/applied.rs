@@ -278,7 +278,7 @@ impl<'d> Sets<'d> {
         }
         if let Some(at) = reader.get("oneOf") {
             let sets = self.list(at, "oneOf")?;
-            let alternatives = self.exactly_one(&sets);
+            let alternatives = self.exactly_one(&sets)?;
             let mut branches = Vec::new();
             for (&set, others) in sets.iter().zip(&alternatives) {
                 let Some(aspect) = aspect else { break };
@@ -388,10 +388,13 @@ impl<'d> Sets<'d> {
 
     /// For each branch of a `oneOf` what its values must not be in besides (Core, section
     /// 10.2.1.3). Branches that cannot hold together need not exclude each other.
-    fn exactly_one(&mut self, branches: &[Set]) -> Vec<Set> {
+    fn exactly_one(&mut self, branches: &[Set]) -> Result<Vec<Set>> {
         let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
-        for (i, &a) in branches.iter().enumerate() {
-            for (j, &b) in branches.iter().enumerate().skip(i + 1) {
+        for (i, later) in self.may_overlap(branches).into_iter().enumerate() {
+            let a = branches[i];
+            for j in later {
+                let b = branches[j];
+                self.check_work(b)?;
                 let both = self.and([a, b]);
                 if a == b || !self.is_surely_empty(both) {
                     overlaps[i].push(b);
@@ -399,13 +402,13 @@ impl<'d> Sets<'d> {
                 }
             }
         }
-        overlaps
-            .into_iter()
-            .map(|others| {
-                let others: Vec<Set> = others.into_iter().map(|other| self.not(other)).collect();
-                self.and(others)
-            })
-            .collect()
+        let mut excluded = Vec::with_capacity(branches.len());
+        for others in overlaps {
+            let others: Vec<Set> = others.into_iter().map(|other| self.not(other)).collect();
+            excluded.push(self.and(others));
+            self.check_work(Set::ANY)?;
+        }
+        Ok(excluded)
     }
 
     pub(super) fn reference(&mut self, at: ValueId, keyword: &str) -> Result<Set> {

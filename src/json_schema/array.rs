@@ -108,6 +108,7 @@ impl Sets<'_> {
         }
         for (i, &item) in a.prefix.iter().enumerate() {
             let not = self.not(item);
+            self.spend(10 + i);
             if not != Set::NEVER {
                 let prefix = std::iter::repeat_n(Set::ANY, i).chain([not]).collect();
                 result.push(ArraySet { prefix, min: i as u32 + 1, ..any() });

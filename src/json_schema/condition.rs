@@ -79,12 +79,14 @@ pub(super) struct Conditions {
     /// The size of conditions whose statements were asked for.
     sizes: FxHashMap<Condition, usize>,
     opposites: FxHashMap<Condition, Condition>,
+    /// Parts looked at since the present task began.
+    pub(super) work: usize,
 }
 
 impl Default for Conditions {
     fn default() -> Self {
         let (parts, ids, statements, sizes, opposites) = Default::default();
-        let mut this = Self { parts, ids, statements, sizes, opposites };
+        let mut this = Self { parts, ids, statements, sizes, opposites, work: 0 };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -117,6 +119,7 @@ impl Conditions {
                 _ => flat.push(part),
             }
         }
+        self.work += 4 * flat.len();
         flat.sort_unstable();
         flat.dedup();
         // An alternative that holds makes its choice superfluous.
@@ -142,6 +145,7 @@ impl Conditions {
                 _ => flat.push(part),
             }
         }
+        self.work += 4 * flat.len();
         flat.sort_unstable();
         flat.dedup();
         let superfluous = |&part: &Condition| match self.part(part) {
@@ -191,6 +195,7 @@ impl Conditions {
                 _ => found.push(next),
             }
         }
+        self.work += 4 * size;
         let found: Rc<[Condition]> = found.into();
         self.statements.insert(condition, found.clone());
         self.sizes.insert(condition, size);
@@ -239,7 +244,9 @@ impl Conditions {
     /// Replaces statements one by one; `None` keeps one.
     fn map(&mut self, condition: Condition, f: impl Fn(&Part) -> Option<Condition>) -> Condition {
         let mut by = FxHashMap::default();
-        for &statement in self.statements(condition).iter() {
+        let statements = self.statements(condition);
+        self.work += 4 * statements.len();
+        for &statement in statements.iter() {
             if let Some(new) = f(self.part(statement)) {
                 by.insert(statement, new);
             }
@@ -443,6 +450,8 @@ impl Sets<'_> {
             }
             steps += 1;
             self.check_steps(steps)?;
+            self.spend(10 + 4 * asked.len());
+            self.check_work(cell)?;
             let left = self.conditions.statements(condition);
             for at in from..asked.len() {
                 let set = asked[at].1;
@@ -718,6 +727,8 @@ impl Sets<'_> {
                 Condition::FAILS => return Ok(None),
                 _ => {}
             }
+            self.spend(object.named.len());
+            self.check_work(Set::ANY)?;
             let statements = self.conditions.statements(object.condition);
             if self.conditions.size(object.condition) > SIZE
                 || self.conditions.parts.len() > CONDITIONS
@@ -945,6 +956,7 @@ impl<'d> Sets<'d> {
             }
         }
         // What tells most alternatives apart is looked at first.
+        self.spend(relevant.len() * (1 + classes.len()));
         relevant.sort_by_key(|member| member.0);
         let relevant = relevant.into_iter().map(|(_, member)| member).collect();
         let count = if counts { count + passed } else { 0 };
@@ -968,6 +980,8 @@ impl<'d> Sets<'d> {
         let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
         let mut work = 0;
         while let Some(place) = open.pop() {
+            self.spend(10);
+            self.check_work(Set::ANY)?;
             if self.is_met(search, place) {
                 return Ok(Some(true));
             }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::document::{Document, Value, ValueId};
 use super::draft::{Holds, holds};
 use super::options::Options;
-use super::set::{Set, Sets};
+use super::set::{Base, Set, Sets};
 use crate::error::{Error, ErrorKind};
 
 /// Schemas with more keywords than this are not diagnosed.
@@ -21,7 +21,9 @@ pub(super) fn unsatisfiable(document: &Document, options: &Options) -> Error {
     let message = "no value satisfies the schema";
     let root = document.root();
     let keywords = keywords(document, root);
-    let diagnosis = Diagnosis { document, options, root, all: keywords, checks: CHECKS };
+    let base = Base::new(options.spelling);
+    let (checks, work) = (CHECKS, options.work);
+    let diagnosis = Diagnosis { document, options, base, root, all: keywords, checks, work };
     match diagnosis.core() {
         Some(core) if !core.is_empty() => {
             // Those that only lead to the others go without saying.
@@ -74,9 +76,13 @@ fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
 struct Diagnosis<'d> {
     document: &'d Document,
     options: &'d Options,
+    /// What each decision begins with.
+    base: Base,
     root: ValueId,
     all: Vec<ValueId>,
     checks: u32,
+    /// Steps that are left.
+    work: usize,
 }
 
 impl Diagnosis<'_> {
@@ -119,9 +125,11 @@ impl Diagnosis<'_> {
         active.iter().for_each(|at| {
             ignored.remove(at);
         });
-        let mut sets = Sets::new(self.document, self.options);
+        let mut sets = Sets::from_base(self.document, self.options, self.base.clone());
         sets.ignored = Rc::new(ignored);
         let root: Set = sets.schema(self.root).ok()?;
-        sets.is_empty(root).ok()
+        let empty = sets.is_empty(root).ok();
+        self.work = self.work.checked_sub(sets.worked() + self.all.len())?;
+        empty
     }
 }

@@ -37,7 +37,7 @@ struct Array {
     /// For each place before the last rule changes, and then for all further ones: the counts
     /// that an item there adds to (one bit each), with the set of such items.
     places: Vec<Vec<(u32, Set)>>,
-    /// Where no two items may be equal: are there as many different values as items are needed?
+    /// Can as many items differ, or two be equal, as must?
     enough: bool,
     /// Where two items must be equal: what the two may be, and how many items that takes.
     equals: Vec<(Set, u32)>,
@@ -259,6 +259,8 @@ impl<'d> Sets<'d> {
             if self.is_evident(next) {
                 continue;
             }
+            self.spend(50);
+            self.check_work(next)?;
             let shape = self.shape(next)?;
             if self.holds_plain_value(&shape)? {
                 self.emptiness.insert(next, false);
@@ -275,6 +277,10 @@ impl<'d> Sets<'d> {
         }
         loop {
             let before = undecided.len();
+            self.spend(before);
+            self.check_work(set)?;
+            // What was met last leads to nothing else, mostly.
+            undecided.reverse();
             undecided.retain(|this: &Undecided| {
                 let known =
                     |set: Set| self.emptiness.get(&set) == Some(&false) || has_value.contains(&set);
@@ -355,24 +361,6 @@ impl<'d> Sets<'d> {
         Ok(free || !self.scalarless(shape)?)
     }
 
-    /// How many different values a set has, or `most` if it has more, or if it has arrays or
-    /// objects that are not listed.
-    fn count_values(&mut self, set: Set, most: u32) -> Result<u32> {
-        let shape = self.shape(set)?;
-        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
-            return Ok(most);
-        }
-        let l = &mut self.languages;
-        let strings = self.strings.canonical(l, shape.strings);
-        let numbers = self.numbers.one_each(l, shape.numbers);
-        let words = [shape.null, shape.booleans[0], shape.booleans[1]];
-        let words = words.into_iter().filter(|&word| word).count() as u32;
-        let (strings, numbers) =
-            (count_strings(l, strings, most)?, count_strings(l, numbers, most)?);
-        let listed = shape.listed.len() as u32;
-        Ok(words.saturating_add(strings).saturating_add(numbers).saturating_add(listed).min(most))
-    }
-
     /// What two equal items of an array may be, and how many items there are then at least.
     fn equal_items(&mut self, array: &ArraySet) -> Vec<(Set, u32)> {
         let places = array.prefix.len().min(SOME);
@@ -388,13 +376,10 @@ impl<'d> Sets<'d> {
 
     /// The items of an array; `needed` grows by the sets that must be known.
     fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Result<Array> {
-        let mut enough = true;
-        if array.repeats == Repeats::Never && array.min > 1 {
-            let rest = (array.min as usize > array.prefix.len()).then_some(array.rest);
-            let items = array.prefix.iter().take(array.min as usize).copied().chain(rest);
-            let any = self.or(items);
-            enough = self.count_values(any, array.min)? >= array.min;
-        }
+        let enough = {
+            let may = &mut |this: &mut Self, set| Ok(!this.is_plainly_empty(set));
+            self.can_begin(array, may)?
+        };
         let equals = match array.repeats {
             Repeats::Must => self.equal_items(array),
             _ => Vec::new(),
@@ -415,6 +400,8 @@ impl<'d> Sets<'d> {
         for place in 0..=array.prefix.len().max(from) {
             let counted: Vec<usize> =
                 (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
+            self.spend(20 << counted.len());
+            self.check_work(array.rest)?;
             let mut ways = Vec::new();
             for choice in 0..1u32 << counted.len() {
                 let (mut mask, mut item) = (0, array.item(place));

@@ -6,7 +6,7 @@
 
 use std::sync::Arc as Rc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array::{ArraySet, Repeats, SomeItem};
 use super::condition::{Condition, Part};
@@ -16,7 +16,7 @@ use super::draft::Dialect;
 use super::number::{NumberSet, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::quotation::QUOTE_FROM;
-use super::set::{Set, Sets, Shape, Sources};
+use super::set::{HALVED, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 
@@ -116,6 +116,13 @@ impl<'d> Sets<'d> {
         let mut shape = None;
         if parts.own {
             shape = Some(self.own_keywords_shape(schema)?);
+        }
+        if parts.sets.len() > HALVED {
+            let others = self.all_of(&parts.sets)?;
+            return match shape {
+                Some(shape) => self.intersection(&shape, &others),
+                None => Ok(others),
+            };
         }
         for set in parts.sets {
             let other = self.shape(set)?;
@@ -440,8 +447,9 @@ impl<'d> Sets<'d> {
             ]),
         };
         if let Some(at) = reader.get("required") {
+            let mut known = object.positions();
             for key in self.strings_of(at, "required")? {
-                let index = self.name(&mut object, key)?;
+                let index = self.name_among(&mut object, &mut known, key)?;
                 object.named[index].required = true;
             }
         }
@@ -459,9 +467,12 @@ impl<'d> Sets<'d> {
             }
         }
         if dependencies.len() > FEW_DEPENDENCIES {
+            let mut known = object.positions();
+            let mut all = vec![object.condition];
             for (key, needed) in dependencies {
-                self.depend(&mut object, key, &needed)?;
+                all.push(self.depend(&mut object, &mut known, key, &needed)?);
             }
+            object.condition = self.conditions.and(all);
             return Ok(self.settle(object)?.into_iter().collect());
         }
         let mut objects = vec![object];
@@ -499,6 +510,23 @@ impl<'d> Sets<'d> {
         };
         let strings: Option<Vec<&'d str>> = strings;
         strings.ok_or_else(|| self.malformed(at, format!("`{keyword}` must hold strings")))
+    }
+
+    /// The same for many keys, with the positions of those that have a name.
+    fn name_among(
+        &mut self,
+        object: &mut ObjectSet,
+        known: &mut FxHashMap<Rc<str>, usize>,
+        key: &str,
+    ) -> Result<usize> {
+        if let Some(&known) = known.get(key) {
+            return Ok(known);
+        }
+        let set = self.class_of(&object.classes, key)?;
+        let key: Rc<str> = key.into();
+        known.insert(key.clone(), object.named.len());
+        object.named.push(Named { key, set, required: false });
+        Ok(object.named.len() - 1)
     }
 
     /// The index of a key's name; one without a name gets one, after those it has.
@@ -563,17 +591,21 @@ impl<'d> Sets<'d> {
     }
 
     /// The same as a condition: nothing is multiplied.
-    fn depend(&mut self, object: &mut ObjectSet, key: &str, needed: &[&str]) -> Result<()> {
-        self.name(object, key)?;
+    fn depend(
+        &mut self,
+        object: &mut ObjectSet,
+        known: &mut FxHashMap<Rc<str>, usize>,
+        key: &str,
+        needed: &[&str],
+    ) -> Result<Condition> {
+        self.name_among(object, known, key)?;
         let mut all = Vec::with_capacity(needed.len());
         for &key in needed {
-            self.name(object, key)?;
+            self.name_among(object, known, key)?;
             all.push(self.conditions.of(Part::Present(key.into(), Set::ANY)));
         }
         let all = self.conditions.and(all);
         let absent = self.conditions.of(Part::Absent(key.into()));
-        let either = self.conditions.or([absent, all]);
-        object.condition = self.conditions.and([object.condition, either]);
-        Ok(())
+        Ok(self.conditions.or([absent, all]))
     }
 }

@@ -17,9 +17,7 @@ use smallvec::SmallVec;
 use super::array::{ArraySet, Repeats};
 use super::condition::{Condition, Key, Other};
 use super::decimal::Decimal;
-use super::document::{Document, Value, ValueId};
 use super::emit::Emitter;
-use super::emptiness::count_strings;
 use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sets, Sources};
@@ -119,7 +117,7 @@ enum Captured {
 }
 
 /// What is known of an array after some of its items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct ArrayState {
     /// Items written, as far as that matters.
     at: u32,
@@ -130,6 +128,8 @@ struct ArrayState {
     used: u32,
     /// Were two equal items found?
     repeated: bool,
+    /// Was an item written of which nothing is known? Then it may have been any.
+    unknown: bool,
 }
 
 /// An array whose rules are made one by one.
@@ -140,13 +140,8 @@ struct Array {
     cap: u32,
     /// Places and counts from which the array can be completed, where items are counted.
     alive: FxHashSet<(u32, u32)>,
-    /// How many different items there are beyond the prefix, if they are few.
-    different: Option<u32>,
     name: String,
 }
-
-/// More different values than this are endless.
-const FEW_VALUES: u32 = 2_000;
 
 /// Places and counts that an array may go through.
 const ARRAY_STATES: usize = 20_000;
@@ -215,6 +210,12 @@ impl<'d> Emitter<'d> {
             }
             None => Ok(self.builder.body(rule)),
         }
+    }
+
+    /// Is there an array of which two items must be equal?
+    pub(super) fn has_repeats(&self) -> bool {
+        let must = |array: &Array| array.set.repeats == Repeats::Must;
+        self.lazy.as_ref().is_some_and(|lazy| lazy.arrays.iter().any(must))
     }
 
     /// Has a set any value?
@@ -547,12 +548,12 @@ impl<'d> Emitter<'d> {
         }
         let mut allowed = Vec::new();
         let mut at = state.at;
+        // The same for all names up to the first that is required.
+        let left = self.required_left(id, state);
         loop {
             let object = &self.pending().objects[id as usize];
             let Some(member) = object.members.get(at as usize) else { break };
             let required = member.required;
-            let left = object.members[at as usize..].iter();
-            let left = left.filter(|member| member.required).count() as u32;
             let fits = object.fits(state.count + u32::from(!required), left);
             if fits && self.leads_on(id, state, at)? {
                 allowed.push(at);
@@ -566,18 +567,17 @@ impl<'d> Emitter<'d> {
         let object = &self.pending().objects[id as usize];
         if object.min > state.count && object.others.is_empty() {
             let missing = object.min - state.count;
-            let mut kept = Vec::new();
-            for index in allowed {
-                let mut possible = 0;
-                for later in index..self.pending().objects[id as usize].members.len() as u32 {
-                    let set = self.pending().objects[id as usize].members[later as usize].set;
-                    possible += u32::from(self.has_value(set)?);
-                }
-                if possible >= missing {
-                    kept.push(index);
-                }
+            // The last name from which on there are enough.
+            let mut possible = 0;
+            let mut last = self.pending().objects[id as usize].members.len() as u32;
+            while possible < missing && last > state.at {
+                last -= 1;
+                let set = self.pending().objects[id as usize].members[last as usize].set;
+                possible += u32::from(self.has_value(set)?);
             }
-            return Ok(kept);
+            let enough = possible >= missing;
+            allowed.retain(|&index| enough && index <= last);
+            return Ok(allowed);
         }
         Ok(allowed)
     }

@@ -20,6 +20,7 @@
 //! ```
 
 mod alike;
+mod apart;
 mod applied;
 mod array;
 mod condition;
@@ -34,6 +35,7 @@ mod emptiness;
 mod evident;
 mod format;
 mod grid;
+mod items;
 mod json_text;
 mod keywords;
 mod lazy;

@@ -55,6 +55,11 @@ impl ObjectSet {
         }
     }
 
+    /// By key, the index of its name.
+    pub(super) fn positions(&self) -> FxHashMap<Rc<str>, usize> {
+        self.named.iter().enumerate().map(|(i, named)| (named.key.clone(), i)).collect()
+    }
+
     /// How many of the named keys are required.
     pub(super) fn required(&self) -> usize {
         self.named.iter().filter(|named| named.required).count()
@@ -82,6 +87,8 @@ impl Sets<'_> {
         a: &ObjectSet,
         b: &ObjectSet,
     ) -> Result<Option<ObjectSet>> {
+        self.spend(40 + 4 * (a.named.len() + b.named.len() + a.classes.len() * b.classes.len()));
+        self.check_work(Set::ANY)?;
         let mut others: FxHashMap<&str, &Named> =
             b.named.iter().map(|named| (&*named.key, named)).collect();
         let mut named = Vec::with_capacity(a.named.len().max(b.named.len()));
@@ -209,6 +216,8 @@ impl Sets<'_> {
     /// Is every text of objects in `a` also one of objects in `b`? Says no where it would have to
     /// look into sets.
     pub(super) fn object_is_within(&mut self, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
+        self.spend(2 + b.named.len());
+        self.check_work(Set::ANY)?;
         if a.min < b.min
             || !self.conditions.says(a.condition, b.condition)
             || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))

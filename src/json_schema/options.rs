@@ -5,6 +5,9 @@ use super::draft::Draft;
 /// Most digits of a number before and after the point, unless the caller says otherwise.
 pub(super) const DIGITS: u32 = 20;
 
+/// Steps that one task may take, unless the caller says otherwise: a second or two.
+const WORK: usize = 60_000_000;
+
 /// Where and how much white space a value may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -69,6 +72,10 @@ pub struct Options {
     pub alternatives: usize,
     /// How many nodes the grammar may have.
     pub grammar_size: usize,
+    /// How many steps it may take to compile a schema, and later to read a text or make a mask that
+    /// enters new parts of it. A step is the work on one name, one member or one part of a
+    /// condition or pattern: some hundredths of a microsecond to a tenth.
+    pub work: usize,
 }
 
 impl Default for Options {
@@ -82,6 +89,7 @@ impl Default for Options {
             draft: None,
             alternatives: 1024,
             grammar_size: 1 << 22,
+            work: WORK,
         }
     }
 }

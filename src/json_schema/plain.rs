@@ -57,7 +57,7 @@ impl Sets<'_> {
     /// How much a set leads to.
     pub(super) fn reach(&mut self, set: Set) -> Reach {
         match self.expr(set).clone() {
-            Expr::Any | Expr::Never | Expr::Value(_) => Reach::Simple,
+            Expr::Any | Expr::Never | Expr::Value(_) | Expr::Text(_) => Reach::Simple,
             Expr::Schema(at, _) | Expr::Own(at, _) => self.schema_reach(at),
             Expr::And(parts) | Expr::Or(parts) => {
                 let parts = parts.iter().map(|&part| self.reach(part));

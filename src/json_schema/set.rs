@@ -30,6 +30,15 @@ use crate::regex::{Anchoring, Language, Languages, Tables};
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
 
+/// More sets than this are combined by halves, so that each is looked at a few times only.
+pub(super) const HALVED: usize = 64;
+
+/// Steps that a new name counts for.
+const STEPS_A_NAME: usize = 10;
+
+/// Steps that a part of a row of a regular language's successors counts for.
+const ROW: usize = 25;
+
 /// From this number of alternatives on it is worth looking for those that others hold already.
 const CROWD: usize = 16;
 
@@ -58,6 +67,8 @@ pub(super) enum Expr {
     Own(ValueId, Scope),
     /// Exactly this value of the document.
     Value(ValueId),
+    /// The value that a canonical text stands for.
+    Text(Rc<str>),
     /// Objects with this key.
     Has(Rc<str>),
     /// Whatever is no object, and objects whose members with these keys are in a set; the keyword
@@ -242,7 +253,17 @@ pub(super) struct Sets<'d> {
     pub(super) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.
     spelled: FxHashMap<NumberSet, Language>,
+    /// The values of sets that were asked for them, if they are fewer than so many.
+    pub(super) few: FxHashMap<Set, FewValues>,
+    /// Steps since the present task began.
+    work: usize,
+    /// Where it took too many.
+    broken: Option<Set>,
+    task: usize,
 }
+
+/// A number, and the values of a set as canonical texts if they are fewer.
+type FewValues = (usize, Option<Arc<[Arc<str>]>>);
 
 impl<'d> Sets<'d> {
     pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
@@ -277,7 +298,12 @@ impl<'d> Sets<'d> {
             cycles: 0,
             emptiness: FxHashMap::default(),
             spelled,
+            few: FxHashMap::default(),
+            work: 0,
+            broken: None,
+            task: 0,
         };
+        this.languages.set_work(options.work / ROW);
         let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
@@ -306,11 +332,65 @@ impl<'d> Sets<'d> {
         result
     }
 
+    /// What was worked before the present task does not count; tasks are begun where languages are
+    /// stepped.
+    pub(super) fn go_on(&mut self) {
+        if self.task != self.languages.tasks() {
+            self.task = self.languages.tasks();
+            self.work = 0;
+            self.conditions.work = 0;
+            self.broken = None;
+        }
+    }
+
+    /// Counts steps of the present task; they are looked at where there may be an error.
+    pub(super) fn spend(&mut self, steps: usize) {
+        self.work += steps;
+    }
+
+    /// Steps of the present task so far.
+    pub(super) fn worked(&self) -> usize {
+        self.work + self.conditions.work + self.languages.work() * ROW
+    }
+
+    /// Errors if the present task has taken too many steps, at the place of the set that is being
+    /// unfolded, or at one that is given.
+    pub(super) fn check_work(&mut self, set: Set) -> Result<()> {
+        if self.work + self.conditions.work <= self.options.work {
+            return Ok(());
+        }
+        let message = format!(
+            "what the schema's keywords mean together takes more than {} steps to find out (the \
+             limit `work`)",
+            self.options.work
+        );
+        // Whoever asks whether something is plain takes an error for a no.
+        let at = *self.broken.get_or_insert(self.open.last().copied().unwrap_or(set));
+        let help = "let fewer alternatives hold at the same time, or raise the limit";
+        Err(self.error(ErrorKind::Limit, at, message).with_help(help))
+    }
+
+    /// A limit that was reached without a place was reached in a set.
+    fn placed(&self, error: Error, set: Set) -> Error {
+        let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
+        match self.place(set) {
+            Some(at) if !known => {
+                let placed = self.document.error(error.kind(), at, error.message());
+                match error.help() {
+                    Some(help) => placed.with_help(help),
+                    None => placed,
+                }
+            }
+            _ => error,
+        }
+    }
+
     fn intern(&mut self, expr: Expr) -> Set {
         match self.ids.entry(expr) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
                 let set = Set(self.exprs.len() as u32);
+                self.work += STEPS_A_NAME;
                 self.exprs.push(place.key().clone());
                 self.shapes.push(None);
                 place.insert(set);
@@ -378,6 +458,11 @@ impl<'d> Sets<'d> {
         self.intern(Expr::Value(value))
     }
 
+    /// The value that a canonical text stands for.
+    pub(super) fn text(&mut self, text: &str) -> Set {
+        self.intern(Expr::Text(text.into()))
+    }
+
     /// Values in all of them.
     pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
         let mut flat = Vec::new();
@@ -389,6 +474,7 @@ impl<'d> Sets<'d> {
                 _ => flat.push(part),
             }
         }
+        self.work += flat.len();
         flat.sort_unstable();
         flat.dedup();
         if self.has_opposites(&flat) {
@@ -420,6 +506,7 @@ impl<'d> Sets<'d> {
                 _ => flat.push(part),
             }
         }
+        self.work += flat.len();
         flat.sort_unstable();
         flat.dedup();
         if self.has_opposites(&flat) {
@@ -469,7 +556,7 @@ impl<'d> Sets<'d> {
             | Expr::Items(.., at) => Some(*at),
             Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
             Expr::Not(inner) => self.place(*inner),
-            Expr::Any | Expr::Never | Expr::Has(_) => None,
+            Expr::Any | Expr::Never | Expr::Has(_) | Expr::Text(_) => None,
         }
     }
 
@@ -486,14 +573,17 @@ impl<'d> Sets<'d> {
             let message = format!("more than {NESTING} schemas apply to one value by reference");
             return Err(self.error(ErrorKind::Limit, set, message));
         }
+        self.check_work(set)?;
+        self.spend(5 * STEPS_A_NAME);
         let open = self.open.len();
         self.open.push(set);
         let shape = self.unfold(set);
         // An error may have left others behind.
         self.open.truncate(open);
-        let shape = Rc::new(shape?);
+        let shape = Rc::new(shape.map_err(|error| self.placed(error, set))?);
         // Some of it may rest on what could not be found out in time.
         deadline::check()?;
+        self.check_work(set)?;
         self.shapes[set.0 as usize] = Some(shape.clone());
         Ok(shape)
     }
@@ -509,6 +599,7 @@ impl<'d> Sets<'d> {
             Expr::Own(schema, scope) => {
                 self.in_scope(scope, |this| this.own_keywords_shape(schema))?
             }
+            Expr::Text(text) => self.text_shape(&text)?,
             Expr::Has(key) => {
                 let object = ObjectSet {
                     named: vec![Named { key, set: Set::ANY, required: true }],
@@ -555,7 +646,12 @@ impl<'d> Sets<'d> {
         }
     }
 
-    fn all_of(&mut self, parts: &[Set]) -> Result<Shape> {
+    pub(super) fn all_of(&mut self, parts: &[Set]) -> Result<Shape> {
+        if parts.len() > HALVED {
+            let (first, second) = parts.split_at(parts.len() / 2);
+            let (first, second) = (self.all_of(first)?, self.all_of(second)?);
+            return self.intersection(&first, &second);
+        }
         let mut result: Option<Shape> = None;
         for &part in parts {
             let shape = self.shape(part)?;
@@ -568,6 +664,11 @@ impl<'d> Sets<'d> {
     }
 
     pub(super) fn any_of(&mut self, parts: &[Set]) -> Result<Shape> {
+        if parts.len() > HALVED {
+            let (first, second) = parts.split_at(parts.len() / 2);
+            let (first, second) = (self.any_of(first)?, self.any_of(second)?);
+            return self.union(&first, &second);
+        }
         let mut result = Shape::never();
         for &part in parts {
             let shape = self.shape(part)?;
@@ -580,6 +681,8 @@ impl<'d> Sets<'d> {
     pub(super) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
         let mut arrays = Vec::new();
         for (x, y) in pairs(&a.arrays, &b.arrays) {
+            self.spend(1 + x.prefix.len() + y.prefix.len() + arrays.len());
+            self.check_work(Set::ANY)?;
             if let Some(both) = self.array_intersection(x, y) {
                 push_new(&mut arrays, both);
             }
@@ -656,6 +759,8 @@ impl<'d> Sets<'d> {
 
     /// Values in either.
     pub(super) fn union(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+        self.spend(a.arrays.len() * b.arrays.len() + a.objects.len() * b.objects.len());
+        self.check_work(Set::ANY)?;
         let mut arrays = a.arrays.clone();
         b.arrays.iter().for_each(|array| push_new(&mut arrays, array.clone()));
         let mut objects = a.objects.clone();

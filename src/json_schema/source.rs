@@ -192,6 +192,16 @@ impl SchemaSource {
     }
 }
 
+impl SchemaSource {
+    /// Rules that are made while a text is read: a task of its own.
+    fn task<T>(&mut self, f: impl for<'d> FnOnce(&mut Emitter<'d>) -> Result<T>) -> Result<T> {
+        self.0.with_dependent_mut(|_, emitter| {
+            emitter.sets.go_on();
+            f(emitter)
+        })
+    }
+}
+
 impl Source for SchemaSource {
     fn with_builder(&self, f: &mut dyn FnMut(&GrammarBuilder)) {
         self.0.with_dependent(|_, emitter| f(&emitter.builder));
@@ -208,7 +218,7 @@ impl Source for SchemaSource {
     }
 
     fn body(&mut self, rule: RuleId) -> Result<NodeId> {
-        self.0.with_dependent_mut(|_, emitter| emitter.body(rule))
+        self.task(|emitter| emitter.body(rule))
     }
 
     fn names(&mut self, tag: u32) -> Names {
@@ -216,10 +226,14 @@ impl Source for SchemaSource {
     }
 
     fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
-        self.0.with_dependent_mut(|_, emitter| emitter.after_name(tag, rank))
+        self.task(|emitter| emitter.after_name(tag, rank))
     }
 
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {
-        self.0.with_dependent_mut(|_, emitter| emitter.after_capture(tag, text))
+        self.task(|emitter| emitter.after_capture(tag, text))
+    }
+
+    fn has_repeats(&self) -> bool {
+        self.0.with_dependent(|_, emitter| emitter.has_repeats())
     }
 }

@@ -4,6 +4,7 @@ use super::array::{ArraySet, Repeats};
 use super::condition::{Condition, Part};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
+use super::number::NumberSet;
 use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
@@ -17,22 +18,35 @@ impl Sets<'_> {
     /// Any of the values. Strings become one trie, however many they are.
     pub(super) fn values_shape(&mut self, values: &[ValueId]) -> Result<Shape> {
         let mut shape = Shape::never();
-        let mut strings = Vec::new();
+        let (mut strings, mut numbers) = (Vec::new(), Vec::new());
         for &value in values {
             match self.document.value(value) {
                 Value::Null => shape.null = true,
                 &Value::Bool(b) => shape.booleans[usize::from(b)] = true,
                 Value::Number(literal) => {
                     let number = self.decimal(value, literal)?;
-                    let listed = self.numbers.listed(&mut self.languages, &number, literal);
-                    shape.numbers = self.numbers.or(&mut self.languages, shape.numbers, listed);
+                    numbers.push(self.numbers.listed(&mut self.languages, &number, literal));
                 }
                 Value::String(text) => strings.push(&**text),
                 Value::Array(_) | Value::Object(_) => shape.listed.push(value),
             }
         }
         shape.strings = self.strings.texts(&mut self.languages, strings);
+        shape.numbers = self.any_number(&numbers);
         Ok(shape)
+    }
+
+    /// Any of the numbers, by halves, so that each is looked at a few times only.
+    fn any_number(&mut self, numbers: &[NumberSet]) -> NumberSet {
+        match *numbers {
+            [] => NumberSet::NONE,
+            [one] => one,
+            _ => {
+                let (first, second) = numbers.split_at(numbers.len() / 2);
+                let (first, second) = (self.any_number(first), self.any_number(second));
+                self.numbers.or(&mut self.languages, first, second)
+            }
+        }
     }
 
     /// The exact value of a number of the document.

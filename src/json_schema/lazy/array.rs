@@ -1,57 +1,7 @@
 //! Arrays whose items are counted or must differ, as machines whose states are rules.
 
+use super::super::items::{Begun, canonical, write_canonical};
 use super::*;
-
-/// A JSON text in one spelling for each value: numbers exact, members sorted.
-fn canonical(text: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(text).ok()?;
-    let document = Document::parse(text).ok()?;
-    let mut out = String::new();
-    write_canonical(&document, document.root(), &mut out)?;
-    Some(out)
-}
-
-fn write_canonical(document: &Document, value: ValueId, out: &mut String) -> Option<()> {
-    match document.value(value) {
-        Value::Null => out.push_str("null"),
-        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Number(literal) => {
-            let (digits, power) = match Decimal::parse(literal) {
-                Some(number) if number.is_zero() => (vec![b'0'], 0),
-                Some(number) => {
-                    out.push_str(if number.is_negative() { "-" } else { "" });
-                    let (digits, power) = number.scientific();
-                    (digits.to_vec(), power)
-                }
-                None => (literal.as_bytes().to_vec(), 0),
-            };
-            out.push_str(std::str::from_utf8(&digits).ok()?);
-            out.push_str(&format!("e{power}"));
-        }
-        Value::String(text) => out.push_str(&serde_json::to_string(&**text).ok()?),
-        Value::Array(items) => {
-            out.push('[');
-            for &item in items.iter() {
-                write_canonical(document, item, out)?;
-                out.push(',');
-            }
-            out.push(']');
-        }
-        Value::Object(members) => {
-            let mut members: Vec<(&str, ValueId)> = members.iter().collect();
-            members.sort_unstable();
-            out.push('{');
-            for (key, value) in members {
-                out.push_str(&serde_json::to_string(key).ok()?);
-                out.push(':');
-                write_canonical(document, value, out)?;
-                out.push(',');
-            }
-            out.push('}');
-        }
-    }
-    Some(())
-}
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
@@ -64,13 +14,7 @@ impl Emitter<'_> {
             return Ok(None);
         }
         self.check_some(array.some.len(), array.rest)?;
-        let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
-        let cap = (array.prefix.len() as u32).max(array.min).max(from);
-        let cap = array.max.map_or(cap, |max| max.max(array.min));
-        let different = match array.repeats {
-            Repeats::Never => self.different_values(array.rest)?,
-            _ => None,
-        };
+        let cap = Sets::places(array);
         let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
         let lazy = self.pending();
         let counts = lazy.counts.id(zeros);
@@ -79,71 +23,29 @@ impl Emitter<'_> {
             set: array.clone(),
             cap,
             alive: FxHashSet::default(),
-            different,
             name: name.to_owned(),
         });
         if !array.some.is_empty() {
             self.find_alive(id, counts)?;
         }
-        let state = ArrayState { at: 0, any: false, counts, used: 0, repeated: false };
-        if !self.array_is_alive(id, state)? {
+        let start = ArrayState { at: 0, counts, ..ArrayState::default() };
+        if !self.array_is_alive(id, start)? {
             return Ok(None);
         }
-        let first = self.call_array(id, state);
+        let first = self.call_array(id, start);
         let node = self.builder.sequence([self.open_array, first]);
         Ok(Some(self.mark(node, &array.sources)))
-    }
-
-    /// How many different values a set of scalars has, if they are few.
-    fn different_values(&mut self, set: Set) -> Result<Option<u32>> {
-        if set == Set::ANY || self.sets.is_empty(set)? {
-            return Ok((set != Set::ANY).then_some(0));
-        }
-        let shape = self.sets.shape(set)?;
-        if !shape.arrays.is_empty() || !shape.objects.is_empty() {
-            return Ok(None);
-        }
-        let languages = &mut self.sets.languages;
-        // An integer is listed with and without `.0`.
-        let point = languages.literal(b".0");
-        let pointed = languages.concat([Language::ALL, point]);
-        let numbers = languages.union([shape.numbers.language, shape.numbers.listed]);
-        let numbers = languages.difference(numbers, pointed);
-        let mut count = shape.listed.len() as u32
-            + u32::from(shape.null)
-            + shape.booleans.iter().map(|&value| u32::from(value)).sum::<u32>();
-        for language in [shape.strings, numbers] {
-            count += count_strings(&mut self.sets.languages, language, FEW_VALUES)?;
-        }
-        Ok((count < FEW_VALUES).then_some(count))
     }
 
     /// The sets that the next item may be in, each with the counts after it.
     fn array_ways(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
         let lazy = self.pending();
-        let counts = lazy.counts.get(counts).clone();
+        let begun = Begun { at, counts: lazy.counts.get(counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
-        let counted: Vec<usize> =
-            (0..array.some.len()).filter(|&i| array.some[i].from <= at).collect();
         let mut ways = Vec::new();
-        for choice in 0..1u32 << counted.len() {
-            let mut after = counts.clone();
-            let mut item = array.item(at as usize);
-            let mut fits = true;
-            for (k, &i) in counted.iter().enumerate() {
-                let some = array.some[i];
-                if choice >> k & 1 == 1 {
-                    item = self.sets.and([item, some.set]);
-                    let most = some.max.map_or(some.min, |max| max.saturating_add(1));
-                    after[i] = (after[i] + 1).min(most);
-                    fits &= some.max.is_none_or(|max| after[i] <= max);
-                } else if some.max.is_some() {
-                    let not = self.sets.not(some.set);
-                    item = self.sets.and([item, not]);
-                }
-            }
-            if fits && item != Set::NEVER && self.has_value(item)? {
-                let after = self.pending().counts.id(after);
+        for (item, next) in self.sets.item_ways(&array, &begun) {
+            if self.has_value(item)? {
+                let after = self.pending().counts.id(next.counts);
                 ways.push((item, after));
             }
         }
@@ -208,23 +110,12 @@ impl Emitter<'_> {
 
     /// Can an array in this state be completed?
     fn array_is_alive(&mut self, id: u32, state: ArrayState) -> Result<bool> {
-        let lazy = self.pending();
-        let used = lazy.used.get(state.used).len() as u32;
-        let array = &lazy.arrays[id as usize];
+        let array = &self.pending().arrays[id as usize];
         let missing = array.set.min.saturating_sub(state.at);
         let needed = match array.set.repeats {
-            Repeats::Must if !state.repeated => missing.max(1),
+            Repeats::Must if !state.repeated && !state.unknown => missing.max(1),
             _ => missing,
         };
-        // Items before the last of the prefix may be others than those counted: then it is enough
-        // that they have values at all.
-        if let Some(different) = array.different
-            && state.at as usize >= array.set.prefix.len()
-            && different < needed.saturating_add(used)
-            && array.set.prefix.is_empty()
-        {
-            return Ok(false);
-        }
         if !array.set.some.is_empty() {
             return Ok(array.alive.contains(&(state.at, state.counts)));
         }
@@ -255,7 +146,7 @@ impl Emitter<'_> {
     pub(super) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
         let repeats = self.pending().arrays[id as usize].set.repeats;
         let mut ways = Vec::new();
-        let enough = repeats != Repeats::Must || state.repeated;
+        let enough = repeats != Repeats::Must || state.repeated || state.unknown;
         if enough && self.may_end(id, state.at, state.counts) {
             ways.push(if state.any { self.close_array } else { self.end_array });
         }
@@ -264,10 +155,19 @@ impl Emitter<'_> {
             for (set, counts) in self.array_ways(id, state.at, state.counts)? {
                 let at = self.place_after(id, state.at);
                 let next = ArrayState { at, any: true, counts, ..state };
-                if !self.array_is_alive(id, next)? {
+                // Two items that are equal may be the last.
+                let last = ArrayState { repeated: true, ..next };
+                if !self.array_is_alive(id, last)? {
                     continue;
                 }
-                if repeats == Repeats::May || state.repeated {
+                let set = match state.repeated || state.unknown {
+                    true => set,
+                    false => self.items_that_lead_on(id, set, next)?,
+                };
+                if !self.has_value(set)? {
+                    continue;
+                }
+                if repeats == Repeats::May || state.repeated || state.unknown {
                     if let Some(value) = self.value(set)? {
                         let further = self.call_array(id, next);
                         items.push(self.builder.sequence([value, further]));
@@ -288,6 +188,16 @@ impl Emitter<'_> {
             });
         }
         Ok(self.builder.choice(ways))
+    }
+
+    /// Those items of a set with which the array can be completed: items that must differ leave
+    /// enough values to others, and where two must be equal they can still come.
+    fn items_that_lead_on(&mut self, id: u32, set: Set, next: ArrayState) -> Result<Set> {
+        let lazy = self.pending();
+        let used = lazy.used.get(next.used).clone();
+        let begun = Begun { at: next.at, counts: lazy.counts.get(next.counts).clone() };
+        let array = lazy.arrays[id as usize].set.clone();
+        self.sets.items_that_lead_on(&array, (set, &begun), &used)
     }
 
     /// The ways to write an item of a set that differs from those before, where it must.
@@ -321,17 +231,9 @@ impl Emitter<'_> {
             match used.as_bytes().first() {
                 Some(b'"') => texts.extend(serde_json::from_str::<String>(used)),
                 Some(b'-' | b'0'..=b'9') => {
-                    // Digits, and the power of ten of the first.
-                    let (digits, power) = used.split_once('e').unwrap_or((used, "0"));
-                    let (sign, digits) = match digits.strip_prefix('-') {
-                        Some(digits) => ("-", digits),
-                        None => ("", digits),
-                    };
-                    let (first, rest) = digits.split_at(1);
-                    let literal = format!("{sign}{first}.{rest}0e{power}");
-                    if let Some(value) = Decimal::parse(&literal) {
+                    if let Some(value) = Decimal::parse(used) {
                         let languages = &mut self.sets.languages;
-                        let one = self.sets.numbers.listed(languages, &value, &literal);
+                        let one = self.sets.numbers.listed(languages, &value, used);
                         let others = self.sets.numbers.not(languages, one);
                         numbers = self.sets.numbers.and(languages, numbers, others);
                     }
@@ -385,6 +287,8 @@ impl Emitter<'_> {
         item: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
         let (mut used, mut repeated) = (state.used, state.repeated);
+        let must = self.pending().arrays[id as usize].set.repeats == Repeats::Must;
+        let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
             let value: Arc<str> = canonical(item)
@@ -403,7 +307,7 @@ impl Emitter<'_> {
             };
         }
         let at = self.place_after(id, state.at);
-        let next = ArrayState { at, any: true, counts, used, repeated };
+        let next = ArrayState { at, any: true, counts, used, repeated, unknown };
         if !self.array_is_alive(id, next)? {
             return Ok(None);
         }

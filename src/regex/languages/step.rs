@@ -216,6 +216,14 @@ impl Languages {
     }
 
     fn over_limit(&self) -> Error {
+        if self.work > self.most_work {
+            let message = format!(
+                "regular languages take more than {} steps to decide (the limit `work`)",
+                self.most_work
+            );
+            let help = "simplify the patterns, or raise the limit";
+            return Error::new(ErrorKind::Limit, message).with_help(help);
+        }
         let message = format!("a regular language needs more than {} states", self.limit);
         Error::new(ErrorKind::Limit, message).with_help("simplify the pattern, or raise the limit")
     }
@@ -234,7 +242,7 @@ impl Languages {
                 stack.pop();
                 continue;
             }
-            if self.arena.len() > self.limit {
+            if self.arena.len() > self.limit || self.work > self.most_work {
                 return Err(self.over_limit());
             }
             let before = stack.len();
@@ -265,6 +273,10 @@ impl Languages {
                 }
             }
             if stack.len() == before {
+                self.work += match self.arena.expr(top) {
+                    Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
+                    _ => 1,
+                };
                 let (row, border) = self.derive(top);
                 self.arena.set_row(top, row, border, false);
                 stack.pop();

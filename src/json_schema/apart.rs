@@ -1,0 +1,167 @@
+//! Which branches of a `oneOf` are plainly apart, by their types and by what tells them apart.
+//!
+//! Whether two branches hold a value together is asked of their intersection, which is a set for
+//! each pair. Where an author lists many branches, each mostly lists its values, or requires a
+//! member that does (a tag); those are told apart by looking their values up.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::document::{Value, ValueId};
+use super::items::write_canonical;
+use super::set::{Expr, Set, Sets};
+
+/// References that are followed to the schema that they name.
+const HOPS: usize = 8;
+
+/// Types as bits: null, boolean, number, string, array, object.
+const EVERY_TYPE: u8 = 0b11_1111;
+
+const OBJECT: u8 = 0b10_0000;
+
+/// What is plain to see of a branch.
+#[derive(Debug)]
+struct Branch {
+    types: u8,
+    /// By the key of a member that must be there, or of none for the value itself: the values that
+    /// are listed, as canonical texts.
+    listed: FxHashMap<Option<String>, Vec<String>>,
+}
+
+impl Sets<'_> {
+    /// For each branch the later ones that it may hold a value together with.
+    pub(super) fn may_overlap(&mut self, branches: &[Set]) -> Vec<Vec<usize>> {
+        let seen: Vec<Branch> = branches.iter().map(|&set| self.plain_branch(set)).collect();
+        // What most branches list values of.
+        let mut often: FxHashMap<&Option<String>, usize> = FxHashMap::default();
+        for key in seen.iter().flat_map(|branch| branch.listed.keys()) {
+            *often.entry(key).or_default() += 1;
+        }
+        let tag = often.into_iter().max_by_key(|&(key, times)| (times, key.clone()));
+        let tag = tag.map(|(key, _)| key.clone()).unwrap_or_default();
+        let (mut by_value, mut untagged) =
+            (FxHashMap::<&String, Vec<usize>>::default(), Vec::new());
+        for (i, branch) in seen.iter().enumerate() {
+            match branch.listed.get(&tag) {
+                Some(values) => {
+                    values.iter().for_each(|value| by_value.entry(value).or_default().push(i));
+                }
+                None => untagged.push(i),
+            }
+        }
+        let mut overlaps = Vec::with_capacity(branches.len());
+        for (i, branch) in seen.iter().enumerate() {
+            let mut later: Vec<usize> = match branch.listed.get(&tag) {
+                Some(values) => {
+                    let alike = values.iter().flat_map(|value| &by_value[value]);
+                    alike.chain(&untagged).copied().filter(|&j| j > i).collect()
+                }
+                None => (i + 1..branches.len()).collect(),
+            };
+            self.spend(1 + later.len());
+            later.sort_unstable();
+            later.dedup();
+            later.retain(|&j| seen[j].types & branch.types != 0);
+            overlaps.push(later);
+        }
+        overlaps
+    }
+
+    fn plain_branch(&mut self, set: Set) -> Branch {
+        let mut branch = Branch { types: EVERY_TYPE, listed: FxHashMap::default() };
+        let Some(at) = self.plain_schema(set) else { return branch };
+        branch.types = self.plain_types(at);
+        if let Some(values) = self.plain_values(at) {
+            branch.types &= types_of(&values);
+            branch.listed.insert(None, values);
+        }
+        let document = self.document;
+        let Some(members) = document.members(at) else { return branch };
+        let (Some(required), Some(properties)) = (
+            members.get("required").map(|at| document.value(at)),
+            members.get("properties").and_then(|at| document.members(at)),
+        ) else {
+            return branch;
+        };
+        // Whatever is no object has no members.
+        let Value::Array(keys) = required else { return branch };
+        if branch.types != OBJECT {
+            return branch;
+        }
+        let keys: FxHashSet<&str> = keys.iter().filter_map(|&key| document.string(key)).collect();
+        for (key, schema) in properties.iter().filter(|(key, _)| keys.contains(key)) {
+            if let Some(values) = self.plain_values(schema) {
+                branch.listed.insert(Some(key.to_owned()), values);
+            }
+        }
+        branch
+    }
+
+    /// The schema that a set is, or refers to alone.
+    fn plain_schema(&mut self, mut set: Set) -> Option<ValueId> {
+        if !self.ignored.is_empty() {
+            return None;
+        }
+        for _ in 0..HOPS {
+            let Expr::Schema(at, scope) = *self.expr(set) else { return None };
+            let members = self.document.members(at)?;
+            let Some(reference) = members.get("$ref") else { return Some(at) };
+            // Siblings of a reference only take values away, where they count.
+            set = self.in_scope(scope, |this| this.reference(reference, "$ref")).ok()?;
+        }
+        None
+    }
+
+    fn plain_types(&self, at: ValueId) -> u8 {
+        let members = self.document.members(at);
+        let Some(types) = members.and_then(|members| members.get("type")) else {
+            return EVERY_TYPE;
+        };
+        let bit = |at: ValueId| match self.document.string(at) {
+            Some("null") => 1,
+            Some("boolean") => 2,
+            Some("integer" | "number") => 4,
+            Some("string") => 8,
+            Some("array") => 16,
+            Some("object") => OBJECT,
+            _ => EVERY_TYPE,
+        };
+        match self.document.value(types) {
+            Value::Array(names) => names.iter().fold(0, |types, &name| types | bit(name)),
+            _ => bit(types),
+        }
+    }
+
+    /// The values that a schema lists.
+    fn plain_values(&mut self, at: ValueId) -> Option<Vec<String>> {
+        let reader = self.reader(at).ok()?;
+        if reader.lone_reference().is_some() {
+            return None;
+        }
+        let values = match (reader.get("const"), reader.get("enum")) {
+            (Some(one), _) => vec![one],
+            (None, Some(at)) => match self.document.value(at) {
+                Value::Array(values) => values.to_vec(),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let texts = values.into_iter().map(|value| {
+            let mut text = String::new();
+            write_canonical(self.document, value, &mut text).map(|()| text)
+        });
+        texts.collect()
+    }
+}
+
+/// The types of canonical texts.
+fn types_of(texts: &[String]) -> u8 {
+    let bit = |text: &String| match text.as_bytes().first() {
+        Some(b'n') => 1,
+        Some(b't' | b'f') => 2,
+        Some(b'"') => 8,
+        Some(b'[') => 16,
+        Some(b'{') => OBJECT,
+        _ => 4,
+    };
+    texts.iter().fold(0, |types, text| types | bit(text))
+}
