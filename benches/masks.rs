@@ -11,7 +11,11 @@
 //! - A mask in a row of the host's is copied once: [`floor::copy_a_mask`].
 //! - A mask that is found by asking each token costs [`floor::walk_the_trie`], times the share of
 //!   the nodes that the constraint cannot skip. Whatever is faster has not asked.
-//! - A vocabulary's bytes are read once: [`floor::read_the_bytes`].
+//! - A vocabulary's bytes are read once: [`floor::read_the_bytes`]; its index is read, and what is
+//!   in it written: [`floor::copy_an_index`].
+//! - A mask that is lent moves nothing; finding it is one look-up behind one lock.
+//! - The rows of a batch are written once each: [`floor::write_a_batch`]. What is computed for them
+//!   is shared among the cores.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use maskwright::constraint::{Compiler, Constraint};
-use maskwright::{TokenMask, Vocabulary};
+use maskwright::{Matcher, TokenMask, Vocabulary, fill_masks};
 
 fn main() {
     divan::main();
@@ -49,6 +53,16 @@ impl Words {
         if real { vec![Self::MadeUp, Self::O200k] } else { vec![Self::MadeUp] }
     }
 
+    /// Those that are files.
+    fn files() -> Vec<Self> {
+        Self::all().into_iter().filter(|&words| words == Self::O200k).collect()
+    }
+
+    fn load_by_index(self) -> Vocabulary {
+        Vocabulary::from_file_indexed(o200k_file().unwrap_or_default(), index_folder())
+            .expect("the vocabulary is sound")
+    }
+
     fn vocabulary(self) -> Arc<Vocabulary> {
         static LOADED: [OnceLock<Arc<Vocabulary>>; 2] = [OnceLock::new(), OnceLock::new()];
         LOADED[self as usize].get_or_init(|| Arc::new(self.load())).clone()
@@ -66,6 +80,10 @@ impl Words {
         }
         .expect("the vocabulary is sound")
     }
+}
+
+fn index_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("index")
 }
 
 fn o200k_file() -> Option<PathBuf> {
@@ -202,6 +220,27 @@ mod vocabulary {
     fn load(words: Words) -> Vocabulary {
         words.load()
     }
+
+    /// By an index that is there.
+    #[divan::bench(args = Words::files(), sample_count = 20)]
+    fn load_by_index(words: Words) -> Vocabulary {
+        words.load_by_index()
+    }
+
+    /// What a compiler prepares.
+    #[divan::bench(args = Words::all(), sample_count = 20)]
+    fn prepare(words: Words) -> Compiler {
+        Compiler::new(words.vocabulary())
+    }
+
+    /// The same by an index that is there.
+    #[divan::bench(args = Words::files(), sample_count = 20)]
+    fn prepare_by_index(bencher: Bencher, words: Words) {
+        let vocabulary = Arc::new(words.load_by_index());
+        let compiler = Compiler::new(Arc::clone(&vocabulary));
+        drop(compiler);
+        bencher.bench(|| Compiler::new(Arc::clone(&vocabulary)));
+    }
 }
 
 mod constraint {
@@ -253,6 +292,23 @@ mod mask {
         bencher.counter(ItemsCount::new(tokens.len())).bench(|| walk(&constraint, &tokens));
     }
 
+    /// One mask after the other is lent, in states seen many times.
+    #[divan::bench(args = cases())]
+    fn lend(bencher: Bencher, case: &Case) {
+        let tokens = case.tokens();
+        let constraint = case.compile(&case.compiler());
+        (0..20).for_each(|_| _ = walk(&constraint, &tokens));
+        let mut places = Vec::new();
+        let mut matcher = constraint.matcher();
+        for &token in &tokens {
+            places.push(matcher.clone());
+            matcher.accept(token).expect("in the language");
+        }
+        bencher.counter(ItemsCount::new(places.len())).bench_local(|| {
+            places.iter_mut().for_each(|matcher| _ = black_box(matcher.mask().expect("a mask")));
+        });
+    }
+
     /// Accepts alone, along a text seen before.
     #[divan::bench(args = cases())]
     fn accept(bencher: Bencher, case: &Case) {
@@ -266,8 +322,105 @@ mod mask {
     }
 }
 
+/// 256 sequences of 16 constraints, each somewhere in its text.
+mod batch {
+    use super::*;
+
+    const ROWS: usize = 256;
+
+    fn matchers(words: Words) -> Vec<Matcher> {
+        let compiler = Compiler::new(words.vocabulary());
+        let cases: Vec<Case> = cases().into_iter().filter(|case| case.words == words).collect();
+        let constraints: Vec<_> = (0..16)
+            .map(|index| {
+                (cases[index % cases.len()], cases[index % cases.len()].compile(&compiler))
+            })
+            .collect();
+        let matcher = |index: usize| {
+            let (case, constraint) = &constraints[index % constraints.len()];
+            let tokens = case.tokens();
+            let mut matcher = constraint.matcher();
+            for &token in &tokens[..index / constraints.len() % tokens.len()] {
+                matcher.accept(token).expect("in the language");
+            }
+            matcher
+        };
+        (0..ROWS).map(matcher).collect()
+    }
+
+    fn rows(words: Words) -> Vec<u32> {
+        vec![0; ROWS * words.vocabulary().len().div_ceil(32)]
+    }
+
+    fn one_by_one(matchers: &mut [Matcher], rows: &mut [u32]) {
+        let width = rows.len() / ROWS;
+        for (matcher, row) in matchers.iter_mut().zip(rows.chunks_mut(width)) {
+            matcher.fill_mask(row).expect("a mask");
+        }
+    }
+
+    fn together(matchers: &mut [Matcher], rows: &mut [u32]) {
+        let width = rows.len() / ROWS;
+        let mut batch: Vec<_> = matchers.iter_mut().zip(rows.chunks_mut(width)).collect();
+        fill_masks(&mut batch).expect("masks");
+    }
+
+    #[divan::bench(args = Words::all(), sample_count = 30)]
+    fn cold_one_by_one(bencher: Bencher, words: Words) {
+        let mut rows = rows(words);
+        bencher
+            .with_inputs(|| matchers(words))
+            .bench_local_refs(|matchers| one_by_one(matchers, &mut rows));
+    }
+
+    #[divan::bench(args = Words::all(), sample_count = 30)]
+    fn cold_together(bencher: Bencher, words: Words) {
+        let mut rows = rows(words);
+        bencher
+            .with_inputs(|| matchers(words))
+            .bench_local_refs(|matchers| together(matchers, &mut rows));
+    }
+
+    #[divan::bench(args = Words::all(), sample_count = 30)]
+    fn warm_one_by_one(bencher: Bencher, words: Words) {
+        let (mut matchers, mut rows) = (matchers(words), rows(words));
+        one_by_one(&mut matchers, &mut rows);
+        bencher.bench_local(|| one_by_one(&mut matchers, &mut rows));
+    }
+
+    #[divan::bench(args = Words::all(), sample_count = 30)]
+    fn warm_together(bencher: Bencher, words: Words) {
+        let (mut matchers, mut rows) = (matchers(words), rows(words));
+        one_by_one(&mut matchers, &mut rows);
+        bencher.bench_local(|| together(&mut matchers, &mut rows));
+    }
+}
+
 mod floor {
     use super::*;
+
+    #[divan::bench(args = Words::all())]
+    fn write_a_batch(bencher: Bencher, words: Words) {
+        let mask = TokenMask::all(words.vocabulary().len());
+        let mut rows = vec![0; 256 * mask.words().len()];
+        bencher.counter(BytesCount::new(size_of_val(&rows[..]))).bench_local(|| {
+            for row in black_box(&mut rows).chunks_mut(mask.words().len()) {
+                row.copy_from_slice(black_box(mask.words()));
+            }
+        });
+    }
+
+    /// The file of a vocabulary's index, read and copied.
+    #[divan::bench(args = Words::files(), sample_count = 20)]
+    fn copy_an_index(bencher: Bencher, words: Words) {
+        words.load_by_index();
+        let files = || std::fs::read_dir(index_folder()).into_iter().flatten().flatten();
+        let named = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("vocabulary");
+        let file = files().find(|file| named(&file.file_name())).map(|file| file.path());
+        let file = file.expect("just written");
+        let bytes = std::fs::read(&file).map_or(0, |bytes| bytes.len());
+        bencher.counter(BytesCount::new(bytes)).bench(|| std::fs::read(&file));
+    }
 
     #[divan::bench(args = Words::all())]
     fn write_a_mask(bencher: Bencher, words: Words) {

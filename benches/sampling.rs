@@ -2,8 +2,8 @@
 //! logits once.
 //!
 //! `cargo bench --no-default-features --bench sampling`. Rows are of two kinds: `peaked` as a
-//! language model makes them (a few candidates far above a wide field), `flat` as noise does, the
-//! worst case of a truncation. Masks: all tokens, all but one in a hundred (a string in JSON), and
+//! language model makes them (a few candidates far above a wide field), `flat` as noise does, `level`
+//! so that most tokens stay in a nucleus, the worst case of a truncation. Masks: all tokens, all but one in a hundred (a string in JSON), and
 //! one in a hundred.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark stops at what it does not expect")]
@@ -24,9 +24,10 @@ fn main() {
 enum Kind {
     Peaked,
     Flat,
+    Level,
 }
 
-const KINDS: [Kind; 2] = [Kind::Peaked, Kind::Flat];
+const KINDS: [Kind; 3] = [Kind::Peaked, Kind::Flat, Kind::Level];
 
 #[derive(Clone, Copy, Debug)]
 enum Allowed {
@@ -44,18 +45,19 @@ fn uniform(rng: &mut ChaCha8Rng) -> f64 {
 /// Rows that are drawn from in turn: what a draw costs depends a little on where its nucleus ends.
 const ROWS: u64 = 8;
 
-/// Normally distributed logits (Box and Muller 1958) of deviation 2.5; `Peaked` adds a head like
-/// Zipf's law, whose first token stands 18 above the field.
+/// Normally distributed logits (Box and Muller 1958) of deviation 2.5, of `Level` 1; `Peaked` adds a
+/// head like Zipf's law, whose first token stands 18 above the field.
 fn row(kind: Kind) -> Vec<f32> {
     row_of(kind, 7)
 }
 
 fn row_of(kind: Kind, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let deviation = if let Kind::Level = kind { 1.0 } else { 2.5 };
     let mut row: Vec<f32> = (0..WIDTH)
         .map(|_| {
             let (a, b) = (1.0 - uniform(&mut rng), uniform(&mut rng));
-            (2.5 * (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()) as f32
+            (deviation * (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()) as f32
         })
         .collect();
     if let Kind::Peaked = kind {
@@ -137,6 +139,41 @@ fn top_p_in_json(bencher: Bencher<'_, '_>, kind: Kind) {
 #[divan::bench(args = KINDS)]
 fn top_k_top_p(bencher: Bencher<'_, '_>, kind: Kind) {
     let params = SamplingParams { top_k: Some(50), top_p: 0.9, ..SamplingParams::default() };
+    bench(bencher, params, kind, Allowed::All);
+}
+
+/// Penalties and biases before the truncation, over a history of a thousand tokens, in JSON.
+#[divan::bench(args = KINDS)]
+fn penalties_top_p(bencher: Bencher<'_, '_>, kind: Kind) {
+    let params = SamplingParams {
+        logit_bias: (0..300).map(|i| (i * 7, 1.5)).collect(),
+        repetition_penalty: 1.1,
+        frequency_penalty: 0.1,
+        presence_penalty: 0.1,
+        dry_multiplier: 0.8,
+        temperature: 0.8,
+        top_p: 0.9,
+        seed: Some(1),
+        ..SamplingParams::default()
+    };
+    let rows: Vec<_> = (0..ROWS).map(|seed| row_of(kind, seed)).collect();
+    let (mut rows, mask) = (rows.iter().cycle(), mask(Allowed::Most));
+    let mut sampler = Sampler::new(&params).unwrap();
+    (0..1000u32).for_each(|i| sampler.accept(i * 7919 % 500));
+    bencher
+        .with_inputs(|| rows.next().unwrap())
+        .bench_local_refs(|row| sampler.draw(black_box(row), Some(black_box(&mask))).unwrap());
+}
+
+#[divan::bench(args = KINDS)]
+fn top_n_sigma_top_p(bencher: Bencher<'_, '_>, kind: Kind) {
+    let params = SamplingParams { top_n_sigma: 1.0, top_p: 0.9, ..SamplingParams::default() };
+    bench(bencher, params, kind, Allowed::All);
+}
+
+#[divan::bench(args = KINDS)]
+fn top_p_min_p(bencher: Bencher<'_, '_>, kind: Kind) {
+    let params = SamplingParams { top_p: 0.9, min_p: 0.05, ..SamplingParams::default() };
     bench(bencher, params, kind, Allowed::All);
 }
 

@@ -4,6 +4,7 @@
 //! compiled once; at each decoding step a mask of allowed tokens comes out and is applied to the
 //! logits before anything else touches them.
 
+mod deadline;
 pub mod error;
 pub mod grammar;
 pub mod regex;

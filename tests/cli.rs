@@ -23,6 +23,8 @@ struct Ran {
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_maskwright"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
+    // Not the user's.
+    command.env("MASKWRIGHT_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     command
 }
 
@@ -925,4 +927,34 @@ fn bench_masks_says_what_is_wrong_with_a_corpus() {
         assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
+}
+
+/// A vocabulary is loaded by its index, which is made where there is none; where it cannot be
+/// written that is a warning.
+#[test]
+fn vocabularies_have_an_index_in_the_cache() {
+    let tokenizer = file("cached-tokenizer.json", byte_tokenizer().to_string());
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cached");
+    let _ = std::fs::remove_dir_all(&cache);
+    let args = ["mask", "--regex", "ab|ac", "--prefix", "a", "--tokenizer", &tokenizer];
+    let run = |folder: &Path| {
+        let output = command(&args).env("MASKWRIGHT_CACHE", folder).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        (output.stdout, String::from_utf8(output.stderr).unwrap())
+    };
+    let without = run(Path::new(""));
+    assert!(!cache.exists() && !without.1.contains("warning"), "{}", without.1);
+    for _ in 0..2 {
+        assert_eq!(run(&cache), without);
+        assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 2);
+    }
+    let (out, err) = run(&PathBuf::from(&tokenizer).join("below a file"));
+    assert_eq!(out, without.0);
+    assert!(err.contains("warning: ") && err.contains("the index cannot be written"), "{err}");
+    // By convention, for who names no folder.
+    let home = cache.join("home");
+    let output =
+        command(&args).env_remove("MASKWRIGHT_CACHE").env("XDG_CACHE_HOME", &home).output();
+    assert_eq!(output.unwrap().stdout, without.0);
+    assert_eq!(std::fs::read_dir(home.join("maskwright")).unwrap().count(), 2);
 }

@@ -7,44 +7,16 @@ mod model_support;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use maskwright::generation::{
     BeamSearch, EarlyStopping, Engine, Event, FinishReason, Request, Response, Speculation, Step,
     StopReason,
 };
-use maskwright::model::{Model, ModelOptions, ModelSource};
+use maskwright::model::ModelOptions;
 use maskwright::sampling::SamplingParams;
 use maskwright::{Compiler, Constraint};
-use model_support::{END, Tensors, write_model};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use model_support::{END, load, random_model};
 use serde_json::json;
-
-/// A model of bytes without any block: what follows a byte has random logits.
-fn random_model(name: &str, seed: u64) -> PathBuf {
-    let hidden = 16;
-    let config = json!({
-        "model_type": "llama", "hidden_size": hidden, "intermediate_size": 1, "vocab_size": 260,
-        "num_hidden_layers": 0, "num_attention_heads": 1, "rms_norm_eps": 1e-5,
-        "max_position_embeddings": 256, "eos_token_id": END
-    });
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut numbers = |n| -> Vec<f32> {
-        (0..n).map(|_| (f64::from(rng.next_u32()) / f64::from(u32::MAX) - 0.5) as f32).collect()
-    };
-    let tensors = Tensors::from([
-        ("model.embed_tokens.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
-        ("lm_head.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
-        ("model.norm.weight".to_owned(), (vec![hidden], vec![1.0; hidden])),
-    ]);
-    write_model(name, &config, &tensors, "F32", 1)
-}
-
-fn load(folder: PathBuf) -> Model {
-    Model::load(&ModelOptions { source: ModelSource::Folder(folder), ..Default::default() })
-        .unwrap()
-}
 
 fn choice(engine: &Engine, texts: &[&str]) -> Constraint {
     Compiler::new(engine.vocabulary().clone()).choice(texts).unwrap()
@@ -57,7 +29,7 @@ fn run(engine: &Engine, request: &Request) -> (Response, Vec<Step>) {
             match event {
                 Event::Text(chunk) => text += chunk,
                 Event::Step(step) => steps.push(step.clone()),
-                Event::Special(_) => {}
+                Event::Special(_) | Event::Working | Event::Ended(_) => {}
             }
             ControlFlow::Continue(())
         })
@@ -236,7 +208,7 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
         expected.sort_by(|a, b| b.0.total_cmp(&a.0));
         let request = Request {
             constraint: Some(constraint.clone()),
-            beam: Some(BeamSearch { width: texts.len(), length_penalty, early_stopping, rank: 0 }),
+            beam: Some(BeamSearch { width: texts.len(), length_penalty, early_stopping }),
             max_tokens: 10,
             ..Request::text("x")
         };
@@ -267,6 +239,79 @@ fn a_beam_as_wide_as_the_language_finds_its_best_texts() {
     assert_eq!((response.text.as_str(), response.complete), ("abc", false));
 }
 
+/// The best texts are told one after the other: steps, text, end. A search is made once for all of
+/// them, and can be ended.
+#[test]
+fn the_best_texts_are_told_with_their_steps() {
+    let engine = Engine::new(load(random_model("decoding-told", 10)));
+    let texts = ["aa", "abc", "b", "cab", "dd"];
+    let base = Request {
+        constraint: Some(choice(&engine, &texts)),
+        sampling: seeded(3),
+        trace: true,
+        top_logprobs: 2,
+        ..Request::text("x")
+    };
+    let beam = Some(BeamSearch { length_penalty: 0.0, ..BeamSearch::new(4) });
+    for request in [Request { beam, ..base.clone() }, Request { best_of: 4, ..base.clone() }] {
+        let mut works = [0, 0];
+        let mut told: Vec<(String, Vec<Step>, usize)> = vec![Default::default(); 3];
+        let mut order = Vec::new();
+        for (n, works) in [1, 3].into_iter().zip(&mut works) {
+            told.fill(Default::default());
+            order.clear();
+            let responses = engine
+                .generate_best(&request, n, &mut |rank, event| {
+                    match event {
+                        Event::Text(text) => told[rank].0 += text,
+                        Event::Step(step) => told[rank].1.push(step.clone()),
+                        Event::Ended(response) => {
+                            assert_eq!(response.text, told[rank].0);
+                            order.push(rank);
+                        }
+                        Event::Working => *works += 1,
+                        Event::Special(_) => {}
+                    }
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            assert_eq!(order, (0..n).collect::<Vec<_>>());
+            let ranked = engine.generate_ranked(&request).unwrap();
+            for ((response, (text, steps, _)), best) in responses.iter().zip(&told).zip(ranked) {
+                assert_eq!((&response.text, &response.tokens), (text, &best.tokens));
+                let tokens: Vec<u32> = steps.iter().map(|step| step.token).collect();
+                assert_eq!(tokens, [response.tokens.as_slice(), &[END]].concat());
+                let summary = response.summary.unwrap();
+                let sum: f64 = steps.iter().map(|step| step.logprob).sum();
+                assert!((sum - summary.logprob).abs() < 1e-9 && summary.steps == steps.len());
+                assert_eq!(steps.iter().filter(|step| step.forced).count(), summary.forced);
+                assert!(steps.iter().all(|step| step.wanted.len() == 5));
+                let tops = steps.iter().all(|s| s.top_logprobs.len() == s.allowed.min(2));
+                assert!(tops && steps[0].mask_us > 0.0);
+                if let Some(score) = response.score {
+                    assert!((score - sum).abs() < 1e-9);
+                }
+            }
+        }
+        assert_eq!(works[0], works[1]);
+        let mut steps = 0;
+        let cut = engine.generate(&request, &mut |event| {
+            steps += usize::from(matches!(event, Event::Working));
+            if steps > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(cut.unwrap().tokens.len() < 3 && steps == 2);
+        let error = engine.generate_best(&request, 5, &mut |_, _| ControlFlow::Continue(()));
+        assert!(error.unwrap_err().to_string().starts_with("5 texts are asked for of 4; ask"));
+    }
+    // A ban that yields to the constraint is told of beams, too.
+    let sampling = SamplingParams { banned_token_ids: vec![97], ..seeded(1) };
+    let constraint = Some(choice(&engine, &["ab"]));
+    let request = Request { beam, sampling, constraint, ..base };
+    let (response, steps) = run(&engine, &request);
+    assert_eq!((response.text.as_str(), response.yielded), ("ab", 1));
+    assert!(steps[0].yielded && !steps[1].yielded);
+}
+
 /// Beams on a model with attention: forks of the cache do not disturb each other.
 #[test]
 fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
@@ -274,12 +319,7 @@ fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
     let constraint = choice(&engine, &["yes", "no", "perhaps", "not at all", "nobody knows"]);
     let request = Request {
         constraint: Some(constraint.clone()),
-        beam: Some(BeamSearch {
-            width: 4,
-            length_penalty: 0.0,
-            early_stopping: EarlyStopping::No,
-            rank: 0,
-        }),
+        beam: Some(BeamSearch { width: 4, length_penalty: 0.0, early_stopping: EarlyStopping::No }),
         ..Request::text("Is it so?")
     };
     let prompt = {
@@ -566,10 +606,6 @@ fn requests_that_exclude_each_other_are_refused() {
         (
             Request { beam: Some(BeamSearch::new(2)), best_of: 2, ..base.clone() },
             "beam search goes with neither",
-        ),
-        (
-            Request { beam: Some(BeamSearch::new(2)), trace: true, ..base.clone() },
-            "beam search tells nothing of single steps",
         ),
         (
             Request { beam: Some(BeamSearch::new(2)), canonical: true, ..base.clone() },

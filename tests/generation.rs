@@ -54,7 +54,7 @@ fn run(
         match event {
             Event::Text(chunk) => chunks.push(chunk.to_owned()),
             Event::Step(step) => steps.push(step.clone()),
-            Event::Special(_) => {}
+            Event::Special(_) | Event::Working | Event::Ended(_) => {}
         }
         ControlFlow::Continue(())
     })?;

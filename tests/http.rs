@@ -309,6 +309,76 @@ fn log_probabilities_come_with_each_token() {
     assert_eq!(pieces, content);
 }
 
+/// The `n` best of a search or of several draws: each with log-probabilities of its own, and how hard
+/// the constraint pressed. Fewer where there are no more texts.
+#[test]
+fn the_best_texts_are_the_choices() {
+    let address = serve(hey("http-best"), &[]);
+    let format = |texts: &[&str]| json!({ "type": "json_schema", "json_schema": { "schema": { "enum": texts } } });
+    for (several, texts, expected) in [
+        ("num_beams", &["Hey", "Hot", "Huh"][..], 2),
+        ("best_of", &["Hey", "Hot", "Huh"], 2),
+        ("num_beams", &["Hey"], 1),
+    ] {
+        let fields = json!({
+            several: 3, "n": 2, "max_tokens": 9, "seed": 5, "temperature": 1, "logprobs": true,
+            "top_logprobs": 2, "length_penalty": 0, "response_format": format(texts),
+        });
+        let answer = chat(address, "http-best", fields.clone()).json();
+        let choices = answer["choices"].as_array().unwrap();
+        assert_eq!(choices.len(), expected, "{answer}");
+        let mut before = f64::INFINITY;
+        for (index, choice) in choices.iter().enumerate() {
+            assert_eq!(choice["index"], index);
+            let tokens = choice["logprobs"]["content"].as_array().unwrap();
+            let text: String = tokens.iter().map(|t| t["token"].as_str().unwrap()).collect();
+            assert_eq!(choice["message"]["content"], text);
+            let pressed = &choice["faithfulness"];
+            // The end is a step, too.
+            assert_eq!(pressed["steps"], tokens.len() + 1);
+            let sum: f64 = tokens.iter().map(|t| t["logprob"].as_f64().unwrap()).sum();
+            assert!((pressed["logprob"].as_f64().unwrap() - sum).abs() < 1e-3, "{choice}");
+            assert!(tokens.iter().all(|t| t["allowed_mass"].as_f64() <= Some(1.0)));
+            assert_eq!(tokens[0]["forced"], true);
+            let quality = match several {
+                "num_beams" => choice["score"].as_f64().unwrap(),
+                _ => pressed["raw_logprob"].as_f64().unwrap() / (tokens.len() + 1) as f64,
+            };
+            assert!(quality <= before, "{answer}");
+            before = quality;
+            if several == "num_beams" {
+                assert!((quality - pressed["logprob"].as_f64().unwrap()).abs() < 1e-6);
+            }
+        }
+        // The same in pieces.
+        let mut streamed = fields;
+        streamed["stream"] = json!(true);
+        let events = chat(address, "http-best", streamed).events();
+        let (done, events) = events.split_last().unwrap();
+        assert_eq!(done, "[DONE]");
+        for (index, choice) in choices.iter().enumerate() {
+            let (mut text, mut tokens) = (String::new(), Vec::new());
+            for event in events {
+                let event: Value = serde_json::from_str(event).unwrap();
+                let piece = &event["choices"][0];
+                if piece["index"] == index {
+                    text += piece["delta"]["content"].as_str().unwrap_or_default();
+                    tokens.extend(
+                        piece["logprobs"]["content"].as_array().into_iter().flatten().cloned(),
+                    );
+                }
+            }
+            assert_eq!(choice["message"]["content"], text);
+            assert_eq!(choice["logprobs"]["content"], json!(tokens));
+        }
+    }
+    let asked = json!({ "faithfulness": true, "response_format": format(&["no"]) });
+    let answer = chat(address, "http-best", asked).json();
+    assert_eq!(answer["choices"][0]["faithfulness"]["argmax_masked"], 5, "{answer}");
+    let answer = chat(address, "http-best", json!({})).json();
+    assert!(answer["choices"][0].get("faithfulness").is_none());
+}
+
 /// Each setting under its conventional name reaches the decoding loop.
 #[test]
 fn settings_change_the_answer() {
@@ -354,8 +424,10 @@ fn settings_change_the_answer() {
     let [first, second] = [0usize, 1].map(|i| &answer["choices"][i]);
     assert_ne!(first["message"]["content"], second["message"]["content"], "{answer}");
     assert!(first["score"].as_f64() > second["score"].as_f64(), "{answer}");
-    let many = chat(address, "http-settings", json!({ "num_beams": 2, "n": 3 }));
-    assert_eq!(many.status, 400, "{}", many.body);
+    for several in ["num_beams", "best_of"] {
+        let many = chat(address, "http-settings", json!({ several: 2, "n": 3 }));
+        assert_eq!((many.status, &many.json()["error"]["param"]), (400, &json!("n")));
+    }
     let least = json!({ "min_tokens": 5, "max_tokens": 6 });
     let answer = chat(address, "http-settings", least).json();
     assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() >= 5);
@@ -363,6 +435,60 @@ fn settings_change_the_answer() {
     let ignore = json!({ "ignore_eos": true, "max_tokens": 9 });
     let answer = chat(address, "http-settings", ignore).json();
     assert_eq!(answer["choices"][0]["finish_reason"], "length");
+}
+
+/// Whatever runs beside it, and in pieces or not, a request is answered by the same text.
+#[test]
+fn the_same_seed_is_the_same_answer_whatever_runs_beside_it() {
+    let address = serve(hey("http-beside"), &[]);
+    let format = json!({ "type": "json_schema", "json_schema": { "schema": {
+        "type": "array", "items": { "enum": ["a", "b", "c", 1, 2, 3] }, "maxItems": 9 } } });
+    let drawn = |extra: Value| {
+        let mut fields = json!({ "temperature": 1.3, "seed": 11, "max_tokens": 60 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        fields
+    };
+    let requests = [
+        drawn(json!({})),
+        drawn(json!({ "n": 3, "top_p": 0.9, "frequency_penalty": 0.5 })),
+        drawn(json!({ "response_format": format, "speculate": "grammar" })),
+        drawn(json!({ "response_format": format, "best_of": 4, "n": 2 })),
+        drawn(json!({ "response_format": format, "num_beams": 3, "n": 3 })),
+        drawn(json!({ "response_format": format, "rejection": true })),
+    ];
+    let texts = |fields: &Value, stream: bool| -> Vec<String> {
+        let mut fields = fields.clone();
+        fields["stream"] = json!(stream);
+        let answer = chat(address, "http-beside", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let mut texts = vec![String::new(); 4];
+        let pieces = match stream {
+            false => answer.json()["choices"].as_array().unwrap().clone(),
+            true => answer
+                .events()
+                .iter()
+                .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+                .map(|event| event["choices"][0].clone())
+                .collect(),
+        };
+        for piece in pieces {
+            let text = if stream { &piece["delta"] } else { &piece["message"] };
+            let index = piece["index"].as_u64().unwrap() as usize;
+            texts[index] += text["content"].as_str().unwrap_or_default();
+        }
+        texts
+    };
+    let alone: Vec<_> = requests.iter().map(|fields| texts(fields, false)).collect();
+    assert_ne!(alone[1][0], alone[1][1]);
+    std::thread::scope(|scope| {
+        for turn in 0..3 {
+            for (fields, expected) in requests.iter().zip(&alone) {
+                let texts = &texts;
+                scope
+                    .spawn(move || assert_eq!(&texts(fields, turn % 2 == 0), expected, "{fields}"));
+            }
+        }
+    });
 }
 
 #[test]
@@ -440,13 +566,14 @@ fn hanging_up_cancels() {
     // A text that would not end in this test's lifetime.
     let endless = parrot("http-endless", &[(b'>', 97), (b'a', 97)], 1 << 30);
     let address = serve(endless, &[]);
-    for stream in [true, false] {
-        let body = json!({
+    for (stream, search) in [(true, "n"), (false, "n"), (false, "num_beams"), (false, "best_of")] {
+        let mut body = json!({
             "model": "http-endless",
             "messages": [{ "role": "user", "content": "x" }],
             "stream": stream,
             "temperature": 0,
         });
+        body[search] = json!(2);
         let mut stream = connect(address, CHAT, &body.to_string());
         if body["stream"] == true {
             let mut byte = [0];

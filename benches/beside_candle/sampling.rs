@@ -1,5 +1,6 @@
 //! One draw from 200,000 logits, by the sampling chain and by candle's `LogitsProcessor`, with the
-//! same settings on the same rows: `peaked` as a language model makes them, `flat` as noise does.
+//! same settings on the same rows: `peaked` as a language model makes them, `flat` as noise does, `level`
+//! so that most tokens stay in a nucleus.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::generation::{LogitsProcessor, Sampling};
@@ -9,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 const WIDTH: usize = 200_000;
-const KINDS: [&str; 2] = ["peaked", "flat"];
+const KINDS: [&str; 3] = ["peaked", "flat", "level"];
 
 fn main() {
     divan::main();
@@ -26,13 +27,14 @@ fn rows(kind: &str) -> Vec<Vec<f32>> {
     (0..ROWS).map(|seed| row(kind, seed)).collect()
 }
 
-/// Normally distributed logits of deviation 2.5; `peaked` adds a head like Zipf's law.
+/// Normally distributed logits of deviation 2.5, of `level` 1; `peaked` adds a head like Zipf's law.
 fn row(kind: &str, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let deviation = if kind == "level" { 1.0 } else { 2.5 };
     let mut row: Vec<f32> = (0..WIDTH)
         .map(|_| {
             let (a, b) = (1.0 - uniform(&mut rng), uniform(&mut rng));
-            (2.5 * (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()) as f32
+            (deviation * (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()) as f32
         })
         .collect();
     if kind == "peaked" {

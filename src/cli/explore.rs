@@ -76,7 +76,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
                 raw: args.raw,
                 constraint: constraint.clone(),
                 sampling,
-                faithfulness: args.writing.beam.is_none(),
+                faithfulness: true,
                 ..Request::text(&args.prompt)
             };
             let request = args.writing.apply(request);

@@ -69,7 +69,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         raw: args.raw,
         sampling,
         trace: args.trace.is_some(),
-        faithfulness: args.output == Format::Json && args.writing.beam.is_none(),
+        faithfulness: args.output == Format::Json,
         ..Request::text(&args.prompt)
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
@@ -190,7 +190,7 @@ fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
             Some(StopReason::Token(token)) => json!(token),
         },
         "yielded": response.yielded,
-        "faithfulness": faithfulness(response),
+        "faithfulness": response.faithfulness(),
         "rejection": response.rejection.map(|rejection| json!({
             "checks": rejection.checks,
             "log_weight": rejection.log_weight,
@@ -212,20 +212,6 @@ fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
         described["tool_calls"] = Value::Array(tools::calls(reply));
     }
     described
-}
-
-/// How hard the constraint pressed.
-fn faithfulness(response: &Response) -> Value {
-    let Some(summary) = &response.summary else { return Value::Null };
-    json!({
-        "steps": summary.steps,
-        "forced": summary.forced,
-        "argmax_masked": summary.argmax_masked,
-        "logprob": summary.logprob,
-        "raw_logprob": summary.raw_logprob,
-        "mean_allowed_mass": summary.mean_mass(),
-        "least_allowed_mass": summary.least_mass,
-    })
 }
 
 /// What is seen while the model writes: the text, the trace, or a spinner.
@@ -271,6 +257,7 @@ impl Show {
                     trace.step(step);
                 }
             }
+            Event::Working | Event::Ended(_) => {}
         }
         ControlFlow::Continue(())
     }

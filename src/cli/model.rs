@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::output;
 use crate::Vocabulary;
 use crate::error::Result;
 use crate::generation::Engine;
 use crate::model::{DType, Device, Model, ModelOptions, ModelSource};
+use crate::vocab::cache_folder;
 
 /// Which model writes, and where it runs.
 #[derive(Debug, clap::Args)]
@@ -24,12 +26,19 @@ pub(super) struct ModelArgs {
 impl ModelArgs {
     /// Which model, where, and in which numbers.
     pub(super) fn options(&self) -> ModelOptions {
-        ModelOptions { source: self.model.clone(), device: self.device, dtype: self.dtype }
+        ModelOptions {
+            source: self.model.clone(),
+            device: self.device,
+            dtype: self.dtype,
+            index: cache_folder(),
+        }
     }
 
     /// Loads the model.
     pub(super) fn load(&self) -> Result<Engine> {
-        Engine::load(&self.options())
+        let engine = Engine::load(&self.options())?;
+        warn(engine.model().vocabulary());
+        Ok(engine)
     }
 }
 
@@ -37,9 +46,26 @@ impl ModelArgs {
 pub(super) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
     match tokenizer {
         "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
-        file => Vocabulary::from_file(file).map(Arc::new).map_err(|error| match error.help() {
-            Some(_) => error,
-            None => error.with_help("give a tokenizer.json, .tiktoken or .gguf file, or `tiny`"),
-        }),
+        file => {
+            let loaded = match cache_folder() {
+                Some(folder) => Vocabulary::from_file_indexed(file, folder),
+                None => Vocabulary::from_file(file),
+            };
+            let vocabulary = loaded.map_err(|error| match error.help() {
+                Some(_) => error,
+                None => {
+                    error.with_help("give a tokenizer.json, .tiktoken or .gguf file, or `tiny`")
+                }
+            })?;
+            warn(&vocabulary);
+            Ok(Arc::new(vocabulary))
+        }
+    }
+}
+
+/// Says why the vocabulary will not be loaded faster the next time.
+fn warn(vocabulary: &Vocabulary) {
+    if let Some(error) = vocabulary.index_error() {
+        output::note(&format!("warning: {error}"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::compiler::Memory;
@@ -40,6 +40,11 @@ impl Matcher {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn fill_tree(&mut self, draft: &[DraftToken], rows: &mut [u32]) -> Result<()> {
+        let shared = Arc::clone(&self.constraint.shared);
+        shared.timed(|| self.fill_places(draft, rows))
+    }
+
+    fn fill_places(&mut self, draft: &[DraftToken], rows: &mut [u32]) -> Result<()> {
         let vocabulary = self.constraint.vocabulary();
         let words = vocabulary.len().div_ceil(32);
         if rows.len() != words * (draft.len() + 1) {
@@ -81,8 +86,11 @@ impl Matcher {
 }
 
 /// The masks of many sequences, each written into its row as [`Matcher::fill_mask`] does.
-/// What is known already is written at once; the rest is computed on the machine's cores, the
-/// matchers of one constraint on one core, since they learn together.
+///
+/// Rows whose masks are all known are copied by the calling thread, which memory bounds. Where some
+/// must be computed, the machine's cores share the work, row by row: first each those of the
+/// memories that are its own (matchers that learn together use one, at most some sixteen of them
+/// while there are cores without), then what others have left.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -99,46 +107,55 @@ impl Matcher {
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
-    let mut unknown: BTreeMap<*const (), Vec<&mut (&mut Matcher, &mut [u32])>> = BTreeMap::new();
-    for pair in batch {
-        let (matcher, row) = pair;
+    let mut groups: BTreeMap<*const (), Vec<(&mut Matcher, &mut [u32])>> = BTreeMap::new();
+    let mut known = Vec::new();
+    let rows = batch.len();
+    for (matcher, row) in batch {
         matcher.check_row(row)?;
         match matcher.known_form() {
-            Some(form) => form.write(row),
-            None => unknown.entry(matcher.cell.address()).or_default().push(pair),
+            Some(form) => known.push((form, &mut **row)),
+            None => groups.entry(matcher.cell.address()).or_default().push((matcher, row)),
         }
     }
-    let mut groups: Vec<_> = unknown.into_values().collect();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(groups.len());
-    let fill = |group: Vec<&mut (&mut Matcher, &mut [u32])>| {
-        group.into_iter().try_for_each(|(matcher, row)| matcher.fill_mask(row))
-    };
+    let unknown = rows - known.len();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(unknown);
     if threads < 2 {
-        return groups.into_iter().try_for_each(fill);
+        known.into_iter().for_each(|(form, row)| form.write(row));
+        let mut rest = groups.into_values().flatten();
+        return rest.try_for_each(|(matcher, row)| matcher.fill_mask(row));
     }
-    // The largest first, each to the thread that has the fewest.
-    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    let mut shares: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-    for group in groups {
-        if let Some(share) =
-            shares.iter_mut().min_by_key(|share| share.iter().map(Vec::len).sum::<usize>())
-        {
-            share.push(group);
+    let queues: Vec<_> = groups.into_values().map(Mutex::new).collect();
+    let known = Mutex::new(known);
+    let work = |first: usize| -> Result<()> {
+        // Each thread begins with another memory, so that none waits while there are enough.
+        for index in (0..queues.len()).map(|index| (index + first) % queues.len()) {
+            while let Some((matcher, row)) = take(&queues[index]) {
+                matcher.fill_mask(row)?;
+            }
         }
-    }
+        while let Some((form, row)) = take(&known) {
+            form.write(row);
+        }
+        Ok(())
+    };
     thread::scope(|scope| {
-        let mut shares = shares.into_iter();
-        // This thread has a share, too.
-        let own = shares.next().unwrap_or_default();
+        let work = &work;
+        let first = |thread: usize| thread * queues.len() / threads;
         let others: Vec<_> =
-            shares.map(|share| scope.spawn(move || share.into_iter().try_for_each(fill))).collect();
-        let mut done = own.into_iter().try_for_each(fill);
+            (1..threads).map(|thread| scope.spawn(move || work(first(thread)))).collect();
+        // This thread has a share, too.
+        let mut done = work(0);
         for other in others {
             let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             done = done.and(other);
         }
         done
     })
+}
+
+/// One more of what is to be done.
+fn take<T>(queue: &Mutex<Vec<T>>) -> Option<T> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
 impl Matcher {
@@ -148,5 +165,99 @@ impl Matcher {
             true => Some(Arc::default()),
             false => self.cell.lock().machine.masks.known(self.here()),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::constraint::Compiler;
+    use crate::vocab::Vocabulary;
+
+    const SCHEMA: &str = r#"{"type": "object", "properties": {
+        "name": {"type": "string", "pattern": "^[a-z]+( [a-z]+)?$"},
+        "tags": {"type": "array", "uniqueItems": true, "items": {"type": ["integer", "string"]}}}}"#;
+    const TEXT: &[u8] = br#"{"name": "ada lovelace", "tags": [12, "a", 3, "abc"]}"#;
+
+    fn compiler() -> Compiler {
+        let mut tokens: Vec<_> = (0..=255).map(|byte| Some(vec![byte])).collect();
+        tokens.extend(["\",", "\": ", "abc", "12", "a\", \""].map(|t| Some(t.as_bytes().to_vec())));
+        Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap())
+    }
+
+    /// Rows of many matchers are those of each, whatever memory it has and whoever fills it.
+    #[test]
+    fn a_batch_is_what_each_of_it_is() {
+        let (compiler, alone) = (self::compiler(), self::compiler());
+        let constraint = compiler.json_schema_text(SCHEMA).unwrap();
+        let one = alone.json_schema_text(SCHEMA).unwrap();
+        let mut matchers: Vec<Matcher> = (0..100).map(|_| constraint.matcher()).collect();
+        for (index, matcher) in matchers.iter_mut().enumerate() {
+            matcher.accept_bytes(&TEXT[..index % TEXT.len()]).unwrap();
+        }
+        let words = compiler.vocabulary().len().div_ceil(32);
+        // Cold, then known.
+        for _ in 0..2 {
+            let mut rows = vec![u32::MAX; matchers.len() * words];
+            let mut batch: Vec<_> = matchers.iter_mut().zip(rows.chunks_mut(words)).collect();
+            fill_masks(&mut batch).unwrap();
+            for (index, row) in rows.chunks(words).enumerate() {
+                let mut matcher = one.matcher();
+                matcher.accept_bytes(&TEXT[..index % TEXT.len()]).unwrap();
+                assert_eq!(matcher.mask().unwrap().words(), row, "row {index}");
+            }
+        }
+    }
+
+    /// Many matchers have more than one memory, where there is more than one core.
+    #[test]
+    fn few_matchers_share_a_memory() {
+        let constraint = compiler().json_schema_text(SCHEMA).unwrap();
+        let addresses = |count: usize| {
+            let matchers: Vec<_> = (0..count).map(|_| constraint.matcher()).collect();
+            let all: std::collections::BTreeSet<_> =
+                matchers.iter().map(|matcher| matcher.cell.address()).collect();
+            all.len()
+        };
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        assert_eq!(addresses(16), 1);
+        assert_eq!(addresses(16 * cores + 40), cores);
+        assert_eq!(addresses(1), 1);
+    }
+
+    /// What is lent stays what is written, however often it is asked for.
+    #[test]
+    fn masks_that_are_asked_for_often_stay_the_same() {
+        let constraint = compiler().json_schema_text(SCHEMA).unwrap();
+        let mut row = vec![0; constraint.vocabulary().len().div_ceil(32)];
+        for _ in 0..20 {
+            let mut matcher = constraint.matcher();
+            for byte in TEXT {
+                matcher.fill_mask(&mut row).unwrap();
+                assert_eq!(matcher.mask().unwrap().words(), row);
+                assert_eq!(matcher.mask().unwrap().words(), row);
+                matcher.accept_bytes(&[*byte]).unwrap();
+            }
+            matcher.rollback(3).unwrap();
+            matcher.fill_mask(&mut row).unwrap();
+            assert_eq!(matcher.mask().unwrap().words(), row);
+        }
+        assert!(constraint.cache_bytes() > 0);
+    }
+
+    #[test]
+    fn an_error_of_one_row_is_the_batch_s() {
+        let limits = crate::Limits {
+            time_per_mask: Some(std::time::Duration::ZERO),
+            ..crate::Limits::default()
+        };
+        let constraint = compiler().with_limits(limits).json_schema_text(SCHEMA).unwrap();
+        let mut matchers: Vec<Matcher> = (0..40).map(|_| constraint.matcher()).collect();
+        let words = constraint.vocabulary().len().div_ceil(32);
+        let mut rows = vec![0; matchers.len() * words];
+        let mut batch: Vec<_> = matchers.iter_mut().zip(rows.chunks_mut(words)).collect();
+        let error = fill_masks(&mut batch).unwrap_err();
+        assert!(error.to_string().contains("time_per_mask"), "{error}");
     }
 }

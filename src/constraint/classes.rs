@@ -7,10 +7,11 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::deadline;
 use super::slices::word_bytes;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::{TokenMask, Trie, Vocabulary};
+use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
 
 /// The trie of tokens in which each byte is replaced by the first of its class.
 #[derive(Debug)]
@@ -82,6 +83,11 @@ impl Classes {
         Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
     }
 
+    /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
+    pub(super) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
+        Some(Self { trie: Trie::decode(from, vocabulary.len())? })
+    }
+
     /// The tokens by their shapes.
     pub(super) fn trie(&self) -> &Trie {
         &self.trie
@@ -103,6 +109,7 @@ impl Classes {
         };
         let first = walk.dense.languages.first_bytes(state)?;
         for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
+            deadline::check()?;
             match walk.dense.is_uniform(Dense::START, class)? {
                 true if first.contains(class) => {
                     self.by_shapes(vocabulary, &mut walk, class, &mut found)?

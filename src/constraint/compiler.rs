@@ -1,7 +1,9 @@
 //! From constraint texts to compiled constraints.
 
 use std::fmt;
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use super::limits::Limits;
 use super::liveness::Spelling;
@@ -9,6 +11,7 @@ use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
 use super::program::{Program, find_special};
 use super::slices::Slices;
+use crate::deadline;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
@@ -46,8 +49,7 @@ impl Compiler {
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
-        let slices = Arc::new(Slices::new(&limits));
-        slices.prepare(&self.vocabulary);
+        let slices = Arc::new(self.slices.with_limits(&limits));
         Self { limits, slices, ..self }
     }
 
@@ -79,6 +81,10 @@ impl Compiler {
     /// Errors if no text satisfies it, if it names a special token that the vocabulary does not
     /// have, or if it is larger than the limits allow.
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
+        self.limits.compiling(|| self.compile_whole(grammar))
+    }
+
+    fn compile_whole(&self, grammar: Grammar) -> Result<Constraint> {
         let grammar = match &self.prefix {
             Some(prefix) => prefix.then(&grammar)?,
             None => grammar,
@@ -90,11 +96,11 @@ impl Compiler {
 
     /// Compiles a grammar of which some rules are what schemas accept. They are made as they are
     /// entered, and remember what must be remembered.
-    pub(crate) fn compile_frame(
-        &self,
-        grammar: Grammar,
-        mut holes: Vec<Hole>,
-    ) -> Result<Constraint> {
+    pub(crate) fn compile_frame(&self, grammar: Grammar, holes: Vec<Hole>) -> Result<Constraint> {
+        self.limits.compiling(|| self.compile_holes(grammar, holes))
+    }
+
+    fn compile_holes(&self, grammar: Grammar, mut holes: Vec<Hole>) -> Result<Constraint> {
         let grammar = match &self.prefix {
             Some(prefix) => {
                 holes.iter_mut().for_each(|hole| hole.rule = hole.rule.after(prefix.rules().len()));
@@ -109,8 +115,8 @@ impl Compiler {
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
-        let current = Mutex::new(recipe.fresh(self)?);
-        Ok(Constraint { shared: Arc::new(Shared { compiler: self.clone(), recipe, current }) })
+        let cells = Mutex::new(vec![recipe.fresh(self)?]);
+        Ok(Constraint { shared: Arc::new(Shared { compiler: self.clone(), recipe, cells }) })
     }
 
     /// JSON that a schema accepts, by the compiler's [`Options`].
@@ -153,7 +159,7 @@ impl Compiler {
 
     /// JSON that a schema accepts whose references lead to other documents, too.
     pub fn schema(&self, schema: Schema) -> Result<Constraint> {
-        self.constraint(Recipe::Schema(Arc::new(schema)))
+        self.limits.compiling(|| self.constraint(Recipe::Schema(Arc::new(schema))))
     }
 }
 
@@ -184,6 +190,12 @@ impl Cell {
     /// Tells memories apart.
     pub(super) fn address(&self) -> *const () {
         Arc::as_ptr(&self.memory).cast()
+    }
+
+    /// How many matchers use it.
+    fn users(&self) -> usize {
+        // The one is the constraint's own.
+        Arc::strong_count(&self.memory) - 1
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -240,32 +252,68 @@ impl Recipe {
 pub(super) struct Shared {
     compiler: Compiler,
     recipe: Recipe,
-    /// The memory that new matchers use; when it outgrows its limit, fresh memory takes its place,
-    /// and it goes with the last of the matchers that use it.
-    current: Mutex<Cell>,
+    /// The memories that new matchers use, one at least; when one outgrows its limit, fresh memory
+    /// takes its place, and it goes with the last of the matchers that use it.
+    cells: Mutex<Vec<Cell>>,
 }
+
+/// Matchers that share a memory before another one is made. Matchers of one memory learn from each
+/// other, and wait for each other.
+const MATCHERS: usize = 16;
 
 impl Shared {
     pub(super) fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.compiler.vocabulary
     }
 
-    /// The memory for a new matcher.
+    /// The memory for a new matcher: the first that few others use; where there is none, another
+    /// one, so that many sequences can be worked on by as many cores as there are.
     fn current(&self) -> Cell {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.lock().bytes() > self.compiler.limits.cache_bytes + current.bytes
-            // What was compiled once compiles again; if not, the old memory serves.
-            && let Ok(fresh) = self.recipe.fresh(&self.compiler)
+        let mut cells = self.lock();
+        let few = cells.iter().position(|cell| cell.users() < MATCHERS);
+        let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+        // What was compiled once compiles again; if not, the old memory serves.
+        let fresh = || self.compiler.limits.compiling(|| self.recipe.fresh(&self.compiler));
+        let least = || (0..cells.len()).min_by_key(|&index| cells[index].users());
+        let index = match few {
+            Some(index) => index,
+            None if cells.len() < cores()
+                && let Ok(cell) = fresh() =>
+            {
+                cells.push(cell.clone());
+                return cell;
+            }
+            None => least().unwrap_or(0),
+        };
+        let most = self.compiler.limits.cache_bytes / cells.len() + cells[index].bytes;
+        if cells[index].lock().bytes() > most
+            && let Ok(cell) = fresh()
         {
-            *current = fresh;
+            cells[index] = cell;
         }
-        current.clone()
+        cells[index].clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Cell>> {
+        // Consistent between any two operations.
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that masks may take that are kept whole.
+    pub(super) fn lent_bytes(&self) -> usize {
+        self.compiler.limits.cache_bytes / 8
+    }
+
+    /// Runs what a matcher asks for, in the time that it may take.
+    pub(super) fn timed<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        deadline::within("time_per_mask", self.compiler.limits.time_per_mask, run)
     }
 
     /// Forgets the masks in a memory that has outgrown its limit while a matcher holds it.
     pub(super) fn relieve(&self, memory: &mut Memory) {
         if memory.machine.masks.bytes() > self.compiler.limits.cache_bytes {
             memory.machine.masks.forget();
+            memory.machine.lent.forget();
         }
         if memory.machine.finishing.bytes() > self.compiler.limits.cache_bytes {
             memory.machine.finishing.forget();
@@ -300,7 +348,7 @@ impl Constraint {
 
     /// About how many bytes its memory takes now.
     pub fn cache_bytes(&self) -> usize {
-        self.shared.current().lock().bytes()
+        self.shared.lock().iter().map(|cell| cell.lock().bytes()).sum()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a token is allowed or not.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::compiler::Memory;
 use super::matcher::{Expected, Matcher, expected, show};
@@ -87,6 +88,11 @@ impl Matcher {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn explain(&mut self, token: u32) -> Result<Explanation> {
+        let shared = Arc::clone(&self.constraint.shared);
+        shared.timed(|| self.explain_token(token))
+    }
+
+    fn explain_token(&mut self, token: u32) -> Result<Explanation> {
         let vocabulary = self.constraint.vocabulary();
         let mut why = Explanation {
             token,

@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 use super::machine::{ConfigId, Item, Machine, NO_TEXT, TextId};
 use super::program::{ACCEPT, Point, PointId, Program, RETURN};
 use super::stacks::{BOTTOM, Frame, StackId};
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::Language;
 use crate::vocab::Vocabulary;
@@ -101,7 +102,7 @@ pub(super) fn too_few(needed: u32, left: u32) -> Error {
 /// What is too complex to be looked through is no way to the end.
 fn within_limits<T>(found: Result<Option<T>>) -> Result<Option<T>> {
     match found {
-        Err(error) if error.kind() == ErrorKind::Limit => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => Ok(None),
         found => found,
     }
 }
@@ -351,6 +352,7 @@ impl Machine {
         let mut done = Vec::new();
         let mut open = vec![(Vec::new(), stack)];
         while let Some((way, at)) = open.pop() {
+            deadline::check()?;
             if at == BOTTOM {
                 done.push(way);
                 continue;
@@ -392,6 +394,7 @@ impl Machine {
         let mut order = 0u32;
         let mut expanded = 0;
         while let Some(Reverse((_, _, at))) = open.pop() {
+            deadline::check()?;
             if self.is_accepting(at) {
                 let mut text = Vec::new();
                 let mut at = at;

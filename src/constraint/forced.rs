@@ -1,5 +1,7 @@
 //! Forced text: what the constraint leaves no choice about.
 
+use std::sync::Arc;
+
 use super::compiler::Memory;
 use super::matcher::{Matcher, expected};
 use crate::error::Result;
@@ -8,6 +10,11 @@ impl Matcher {
     /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
     /// Empty where the text may end.
     pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
+        let shared = Arc::clone(&self.constraint.shared);
+        shared.timed(|| self.forced(limit))
+    }
+
+    fn forced(&mut self, limit: usize) -> Result<Vec<u8>> {
         let mut forced = Vec::new();
         if self.finished {
             return Ok(forced);
@@ -61,7 +68,7 @@ impl Matcher {
         if forced.is_empty() {
             return Ok(Vec::new());
         }
-        let border = self.border(&forced)?;
+        let border = self.constraint.shared.timed(|| self.border(&forced))?;
         let vocabulary = self.constraint.vocabulary();
         let mut at = 0;
         let mut tokens = encode(&forced);

@@ -1,6 +1,11 @@
 //! Bounds on what a user's input can make the engine do.
 
-/// Limits of a constraint. Reaching one of the first four is an error of kind
+use std::time::Duration;
+
+use crate::deadline;
+use crate::error::Result;
+
+/// Limits of a constraint. Reaching one of the first six is an error of kind
 /// [`Limit`](crate::ErrorKind::Limit) that names it; caches over theirs are emptied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -12,6 +17,11 @@ pub struct Limits {
     pub states_per_step: usize,
     /// Nested rule calls that are not in tail position: how deep a document may nest.
     pub depth: usize,
+    /// How long it may take to compile a constraint; `None` for as long as it takes.
+    pub time_per_constraint: Option<Duration>,
+    /// How long any one call of a matcher may take: a mask, a token, a search for the end. After
+    /// an error the matcher is where it was, and what was found out so far is kept.
+    pub time_per_mask: Option<Duration>,
     /// Bytes that the caches of one constraint may hold before they are emptied.
     pub cache_bytes: usize,
     /// Bytes of vocabulary slices that the constraints of one compiler share.
@@ -21,6 +31,13 @@ pub struct Limits {
     pub slice_nodes: usize,
 }
 
+impl Limits {
+    /// Compiles something, in the time that it may take.
+    pub(super) fn compiling<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        deadline::within("time_per_constraint", self.time_per_constraint, run)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -28,6 +45,8 @@ impl Default for Limits {
             language_states: 1 << 20,
             states_per_step: 20_000,
             depth: 10_000,
+            time_per_constraint: Some(Duration::from_secs(30)),
+            time_per_mask: Some(Duration::from_secs(10)),
             cache_bytes: 256 << 20,
             slice_bytes: 256 << 20,
             slice_nodes: 256,

@@ -12,12 +12,14 @@ use smallvec::SmallVec;
 
 use super::closure::{Closure, Pending};
 use super::finish::Finishing;
+use super::lent::Lent;
 use super::limits::Limits;
 use super::liveness::{Liveness, Spelling};
 use super::masks::{Json, Masks};
 use super::program::{ACCEPT, NameStep, Point, PointId, Program, RETURN};
 use super::slices::Slices;
 use super::stacks::{BOTTOM, StackId, Stacks};
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Trie, Vocabulary};
@@ -71,6 +73,11 @@ impl Texts {
         })
     }
 
+    /// About how many bytes they take.
+    fn size(&self) -> usize {
+        self.texts.len() * (2 * size_of::<(TextId, u8)>() + 8)
+    }
+
     fn bytes(&self, mut text: TextId) -> Vec<u8> {
         let mut bytes = Vec::new();
         while text != NO_TEXT {
@@ -96,6 +103,7 @@ pub(super) struct Machine {
     /// In bytes.
     pub(super) longest_token: u32,
     pub(super) masks: Masks,
+    pub(super) lent: Lent,
     pub(super) finishing: Finishing,
     pub(super) json: Json,
     item_count: usize,
@@ -140,6 +148,7 @@ impl Machine {
             shared_slices: slices,
             longest_token: spelling.longest,
             masks: Masks::default(),
+            lent: Lent::default(),
             finishing: Finishing::default(),
             json,
             item_count: 0,
@@ -175,6 +184,8 @@ impl Machine {
             + configs
             + self.masks.bytes()
             + self.finishing.bytes()
+            + self.lent.bytes()
+            + self.texts.size()
     }
 
     pub(super) fn items(&self, id: ConfigId) -> &[Item] {
@@ -199,9 +210,19 @@ impl Machine {
 
     /// Expands the points in `closure.starts` into items, without reading.
     pub(super) fn close(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
+        let closed = self.close_starts(program, items);
+        if closed.is_err() {
+            // Nobody else is to start from there.
+            self.closure.starts.clear();
+        }
+        closed
+    }
+
+    fn close_starts(&mut self, program: &Program, items: &mut Vec<Item>) -> Result<()> {
         let before = items.len();
         let starts: SmallVec<[_; 4]> = SmallVec::from_slice(&self.closure.starts);
         loop {
+            deadline::check()?;
             let (languages, stacks) = (&self.languages, &mut self.stacks);
             let pending =
                 self.closure.run(program, languages, stacks, self.states_per_step, items)?;
@@ -250,6 +271,7 @@ impl Machine {
         byte: u8,
         next: &mut Vec<Item>,
     ) -> Result<()> {
+        deadline::check()?;
         next.clear();
         self.record(items, byte);
         // Left over where an earlier step has failed.

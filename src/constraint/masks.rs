@@ -173,12 +173,15 @@ pub(super) struct Reading {
     unlike: ByteSet,
     /// Before these bytes it may end elsewhere, too, within words.
     words: ByteSet,
+    /// Tokens that it may seem to allow and does not.
+    doubtful: Box<[u32]>,
 }
 
 impl Reading {
     pub(super) fn bytes(&self) -> usize {
         let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
-        size_of::<Self>() + self.tokens.bytes() + size_of_val(&*self.commas) + places
+        let lists = self.tokens.bytes() + size_of_val(&*self.commas);
+        size_of::<Self>() + lists + size_of_val(&*self.doubtful) + places
     }
 }
 
@@ -216,12 +219,14 @@ struct Findings {
     exits: Vec<Place>,
     unlike: ByteSet,
     words: ByteSet,
+    doubtful: Vec<u32>,
 }
 
 impl Default for Findings {
     fn default() -> Self {
-        let (tokens, bases, exits) = Default::default();
-        Self { tokens, bases, exits, unlike: ByteSet::EMPTY, words: ByteSet::EMPTY }
+        let (tokens, bases, exits, doubtful) = Default::default();
+        let (unlike, words) = (ByteSet::EMPTY, ByteSet::EMPTY);
+        Self { tokens, bases, exits, unlike, words, doubtful }
     }
 }
 
@@ -257,6 +262,13 @@ impl Form {
         all.filter(|token| !self.wrong.contains(token))
     }
 
+    /// All tokens that are allowed one by one.
+    fn singles(&self) -> impl Iterator<Item = &[u32]> {
+        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
+        let lists = self.lists.iter().filter(|list| list.mask.is_none());
+        few.chain(lists.map(|list| &*list.tokens)).chain([&*self.tokens])
+    }
+
     /// Writes the mask, over whatever was there.
     pub(super) fn write(&self, words: &mut [u32]) {
         let mut first = true;
@@ -271,10 +283,7 @@ impl Form {
         if first {
             words.fill(0);
         }
-        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
-        let lists = self.lists.iter().filter(|list| list.mask.is_none());
-        let lists = lists.map(|list| &*list.tokens);
-        for list in few.chain(lists).chain([&*self.tokens]) {
+        for list in self.singles() {
             for &token in list {
                 // Tokens are smaller than the vocabulary is long.
                 words[token as usize / 32] |= 1 << (token % 32);
@@ -288,6 +297,14 @@ impl Form {
     fn bytes(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
     }
+}
+
+/// Tokens that are read for real where that may matter.
+#[derive(Debug, Default)]
+struct Suspects {
+    /// Those with a comma.
+    commas: Vec<u32>,
+    doubtful: Vec<u32>,
 }
 
 /// How a terminal's state begins.
@@ -328,6 +345,10 @@ pub(super) struct Masks {
     /// The same, and: with every end?
     slices: FxHashMap<(Language, bool), Option<Arc<Slice>>>,
     goings_on: FxHashMap<Language, ByteSet>,
+    /// What points lead to, with their stacks.
+    after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
+    /// By text and node, the tokens that end in what the text lacks, where these are few.
+    lacking: FxHashMap<(Language, u32), Option<Arc<[u32]>>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
@@ -352,6 +373,8 @@ impl Default for Masks {
             units: FxHashMap::default(),
             runs: FxHashMap::default(),
             leaving: FxHashMap::default(),
+            after: FxHashMap::default(),
+            lacking: FxHashMap::default(),
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
@@ -474,14 +497,15 @@ impl Machine {
             false => self.compose(program, vocabulary, id),
         };
         self.walking = false;
-        let (form, commas) = form?;
-        let form = Arc::new(self.checked(program, vocabulary, id, form, commas)?);
+        let (form, suspects) = form?;
+        let form = Arc::new(self.checked(program, vocabulary, id, form, suspects)?);
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
     }
 
-    /// Takes out what a walk allows because it captures nothing: a token that ends a captured
+    /// Takes out what readings allow that leave doubts, and what a walk allows because it captures
+    /// nothing: a token that ends a captured
     /// string and, further on, another one that must differ from it; and one that ends an array or
     /// object that must differ from others. The few that might are read for real; all but the last
     /// are among those with a comma.
@@ -491,25 +515,11 @@ impl Machine {
         vocabulary: &Vocabulary,
         id: ConfigId,
         mut form: Form,
-        commas: Vec<u32>,
+        Suspects { commas, doubtful }: Suspects,
     ) -> Result<Form> {
-        if !program.has_captures() {
-            return Ok(form);
-        }
-        let ends = self.capture_ends(program, id)?;
-        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
-        let ends_capture = |token: u32| {
-            let text = vocabulary.token_bytes(token).unwrap_or_default();
-            ends.is_some_and(|ends| depends_on_capture(text, ends))
-        };
-        let mut suspects = commas;
-        suspects.retain(|&token| pairs.contains(token) || ends_capture(token));
-        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
-            let ends_scope = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b'}'))
-            };
-            suspects.extend(form.tokens().filter(ends_scope));
+        let mut suspects = doubtful;
+        if program.has_captures() {
+            self.captured(program, vocabulary, id, &form, commas, &mut suspects)?;
         }
         suspects.sort_unstable();
         suspects.dedup();
@@ -521,6 +531,34 @@ impl Machine {
         }
         form.wrong = wrong.into();
         Ok(form)
+    }
+
+    /// Adds the tokens of a form that depend on what is captured within them.
+    fn captured(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        form: &Form,
+        commas: Vec<u32>,
+        suspects: &mut Vec<u32>,
+    ) -> Result<()> {
+        let ends = self.capture_ends(program, id)?;
+        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
+        let ends_capture = |token: u32| {
+            let text = vocabulary.token_bytes(token).unwrap_or_default();
+            ends.is_some_and(|ends| depends_on_capture(text, ends))
+        };
+        let commas = commas.into_iter();
+        suspects.extend(commas.filter(|&token| pairs.contains(token) || ends_capture(token)));
+        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
+            let ends_scope = |token: &u32| {
+                let text = vocabulary.token_bytes(*token).unwrap_or_default();
+                text.iter().any(|byte| matches!(byte, b']' | b'}'))
+            };
+            suspects.extend(form.tokens().filter(ends_scope));
+        }
+        Ok(())
     }
 
     /// `None` if no text is being captured here.
@@ -554,7 +592,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<(Form, Vec<u32>)> {
+    ) -> Result<(Form, Suspects)> {
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
         let trie = vocabulary.trie();
         let items = self.items(id).to_vec();
@@ -566,7 +604,8 @@ impl Machine {
         })?;
         let known = &self.shared_slices.pairs(vocabulary).commas;
         let commas = tokens.iter().copied().filter(|&token| known.contains(token)).collect();
-        Ok((Form { tokens: tokens.into(), ..Form::default() }, commas))
+        let suspects = Suspects { commas, doubtful: Vec::new() };
+        Ok((Form { tokens: tokens.into(), ..Form::default() }, suspects))
     }
 
     /// Special tokens that the grammar names here, and end tokens where the text is complete.
@@ -602,10 +641,10 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
-    ) -> Result<(Form, Vec<u32>)> {
+    ) -> Result<(Form, Suspects)> {
         let mut form = Form::default();
         let mut tokens = self.special_tokens(program, vocabulary, id)?;
-        let mut commas = Vec::new();
+        let Suspects { mut commas, mut doubtful } = Suspects::default();
         let mut ways: Vec<Way> = self.items(id).iter().map(|&item| (item, START)).collect();
         let mut next = Vec::new();
         while !ways.is_empty() {
@@ -629,6 +668,7 @@ impl Machine {
                             form.lists.push(reading.tokens.clone());
                         }
                         commas.extend_from_slice(&reading.commas);
+                        doubtful.extend_from_slice(&reading.doubtful);
                         if (exits.places, exits.within_words) != (NOWHERE, NOWHERE) {
                             let after = self.next_of(program, item.point)?;
                             self.follow(program, after, item.stack, exits, &mut next)?;
@@ -646,7 +686,7 @@ impl Machine {
             commas.extend(tokens.iter().filter(|&&token| known.contains(token)));
         }
         form.tokens = tokens.into();
-        Ok((form, commas))
+        Ok((form, Suspects { commas, doubtful }))
     }
 
     /// What may be read after a point was reached, from where it was.
@@ -658,25 +698,41 @@ impl Machine {
         exits: Exits,
         ways: &mut Vec<Way>,
     ) -> Result<()> {
-        let mut items = Vec::new();
-        self.closure.starts.push(((point, 0), stack));
-        self.close(program, &mut items)?;
-        for item in items {
-            let places = match exits.words.is_empty() {
+        let items = self.items_after(program, point, stack)?;
+        if exits.words.is_empty() {
+            ways.extend(items.iter().map(|&item| (item, exits.places)));
+            return Ok(());
+        }
+        for &item in &*items {
+            let first = self.first_bytes(program, &[item])?;
+            let places = match first.intersection(&exits.words).is_empty() {
                 true => exits.places,
-                false => {
-                    let first = self.first_bytes(program, &[item])?;
-                    match first.intersection(&exits.words).is_empty() {
-                        true => exits.places,
-                        false => exits.within_words,
-                    }
-                }
+                false => exits.within_words,
             };
             if places != NOWHERE {
                 ways.push((item, places));
             }
         }
         Ok(())
+    }
+
+    /// The items that a point leads to.
+    fn items_after(
+        &mut self,
+        program: &Program,
+        point: PointId,
+        stack: StackId,
+    ) -> Result<Arc<[Item]>> {
+        if let Some(items) = self.masks.after.get(&(point, stack)) {
+            return Ok(Arc::clone(items));
+        }
+        let mut items = Vec::new();
+        self.closure.starts.push(((point, 0), stack));
+        self.close(program, &mut items)?;
+        let items: Arc<[Item]> = items.into();
+        self.masks.bytes += 64 + size_of_val(&*items);
+        self.masks.after.insert((point, stack), Arc::clone(&items));
+        Ok(items)
     }
 
     /// Merges ways that differ in their places only, then those that differ in their stacks only.
@@ -746,9 +802,7 @@ impl Machine {
             return Ok((reading, all(exits)));
         }
         let after = self.next_of(program, item.point)?;
-        let mut items = Vec::new();
-        self.closure.starts.push(((after, 0), item.stack));
-        self.close(program, &mut items)?;
+        let items = self.items_after(program, after, item.stack)?;
         let first = self.first_bytes(program, &items)?;
         let plain = !first.intersection(&reading.unlike).is_empty();
         if plain {

@@ -71,6 +71,8 @@ pub struct Matcher {
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
     written: Option<ConfigId>,
+    /// A mask that its memory keeps whole, and the configuration that it is of.
+    lent: Option<(ConfigId, Arc<TokenMask>)>,
 }
 
 impl Clone for Matcher {
@@ -83,6 +85,7 @@ impl Clone for Matcher {
             finished: self.finished,
             mask: None,
             written: None,
+            lent: None,
         }
     }
 }
@@ -90,7 +93,7 @@ impl Clone for Matcher {
 impl Matcher {
     pub(super) fn new(constraint: Constraint, cell: Cell) -> Self {
         let history = vec![cell.start];
-        Self { constraint, cell, history, finished: false, mask: None, written: None }
+        Self { constraint, cell, history, finished: false, mask: None, written: None, lent: None }
     }
 
     /// The constraint that it follows.
@@ -105,11 +108,13 @@ impl Matcher {
 
     /// The tokens that may come next, end tokens included where the text is complete; empty after
     /// an end token. Lent from a buffer of the matcher's own, which is written again only when the
-    /// configuration is another.
+    /// configuration is another, or, where the constraint has been there many times, from one that
+    /// its matchers share.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
-        if self.written != Some(self.here()) || self.finished {
+        let lent = self.is_lent();
+        if !lent && (self.written != Some(self.here()) || self.finished) {
             let len = self.constraint.vocabulary().len();
             let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
             let filled = self.fill_mask(mask.words_mut());
@@ -118,11 +123,39 @@ impl Matcher {
             filled?;
             self.written = (!self.finished).then(|| self.here());
         }
-        match &self.mask {
+        let mask = match lent {
+            true => self.lent.as_ref().map(|(_, mask)| &**mask),
+            false => self.mask.as_ref(),
+        };
+        match mask {
             Some(mask) => Ok(mask),
-            // Filled just above.
+            // Seen or filled just above.
             None => Err(Error::new(ErrorKind::Limit, "no mask")),
         }
+    }
+
+    /// Is there a whole mask to be lent here?
+    fn is_lent(&mut self) -> bool {
+        let here = self.here();
+        if self.finished {
+            return false;
+        }
+        if self.lent.as_ref().is_some_and(|&(lent, _)| lent == here) {
+            return true;
+        }
+        let shared = &self.constraint.shared;
+        let mut memory = self.cell.lock();
+        let machine = &mut memory.machine;
+        let whole = match machine.lent.get(here) {
+            Some(mask) => Some(mask),
+            None => machine.masks.known(here).and_then(|form| {
+                let len = shared.vocabulary().len();
+                machine.lent.ask(here, &form, len, shared.lent_bytes())
+            }),
+        };
+        let Some(mask) = whole else { return false };
+        self.lent = Some((here, Arc::clone(mask)));
+        true
     }
 
     /// Writes the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
@@ -140,7 +173,11 @@ impl Matcher {
             let mut memory = self.cell.lock();
             shared.relieve(&mut memory);
             let Memory { program, machine } = &mut *memory;
-            machine.form(program, shared.vocabulary(), self.here())?
+            let here = self.here();
+            match machine.masks.known(here) {
+                Some(form) => form,
+                None => shared.timed(|| machine.form(program, shared.vocabulary(), here))?,
+            }
         };
         form.write(row);
         Ok(())
@@ -172,7 +209,8 @@ impl Matcher {
         }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        machine.tokens_to_finish(program, self.constraint.vocabulary(), self.here())
+        let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
+        self.constraint.shared.timed(|| machine.tokens_to_finish(program, vocabulary, here))
     }
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
@@ -203,7 +241,8 @@ impl Matcher {
         let mut memory = self.cell.lock();
         shared.relieve(&mut memory);
         let Memory { program, machine } = &mut *memory;
-        machine.write_within(program, shared.vocabulary(), self.here(), tokens, row)
+        let here = self.here();
+        shared.timed(|| machine.write_within(program, shared.vocabulary(), here, tokens, row))
     }
 
     pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
@@ -234,7 +273,8 @@ impl Matcher {
             self.history.push(here);
             return Ok(());
         }
-        match machine.read_token(program, &vocabulary, here, token)? {
+        let shared = &self.constraint.shared;
+        match shared.timed(|| machine.read_token(program, &vocabulary, here, token))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
@@ -242,7 +282,8 @@ impl Matcher {
             }
             Err(read) => {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
-                let expected = expected_after(machine, program, here, &text[..read])?;
+                let expected =
+                    shared.timed(|| expected_after(machine, program, here, &text[..read]))?;
                 let name = vocabulary.token_name(token);
                 let message = match text.get(read) {
                     Some(&byte) if read > 0 => {
@@ -271,14 +312,16 @@ impl Matcher {
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
         let here = self.here();
-        match machine.read(program, here, bytes)? {
+        let shared = &self.constraint.shared;
+        match shared.timed(|| machine.read(program, here, bytes))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
                 Ok(())
             }
             Err(read) => {
-                let expected = expected_after(machine, program, here, &bytes[..read])?;
+                let expected =
+                    shared.timed(|| expected_after(machine, program, here, &bytes[..read]))?;
                 let message = format!("{} is not allowed here", show(bytes[read]));
                 Err(rejection(message, &expected).at_byte(read))
             }
@@ -292,7 +335,8 @@ impl Matcher {
         }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        expected_after(machine, program, self.here(), b"")
+        let here = self.here();
+        self.constraint.shared.timed(|| expected_after(machine, program, here, b""))
     }
 
     /// Takes back the last `steps` steps. O(1).

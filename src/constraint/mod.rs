@@ -36,6 +36,9 @@ mod finish;
 mod forced;
 mod formula;
 mod grammars;
+#[cfg(test)]
+mod interrupted;
+mod lent;
 mod limits;
 mod liveness;
 mod machine;

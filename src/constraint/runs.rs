@@ -7,6 +7,8 @@
 //! compiler: a mask inside a string is a precomputed one, cut by the units that may still come,
 //! and a walk over the few *tails* that leave the string.
 
+mod stored;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

@@ -7,6 +7,8 @@
 //! follows it) is grouped by its *tail*, the bytes after the terminal's end: a few hundred tails
 //! stand for thousands of tokens, and only they are walked with the grammar at hand.
 
+mod prepared;
+
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -16,7 +18,7 @@ use super::limits::Limits;
 use super::masks::{Place, Reading};
 use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
-use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
+use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// The tokens that a terminal state allows by itself, and the ways out of it.
@@ -51,14 +53,14 @@ pub(super) fn word_bytes(bytes: ByteSet) -> ByteSet {
 #[derive(Debug)]
 pub(super) struct Slices {
     known: Mutex<Known>,
-    classes: OnceLock<Classes>,
+    classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Pairs>,
     limit: usize,
     worthwhile: usize,
 }
 
 /// Tokens in which a second text may depend on a captured one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pairs {
     pub(super) pairs: TokenMask,
     /// All tokens with a comma.
@@ -77,6 +79,44 @@ struct Known {
 /// The fingerprint of a terminal's state, how it is read, and from where.
 pub(super) type ReadingKey = (u128, [bool; 3], Arc<[Place]>);
 
+/// What patterns repeat most: digits, blanks, hexadecimal digits, letters, names.
+const COMMON: [&[(u8, u8)]; 13] = [
+    &[(b'0', b'9')],
+    &[(b' ', b' '), (b'\t', b'\t')],
+    &[(b'0', b'9'), (b'a', b'f')],
+    &[(b'0', b'9'), (b'A', b'F')],
+    &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')],
+    &[(b'a', b'z')],
+    &[(b'A', b'Z')],
+    &[(b'A', b'Z'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'A', b'Z')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'_', b'_')],
+    &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'-', b'-')],
+];
+
+/// Of each set, the most bytes that stand side by side in a token.
+fn longest_runs<const N: usize>(vocabulary: &Vocabulary, sets: &[ByteSet; N]) -> [u32; N] {
+    let members: Vec<[u16; N]> =
+        (0..=u8::MAX).map(|byte| sets.map(|set| u16::from(set.contains(byte)))).collect();
+    // By depth: how many bytes of each set end the node's string.
+    let mut ending = vec![[0u16; N]];
+    let mut longest = [0u16; N];
+    for node in &vocabulary.trie().nodes()[1..] {
+        let depth = usize::from(node.depth);
+        ending.truncate(depth);
+        let mut run = ending[depth - 1];
+        let members = &members[usize::from(node.byte)];
+        for i in 0..N {
+            run[i] = (run[i] + 1) * members[i];
+            longest[i] = longest[i].max(run[i]);
+        }
+        ending.push(run);
+    }
+    longest.map(u32::from)
+}
+
 impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
@@ -86,31 +126,6 @@ impl Slices {
             pairs: OnceLock::new(),
             limit,
             worthwhile,
-        }
-    }
-
-    /// Computes what nearly every constraint needs.
-    pub(super) fn prepare(&self, vocabulary: &Vocabulary) {
-        let mut languages = Languages::new();
-        let character = JsonString.class(&mut languages, &[(0, 0x10_FFFF)]);
-        let blank = languages.byte_set([b' ', b'\t'].into_iter().collect());
-        let node = |text: &[u8]| vocabulary.trie().find(text).unwrap_or(0) as u32;
-        self.pairs(vocabulary);
-        self.longest_run(vocabulary, ByteSet::range(b'0', b'9'));
-        self.longest_run(vocabulary, [b' ', b'\t'].into_iter().collect());
-        let strings = [0, node(b"\""), node(b" \"")].map(|node| (character, node, &b"\""[..]));
-        // What follows white space in JSON.
-        let after = &b"\"{}[],:0123456789-tfn\n\r"[..];
-        let blanks = [0, node(b"\n")].map(|node| (blank, node, after));
-        for (unit, node, after) in strings.into_iter().chain(blanks) {
-            let fingerprint = languages.fingerprint(unit, &mut FxHashMap::default());
-            // Only speed is lost if it fails.
-            if let Ok(runs) = self.runs((fingerprint, node), vocabulary, &mut languages, unit) {
-                runs.prepare();
-                for &byte in after {
-                    runs.leaving(vocabulary, self.classes(vocabulary), byte);
-                }
-            }
         }
     }
 
@@ -140,28 +155,30 @@ impl Slices {
         Ok(slice)
     }
 
-    /// The most bytes of a set that stand side by side in a token.
+    /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
+    /// set known already that holds it and is not much in tokens either.
     pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
-        if let Some(&known) = self.lock().longest.get(&set) {
-            return known;
+        const LITTLE: u32 = 16;
+        {
+            let known = &self.lock().longest;
+            if let Some(&longest) = known.get(&set) {
+                return longest;
+            }
+            let wider = known.iter().filter(|(wide, _)| set.intersection(wide) == set);
+            if let Some(longest) = wider.map(|(_, &longest)| longest).min()
+                && longest <= LITTLE
+            {
+                return longest;
+            }
         }
-        // By depth: how many bytes of the set end the node's string.
-        let mut ending = vec![0u32];
-        let mut longest = 0;
-        for node in &vocabulary.trie().nodes()[1..] {
-            let depth = usize::from(node.depth);
-            ending.truncate(depth);
-            let run = if set.contains(node.byte) { ending[depth - 1] + 1 } else { 0 };
-            longest = longest.max(run);
-            ending.push(run);
-        }
+        let [longest] = longest_runs(vocabulary, &[set]);
         self.lock().longest.insert(set, longest);
         longest
     }
 
     /// The vocabulary by the shapes of its tokens.
     pub(super) fn classes(&self, vocabulary: &Vocabulary) -> &Classes {
-        self.classes.get_or_init(|| Classes::new(vocabulary))
+        self.classes.get_or_init(|| Arc::new(Classes::new(vocabulary)))
     }
 
     /// The tokens in which one captured text may end and another one, too: keys of an object or

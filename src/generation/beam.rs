@@ -5,14 +5,17 @@ use std::time::Instant;
 
 use super::engine::{Engine, Read};
 use super::request::{BeamSearch, EarlyStopping, Request};
-use super::response::{FinishReason, Passes, Response, Step, Timing};
-use super::sequence::Sequence;
+use super::response::{Event, FinishReason, Passes, Response, Step, Timing};
+use super::sequence::{Receiver, Sequence};
 use crate::error::Result;
 use crate::model::{KvCache, Logits};
+use crate::sampling::Draw;
 
 /// A text that still grows.
 struct Beam<'a> {
     sequence: Sequence<'a>,
+    /// What is told of its tokens, where the request asks.
+    steps: Vec<Step>,
     cache: KvCache,
     logits: Logits,
     logprob: f64,
@@ -21,8 +24,26 @@ struct Beam<'a> {
 /// A text that does not.
 struct Finished<'a> {
     sequence: Sequence<'a>,
+    steps: Vec<Step>,
     reason: FinishReason,
     score: f64,
+}
+
+/// The logits after a beam, and what its mask took and tells.
+struct Row {
+    logits: Vec<f32>,
+    yielded: bool,
+    mask_us: f64,
+}
+
+/// A way to go on: the beam, the token, its log-probability among what the constraint allows, and
+/// the text's with it.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    parent: usize,
+    token: u32,
+    alone: f64,
+    logprob: f64,
 }
 
 /// Writes with as many beams as asked for and returns as many finished texts, best first: complete
@@ -30,37 +51,53 @@ struct Finished<'a> {
 /// the penalties, divided by their length to the power of the length penalty (as in Hugging Face's
 /// `generate`; the end token counts).
 ///
-/// The same request gives the same texts: nothing is drawn.
+/// The same request gives the same texts: nothing is drawn. `on_event` is told that the search goes
+/// on, and may end it: then the texts that still grow count as they are.
 pub(super) fn search(
     engine: &Engine,
     request: &Request,
     search: &BeamSearch,
     read: Read,
+    on_event: &mut Receiver<'_>,
 ) -> Result<Vec<(Response, Vec<Step>)>> {
     let start = Instant::now();
     let Read { prompt, heal, cache, logits, took: prefill } = read;
     let sequence = Sequence::start(engine, request, &prompt, heal, Some(0))?;
     let mut passes = Passes { model: 1, ..Passes::default() };
-    let mut beams = vec![Beam { sequence, cache, logits, logprob: 0.0 }];
+    let mut beams = vec![Beam { sequence, steps: Vec::new(), cache, logits, logprob: 0.0 }];
     let mut finished: Vec<Finished<'_>> = Vec::new();
     while !beams.is_empty() {
-        let choices = choices(&mut beams, search, &mut finished)?;
+        if on_event(Event::Working).is_break() {
+            let cut = beams.drain(..).map(|Beam { sequence, steps, logprob, .. }| {
+                let score = search.score(logprob, sequence.tokens.len());
+                Finished { sequence, steps, reason: FinishReason::Cancelled, score }
+            });
+            finished.extend(cut);
+            finished.sort_by(better);
+            break;
+        }
+        let (choices, rows) = choices(&mut beams, search, &mut finished)?;
         let mut next: Vec<Beam<'_>> = Vec::with_capacity(search.width);
-        for (parent, token, logprob) in choices {
+        for choice in choices {
             if next.len() == search.width {
                 break;
             }
-            let mut sequence = beams[parent].sequence.clone();
-            let forced = sequence.is_forced(token, false)?;
+            let Choice { parent, token, logprob, .. } = choice;
+            let (mut sequence, mut steps) =
+                (beams[parent].sequence.clone(), beams[parent].steps.clone());
+            let forced = sequence.is_forced(token, request.is_measured())?;
+            if let Some(row) = &rows[parent] {
+                steps.extend(row.note(&mut sequence, choice, forced)?);
+            }
             let ended = sequence.add(token, forced)?;
             let length = sequence.tokens.len() + usize::from(ended == Some(FinishReason::Stop));
             if let Some(reason) = ended.or_else(|| sequence.limit_reached()) {
                 let score = search.score(logprob, length);
-                finished.push(Finished { sequence, reason, score });
+                finished.push(Finished { sequence, steps, reason, score });
                 continue;
             }
             let (cache, logits) = (beams[parent].cache.fork(), beams[parent].logits.clone());
-            next.push(Beam { sequence, cache, logits, logprob });
+            next.push(Beam { sequence, steps, cache, logits, logprob });
         }
         finished.sort_by(better);
         finished.truncate(search.width);
@@ -76,44 +113,73 @@ pub(super) fn search(
         }
     }
     let timing = Timing { prefill, decode: start.elapsed() };
-    let respond = |Finished { sequence, reason, score }: Finished<'_>| {
+    let respond = |Finished { sequence, steps, reason, score }: Finished<'_>| {
         let mut response = sequence.end(reason, timing, passes, &mut |_| ControlFlow::Continue(()));
         response.score = Some(score);
-        (response, Vec::new())
+        (response, steps)
     };
     Ok(finished.into_iter().map(respond).collect())
 }
 
+impl Row {
+    /// What is told of a choice. Nothing is truncated: the nucleus is all that is allowed.
+    fn note(
+        &self,
+        sequence: &mut Sequence<'_>,
+        choice: Choice,
+        forced: bool,
+    ) -> Result<Option<Step>> {
+        let allowed = sequence.mask().count();
+        let draw = Draw {
+            token: choice.token,
+            probability: choice.alone.exp(),
+            allowed,
+            nucleus: allowed,
+            yielded: self.yielded,
+        };
+        sequence.note(&self.logits, draw, (forced, self.yielded, self.mask_us))
+    }
+}
+
 /// The best ways to go on, best first: twice as many as beams, so that enough remain beside those
-/// that end. A text that cannot go on is finished.
+/// that end; and what each beam chooses from. A text that cannot go on is finished.
 fn choices<'a>(
     beams: &mut [Beam<'a>],
     search: &BeamSearch,
     finished: &mut Vec<Finished<'a>>,
-) -> Result<Vec<(usize, u32, f64)>> {
-    let mut choices = Vec::new();
-    for (index, beam) in beams.iter_mut().enumerate() {
-        let (mask, _) = beam.sequence.allow()?;
+) -> Result<(Vec<Choice>, Vec<Option<Row>>)> {
+    let (mut choices, mut rows) = (Vec::new(), Vec::with_capacity(beams.len()));
+    for (parent, beam) in beams.iter_mut().enumerate() {
+        let clock = Instant::now();
+        let (mask, yielded) = beam.sequence.allow()?;
+        let mask_us = clock.elapsed().as_secs_f64() * 1e6;
         if mask.is_empty() {
             let score = search.score(beam.logprob, beam.sequence.tokens.len());
-            let sequence = beam.sequence.clone();
-            finished.push(Finished { sequence, reason: FinishReason::Stop, score });
+            let (sequence, steps) = (beam.sequence.clone(), beam.steps.clone());
+            finished.push(Finished { sequence, steps, reason: FinishReason::Stop, score });
+            rows.push(None);
             continue;
         }
         let mask = mask.clone();
-        let row = beam.logits.to_vec()?;
-        let best = beam.sequence.sampler.most_probable(&row, Some(&mask), 2 * search.width)?;
-        choices.extend(best.into_iter().map(|(token, p)| (index, token, beam.logprob + p)));
+        let logits = beam.logits.to_vec()?;
+        let (best, list_yielded) =
+            beam.sequence.sampler.most_probable(&logits, Some(&mask), 2 * search.width)?;
+        rows.push(Some(Row { logits, yielded: yielded || list_yielded, mask_us }));
+        let choice = |(token, alone)| {
+            let logprob = beam.logprob + alone;
+            Choice { parent, token, alone, logprob }
+        };
+        choices.extend(best.into_iter().map(choice));
     }
     // Equal ones in the order of their beams and tokens.
-    choices.sort_by(|a, b| b.2.total_cmp(&a.2));
+    choices.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
     choices.truncate(2 * search.width);
-    Ok(choices)
+    Ok((choices, rows))
 }
 
 /// Complete texts first, then by score.
 fn better(a: &Finished<'_>, b: &Finished<'_>) -> std::cmp::Ordering {
-    let cut = |f: &Finished<'_>| f.reason == FinishReason::Length;
+    let cut = |f: &Finished<'_>| matches!(f.reason, FinishReason::Length | FinishReason::Cancelled);
     cut(a).cmp(&cut(b)).then(b.score.total_cmp(&a.score))
 }
 

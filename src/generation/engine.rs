@@ -119,17 +119,54 @@ impl Engine {
         on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Response> {
         let read = self.read(request)?;
-        if request.beam.is_some() || request.best_of > 1 {
-            let mut ranked = self.ranked(request, read)?;
-            let rank = request.beam.as_ref().map_or(0, |beam| beam.rank);
-            let (response, steps) = ranked.swap_remove(rank.min(ranked.len().saturating_sub(1)));
-            for step in &steps {
-                let _ = on_event(Event::Step(step));
+        let response = match request.is_ranked() {
+            false => self.write(request, read, request.sampling.seed, on_event)?,
+            true => {
+                let (response, steps) = self.ranked(request, read, on_event)?.swap_remove(0);
+                let _ = self.retell(request, &response, &steps, on_event);
+                response
             }
-            self.retell(request, &response, on_event);
-            return Ok(response);
+        };
+        let _ = on_event(Event::Ended(&response));
+        Ok(response)
+    }
+
+    /// Writes the `n` best texts of those that a request makes, best first: `best_of` texts by their
+    /// log-probability per token, or the finished beams by their score. There are fewer where a
+    /// search found no more; one where neither is asked for. `on_event` is told of all texts one
+    /// after the other, each with its place.
+    ///
+    /// Errors as [`generate`](Self::generate) does, and if `n` is more than the request makes.
+    pub fn generate_best(
+        &self,
+        request: &Request,
+        n: usize,
+        on_event: &mut dyn FnMut(usize, Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<Response>> {
+        let most = request.beam.as_ref().map_or(request.best_of, |beam| beam.width);
+        if n == 0 || n > most {
+            let message = format!("{n} texts are asked for of {most}");
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("ask for at least one, and raise `best_of` or the number of beams"));
         }
-        self.write(request, read, request.sampling.seed, on_event)
+        let read = self.read(request)?;
+        let mut first = |event: Event<'_>| on_event(0, event);
+        if !request.is_ranked() {
+            let response = self.write(request, read, request.sampling.seed, &mut first)?;
+            let _ = on_event(0, Event::Ended(&response));
+            return Ok(vec![response]);
+        }
+        let mut ranked = self.ranked(request, read, &mut first)?;
+        ranked.truncate(n);
+        for (rank, (response, steps)) in ranked.iter().enumerate() {
+            let told = self
+                .retell(request, response, steps, &mut |event| on_event(rank, event))
+                .is_continue();
+            if !told || on_event(rank, Event::Ended(response)).is_break() {
+                break;
+            }
+        }
+        Ok(ranked.into_iter().map(|(response, _)| response).collect())
     }
 
     /// Writes a value of a type: the text of [`generate`](Self::generate), under the constraint that
@@ -171,9 +208,18 @@ impl Engine {
         })
     }
 
-    /// Tells of a text that is finished, with special tokens in their places where the request asks
-    /// for them.
-    fn retell(&self, request: &Request, response: &Response, on_event: &mut Receiver<'_>) {
+    /// Tells of a text that is finished: its steps, then the text, with special tokens in their
+    /// places where the request asks for them.
+    fn retell(
+        &self,
+        request: &Request,
+        response: &Response,
+        steps: &[Step],
+        on_event: &mut Receiver<'_>,
+    ) -> ControlFlow<()> {
+        for step in steps {
+            on_event(Event::Step(step))?;
+        }
         let vocabulary = self.vocabulary();
         let (mut rest, mut bytes) = (response.text.as_str(), Vec::new());
         let specials = response.tokens.iter().filter(|_| request.special_tokens);
@@ -187,12 +233,13 @@ impl Engine {
             let Some(after) = rest.strip_prefix(text.as_str()) else { break };
             rest = after;
             if !text.is_empty() {
-                let _ = on_event(Event::Text(&text));
+                on_event(Event::Text(&text))?;
             }
-            let _ = on_event(Event::Special(token));
+            on_event(Event::Special(token))?;
         }
-        if !rest.is_empty() {
-            let _ = on_event(Event::Text(rest));
+        match rest.is_empty() {
+            true => ControlFlow::Continue(()),
+            false => on_event(Event::Text(rest)),
         }
     }
 
@@ -202,7 +249,8 @@ impl Engine {
     /// Errors as [`generate`](Self::generate) does.
     pub fn generate_ranked(&self, request: &Request) -> Result<Vec<Response>> {
         let read = self.read(request)?;
-        Ok(self.ranked(request, read)?.into_iter().map(|(response, _)| response).collect())
+        let ranked = self.ranked(request, read, &mut |_| ControlFlow::Continue(()))?;
+        Ok(ranked.into_iter().map(|(response, _)| response).collect())
     }
 
     fn read(&self, request: &Request) -> Result<Read> {
@@ -226,9 +274,15 @@ impl Engine {
         Ok(Read { prompt, heal, cache, logits, took: start.elapsed() })
     }
 
-    fn ranked(&self, request: &Request, read: Read) -> Result<Vec<(Response, Vec<Step>)>> {
+    /// At least one text, best first, with what is told of its tokens.
+    fn ranked(
+        &self,
+        request: &Request,
+        read: Read,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<Vec<(Response, Vec<Step>)>> {
         if let Some(search) = &request.beam {
-            return beam::search(self, request, search, read);
+            return beam::search(self, request, search, read, on_event);
         }
         // Texts are compared by what the model alone thinks of them.
         let request = &Request { faithfulness: true, ..request.clone() };
@@ -236,6 +290,7 @@ impl Engine {
         let mut ranked = Vec::with_capacity(request.best_of);
         for _ in 0..request.best_of {
             let mut steps = Vec::new();
+            let mut cancelled = false;
             let fork = Read {
                 prompt: read.prompt.clone(),
                 heal: read.heal.clone(),
@@ -247,11 +302,16 @@ impl Engine {
                 if let Event::Step(step) = event {
                     steps.push(step.clone());
                 }
-                ControlFlow::Continue(())
+                let told = on_event(Event::Working);
+                cancelled |= told.is_break();
+                told
             })?;
             // The first text is the one that this seed writes alone.
             seed = Some(response.seed.wrapping_add(1));
             ranked.push((response, steps));
+            if cancelled {
+                break;
+            }
         }
         let quality = |response: &Response| {
             let summary = response.summary.unwrap_or_default();

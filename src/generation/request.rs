@@ -58,8 +58,9 @@ pub struct Request {
     /// constraint they can come only where it allows them.
     pub stop_token_ids: Vec<u32>,
     /// Writes as many texts, with seeds that count up from the first one's, and returns the one to
-    /// which the model alone gives the greatest log-probability per token; complete ones before
-    /// others. At least 1.
+    /// which the model alone gives the greatest log-probability per token, or several of them
+    /// ([`Engine::generate_best`](super::Engine::generate_best)); complete ones before others. At
+    /// least 1.
     pub best_of: usize,
     /// Searches instead of drawing; temperature and truncations then say nothing.
     pub beam: Option<BeamSearch>,
@@ -98,9 +99,6 @@ pub struct BeamSearch {
     pub length_penalty: f32,
     /// When to stop.
     pub early_stopping: EarlyStopping,
-    /// Which of the texts is written where one is: 0 for the best, the last where there are fewer.
-    /// Below the width.
-    pub rank: usize,
 }
 
 /// When beam search stops, once it has as many finished texts as beams.
@@ -118,7 +116,7 @@ pub enum EarlyStopping {
 impl BeamSearch {
     /// With this many beams, a length penalty of 1 and no early stopping.
     pub fn new(width: usize) -> Self {
-        Self { width, length_penalty: 1.0, early_stopping: EarlyStopping::No, rank: 0 }
+        Self { width, length_penalty: 1.0, early_stopping: EarlyStopping::No }
     }
 
     /// The score of a text of so many tokens.
@@ -187,6 +185,21 @@ impl Request {
         Self::new(Prompt::Chat(messages))
     }
 
+    /// Are texts written of which the best are told?
+    pub(super) fn is_ranked(&self) -> bool {
+        self.beam.is_some() || self.best_of > 1
+    }
+
+    /// Are steps told?
+    pub(super) fn is_traced(&self) -> bool {
+        self.trace || self.logprobs || self.top_logprobs > 0
+    }
+
+    /// Is it measured how hard the constraint presses?
+    pub(super) fn is_measured(&self) -> bool {
+        self.faithfulness || self.is_traced()
+    }
+
     /// Errors, naming the field, on what no model could do.
     pub(super) fn validate(&self) -> Result<()> {
         let error =
@@ -213,22 +226,10 @@ impl Request {
                     "write such numbers",
                 );
             }
-            if beam.rank >= beam.width {
-                return error(
-                    "as many texts as beams come of a beam search",
-                    "ask for fewer texts, or search with more beams",
-                );
-            }
             if self.best_of > 1 || self.speculate != Speculation::Off {
                 return error(
                     "beam search goes with neither `best_of` nor `speculate`",
                     "leave one of them out",
-                );
-            }
-            if self.trace || self.logprobs || self.top_logprobs > 0 || self.faithfulness {
-                return error(
-                    "beam search tells nothing of single steps",
-                    "leave out the trace, or the beams",
                 );
             }
         }
@@ -246,7 +247,7 @@ impl Request {
                     "leave one of them out",
                 );
             }
-            if self.trace || self.logprobs || self.top_logprobs > 0 {
+            if self.is_traced() {
                 return error(
                     "`rejection` computes no masks, of which a trace would tell",
                     "leave out the trace and log-probabilities, or `rejection`",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::sampling::Summary;
 
 /// What [`Engine::generate`](super::Engine::generate) tells while it works.
@@ -14,6 +16,11 @@ pub enum Event<'a> {
     Special(u32),
     /// A token was drawn; comes before the text that it completes.
     Step(&'a Step),
+    /// A step was done of texts that are told later: of beams, or of several texts of which the best
+    /// are told. To break ends the search.
+    Working,
+    /// The text is finished: its last event.
+    Ended(&'a Response),
 }
 
 /// How one token was chosen.
@@ -161,4 +168,21 @@ pub struct Response {
     pub passes: Passes,
     /// The seed that gives this text again.
     pub seed: u64,
+}
+
+impl Response {
+    /// The summary as command line and server tell it; null where there is none.
+    pub(crate) fn faithfulness(&self) -> Value {
+        self.summary.as_ref().map_or(Value::Null, |summary| {
+            json!({
+                "steps": summary.steps,
+                "forced": summary.forced,
+                "argmax_masked": summary.argmax_masked,
+                "logprob": summary.logprob,
+                "raw_logprob": summary.raw_logprob,
+                "mean_allowed_mass": summary.mean_mass(),
+                "least_allowed_mass": summary.least_mass,
+            })
+        })
+    }
 }

@@ -92,6 +92,11 @@ impl<'a> Sequence<'a> {
         Ok(this)
     }
 
+    /// What may be drawn at this step, since [`allow`](Self::allow).
+    pub(super) fn mask(&self) -> &TokenMask {
+        &self.mask
+    }
+
     /// Does this token end the text?
     fn ends(&self, token: u32) -> bool {
         self.engine.vocabulary().end_tokens().contains(&token)
@@ -185,9 +190,7 @@ impl<'a> Sequence<'a> {
             // Only a vocabulary without an end token leaves nothing to draw after a whole text.
             return Ok(Some(FinishReason::Stop));
         }
-        let Request { trace, logprobs, top_logprobs, .. } = *self.request;
-        let traced = trace || logprobs || top_logprobs > 0;
-        let measured = traced || self.request.faithfulness;
+        let measured = self.request.is_measured();
         let row = match logits.is_on_gpu() && !measured {
             true => logits.masked(&self.mask)?.to_vec()?,
             // On the processor the chain's first step does the same, by the words of the mask.
@@ -199,19 +202,33 @@ impl<'a> Sequence<'a> {
         };
         yielded |= draw.yielded;
         let forced = self.is_forced(draw.token, measured)?;
-        if measured {
-            let pressure = Pressure::measure(&row, &self.mask, draw.token)?;
-            self.summary.add(&pressure);
-            self.summary.forced += usize::from(forced);
-            if traced {
-                let step = self.describe(&row, draw, pressure, (forced, yielded, mask_us))?;
-                if on_event(Event::Step(&step)).is_break() {
-                    return Ok(Some(FinishReason::Cancelled));
-                }
-            }
+        if let Some(step) = self.note(&row, draw, (forced, yielded, mask_us))?
+            && on_event(Event::Step(&step)).is_break()
+        {
+            return Ok(Some(FinishReason::Cancelled));
         }
-        self.summary.yielded += usize::from(yielded);
         self.write(draw.token, forced, on_event)
+    }
+
+    /// Takes a draw into the summary, as far as the request asks for one; returns what is told of it,
+    /// where steps are.
+    pub(super) fn note(
+        &mut self,
+        row: &[f32],
+        draw: Draw,
+        (forced, yielded, mask_us): (bool, bool, f64),
+    ) -> Result<Option<Step>> {
+        self.summary.yielded += usize::from(yielded);
+        if !self.request.is_measured() {
+            return Ok(None);
+        }
+        let pressure = Pressure::measure(row, &self.mask, draw.token)?;
+        self.summary.add(&pressure);
+        self.summary.forced += usize::from(forced);
+        match self.request.is_traced() {
+            true => self.describe(row, draw, pressure, (forced, yielded, mask_us)).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Draws until a token is canonical, where that is asked for; notes where none is left.

@@ -17,6 +17,7 @@ use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
 use super::plain::Reach;
 use super::set::{Set, Sets};
+use crate::deadline;
 use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
 
@@ -508,6 +509,7 @@ impl Sets<'_> {
     }
 
     pub(super) fn check_steps(&self, steps: usize) -> Result<()> {
+        deadline::check()?;
         if steps <= STEPS {
             return Ok(());
         }
@@ -522,8 +524,11 @@ impl Sets<'_> {
 
     /// The keys of an object without a name, told apart as far as its condition does.
     pub(super) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<Other>> {
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
+        let classes = object.classes.iter().filter(|class| class.set != Set::NEVER);
+        if classes.clone().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let names = self.names(object);
         let mut groups: Vec<Language> = Vec::new();
         for &statement in self.conditions.statements(object.condition).iter() {
             if let Part::Some(class) | Part::All(class) = self.conditions.part(statement)
@@ -533,7 +538,7 @@ impl Sets<'_> {
             }
         }
         let mut others = Vec::new();
-        for class in &object.classes {
+        for class in classes {
             let keys = self.languages.difference(class.keys, names);
             if self.languages.is_live(keys)? {
                 others.push((keys, class.set, Vec::new()));
@@ -615,8 +620,7 @@ impl Sets<'_> {
         for named in &object.named {
             all.push(self.on_key(&named.key, named.set, named.required));
         }
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
+        let names = self.names(object);
         for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
             let keys = self.languages.difference(class.keys, names);
             if self.languages.is_live(keys)? {

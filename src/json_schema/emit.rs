@@ -560,8 +560,7 @@ impl<'d> Emitter<'d> {
 
     /// Any one member whose key has no name.
     fn other_members(&mut self, object: &ObjectSet) -> Result<Option<NodeId>> {
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.sets.strings.texts(&mut self.sets.languages, names);
+        let names = self.sets.names(object);
         let mut choices = Vec::new();
         for class in &object.classes {
             let Some(value) = self.value(class.set)? else { continue };

@@ -10,8 +10,10 @@ use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
 use super::condition::Condition;
+use super::evident;
 use super::object::ObjectSet;
-use super::set::{Set, Sets, Shape};
+use super::set::{Expr, Set, Sets, Shape};
+use crate::deadline;
 use crate::error::Result;
 use crate::regex::{Language, Languages};
 
@@ -181,6 +183,7 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
     while !open.is_empty() && found + (open.len() as u32) < most {
         let mut next = Vec::new();
         for state in open {
+            deadline::check()?;
             found += u32::from(l.is_nullable(state));
             for byte in 0..=255 {
                 let to = l.row(state)?[byte];
@@ -221,10 +224,26 @@ impl<'d> Sets<'d> {
         }
     }
 
+    /// Has the set a value by the text of its schema alone? If so, it is remembered.
+    fn is_evident(&mut self, set: Set) -> bool {
+        let evident = match *self.expr(set) {
+            Expr::Any => true,
+            Expr::Schema(at, _) => self.ignored.is_empty() && evident::has_value(self.document, at),
+            _ => false,
+        };
+        if evident {
+            self.emptiness.insert(set, false);
+        }
+        evident
+    }
+
     /// Emptiness if the assumed sets have values; what is remembered holds without assumptions.
     fn is_empty_assuming(&mut self, set: Set, assumed: &FxHashSet<Set>) -> Result<bool> {
         if let Some(&empty) = self.emptiness.get(&set) {
             return Ok(empty);
+        }
+        if self.is_evident(set) {
+            return Ok(false);
         }
         // Everything that a value of the set might need, then rounds until nothing new is found
         // to have a value.
@@ -233,7 +252,11 @@ impl<'d> Sets<'d> {
         let mut undecided = Vec::new();
         let mut open = vec![set];
         while let Some(next) = open.pop() {
+            deadline::check()?;
             if self.emptiness.contains_key(&next) || !seen.insert(next) {
+                continue;
+            }
+            if self.is_evident(next) {
                 continue;
             }
             let shape = self.shape(next)?;
@@ -420,9 +443,8 @@ impl<'d> Sets<'d> {
         let all = object.min as usize > object.required();
         needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
         let mut keys = Vec::new();
-        let names = object.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
         if all {
+            let names = self.names(object);
             needed.extend(object.classes.iter().map(|class| class.set));
             for class in &object.classes {
                 let others = self.languages.difference(class.keys, names);

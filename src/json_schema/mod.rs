@@ -31,6 +31,7 @@ mod document;
 mod draft;
 mod emit;
 mod emptiness;
+mod evident;
 mod format;
 mod grid;
 mod json_text;

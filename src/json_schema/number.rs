@@ -102,6 +102,7 @@ pub(super) struct Numbers {
     /// The first is every number.
     grids: Vec<Grid>,
     grid_ids: FxHashMap<Grid, GridId>,
+    bounds: FxHashMap<(Decimal, Side, bool), NumberSet>,
 }
 
 impl Numbers {
@@ -136,6 +137,7 @@ impl Numbers {
             formulas: (spelling == Spelling::Any).then(Formulas::new),
             grids: Vec::new(),
             grid_ids: FxHashMap::default(),
+            bounds: FxHashMap::default(),
         };
         this.grid(Grid::all());
         let mantissa = this.mantissa(l);
@@ -219,6 +221,22 @@ impl Numbers {
 
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
     pub(super) fn bound(
+        &mut self,
+        l: &mut Languages,
+        value: &Decimal,
+        side: Side,
+        inclusive: bool,
+    ) -> NumberSet {
+        let key = (value.clone(), side, inclusive);
+        if let Some(&known) = self.bounds.get(&key) {
+            return known;
+        }
+        let set = self.beyond(l, value, side, inclusive);
+        self.bounds.insert(key, set);
+        set
+    }
+
+    fn beyond(
         &mut self,
         l: &mut Languages,
         value: &Decimal,

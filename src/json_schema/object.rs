@@ -188,8 +188,7 @@ impl Sets<'_> {
         if let Some(min) = a.max.and_then(|max| max.checked_add(1)) {
             result.push(ObjectSet { min, ..free.clone() });
         }
-        let names = a.named.iter().map(|named| &*named.key);
-        let names = self.strings.texts(&mut self.languages, names);
+        let names = self.names(a);
         for class in &a.classes {
             let set = self.not(class.set);
             let keys = self.languages.difference(class.keys, names);

@@ -15,13 +15,15 @@ use smallvec::SmallVec;
 
 use super::array::ArraySet;
 use super::condition::Conditions;
+use super::decimal::Decimal;
 use super::document::{Document, Value, ValueId};
-use super::number::{NumberSet, Numbers};
+use super::number::{NumberSet, Numbers, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
 use super::plain::Reach;
 use super::references::{References, Scope};
 use super::string::Strings;
+use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Anchoring, Language, Languages, Tables};
 
@@ -161,13 +163,29 @@ impl Base {
         let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = Strings::new(&mut languages, spelling);
         let mut spelled = FxHashMap::default();
-        let integers = [false, true].map(|pointed| numbers.integers(&mut languages, pointed));
-        for set in [numbers.all(), integers[0], integers[1]] {
+        // Most bounds of real schemas are these.
+        let mut common = vec![(numbers.all(), false)];
+        common
+            .extend([false, true].map(|pointed| (numbers.integers(&mut languages, pointed), true)));
+        let decimal = |text| Decimal::parse(text).into_iter();
+        for (kind, whole) in common.clone() {
+            let above = [("0", true), ("0", false), ("1", true)];
+            for (least, inclusive) in
+                above.into_iter().filter(|&(_, inclusive)| inclusive || !whole)
+            {
+                for least in decimal(least) {
+                    let above = numbers.bound(&mut languages, &least, Side::Above, inclusive);
+                    common.push((numbers.and(&mut languages, kind, above), whole));
+                }
+            }
+        }
+        for (set, _) in common {
             // What cannot be made here is made where it is needed, and says why it cannot.
             if let Ok(number) = numbers.written_as(&mut languages, set, DIGITS) {
                 spelled.insert(set, number);
             }
         }
+        languages.freeze();
         Self { languages, numbers, strings, spelled }
     }
 }
@@ -207,6 +225,8 @@ pub(super) struct Sets<'d> {
     pub(super) reaches: FxHashMap<ValueId, Reach>,
     /// The first set of each schema that was written down.
     pub(super) texts: FxHashMap<String, Set>,
+    /// The languages of lists of names.
+    listed_names: FxHashMap<Box<[Rc<str>]>, Language>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
     exprs: Vec<Expr>,
@@ -247,6 +267,7 @@ impl<'d> Sets<'d> {
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
             texts: FxHashMap::default(),
+            listed_names: FxHashMap::default(),
             patterns: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
@@ -296,6 +317,15 @@ impl<'d> Sets<'d> {
                 set
             }
         }
+    }
+
+    /// The keys that an object names.
+    pub(super) fn names(&mut self, object: &ObjectSet) -> Language {
+        let names: Box<[Rc<str>]> = object.named.iter().map(|named| named.key.clone()).collect();
+        let Self { languages, strings, listed_names, .. } = self;
+        *listed_names
+            .entry(names)
+            .or_insert_with_key(|names| strings.texts(languages, names.iter().map(|name| &**name)))
     }
 
     pub(super) fn expr(&self, set: Set) -> &Expr {
@@ -462,6 +492,8 @@ impl<'d> Sets<'d> {
         // An error may have left others behind.
         self.open.truncate(open);
         let shape = Rc::new(shape?);
+        // Some of it may rest on what could not be found out in time.
+        deadline::check()?;
         self.shapes[set.0 as usize] = Some(shape.clone());
         Ok(shape)
     }

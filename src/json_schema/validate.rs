@@ -11,6 +11,7 @@ use super::document::{Value, ValueId};
 use super::draft::{Holds, holds};
 use super::quotation::QUOTE_FROM;
 use super::set::Sets;
+use crate::deadline;
 use crate::error::Result;
 use crate::regex::{self, Dialect};
 
@@ -20,6 +21,7 @@ impl Sets<'_> {
         let mut seen = FxHashSet::default();
         let mut open = vec![schema];
         while let Some(schema) = open.pop() {
+            deadline::check()?;
             // The metaschemas are what they should be.
             if schema.is_builtin() || !seen.insert(schema) {
                 continue;

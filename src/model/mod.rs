@@ -32,6 +32,7 @@ mod source;
 mod tokenizer;
 mod weights;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use cache::KvCache;
@@ -58,6 +59,9 @@ pub struct ModelOptions {
     pub device: Device,
     /// What its weights are converted to.
     pub dtype: DType,
+    /// The folder with the [index](Vocabulary::from_file_indexed) of its vocabulary, if there is
+    /// to be one.
+    pub index: Option<PathBuf>,
 }
 
 /// A loaded model: weights, tokenizer, vocabulary, chat template. `Send + Sync`; sequences share it
@@ -81,7 +85,7 @@ impl Model {
         let config = Config::read(&files)?;
         // First the vocabulary, which says best what is wrong with a tokenizer.
         let json = files.require(TOKENIZER)?;
-        let vocabulary = vocabulary(&files, &json, &config)?;
+        let vocabulary = vocabulary(&files, &json, &config, options.index.as_deref())?;
         let tokenizer =
             Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
         let chat_template = ChatTemplate::read(&files)?;
@@ -250,11 +254,17 @@ fn internal(error: candle_core::Error) -> Error {
 
 /// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
 /// its files together say; the model in the binary says them in its `config.json`.
-fn vocabulary(files: &ModelFiles, json: &[u8], config: &Config) -> Result<Vocabulary> {
+fn vocabulary(
+    files: &ModelFiles,
+    json: &[u8],
+    config: &Config,
+    index: Option<&Path>,
+) -> Result<Vocabulary> {
     let path = files.path(TOKENIZER);
-    let vocabulary = match files {
-        ModelFiles::Folder(_) => Vocabulary::from_file(&path),
-        ModelFiles::Embedded(..) => Vocabulary::from_tokenizer_json(json)
+    let vocabulary = match (files, index) {
+        (ModelFiles::Folder(_), Some(index)) => Vocabulary::from_file_indexed(&path, index),
+        (ModelFiles::Folder(_), None) => Vocabulary::from_file(&path),
+        (ModelFiles::Embedded(..), _) => Vocabulary::from_tokenizer_json(json)
             .and_then(|vocabulary| vocabulary.with_end_tokens(&config.eos_token_ids)),
     };
     vocabulary

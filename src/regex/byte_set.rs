@@ -14,12 +14,25 @@ impl ByteSet {
 
     /// One byte.
     pub fn single(byte: u8) -> Self {
-        Self::range(byte, byte)
+        let mut this = Self::EMPTY;
+        this.insert(byte);
+        this
     }
 
     /// The bytes from `first` to `last`, both included; empty if `first > last`.
     pub fn range(first: u8, last: u8) -> Self {
         (first..=last).collect()
+    }
+
+    /// The bytes that are in it while the byte before is not, or the other way round.
+    pub(crate) fn border(&self) -> Self {
+        let mut before = [0; 4];
+        let mut carry = self.0[0] & 1;
+        for (to, from) in before.iter_mut().zip(self.0) {
+            *to = from << 1 | carry;
+            carry = from >> 63;
+        }
+        Self(std::array::from_fn(|i| self.0[i] ^ before[i]))
     }
 
     /// Adds a byte.
@@ -67,7 +80,14 @@ impl ByteSet {
 
     /// The bytes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=255).filter(|&b| self.contains(b))
+        (0..4u8).flat_map(|word| {
+            let mut bits = self.0[usize::from(word)];
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as u8)?;
+                bits &= bits - 1;
+                Some(word << 6 | bit)
+            })
+        })
     }
 }
 
@@ -112,5 +132,20 @@ mod tests {
         assert!(ByteSet::range(9, 8).is_empty());
         assert_eq!(format!("{digits:?}"), "[0-9]");
         assert_eq!(ByteSet::ALL.iter().count(), 256);
+    }
+
+    #[test]
+    fn borders_are_where_membership_changes() {
+        for set in [
+            ByteSet::EMPTY,
+            ByteSet::ALL,
+            ByteSet::range(64, 127),
+            [0, 1, 63, 64, 200, 255].into_iter().collect(),
+        ] {
+            let plain = (1..=255u8).filter(|&b| set.contains(b) != set.contains(b - 1));
+            assert_eq!(set.border(), plain.collect());
+            let all = (0..=255u8).filter(|&b| set.contains(b));
+            assert!(set.iter().eq(all));
+        }
     }
 }

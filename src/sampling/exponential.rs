@@ -9,7 +9,7 @@ use super::steps::{self, Candidate};
 pub(super) const GRAIN: f64 = 32.0;
 /// Exponentials below e^-REACH are left out of sums: 2^24 of them are less than an `f64` notices
 /// beside the greatest, which is 1.
-const REACH: usize = 56;
+pub(super) const REACH: usize = 56;
 /// Bands of a row's exponentials.
 const BANDS: usize = REACH * GRAIN as usize;
 /// Entries of the table, those from [`BANDS`] on being 0: a power of two, so that an index is cut
@@ -62,6 +62,21 @@ impl Row<'_> {
         Candidate { token, logit: f64::from(logit) / self.temperature }
     }
 
+    /// The allowed tokens of a block and the changed ones (not allowed by the words), in order of
+    /// token id.
+    pub(super) fn block(&self, index: usize, changed: &[Candidate]) -> Vec<Candidate> {
+        let start = index * BLOCK;
+        let tokens = start..self.logits.len().min(start + BLOCK);
+        let words = &self.words[start / scan::WORD..tokens.end.div_ceil(scan::WORD)];
+        let mut candidates = Vec::with_capacity(BLOCK);
+        scan::for_each(&self.logits[tokens.clone()], words, |at, logit| {
+            candidates.push(self.candidate((start + at) as u32, logit));
+        });
+        candidates.extend(changed.iter().filter(|c| tokens.contains(&(c.token as usize))));
+        candidates.sort_unstable_by_key(|c| c.token);
+        candidates
+    }
+
     /// Fills `candidates` with the allowed tokens from `least` on, and the changed ones (ascending,
     /// and not allowed by the words), in order of token id.
     pub(super) fn list(&self, least: f32, changed: &[Candidate], candidates: &mut Vec<Candidate>) {
@@ -86,6 +101,34 @@ impl Row<'_> {
                 sums[(band % 4) as usize] += weight;
             }
         });
+        sums.iter().sum()
+    }
+
+    /// The standard deviation of the `count` allowed logits and the changed ones, none of them above
+    /// `top`.
+    pub(super) fn deviation(&self, (top, count): (f64, usize), changed: &[Candidate]) -> f64 {
+        let count = count as f64;
+        let of_all = |term: &dyn Fn(f64) -> f64| changed.iter().map(|c| term(c.logit)).sum::<f64>();
+        let distances = self.sum(top, |distance| distance) + of_all(&|logit| logit - top);
+        let mean = top + distances / count;
+        let squares = self.sum(mean, |distance| distance * distance)
+            + of_all(&|logit| (logit - mean).powi(2));
+        (squares / count).sqrt()
+    }
+
+    /// The sum of a term of every allowed logit's distance from `start`, once it is divided by the
+    /// temperature.
+    fn sum(&self, start: f64, term: impl Fn(f64) -> f64) -> f64 {
+        let (inverse, mut sums) = (1.0 / self.temperature, [0.0; 4]);
+        for (_, block, words) in scan::blocks(self.logits, self.words, self.maxima, f32::MIN) {
+            let block = scan::masked(block, words);
+            for lanes in block.as_chunks::<4>().0 {
+                for (logit, sum) in lanes.iter().zip(&mut sums) {
+                    let distance = f64::from(*logit) * inverse - start;
+                    *sum += if *logit >= f32::MIN { term(distance) } else { 0.0 };
+                }
+            }
+        }
         sums.iter().sum()
     }
 
@@ -182,17 +225,8 @@ impl<'a> Line<'a> {
 
     /// The token at a point and its share of the line; `None` only where nothing is left.
     pub(super) fn at(&self, point: f64) -> Option<(u32, f64)> {
-        let mut rest = point;
-        let mut block = None;
-        for (index, length) in self.lengths.iter().enumerate().filter(|(_, len)| **len > 0.0) {
-            // Where rounding leaves the line shorter than the point, its last block is walked.
-            block = Some(index);
-            if *length > rest {
-                break;
-            }
-            rest -= length;
-        }
-        let (chosen, weight) = steps::at_point(&self.block(block?), self.top, rest)?;
+        let (block, rest) = block_at(&self.lengths, point)?;
+        let (chosen, weight) = steps::at_point(&self.block(block), self.top, rest)?;
         Some((chosen.token, weight))
     }
 
@@ -205,18 +239,26 @@ impl<'a> Line<'a> {
     }
 
     fn block(&self, index: usize) -> Vec<Candidate> {
-        let start = index * BLOCK;
-        let tokens = start..self.row.logits.len().min(start + BLOCK);
-        let words = &self.row.words[start / scan::WORD..tokens.end.div_ceil(scan::WORD)];
-        let mut candidates = Vec::with_capacity(BLOCK);
-        scan::for_each(&self.row.logits[tokens.clone()], words, |at, logit| {
-            candidates.push(self.row.candidate((start + at) as u32, logit));
-        });
-        candidates.extend(self.changed.iter().filter(|c| tokens.contains(&(c.token as usize))));
+        let mut candidates = self.row.block(index, &self.changed);
         candidates.retain(|c| !self.removed.contains(&c.token));
-        candidates.sort_unstable_by_key(|c| c.token);
         candidates
     }
+}
+
+/// The block in which a point of the line lies, and how far from the block's beginning; `None` only
+/// where all are empty.
+pub(super) fn block_at(lengths: &[f64], point: f64) -> Option<(usize, f64)> {
+    let mut rest = point;
+    let mut found = None;
+    for (index, length) in lengths.iter().enumerate().filter(|(_, len)| **len > 0.0) {
+        // Where rounding leaves the line shorter than the point, its last block is walked.
+        found = Some((index, rest));
+        if *length > rest {
+            break;
+        }
+        rest -= length;
+    }
+    found
 }
 
 /// e^x for `x` of 0 or less, with a relative error below 1e-15: several times faster than the

@@ -12,7 +12,7 @@
 //! | 6 | [`presence_penalty`](steps::presence_penalty) | `presence_penalty` | 0 | OpenAI API reference |
 //! | 7 | [`dry`](steps::dry) | `dry_multiplier`, … | 0 | Weidmann 2024 |
 //! | 8 | [`top_n_sigma`](steps::top_n_sigma) | `top_n_sigma` | 0 | Tang et al. 2024 |
-//! | 9 | [`temperature`](steps::temperature) | `temperature` | 1 | |
+//! | 9 | [`temperature`](steps::temperature) | `temperature` | 1 | Ackley et al. 1985 |
 //! | 10 | [`top_k`](steps::top_k) | `top_k` | none, 0 | Fan et al. 2018 |
 //! | 11 | [`top_p`](steps::top_p) | `top_p` | 1 | Holtzman et al. 2019 |
 //! | 12 | [`min_p`](steps::min_p) | `min_p` | 0 | Nguyen et al. 2024 |
@@ -25,6 +25,10 @@
 //! tokens only: a forbidden token takes no place in the top k and no mass in the nucleus. Each
 //! truncation works on what the one before it left, renormalised. Steps 3 to 15 run in the order of
 //! [`samplers`](SamplingParams::samplers), which a user can change.
+//!
+//! The temperature comes before the truncations but top-nσ, as in Hugging Face's `generate`;
+//! llama.cpp has it last, which `samplers` can say, too. Where single steps differ from these two,
+//! their own documentation says how.
 //!
 //! A temperature of 0 is greedy: the steps that change logits run, and the most probable token is
 //! taken; truncations have nothing to say, wherever they stand.
@@ -53,7 +57,9 @@ mod pressure;
 mod rejection;
 mod sampler;
 mod scan;
+mod select;
 pub mod steps;
+mod wide;
 
 pub use order::ChainStep;
 pub use params::{PenaltyScope, SamplingParams};

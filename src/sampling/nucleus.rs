@@ -1,15 +1,17 @@
-//! Top-p over a long row, which lists few of its tokens and sums the others roughly.
+//! Top-p over a long row of which few tokens stay: lists them and sums the others roughly.
 //!
 //! Some blocks tell above which logit the nucleus lies. What is above is listed and summed in `f64`;
 //! of what is below, a sum in `f32` is enough, three times faster, as long as its error cannot move
 //! the nucleus's end. Where it could, or the blocks misled, the row is divided again where it is
 //! certain: below a share of (1 − p) / n of all n tokens' weight no token has a place in the
 //! nucleus, since all of them together weigh less than 1 − p. Where that leaves the end open, too,
-//! all is summed in `f64`. So what is kept is what [`steps::top_p`] keeps.
+//! all is summed in `f64`. So what is kept is what [`steps::top_p`] keeps. Where the blocks tell that
+//! much stays, [`super::wide`] does it without a list.
 
 use super::exponential::{BEYOND, GRAIN, ROUND, Row, TABLE_SIZE, exp, exponentials};
 use super::scan::{self, BLOCK, Maxima};
 use super::steps::{self, Candidate};
+use super::wide::{Kept, Wide};
 
 /// Relative error of [`Row::roughly_below`]: 3e-6 for three roundings of an exponent of at most 24
 /// octaves, 2e-7 for what the series leaves out, 8e-7 for the roundings of series and sums.
@@ -25,8 +27,25 @@ const SAMPLE: usize = 64;
 /// tokens are listed, and the more often the error leaves the end open.
 const OUTSIDE: f64 = 0.5;
 
-/// Tokens of a row that are not below some logit, ascending, with their logits; scratch.
-pub(super) type Above = Vec<(u32, f32)>;
+/// From so many tokens on a nucleus is not listed, if it need not be.
+const MANY: usize = 12_000;
+
+/// Scratch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// Tokens of a row that are not below some logit, ascending, with their logits.
+    above: Vec<(u32, f32)>,
+    pub(super) wide: Wide,
+}
+
+/// A nucleus that was found.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Nucleus {
+    /// It is listed; the sum of its exponentials, unless it is all there is.
+    Listed(Option<f64>),
+    /// It is not.
+    Wide(Kept),
+}
 
 /// A sum, and how far off it may be.
 #[derive(Clone, Copy, Debug)]
@@ -36,32 +55,59 @@ struct Rough {
 }
 
 impl Row<'_> {
-    /// Fills `candidates` with the most probable of the row's `count` allowed tokens and the
-    /// changed ones (ascending, and not allowed by the words) whose probabilities sum to `p`, in
-    /// order of token id. None is above `top`. The sum of their exponentials from there on comes
-    /// back, unless all of them stay. The row's maxima are exact.
+    /// Finds the most probable of the row's `count` allowed tokens and the changed ones (ascending,
+    /// and not allowed by the words) whose probabilities sum to `p`; fills `candidates` with them, in
+    /// order of token id, unless they are too many. None is above `top`, from where on exponentials
+    /// count. The row's maxima are exact.
     pub(super) fn nucleus(
         &self,
         (top, count): (f64, usize),
         changed: &[Candidate],
         p: f64,
-        above: &mut Above,
+        Scratch { above, wide }: &mut Scratch,
         candidates: &mut Vec<Candidate>,
-    ) -> Option<f64> {
+    ) -> Nucleus {
         let known = self.weight_of_maxima(top, changed);
         let proven = self.down_to(top, -((1.0 - p) * known / count as f64).ln());
         let guessed = self.likely_below(top, (1.0 - p) * known).max(proven);
+        if self.likely_count(guessed) > MANY
+            && let Some(kept) = wide.find(self, (top, self.best()), changed, p)
+        {
+            return Nucleus::Wide(kept);
+        }
         for least in [guessed, proven, f32::MIN] {
             above.clear();
             self.for_each_from(least, |token, logit| above.push((token, logit)));
             let below = self.roughly_below(least, top);
             if let Some((last, sum)) = self.end(above, below, top, changed, p) {
                 self.keep(above, last, changed, candidates);
-                return Some(sum);
+                return Nucleus::Listed(Some(sum));
             }
         }
         self.list(f32::NEG_INFINITY, changed, candidates);
-        None
+        Nucleus::Listed(None)
+    }
+
+    /// How many tokens should not be below a logit, as far as some blocks tell of all.
+    fn likely_count(&self, least: f32) -> usize {
+        let blocks = scan::blocks(self.logits, self.words, self.maxima, least).step_by(SAMPLE);
+        let mut count = 0;
+        for (_, block, words) in blocks {
+            scan::for_each_from(block, words, least, |_, _| count += SAMPLE);
+        }
+        count
+    }
+
+    /// Fills `candidates` with what is not less probable than `last` and not below `least`.
+    pub(super) fn list_kept(
+        &self,
+        last: &Candidate,
+        least: f32,
+        changed: &[Candidate],
+        candidates: &mut Vec<Candidate>,
+    ) {
+        self.list(least.max(self.down_to(last.logit, 0.0)), changed, candidates);
+        candidates.retain(|c| steps::by_probability(c, last).is_le());
     }
 
     /// A weight that the whole row's is not less than.
@@ -311,8 +357,14 @@ mod tests {
         row.list(f32::NEG_INFINITY, &changed, &mut plain);
         let mut kept = Vec::new();
         let count = scan.allowed + changed.len();
-        row.nucleus((top, count), &changed, p, &mut Above::default(), &mut kept);
+        let found = row.nucleus((top, count), &changed, p, &mut Scratch::default(), &mut kept);
         steps::top_p(&mut plain, p);
+        if let Nucleus::Wide(wide) = found {
+            row.list_kept(&wide.last, f32::MIN, &changed, &mut kept);
+            assert_eq!(wide.count, kept.len());
+            let sum: f64 = kept.iter().map(|c| (c.logit - top).exp()).sum();
+            assert!((wide.sum / sum - 1.0).abs() < 1e-12, "{wide:?} {sum}");
+        }
         [plain, kept]
     }
 

@@ -9,11 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::exponential::{Line, Row};
 use super::history::History;
-use super::nucleus::Above;
+use super::nucleus::{self, Nucleus};
 use super::order::ChainStep;
 use super::params::exact;
 use super::scan::{self, Ends, Maxima, Scan};
 use super::steps::{self, Candidate};
+use super::wide::Kept;
 use super::{PenaltyScope, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::TokenMask;
@@ -54,8 +55,9 @@ const SHORT: usize = 1024;
 /// the upper 53 become a fraction below 1. A draw takes one, the point on the line that
 /// [`steps::pick`] describes; XTC, where it is on, takes one before; a greedy draw takes none.
 ///
-/// Where the first truncation lets most tokens go, the others are never looked at singly: bands of
-/// logits (32 to a unit) tell which cannot stay. The outcome is that of the plain steps.
+/// Where the first truncation lets most tokens go, the others are never looked at singly; where
+/// top-p lets many stay, none of them is listed: sums over blocks tell where a draw falls. The
+/// outcome is that of the plain steps.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     params: SamplingParams,
@@ -78,7 +80,7 @@ pub(super) struct Scratch {
     pub(super) words: Vec<u32>,
     pub(super) maxima: Vec<Maxima>,
     candidates: Vec<Candidate>,
-    above: Above,
+    nucleus: nucleus::Scratch,
 }
 
 /// The allowed tokens of a row, in three parts: words and a scan of those whose logit is the
@@ -87,6 +89,16 @@ pub(super) struct Allowed {
     pub(super) scan: Scan,
     pub(super) changed: Vec<Candidate>,
     yielded: bool,
+}
+
+/// What the chain leaves to draw from.
+enum Left {
+    /// The candidates in the scratch; where it is known without another look, the greatest logit with
+    /// the sum of all exponentials from there on.
+    Listed(Option<(f64, f64)>),
+    /// A nucleus of which there is no list, in a row that these tokens have changed; its greatest
+    /// logit, and the temperature.
+    Wide { kept: Kept, top: f64, changed: Vec<Candidate>, temperature: f64 },
 }
 
 impl Sampler {
@@ -164,15 +176,24 @@ impl Sampler {
             let (token, probability) = self.draw_from_all(logits, allowed)?;
             return Ok(Draw { token, probability, allowed: count, nucleus: count, yielded });
         }
-        let whole = self.truncate(logits, allowed);
+        let left = self.truncate(logits, allowed);
         let u = self.uniform();
-        let candidates = &self.scratch.candidates;
-        let picked = match whole {
-            None => steps::pick(candidates, u).map(|(c, probability)| (c.token, probability)),
-            Some((top, total)) => steps::at_point(candidates, top, u * total)
-                .map(|(c, weight)| (c.token, weight / total)),
+        let Scratch { words, maxima, candidates, nucleus } = &self.scratch;
+        let (picked, nucleus) = match left {
+            Left::Listed(None) => {
+                let picked = steps::pick(candidates, u);
+                (picked.map(|(c, probability)| (c.token, probability)), candidates.len())
+            }
+            Left::Listed(Some((top, total))) => {
+                let picked = steps::at_point(candidates, top, u * total);
+                (picked.map(|(c, weight)| (c.token, weight / total)), candidates.len())
+            }
+            Left::Wide { kept, top, changed, temperature } => {
+                let row = Row { logits, words, maxima, temperature };
+                let picked = nucleus.wide.at(&row, &kept, (top, &changed), u * kept.sum);
+                (picked.map(|(token, weight)| (token, weight / kept.sum)), kept.count)
+            }
         };
-        let nucleus = candidates.len();
         // The mask step errors on an empty list and no step removes the last candidate.
         let (token, probability) = picked.ok_or_else(nothing_left)?;
         self.steer(probability);
@@ -192,14 +213,19 @@ impl Sampler {
         if self.params.temperature == 0.0 {
             return Ok(vec![(self.greedy(allowed)?, 1.0)]);
         }
-        self.truncate(logits, allowed);
+        if let Left::Wide { kept, changed, temperature, .. } = self.truncate(logits, allowed) {
+            let Scratch { words, maxima, candidates, .. } = &mut self.scratch;
+            let row = Row { logits, words, maxima, temperature };
+            row.list_kept(&kept.last, f32::MIN, &changed, candidates);
+        }
         let candidates = &self.scratch.candidates;
         let whole = steps::log_sum_exp(candidates);
         Ok(candidates.iter().map(|c| (c.token, (c.logit - whole).exp())).collect())
     }
 
     /// The `n` most probable tokens after the steps that change logits, with the natural logarithms
-    /// of their probabilities among all that are allowed; best first. What beam search goes by.
+    /// of their probabilities among all that are allowed; best first. What beam search goes by. And
+    /// whether a list of tokens yielded, as in [`Draw::yielded`].
     ///
     /// Errors as `draw` does.
     pub fn most_probable(
@@ -207,8 +233,8 @@ impl Sampler {
         logits: &[f32],
         mask: Option<&TokenMask>,
         n: usize,
-    ) -> Result<Vec<(u32, f64)>> {
-        let mut changed = self.allow(logits, mask)?.changed;
+    ) -> Result<(Vec<(u32, f64)>, bool)> {
+        let Allowed { mut changed, yielded, .. } = self.allow(logits, mask)?;
         for &step in self.chain.iter().filter(|step| step.adjusts()) {
             self.adjust(step, &mut changed);
         }
@@ -216,7 +242,7 @@ impl Sampler {
         let row = Row { logits, words, maxima, temperature: 1.0 };
         let mut candidates = Vec::new();
         row.list(f32::NEG_INFINITY, &changed, &mut candidates);
-        Ok(steps::top_log_probabilities(&candidates, n))
+        Ok((steps::top_log_probabilities(&candidates, n), yielded))
     }
 
     /// Takes or replaces a token that was drawn from the distribution `drafted_from`, so that what
@@ -411,17 +437,14 @@ impl Sampler {
         Ok((token, weight / line.length()))
     }
 
-    /// Runs the chain up to the draw; `scratch.candidates` is what it leaves. Where it is known
-    /// without another look, the greatest logit comes back, with the sum of all exponentials from
-    /// there on.
-    fn truncate(&mut self, logits: &[f32], allowed: Allowed) -> Option<(f64, f64)> {
+    /// Runs the chain up to the draw.
+    fn truncate(&mut self, logits: &[f32], allowed: Allowed) -> Left {
         let Allowed { scan, mut changed, .. } = allowed;
         let temperature = self.adjust_changed(&mut changed);
         let prefix = self.prefix();
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
-        let mut above = std::mem::take(&mut self.scratch.above);
+        let Scratch { words, maxima, nucleus, .. } = &mut self.scratch;
         candidates.clear();
-        let Scratch { words, maxima, .. } = &self.scratch;
         let row = Row { logits, words, maxima, temperature };
         let top = greatest(&scan, &changed, temperature);
         let first = self.chain.get(prefix).copied();
@@ -430,9 +453,27 @@ impl Sampler {
         match first.filter(|_| scan.allowed > SHORT) {
             Some(ChainStep::TopP) => {
                 let (p, count) = (exact(self.params.top_p), scan.allowed + changed.len());
-                known = row
-                    .nucleus((top, count), &changed, p, &mut above, &mut candidates)
-                    .map(|total| (top, total));
+                rest += 1;
+                match row.nucleus((top, count), &changed, p, nucleus, &mut candidates) {
+                    Nucleus::Listed(total) => known = total.map(|total| (top, total)),
+                    Nucleus::Wide(kept) if rest == self.chain.len() => {
+                        self.scratch.candidates = candidates;
+                        return Left::Wide { kept, top, changed, temperature };
+                    }
+                    Nucleus::Wide(kept) => {
+                        // The most probable token stays, so what the next step removes is known.
+                        let next = self.chain.get(rest).filter(|step| **step == ChainStep::MinP);
+                        let least = reach(&row, top, next.copied(), &self.params);
+                        row.list_kept(&kept.last, least, &changed, &mut candidates);
+                    }
+                }
+            }
+            Some(ChainStep::TopNSigma) => {
+                let count = scan.allowed + changed.len();
+                let deviation = row.deviation((top, count), &changed);
+                let reach = exact(self.params.top_n_sigma) * deviation;
+                row.list(row.down_to(top, reach), &changed, &mut candidates);
+                candidates.retain(|c| top - c.logit <= reach);
                 rest += 1;
             }
             first => {
@@ -445,8 +486,7 @@ impl Sampler {
             self.step(self.chain[i], &mut candidates);
         }
         self.scratch.candidates = candidates;
-        self.scratch.above = above;
-        known
+        Left::Listed(known)
     }
 
     /// One step that changes logits.

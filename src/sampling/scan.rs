@@ -277,7 +277,7 @@ pub(super) fn for_each(block: &[f32], words: &[u32], mut each: impl FnMut(usize,
     }
 }
 
-fn for_each_bit(word: u32, mut each: impl FnMut(usize)) {
+pub(super) fn for_each_bit(word: u32, mut each: impl FnMut(usize)) {
     let mut rest = word;
     while rest != 0 {
         each(rest.trailing_zeros() as usize);
@@ -319,13 +319,19 @@ const BITS: [[u32; LANES]; WORD / LANES] = {
 /// A bit for each logit from `least` on.
 #[inline(always)]
 fn at_least(part: &[f32; WORD], least: f32) -> u32 {
-    let mut found = [0; LANES];
+    bits_of(part, |logit| logit >= least)
+}
+
+/// A bit for each number that is looked for.
+#[inline(always)]
+pub(super) fn bits_of<T: Copy>(part: &[T; WORD], found: impl Fn(T) -> bool) -> u32 {
+    let mut all = [0; LANES];
     for (lanes, bits) in part.as_chunks::<LANES>().0.iter().zip(&BITS) {
         for i in 0..LANES {
-            found[i] |= if lanes[i] >= least { bits[i] } else { 0 };
+            all[i] |= if found(lanes[i]) { bits[i] } else { 0 };
         }
     }
-    found[0] | found[1] | found[2] | found[3]
+    all[0] | all[1] | all[2] | all[3]
 }
 
 /// The blocks of a row with their first token, their logits and their words, of those whose

@@ -19,7 +19,7 @@ use super::request::ChatRequest;
 use super::response::{self, Choice, Head, Message, add_usage};
 use super::stream::Chunks;
 use super::tools;
-use super::worker::{Replies, Reply};
+use super::worker::{Replies, Reply, Texts};
 
 /// One answer, or several, to a conversation.
 pub(super) async fn completions(
@@ -38,10 +38,9 @@ pub(super) async fn completions(
         let app = Arc::clone(&app);
         move || requests(&app, chat)
     };
-    let (requests, protocol) =
+    let (texts, protocol) =
         tokio::task::spawn_blocking(compile).await.map_err(|_| ApiError::gone())??;
-    let choices = requests.len();
-    let mut replies = app.worker.submit(requests)?;
+    let mut replies = app.worker.submit(texts)?;
     // The status line waits for the first reply, so that a request which the model's thread
     // refuses is refused as such, streamed or not.
     let first = match replies.recv().await {
@@ -52,7 +51,7 @@ pub(super) async fn completions(
     match stream {
         true => {
             let head = (head, Arc::clone(&app.vocabulary), protocol);
-            Ok(Chunks::new(head, first, replies, choices, include_usage).into_response())
+            Ok(Chunks::new(head, first, replies, include_usage).into_response())
         }
         false => {
             let answer = whole(&app, head, &protocol, first, replies).await;
@@ -78,8 +77,9 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
         .map_err(|error| ApiError::bad(format!("the body is not JSON: {error}")))
 }
 
-/// What the model's thread is asked for: one request a choice.
-fn requests(app: &App, chat: ChatRequest) -> Result<(Vec<Request>, Protocol), ApiError> {
+/// What the model's thread is asked for: one request a choice, or one of whose texts the best are
+/// the choices.
+fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError> {
     let mut request = Request {
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
@@ -89,19 +89,17 @@ fn requests(app: &App, chat: ChatRequest) -> Result<(Vec<Request>, Protocol), Ap
     };
     let asked = (chat.tools, chat.reasoning, &chat.format);
     let protocol = tools::apply(&app.engine, &app.compiler, asked, &mut request)?;
+    if request.beam.is_some() || request.best_of > 1 {
+        return Ok((Texts { requests: vec![request], best: chat.choices }, protocol));
+    }
+    // Choices differ in their seeds, so that one seed gives the same set again.
     let choice = |index: usize| {
         let mut request = request.clone();
-        // Choices differ in their seeds (each has as many as the texts of which it is the best), so
-        // that one seed gives the same set again.
-        let first = (index * request.best_of) as u64;
-        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(first));
-        // A search draws nothing: its choices are the texts that it found, best first.
-        if let Some(beam) = &mut request.beam {
-            beam.rank = index;
-        }
+        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
         request
     };
-    Ok(((0..chat.choices).map(choice).collect(), protocol))
+    let requests = (0..chat.choices).map(choice).collect();
+    Ok((Texts { requests, best: 1 }, protocol))
 }
 
 /// All choices in one answer.
@@ -115,9 +113,9 @@ async fn whole(
     let mut message = Message::new(protocol);
     let (mut choices, mut usage) = (Vec::new(), Usage::default());
     let mut tokens = Vec::new();
-    let mut next = Some(first);
-    while let Some(reply) = next {
-        match reply {
+    let mut next = first;
+    loop {
+        match next {
             Reply::Text(_, text) => message.text(&text),
             Reply::Special(_, token) => message.special(&app.vocabulary.token_name(token)),
             Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
@@ -126,9 +124,9 @@ async fn whole(
                 let message = std::mem::replace(&mut message, Message::new(protocol)).finish();
                 choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
             }
+            Reply::Finished => return Ok(Json(head.completion(&choices, &usage))),
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
         }
-        next = replies.recv().await;
+        next = replies.recv().await.ok_or_else(ApiError::gone)?;
     }
-    Ok(Json(head.completion(&choices, &usage)))
 }

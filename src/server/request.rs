@@ -75,6 +75,12 @@ impl ChatRequest {
         refuse_what_is_not_done(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
+        let several = writing.beam.as_ref().map_or(writing.best_of, |beam| beam.width);
+        if several > 1 && choices > several {
+            let from = if writing.beam.is_some() { "num_beams" } else { "best_of" };
+            let says = format!("is more than `{from}` {several}, of which the best are answered");
+            return Err(ApiError::field("n", says));
+        }
         Ok(Self {
             messages,
             format,
@@ -254,6 +260,9 @@ mod tests {
             (json!({ "logit_bias": { "x": 1 } }), "logit_bias"),
             (json!({ "logit_bias": { "5": 101 } }), "logit_bias"),
             (json!({ "typical_p": 2 }), "typical_p"),
+            (json!({ "top_k": -2 }), "top_k"),
+            (json!({ "num_beams": 2, "n": 3 }), "n"),
+            (json!({ "faithfulness": "yes" }), "faithfulness"),
             (json!({ "mirostat": 1 }), "mirostat"),
             (json!({ "samplers": ["top_q"] }), "samplers"),
             (json!({ "penalty_scope": "all of it" }), "penalty_scope"),
@@ -343,6 +352,7 @@ mod tests {
             json!({ "stream": true, "stream_options": { "include_usage": true } }),
             json!({ "logit_bias": { "5": -100, "7": 0.5 }, "top_n_sigma": 1.5, "typical_p": 0.9 }),
             json!({ "xtc_probability": 0.5, "xtc_threshold": 0.2, "repeat_last_n": 64 }),
+            json!({ "repeat_last_n": -1, "dry_penalty_last_n": -1, "top_k": -1 }),
             json!({ "mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.2 }),
             json!({ "dry_multiplier": 0.8, "dry_base": 2, "dry_allowed_length": 3,
                 "dry_penalty_last_n": 100, "dry_sequence_breakers": ["\n"] }),

@@ -167,6 +167,8 @@ pub(super) struct Choice {
     rejection: Value,
     /// A beam's log-probability by its length; null where nothing was searched.
     score: Value,
+    /// How hard the constraint pressed; null where it was not measured.
+    faithfulness: Value,
     logprobs: Value,
 }
 
@@ -179,7 +181,9 @@ pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
 }
 
 /// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;
-/// `raw_logprob` is the one before the mask. `None` for an end token, which is not in the text.
+/// `raw_logprob` is the one before the mask, `allowed_mass` the probability that the mask left,
+/// `argmax_masked` whether it forbade the model's first choice, `forced` whether it left no other
+/// text. `None` for an end token, which is not in the text.
 pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     if vocabulary.end_tokens().contains(&step.token) {
         return None;
@@ -196,11 +200,15 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     let top = step.top_logprobs.iter().map(|&(token, logprob)| one(token, logprob));
     entry["top_logprobs"] = top.collect();
     entry["raw_logprob"] = json!(step.raw_logprob);
+    entry["allowed_mass"] = json!(step.allowed_mass);
+    entry["argmax_masked"] = json!(step.argmax_masked);
+    entry["forced"] = json!(step.forced);
     Some(entry)
 }
 
 impl Choice {
     pub(super) fn new(response: Response, reply: Reply, tokens: Vec<Value>) -> Self {
+        let faithfulness = response.faithfulness();
         let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
             response;
         let rejection = rejection
@@ -219,6 +227,7 @@ impl Choice {
             yielded,
             rejection,
             score: json!(score),
+            faithfulness,
             logprobs,
         }
     }
@@ -228,11 +237,14 @@ impl Choice {
         if self.yielded > 0 {
             object["yielded"] = json!(self.yielded);
         }
-        if !self.rejection.is_null() {
-            object["rejection"] = self.rejection.clone();
-        }
-        if !self.score.is_null() {
-            object["score"] = self.score.clone();
+        for (name, value) in [
+            ("rejection", &self.rejection),
+            ("score", &self.score),
+            ("faithfulness", &self.faithfulness),
+        ] {
+            if !value.is_null() {
+                object[name] = value.clone();
+            }
         }
     }
 

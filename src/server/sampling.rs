@@ -34,7 +34,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
         presence_penalty: fields
             .number("presence_penalty", -2.0..=2.0)?
             .unwrap_or(off.presence_penalty),
-        repeat_last_n: fields.integer("repeat_last_n", 0)?,
+        repeat_last_n: window(fields, "repeat_last_n")?,
         penalty_scope: fields
             .read("penalty_scope", "\"published\", \"prompt\", \"output\" or \"all\"", |value| {
                 match value.as_str()? {
@@ -52,7 +52,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
         dry_allowed_length: fields
             .integer("dry_allowed_length", 1)?
             .unwrap_or(off.dry_allowed_length),
-        dry_penalty_last_n: fields.integer("dry_penalty_last_n", 0)?,
+        dry_penalty_last_n: window(fields, "dry_penalty_last_n")?,
         dry_sequence_breakers: fields
             .read("dry_sequence_breakers", "a list of strings", |value| {
                 let list = value.as_array()?;
@@ -61,7 +61,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
             .unwrap_or(off.dry_sequence_breakers),
         top_n_sigma: fields.number("top_n_sigma", any.clone())?.unwrap_or(off.top_n_sigma),
         temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(off.temperature),
-        top_k: fields.integer("top_k", 0)?,
+        top_k: window(fields, "top_k")?,
         top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
         min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
         typical_p: fields.number("typical_p", 0.0..=1.0)?.unwrap_or(off.typical_p),
@@ -146,13 +146,22 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),
         canonical: fields.flag("canonical")?.unwrap_or(off.canonical),
         rejection,
-        // For the estimate of the weight.
-        faithfulness: rejection,
+        // Of draws without masks for the estimate of the weight, too.
+        faithfulness: fields.flag("faithfulness")?.unwrap_or(rejection),
         speculate: speculate.unwrap_or_default(),
         logprobs,
         top_logprobs: top_logprobs.unwrap_or(0),
         ..off
     })
+}
+
+/// A number of tokens; -1 is all of them, as in llama.cpp and vLLM.
+fn window(fields: &mut Fields, field: &str) -> Result<Option<usize>, ApiError> {
+    let read = |value: &Value| match value.as_i64() {
+        Some(-1) => Some(None),
+        _ => Some(Some(usize::try_from(value.as_u64()?).ok()?)),
+    };
+    Ok(fields.read(field, "an integer from 0 up, or -1 for all", read)?.flatten())
 }
 
 fn tokens(fields: &mut Fields, field: &str) -> Result<Vec<u32>, ApiError> {

@@ -30,8 +30,6 @@ pub(super) struct Chunks {
     /// Log-probabilities of tokens whose text is not told yet.
     tokens: Vec<Value>,
     replies: Replies,
-    /// Choices that have not ended.
-    left: usize,
     /// The choice that is being written, if its role was told.
     speaking: Option<usize>,
     protocol: Protocol,
@@ -45,12 +43,11 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// A stream of this many choices that begins with `first`.
+    /// A stream that begins with `first`.
     pub(super) fn new(
         (head, vocabulary, protocol): (Head, Arc<Vocabulary>, Protocol),
         first: Reply,
         replies: Replies,
-        choices: usize,
         include_usage: bool,
     ) -> Self {
         let mut chunks = Self {
@@ -58,7 +55,6 @@ impl Chunks {
             vocabulary,
             tokens: Vec::new(),
             replies,
-            left: choices,
             speaking: None,
             protocol,
             reader: None,
@@ -97,11 +93,8 @@ impl Chunks {
                 let tokens = std::mem::take(&mut self.tokens);
                 let message = std::mem::take(&mut self.message);
                 self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
-                self.left -= 1;
-                if self.left == 0 {
-                    self.end();
-                }
             }
+            Reply::Finished => self.end(),
             Reply::Failed(error) => self.fail(&ApiError::from_engine(&error)),
         }
     }

@@ -23,8 +23,18 @@ pub(super) enum Reply {
     Step(Box<Step>),
     /// A choice has ended.
     Done(usize, Box<Response>),
+    /// All choices have ended.
+    Finished,
     /// Nothing more will come.
     Failed(Error),
+}
+
+/// What is to be written for one request.
+pub(super) struct Texts {
+    /// One after the other.
+    pub(super) requests: Vec<Request>,
+    /// As many of the best texts of each are its choices.
+    pub(super) best: usize,
 }
 
 /// Receives the replies of one job. Dropping it cancels the job at its next token, or before it
@@ -32,8 +42,7 @@ pub(super) enum Reply {
 pub(super) type Replies = mpsc::UnboundedReceiver<Reply>;
 
 struct Job {
-    /// One for each choice, in order.
-    requests: Vec<Request>,
+    texts: Texts,
     // Unbounded, because a slow reader must not hold up the others; the text is bounded by
     // `max_tokens`.
     replies: mpsc::UnboundedSender<Reply>,
@@ -58,9 +67,9 @@ impl Worker {
     }
 
     /// Queues the choices of one request.
-    pub(super) fn submit(&self, requests: Vec<Request>) -> std::result::Result<Replies, ApiError> {
+    pub(super) fn submit(&self, texts: Texts) -> std::result::Result<Replies, ApiError> {
         let (replies, receiver) = mpsc::unbounded_channel();
-        match self.jobs.try_send(Job { requests, replies }) {
+        match self.jobs.try_send(Job { texts, replies }) {
             Ok(()) => Ok(receiver),
             Err(mpsc::error::TrySendError::Full(_)) => Err(ApiError::busy()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(ApiError::gone()),
@@ -70,23 +79,28 @@ impl Worker {
 
 fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
     while let Some(job) = queue.blocking_recv() {
-        for (index, request) in job.requests.iter().enumerate() {
-            if job.replies.is_closed() {
-                break;
-            }
-            let result = engine.generate(request, &mut |event| forward(index, event, &job.replies));
-            let reply = match result {
-                Ok(response) => Reply::Done(index, Box::new(response)),
-                Err(error) => Reply::Failed(error),
-            };
-            let failed = matches!(reply, Reply::Failed(_));
-            // A receiver that is gone is seen at the next turn.
-            let _ = job.replies.send(reply);
-            if failed {
-                break;
-            }
-        }
+        let last = match write(&engine, &job) {
+            Ok(()) => Reply::Finished,
+            Err(error) => Reply::Failed(error),
+        };
+        // Nobody may listen any more.
+        let _ = job.replies.send(last);
     }
+}
+
+/// Writes the choices of a job, and tells of each as it ends.
+fn write(engine: &Engine, job: &Job) -> Result<()> {
+    let mut first = 0;
+    for request in &job.texts.requests {
+        if job.replies.is_closed() {
+            break;
+        }
+        let texts = engine.generate_best(request, job.texts.best, &mut |rank, event| {
+            forward(first + rank, event, &job.replies)
+        })?;
+        first += texts.len();
+    }
+    Ok(())
 }
 
 fn forward(
@@ -98,6 +112,10 @@ fn forward(
         Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
         Event::Special(token) => replies.send(Reply::Special(index, token)).is_ok(),
         Event::Step(step) => replies.send(Reply::Step(Box::new(step.clone()))).is_ok(),
+        Event::Working => !replies.is_closed(),
+        Event::Ended(response) => {
+            replies.send(Reply::Done(index, Box::new(response.clone()))).is_ok()
+        }
     };
     match listening {
         true => ControlFlow::Continue(()),

@@ -51,6 +51,8 @@ impl<'a> Array<'a> {
 #[derive(Debug)]
 pub(crate) struct Metadata<'a> {
     entries: Vec<(&'a [u8], Value<'a>)>,
+    /// Header and metadata, in bytes from the file's start.
+    pub(super) length: usize,
 }
 
 impl<'a> Metadata<'a> {
@@ -83,7 +85,7 @@ impl<'a> Metadata<'a> {
             let kind = cursor.u32()?;
             entries.push((key, cursor.value(kind, 0)?));
         }
-        Ok(Self { entries })
+        Ok(Self { entries, length: cursor.at })
     }
 
     /// The value of a key.

@@ -30,6 +30,7 @@
 mod end_tokens;
 mod file;
 mod gguf;
+mod index;
 mod mask;
 mod spelling;
 mod table;
@@ -45,6 +46,8 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
+pub use index::cache_folder;
+pub(crate) use index::{Index, Part, Reader, Writer};
 pub use mask::TokenMask;
 use table::{Kind, TokenTable};
 pub use trie::{Trie, TrieNode};
@@ -78,6 +81,9 @@ pub struct Vocabulary {
     strips_leading_space: bool,
     logits_width: Option<usize>,
     trie: Trie,
+    /// Of the file that it came from.
+    index: Option<Index>,
+    index_error: Option<Error>,
 }
 
 impl Vocabulary {
@@ -161,8 +167,91 @@ impl Vocabulary {
         }
         let names = names.into_iter().map(|(id, name)| (id, name.into())).collect();
         let trie = Trie::new(&table, &end);
-        let logits_width = None;
-        Ok(Self { table, names, ids, end, strips_leading_space, logits_width, trie })
+        let (logits_width, index, index_error) = (None, None, None);
+        Ok(Self {
+            table,
+            names,
+            ids,
+            end,
+            strips_leading_space,
+            logits_width,
+            trie,
+            index,
+            index_error,
+        })
+    }
+
+    /// The same as [`from_file`](Self::from_file), by an index in this folder: what was computed
+    /// when the file was first loaded, by this version, from these bytes. Where there is none, or
+    /// one that is not what it should be, the file is loaded as ever and the index written, whole
+    /// or not at all; any number of processes may do so at once. What a
+    /// [`Compiler`](crate::Compiler) prepares for the vocabulary is kept there, too.
+    ///
+    /// Errors as `from_file` does. That the index cannot be written is none of them:
+    /// [`index_error`](Self::index_error) says so. [`cache_folder`] is where programs keep
+    /// indexes by convention.
+    pub fn from_file_indexed(path: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<Self> {
+        let source = file::Source::open(path.as_ref())?;
+        let index = source.index(folder.as_ref())?;
+        if let Some(known) = index.read(Part::Vocabulary, Self::from_index) {
+            return Ok(Self { index: Some(index), ..known });
+        }
+        let mut this = Self::build(source.draft()?).map_err(|e| e.in_file(path.as_ref()))?;
+        this.index_error = index.write(Part::Vocabulary, |to| this.to_index(to)).err();
+        this.index = Some(index);
+        Ok(this)
+    }
+
+    /// Why the index that the vocabulary was loaded by could not be written, if it could not.
+    pub fn index_error(&self) -> Option<&Error> {
+        self.index_error.as_ref()
+    }
+
+    /// The index of what is computed from this vocabulary, if it was loaded by one.
+    pub(crate) fn index(&self) -> Option<Index> {
+        let end: Vec<u8> = self.end.iter().flat_map(|id| id.to_le_bytes()).collect();
+        Some(self.index.as_ref()?.with(&[&(self.len() as u64).to_le_bytes(), &end]))
+    }
+
+    fn to_index(&self, to: &mut Writer) {
+        self.table.encode(to);
+        to.list(self.end.iter().copied());
+        to.number(u8::from(self.strips_leading_space));
+        to.list(self.names.keys().copied());
+        self.names.values().for_each(|name| to.bytes(name.as_bytes()));
+        // Of several tokens with one name the first counts, which their ids do not tell.
+        let mut ids: Vec<(&str, u32)> = self.ids.iter().map(|(name, &id)| (&**name, id)).collect();
+        ids.sort_unstable();
+        to.list(ids.iter().map(|&(_, id)| id));
+        ids.iter().for_each(|(name, _)| to.bytes(name.as_bytes()));
+        self.trie.encode(to);
+    }
+
+    fn from_index(from: &mut Reader<'_>) -> Option<Self> {
+        let table = TokenTable::decode(from)?;
+        let end: Vec<u32> = from.list()?.collect();
+        let strips_leading_space = from.number::<u8>()? != 0;
+        let mut named = || -> Option<Vec<(u32, Box<str>)>> {
+            let ids = from.list::<u32>()?;
+            let name = |id| Some((id, std::str::from_utf8(from.bytes()?).ok()?.into()));
+            ids.map(name).collect()
+        };
+        let (names, ids) = (named()?, named()?);
+        let trie = Trie::decode(from, table.len())?;
+        if end.iter().any(|&id| id as usize >= table.len()) {
+            return None;
+        }
+        Some(Self {
+            table,
+            names: names.into_iter().collect(),
+            ids: ids.into_iter().map(|(id, name)| (name, id)).collect(),
+            end,
+            strips_leading_space,
+            logits_width: None,
+            trie,
+            index: None,
+            index_error: None,
+        })
     }
 
     /// The same vocabulary with these end tokens instead of its own; a token that is no longer an

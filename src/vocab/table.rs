@@ -1,5 +1,6 @@
 //! The bytes of every token id, in one allocation.
 
+use super::index::{Reader, Writer};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Ids must be below this: a file of a few bytes must not make us reserve gigabytes. The largest
@@ -10,11 +11,11 @@ pub(super) const MAX_IDS: u32 = 1 << 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No token has this id.
-    Missing,
+    Missing = 0,
     /// Its bytes are text.
-    Text,
+    Text = 1,
     /// It matches no text.
-    Special,
+    Special = 2,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +77,36 @@ impl TokenTable {
         let slot = self.slots.get(id as usize)?;
         let start = slot.start as usize;
         (slot.kind == Kind::Text).then(|| &self.bytes[start..start + usize::from(slot.len)])
+    }
+
+    /// Writes it into an index.
+    pub(super) fn encode(&self, to: &mut Writer) {
+        to.bytes(&self.bytes);
+        to.list(self.slots.iter().map(|slot| slot.start));
+        to.list(self.slots.iter().map(|slot| slot.len));
+        to.list(self.slots.iter().map(|slot| slot.kind as u8));
+    }
+
+    /// Reads it from an index; `None` if that is no table.
+    pub(super) fn decode(from: &mut Reader<'_>) -> Option<Self> {
+        let bytes = from.bytes()?.to_vec();
+        let (starts, lens) = (from.list::<u32>()?, from.list::<u16>()?);
+        let kinds = from.list::<u8>()?;
+        if lens.len() != starts.len() || kinds.len() != starts.len() {
+            return None;
+        }
+        let slot = |((start, len), kind): ((u32, u16), u8)| {
+            let kind = match kind {
+                0 => Kind::Missing,
+                1 => Kind::Text,
+                2 => Kind::Special,
+                _ => return None,
+            };
+            let fits = start as usize + usize::from(len) <= bytes.len();
+            fits.then_some(Slot { start, len, kind })
+        };
+        let slots: Option<Vec<Slot>> = starts.zip(lens).zip(kinds).map(slot).collect();
+        Some(Self { slots: slots.filter(|slots| slots.len() <= MAX_IDS as usize)?, bytes })
     }
 
     /// The highest id that is not missing.

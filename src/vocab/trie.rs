@@ -22,6 +22,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+use super::index::{Reader, Writer};
 use super::table::TokenTable;
 
 /// One node: the string of bytes on the path from the root.
@@ -40,7 +41,7 @@ pub struct TrieNode {
 /// The text tokens of a vocabulary as a trie, its nodes in preorder and siblings in the order of
 /// their bytes. Node 0 is the root, the empty string; it never has tokens, since an empty token is
 /// never allowed. Several ids may share a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trie {
     /// The nodes, and after them a sentinel whose `first_token` is the number of ids.
     nodes: Vec<TrieNode>,
@@ -112,6 +113,54 @@ impl Trie {
         let first_token = ids.len() as u32;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
         Self { nodes, ids, roots: Box::new(roots) }
+    }
+
+    /// Writes it into an index: of each node but the root its byte, its depth and its first token.
+    pub(crate) fn encode(&self, to: &mut Writer) {
+        to.list(self.nodes()[1..].iter().map(|node| node.byte));
+        to.list(self.nodes()[1..].iter().map(|node| node.depth));
+        to.list(self.nodes()[1..].iter().map(|node| node.first_token));
+        to.list(self.ids.iter().copied());
+    }
+
+    /// Reads it from an index; `None` if that is no trie of ids below `limit`.
+    pub(crate) fn decode(from: &mut Reader<'_>, limit: usize) -> Option<Self> {
+        let (bytes, depths) = (from.list::<u8>()?, from.list::<u16>()?);
+        let firsts = from.list::<u32>()?;
+        let ids: Vec<u32> = from.list()?.collect();
+        let count = bytes.len();
+        if depths.len() != count || firsts.len() != count || u32::try_from(count + 2).is_err() {
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(count + 2);
+        nodes.push(TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 });
+        let mut roots = [NONE; 256];
+        // The nodes above, by depth.
+        let mut path = vec![0usize];
+        let mut last = 0;
+        for ((byte, depth), first_token) in bytes.zip(depths).zip(firsts) {
+            let at = nodes.len();
+            if depth == 0 || usize::from(depth) > path.len() || first_token < last {
+                return None;
+            }
+            for closed in path.drain(usize::from(depth)..) {
+                nodes[closed].subtree_end = at as u32;
+            }
+            if depth == 1 {
+                roots[usize::from(byte)] = at as u32;
+            }
+            path.push(at);
+            last = first_token;
+            nodes.push(TrieNode { subtree_end: 0, first_token, depth, byte });
+        }
+        let end = nodes.len() as u32;
+        for open in path {
+            nodes[open].subtree_end = end;
+        }
+        let first_token = u32::try_from(ids.len()).ok()?;
+        nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
+        let sound = last <= first_token && ids.iter().all(|&id| (id as usize) < limit);
+        sound.then(|| Self { nodes, ids, roots: Box::new(roots) })
     }
 
     /// The nodes in preorder; node 0 is the root.
@@ -263,6 +312,14 @@ mod tests {
             for token in &tokens {
                 prop_assert!(trie.find(token).is_some());
             }
+            let (limit, mut writer) = (tokens.len(), Writer::default());
+            trie.encode(&mut writer);
+            let mut reader = writer.reader();
+            prop_assert_eq!(Trie::decode(&mut reader, limit), Some(trie.clone()));
+            // The highest id is beyond the limit.
+            let beyond = trie.ids().iter().max().map_or(0, |&id| id as usize);
+            let read = Trie::decode(&mut writer.reader(), beyond);
+            prop_assert_eq!(read.is_none(), !trie.ids().is_empty());
         }
     }
 }

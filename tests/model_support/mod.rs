@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use maskwright::model::{Model, ModelOptions, ModelSource};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 /// The folder of shared models and templates, which `MASKWRIGHT_SHARED` names. Without it a test
@@ -16,6 +19,33 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// A model of bytes without any block: what follows a byte has random logits.
+#[allow(dead_code)]
+pub(crate) fn random_model(name: &str, seed: u64) -> PathBuf {
+    let hidden = 16;
+    let config = json!({
+        "model_type": "llama", "hidden_size": hidden, "intermediate_size": 1, "vocab_size": 260,
+        "num_hidden_layers": 0, "num_attention_heads": 1, "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 256, "eos_token_id": END
+    });
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut numbers = |n| -> Vec<f32> {
+        (0..n).map(|_| (f64::from(rng.next_u32()) / f64::from(u32::MAX) - 0.5) as f32).collect()
+    };
+    let tensors = Tensors::from([
+        ("model.embed_tokens.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
+        ("lm_head.weight".to_owned(), (vec![260, hidden], numbers(260 * hidden))),
+        ("model.norm.weight".to_owned(), (vec![hidden], vec![1.0; hidden])),
+    ]);
+    write_model(name, &config, &tensors, "F32", 1)
+}
+
+#[allow(dead_code)]
+pub(crate) fn load(folder: PathBuf) -> Model {
+    Model::load(&ModelOptions { source: ModelSource::Folder(folder), ..Default::default() })
+        .unwrap()
 }
 
 /// A tensor to be written: shape and values.

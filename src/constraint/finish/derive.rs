@@ -3,6 +3,7 @@
 use super::spelled::special;
 use super::*;
 use crate::constraint::program::Leads;
+use crate::deadline;
 use crate::grammar::RuleId;
 
 /// Points looked at in one search for a shortest text.
@@ -100,7 +101,7 @@ impl Machine {
             Open::Capture(tag) => program.after_capture(tag, None, languages).map(|_| ()),
         };
         match made {
-            Err(error) if error.kind() == ErrorKind::Limit => {
+            Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => {
                 self.finishing.refused.insert(open);
                 Ok(())
             }
@@ -126,6 +127,7 @@ impl Machine {
         let mut choices: Vec<Vec<Choice>> = Vec::new();
         let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
         while let Some(&point) = points.get(choices.len()) {
+            deadline::check()?;
             let mut here = self.choices(program, point)?;
             here.retain(|choice| choice.open.is_none_or(|o| !self.finishing.refused.contains(&o)));
             for &(next, _) in here.iter().flat_map(|choice| &choice.then) {

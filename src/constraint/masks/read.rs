@@ -58,7 +58,7 @@ impl Machine {
         for &place in places {
             self.read_from(vocabulary, terminal, place, &mut found)?;
         }
-        let Findings { mut tokens, bases, mut exits, unlike, words } = found;
+        let Findings { mut tokens, bases, mut exits, unlike, words, doubtful } = found;
         if places != [Place::START] {
             // Tokens stand in several tries of tails.
             tokens.sort_unstable();
@@ -79,6 +79,7 @@ impl Machine {
             exits: exits.into(),
             unlike,
             words,
+            doubtful: doubtful.into(),
         })
     }
 
@@ -107,8 +108,16 @@ impl Machine {
                         (unit, max, rest, condition, min == 0)
                     }
                     Head::Text { text } => {
-                        let from = vocabulary.trie().nodes()[place.node as usize].depth;
-                        let condition = Condition::Text(text, from.into());
+                        let condition = match self.lacking(vocabulary, text, place.node)? {
+                            Some(tokens) => {
+                                found.doubtful.extend_from_slice(&tokens);
+                                Condition::Any
+                            }
+                            None => {
+                                let from = vocabulary.trie().nodes()[place.node as usize].depth;
+                                Condition::Text(text, from.into())
+                            }
+                        };
                         let absent = self.languages.is_nullable(text);
                         (self.json.unit, u32::MAX, self.json.quote, condition, absent)
                     }
@@ -135,6 +144,65 @@ impl Machine {
             }
         }
         self.walk_below(vocabulary, terminal, place, found)
+    }
+
+    /// Of a text that lacks some strings, the tokens in which one of these comes to its closing
+    /// quote from a node of the trie, if they are few: all others may be read as if nothing lacked.
+    fn lacking(
+        &mut self,
+        vocabulary: &Vocabulary,
+        text: Language,
+        node: u32,
+    ) -> Result<Option<Arc<[u32]>>> {
+        if let Some(known) = self.masks.lacking.get(&(text, node)) {
+            return Ok(known.clone());
+        }
+        let found = match self.languages.all_but(text, self.json.unit) {
+            Some(lacking) => self.tokens_with(vocabulary, &lacking, node)?,
+            None => None,
+        };
+        let found: Option<Arc<[u32]>> = found.map(Into::into);
+        self.masks.bytes += 48 + found.as_ref().map_or(0, |tokens| size_of_val(&**tokens));
+        self.masks.lacking.insert((text, node), found.clone());
+        Ok(found)
+    }
+
+    /// The tokens in which a string of one of these languages comes to a quote, if they are few.
+    fn tokens_with(
+        &mut self,
+        vocabulary: &Vocabulary,
+        languages: &[Language],
+        node: u32,
+    ) -> Result<Option<Vec<u32>>> {
+        const FEW: usize = 16;
+        const STEPS: usize = 1_000;
+        let trie = vocabulary.trie();
+        let nodes = trie.nodes();
+        let mut tokens = Vec::new();
+        let mut steps = 0;
+        let mut open: Vec<(u32, Language)> = languages.iter().map(|&x| (node, x)).collect();
+        while let Some((node, state)) = open.pop() {
+            let first = self.languages.first_bytes(state)?;
+            let ends = self.languages.is_nullable(state);
+            let mut child = node + 1;
+            while child < nodes[node as usize].subtree_end {
+                let at = nodes[child as usize];
+                if ends && at.byte == b'"' {
+                    for below in child..at.subtree_end {
+                        tokens.extend_from_slice(trie.tokens(below as usize));
+                    }
+                }
+                if first.contains(at.byte) && at.subtree_end > child + 1 {
+                    open.push((child, self.languages.step(state, at.byte)?));
+                }
+                child = at.subtree_end;
+                steps += 1;
+                if tokens.len() > FEW || steps > STEPS {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(tokens))
     }
 
     /// Are there so many tokens below a place that the walk is worth avoiding?

@@ -16,7 +16,7 @@ impl Languages {
     ) -> Result<Option<u32>> {
         for at in self.plain_parts(x, |part| known.contains_key(&part)) {
             let of = |part: &Language| known.get(part).copied().flatten();
-            let least = match &self.states[at.index()].expr {
+            let least = match self.arena.expr(at) {
                 _ if self.is_nullable(at) => Some(0),
                 Expr::Set(set) => (!set.is_empty()).then_some(1),
                 Expr::Concat(a, b) => of(a).zip(of(b)).map(|(a, b)| a.saturating_add(b)),
@@ -52,7 +52,7 @@ impl Languages {
     ) -> Option<u32> {
         for at in self.plain_parts(x, |part| known.contains_key(&part)) {
             let of = |part: &Language| known.get(part).copied().flatten();
-            let most = match &self.states[at.index()].expr {
+            let most = match self.arena.expr(at) {
                 Expr::Set(_) => Some(1),
                 Expr::Concat(a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
                 Expr::Union(xs) => xs.iter().try_fold(0, |most, x| Some(of(x)?.max(most))),
@@ -75,7 +75,7 @@ impl Languages {
             if known(at) || !needed.insert(at) {
                 continue;
             }
-            match &self.states[at.index()].expr {
+            match self.arena.expr(at) {
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) => todo.extend_from_slice(xs),
                 &Expr::Repeat(part, ..) => todo.push(part),

@@ -23,7 +23,7 @@ impl Languages {
         }
         for at in self.wholes(x) {
             let of = |part: &Language| self.shortest.get(part).cloned().flatten();
-            let text: Option<Arc<[u8]>> = match &self.states[at.index()].expr {
+            let text: Option<Arc<[u8]>> = match self.arena.expr(at) {
                 Expr::Set(set) => set.iter().next().map(|byte| Arc::from([byte])),
                 Expr::Concat(a, b) => match (of(a), of(b)) {
                     (Some(a), Some(b)) => Some([&*a, &*b].concat().into()),
@@ -52,7 +52,7 @@ impl Languages {
             if self.shortest.contains_key(&at) || !needed.insert(at) {
                 continue;
             }
-            match &self.states[at.index()].expr {
+            match self.arena.expr(at) {
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) => todo.extend_from_slice(xs),
                 &Expr::Repeat(part, min, _) if min > 0 => todo.push(part),
@@ -98,7 +98,7 @@ impl Languages {
         let mut bounds: FxHashMap<Language, Option<usize>> = FxHashMap::default();
         for at in self.parts(x, false, |_| false) {
             let of = |part: &Language| bounds.get(part).copied().flatten();
-            let bound = match self.states[at.index()].expr.clone() {
+            let bound = match self.arena.expr(at).clone() {
                 Expr::Set(_) => Some(1),
                 Expr::Concat(a, b) => match (of(&a), of(&b), self.shortest(b)?) {
                     (Some(first), Some(second), Some(rest)) => Some(second.max(first + rest.len())),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::deadline;
 
 /// Steps that a state takes before its row of 256 successors is worth computing.
 const ROWLESS_STEPS: u8 = 4;
@@ -15,24 +16,27 @@ impl Languages {
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn row(&mut self, x: Language) -> Result<&Row> {
-        if !self.states[x.index()].clean {
+        if self.arena.clean_row(x).is_none() {
             self.fill_row(x)?;
             let mut row = self.raw(x);
             let mut last = (Language::EMPTY, Language::EMPTY);
+            let mut changed = false;
             for next in &mut row {
                 if *next != last.0 {
                     last = (*next, if self.is_live(*next)? { *next } else { Language::EMPTY });
+                    changed |= last.0 != last.1;
                 }
                 *next = last.1;
             }
-            let state = &mut self.states[x.index()];
-            state.first =
-                Some((0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect());
-            state.row = Some(Box::new(row));
-            state.clean = true;
+            let first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
+            self.arena.set_first(x, first);
+            match changed {
+                true => self.arena.set_row(x, row, self.arena.border(x), true),
+                false => self.arena.mark_clean(x),
+            }
         }
         // Filled above, or when it was made clean.
-        self.states[x.index()].row.as_deref().ok_or_else(|| self.over_limit())
+        self.arena.row(x).ok_or_else(|| self.over_limit())
     }
 
     /// The same, but perhaps with successors without strings that are not [`Language::EMPTY`]:
@@ -40,14 +44,13 @@ impl Languages {
     pub(crate) fn plain_row(&mut self, x: Language) -> Result<&Row> {
         self.fill_row(x)?;
         // Filled.
-        self.states[x.index()].row.as_deref().ok_or_else(|| self.over_limit())
+        self.arena.row(x).ok_or_else(|| self.over_limit())
     }
 
     /// The row of a language if it has been computed already.
     #[inline]
     pub fn known_row(&self, x: Language) -> Option<&Row> {
-        let state = &self.states[x.index()];
-        if state.clean { state.row.as_deref() } else { None }
+        self.arena.clean_row(x)
     }
 
     /// What may follow one byte; [`Language::EMPTY`] if it may not come.
@@ -55,18 +58,11 @@ impl Languages {
     /// A row is 256 successors, of which a literal or a counter that is passed once needs one:
     /// states get theirs when they have been stepped a few times.
     pub fn step(&mut self, x: Language, byte: u8) -> Result<Language> {
-        let state = &mut self.states[x.index()];
-        if state.clean
-            && let Some(row) = &state.row
-        {
+        if let Some(row) = self.arena.clean_row(x) {
             return Ok(row[usize::from(byte)]);
         }
-        if state.row.is_none() {
-            if state.steps >= ROWLESS_STEPS {
-                self.fill_row(x)?;
-            } else {
-                state.steps += 1;
-            }
+        if self.arena.row(x).is_none() && self.arena.count_step(x) >= ROWLESS_STEPS {
+            self.fill_row(x)?;
         }
         let next = self.derivative(x, byte, 0)?;
         Ok(if self.is_live(next)? { next } else { Language::EMPTY })
@@ -75,18 +71,18 @@ impl Languages {
     /// The derivative by one byte, perhaps a language without strings that is not
     /// [`Language::EMPTY`].
     fn derivative(&mut self, x: Language, byte: u8, depth: u32) -> Result<Language> {
-        if let Some(row) = &self.states[x.index()].row {
+        if let Some(row) = self.arena.row(x) {
             return Ok(row[usize::from(byte)]);
         }
-        if self.states.len() > self.limit {
+        if self.arena.len() > self.limit {
             return Err(self.over_limit());
         }
         if depth > DEEPEST {
             self.fill_row(x)?;
-            return Ok(self.raw(x)[usize::from(byte)]);
+            return Ok(self.arena.row(x).map_or(Language::EMPTY, |row| row[usize::from(byte)]));
         }
         let depth = depth + 1;
-        Ok(match &self.states[x.index()].expr {
+        Ok(match self.arena.expr(x) {
             Expr::Set(set) => {
                 if set.contains(byte) {
                     Language::EPSILON
@@ -167,34 +163,33 @@ impl Languages {
 
     /// The bytes with which its strings may begin.
     pub fn first_bytes(&mut self, x: Language) -> Result<ByteSet> {
-        if let Some(first) = self.states[x.index()].first {
+        if let Some(first) = self.arena.first(x) {
             return Ok(first);
         }
         let first = match self.plain_first(x, 0) {
             Some(first) => first,
             None => {
                 self.row(x)?;
-                return Ok(self.states[x.index()].first.unwrap_or(ByteSet::EMPTY));
+                return Ok(self.arena.first(x).unwrap_or(ByteSet::EMPTY));
             }
         };
-        self.states[x.index()].first = Some(first);
+        self.arena.set_first(x, first);
         Ok(first)
     }
 
     /// The first bytes where structure alone decides them: all parts have strings, no and/not.
     fn plain_first(&self, x: Language, depth: u32) -> Option<ByteSet> {
-        let state = &self.states[x.index()];
-        if state.first.is_some() {
-            return state.first;
+        if let Some(first) = self.arena.first(x) {
+            return Some(first);
         }
-        if depth > DEEPEST || state.live == Some(false) {
+        if depth > DEEPEST || self.arena.facts(x).live == Some(false) {
             return None;
         }
         let depth = depth + 1;
-        match &state.expr {
+        match self.arena.expr(x) {
             Expr::Set(set) => Some(*set),
             &Expr::Concat(a, b) => {
-                if self.states[b.index()].live != Some(true) {
+                if self.arena.facts(b).live != Some(true) {
                     return None;
                 }
                 let first = self.plain_first(a, depth)?;
@@ -226,7 +221,7 @@ impl Languages {
     }
 
     pub(super) fn raw(&self, x: Language) -> Row {
-        self.states[x.index()].row.as_deref().copied().unwrap_or([Language::EMPTY; 256])
+        self.arena.row(x).copied().unwrap_or([Language::EMPTY; 256])
     }
 
     /// Computes the row of derivatives, and those of the parts that it needs, without deciding
@@ -234,16 +229,17 @@ impl Languages {
     pub(super) fn fill_row(&mut self, x: Language) -> Result<()> {
         let mut stack = vec![x];
         while let Some(&top) = stack.last() {
-            if self.states[top.index()].row.is_some() {
+            deadline::check()?;
+            if self.arena.row(top).is_some() {
                 stack.pop();
                 continue;
             }
-            if self.states.len() > self.limit {
+            if self.arena.len() > self.limit {
                 return Err(self.over_limit());
             }
             let before = stack.len();
-            let missing = |this: &Self, part: Language| this.states[part.index()].row.is_none();
-            match &self.states[top.index()].expr {
+            let missing = |this: &Self, part: Language| this.arena.row(part).is_none();
+            match self.arena.expr(top) {
                 Expr::Set(_) | Expr::Table(..) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => {
                     if missing(self, a) {
@@ -269,43 +265,59 @@ impl Languages {
                 }
             }
             if stack.len() == before {
-                let row = self.derive(top);
-                self.states[top.index()].row = Some(Box::new(row));
-                self.rows += 1;
+                let (row, border) = self.derive(top);
+                self.arena.set_row(top, row, border, false);
                 stack.pop();
             }
         }
         Ok(())
     }
 
-    /// The row of `x`, whose parts have theirs.
-    fn derive(&mut self, x: Language) -> Row {
-        let expr = self.states[x.index()].expr.clone();
+    /// The row of `x`, whose parts have theirs, and its border.
+    fn derive(&mut self, x: Language) -> (Row, ByteSet) {
+        let expr = self.arena.expr(x).clone();
         match expr {
-            Expr::Set(set) => std::array::from_fn(|b| {
-                if set.contains(b as u8) { Language::EPSILON } else { Language::EMPTY }
-            }),
+            Expr::Set(set) => {
+                let row = |b| if set.contains(b) { Language::EPSILON } else { Language::EMPTY };
+                (std::array::from_fn(|b| row(b as u8)), set.border())
+            }
             Expr::Concat(a, b) => {
-                let (first, nullable) = (self.raw(a), self.is_nullable(a));
-                let second = if nullable { self.raw(b) } else { [Language::EMPTY; 256] };
-                self.map2(&first, &second, |this, x, y| {
-                    let through = this.concat2(x, b);
-                    if y == Language::EMPTY { through } else { this.union([through, y]) }
+                let both = [a, b];
+                let read = if self.is_nullable(a) { &both[..] } else { &both[..1] };
+                self.combine(read, |this, parts| {
+                    let through = this.concat2(parts[0], b);
+                    match parts.get(1) {
+                        None | Some(&Language::EMPTY) => through,
+                        Some(&second) => this.union([through, second]),
+                    }
                 })
             }
-            Expr::Union(xs) => self.combine(&xs, Self::union),
-            Expr::Intersect(xs) => self.combine(&xs, Self::intersect),
+            Expr::Union(xs) => self.combine(&xs, |this, mut parts| {
+                parts.retain(|part| *part != Language::EMPTY);
+                match parts[..] {
+                    [] => Language::EMPTY,
+                    [one] => one,
+                    _ => this.union(parts),
+                }
+            }),
+            Expr::Intersect(xs) => {
+                self.combine(&xs, |this, parts| match parts.contains(&Language::EMPTY) {
+                    true => Language::EMPTY,
+                    false => this.intersect(parts),
+                })
+            }
             Expr::Complement(inner) => {
-                let row = self.raw(inner);
-                self.map2(&row, &row, |this, x, _| this.complement(x))
+                self.combine(&[inner], |this, parts| this.complement(parts[0]))
             }
             Expr::Repeat(inner, min, max) => {
                 let more = if max == UNBOUNDED { None } else { Some(max - 1) };
                 let rest = self.repeat(inner, min.saturating_sub(1), more);
-                let row = self.raw(inner);
-                self.map2(&row, &row, |this, x, _| this.concat2(x, rest))
+                self.combine(&[inner], |this, parts| this.concat2(parts[0], rest))
             }
-            Expr::Variable(v) => self.raw(self.variables[v as usize].body),
+            Expr::Variable(v) => {
+                let body = self.variables[v as usize].body;
+                (self.raw(body), self.arena.border(body))
+            }
             Expr::Automaton(Running { automaton, state }) => {
                 let mut row = [Language::EMPTY; 256];
                 for byte in 0..=u8::MAX {
@@ -313,7 +325,7 @@ impl Languages {
                         row[usize::from(byte)] = self.automaton(automaton.clone(), state);
                     }
                 }
-                row
+                (row, border(&row))
             }
             Expr::Table(table, state) => {
                 let at = Arc::clone(&self.tables[table as usize]);
@@ -330,63 +342,44 @@ impl Languages {
                     }
                     row[usize::from(byte)] = last.1;
                 }
-                row
+                (row, border(&row))
             }
         }
     }
 
-    /// Combines two rows byte by byte, once for each run of equal pairs.
-    fn map2(
-        &mut self,
-        a: &Row,
-        b: &Row,
-        mut f: impl FnMut(&mut Self, Language, Language) -> Language,
-    ) -> Row {
-        let mut row = [Language::EMPTY; 256];
-        for i in 0..256 {
-            row[i] = if i > 0 && (a[i], b[i]) == (a[i - 1], b[i - 1]) {
-                row[i - 1]
-            } else {
-                f(self, a[i], b[i])
-            };
-        }
-        row
-    }
-
-    /// Combines the rows of many, once for each run of bytes that none of them tells apart.
+    /// The row whose entries are made of those of others, once for each run of bytes that none of
+    /// them tells apart, and its border.
     fn combine(
         &mut self,
         xs: &[Language],
-        f: impl Fn(&mut Self, Vec<Language>) -> Language,
-    ) -> Row {
-        let mut border = [false; 256];
-        for x in xs {
-            if let Some(row) = &self.states[x.index()].row {
-                for i in 1..256 {
-                    border[i] |= row[i] != row[i - 1];
-                }
-            }
-        }
+        mut f: impl FnMut(&mut Self, SmallVec<[Language; 4]>) -> Language,
+    ) -> (Row, ByteSet) {
+        let borders = xs.iter().map(|&x| self.arena.border(x));
+        let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
         let mut row = [Language::EMPTY; 256];
-        for i in 0..256 {
-            row[i] = if i > 0 && !border[i] {
-                row[i - 1]
-            } else {
-                let parts = xs
-                    .iter()
-                    .map(|x| self.states[x.index()].row.as_ref().map_or(Language::EMPTY, |r| r[i]));
-                let parts = parts.collect();
-                f(self, parts)
-            };
+        let mut kept = ByteSet::EMPTY;
+        let mut last = Language::EMPTY;
+        let mut from = 0;
+        for byte in borders.iter() {
+            let at = usize::from(byte);
+            row[from..at].fill(last);
+            let part = |x: &Language| self.arena.row(*x).map_or(Language::EMPTY, |row| row[at]);
+            let parts = xs.iter().map(part).collect();
+            let next = f(self, parts);
+            if next != last {
+                kept.insert(byte);
+            }
+            (from, last) = (at, next);
         }
-        row
+        row[from..].fill(last);
+        (row, kept)
     }
 
     /// Has it any string? Exact; decided by a search where and/not occurs.
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn is_live(&mut self, x: Language) -> Result<bool> {
-        if let Some(live) = self.states[x.index()].live {
+        if let Some(live) = self.arena.facts(x).live {
             return Ok(live);
         }
         // Towards a state known to be live, by turns from the newest and from the oldest of the
@@ -399,18 +392,22 @@ impl Languages {
         let mut newest = true;
         while let Some(state) = if newest { open.pop_back() } else { open.pop_front() } {
             newest = !newest;
+            deadline::check()?;
             self.fill_row(state)?;
-            let row = self.raw(state);
-            let mut last = Language::EMPTY;
-            for next in row {
-                if next == last || self.states[next.index()].live == Some(false) {
+            let Some(row) = self.arena.row(state) else { continue };
+            let border = self.arena.border(state);
+            let firsts = border.iter().chain((!border.contains(0)).then_some(0));
+            let mut nexts: SmallVec<[Language; 16]> =
+                firsts.map(|byte| row[usize::from(byte)]).collect();
+            nexts.dedup();
+            for next in nexts {
+                if self.arena.facts(next).live == Some(false) {
                     continue;
                 }
-                last = next;
-                if self.states[next.index()].live == Some(true) {
+                if self.arena.facts(next).live == Some(true) {
                     let mut at = state;
                     loop {
-                        self.states[at.index()].live = Some(true);
+                        self.arena.set_live(at, true);
                         // Every state in `from` was reached from another, the first from itself.
                         match from.get(&at) {
                             Some(&before) if before != at => at = before,
@@ -425,8 +422,13 @@ impl Languages {
             }
         }
         for state in from.into_keys() {
-            self.states[state.index()].live = Some(false);
+            self.arena.set_live(state, false);
         }
         Ok(false)
     }
+}
+
+/// The bytes whose entries differ from those before.
+fn border(row: &Row) -> ByteSet {
+    (1..=u8::MAX).filter(|&b| row[usize::from(b)] != row[usize::from(b) - 1]).collect()
 }

@@ -18,7 +18,7 @@ impl Languages {
     pub(crate) fn fingerprint(&self, x: Language, done: &mut FxHashMap<Language, u128>) -> u128 {
         for at in self.parts(x, false, |part| done.contains_key(&part)) {
             let fingerprint = keyed_hash(|hasher| {
-                let expr = &self.states[at.index()].expr;
+                let expr = self.arena.expr(at);
                 std::mem::discriminant(expr).hash(hasher);
                 let mut parts: SmallVec<[u128; 4]> = match expr {
                     Expr::Set(set) => {
@@ -75,7 +75,7 @@ impl Languages {
         let mut seen: FxHashSet<Language> = FxHashSet::default();
         while let Some(at) = todo.pop() {
             let parts = todo.len();
-            match &self.states[at.index()].expr {
+            match self.arena.expr(at) {
                 Expr::Set(_) | Expr::Table(..) | Expr::Automaton(_) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
@@ -117,8 +117,8 @@ impl Languages {
         // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
-        for at in self.parts(x, false, |part| !self.states[part.index()].counted) {
-            let near = match self.states[at.index()].expr.clone() {
+        for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
+            let near = match self.arena.expr(at).clone() {
                 Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
                 Expr::Union(xs) => {
                     let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
@@ -140,7 +140,7 @@ impl Languages {
 
     /// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
     fn unit(&self, x: Language) -> Unit {
-        match self.states[x.index()].expr {
+        match *self.arena.expr(x) {
             Expr::Set(set) => Unit::Byte(set),
             _ => Unit::Bytes(self.least_bytes(x, 0).max(1)),
         }
@@ -150,7 +150,7 @@ impl Languages {
     fn least_bytes(&self, x: Language, depth: u32) -> u32 {
         const DEEPEST: u32 = 8;
         let of = |part: Language| self.least_bytes(part, depth + 1);
-        match &self.states[x.index()].expr {
+        match self.arena.expr(x) {
             _ if self.is_nullable(x) => 0,
             _ if depth == DEEPEST => 1,
             &Expr::Concat(a, b) => of(a).saturating_add(of(b)),
@@ -163,11 +163,11 @@ impl Languages {
 
     /// `x{min,max} rest` as its parts, `max` being [`u32::MAX`] where there is no bound.
     pub(crate) fn leading_repeat(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
-        let (head, rest) = match self.states[x.index()].expr {
+        let (head, rest) = match *self.arena.expr(x) {
             Expr::Concat(head, rest) => (head, rest),
             _ => (x, Language::EPSILON),
         };
-        match self.states[head.index()].expr {
+        match *self.arena.expr(head) {
             Expr::Repeat(part, min, max) if part != Language::EMPTY => Some((part, min, max, rest)),
             _ => None,
         }
@@ -178,7 +178,7 @@ impl Languages {
         let mut firsts: SmallVec<[Language; 8]> = SmallVec::new();
         let mut at = x;
         while at != end {
-            let Expr::Concat(first, rest) = self.states[at.index()].expr else { return None };
+            let Expr::Concat(first, rest) = *self.arena.expr(at) else { return None };
             firsts.push(first);
             at = rest;
         }
@@ -197,7 +197,7 @@ impl Languages {
         if let Some(&known) = known.get(&x) {
             return known;
         }
-        let total = match &self.states[x.index()].expr {
+        let total = match self.arena.expr(x) {
             Expr::Repeat(..) => self.is_endless(x, unit),
             // What follows has strings of units.
             &Expr::Concat(a, b) => self.is_endless(a, unit) && self.is_plain(b),
@@ -205,7 +205,7 @@ impl Languages {
             // Endlessly many continuations, less finitely many; what is found stays found.
             Expr::Intersect(xs) => {
                 xs.iter().any(|&part| self.is_endless(part, unit))
-                    && xs.iter().all(|&part| match self.states[part.index()].expr {
+                    && xs.iter().all(|&part| match *self.arena.expr(part) {
                         Expr::Complement(inner) if part != Language::ALL => self.is_finite(inner),
                         _ => self.is_endless(part, unit) || self.is_found_at_last(part, unit),
                     })
@@ -219,10 +219,10 @@ impl Languages {
 
     /// The languages whose strings a text lacks, if it is all strings of units but these.
     pub(crate) fn all_but(&self, x: Language, unit: Language) -> Option<SmallVec<[Language; 2]>> {
-        let Expr::Intersect(parts) = &self.states[x.index()].expr else { return None };
+        let Expr::Intersect(parts) = self.arena.expr(x) else { return None };
         let mut lacking = SmallVec::new();
         for &part in parts {
-            match self.states[part.index()].expr {
+            match *self.arena.expr(part) {
                 Expr::Complement(inner) => lacking.push(inner),
                 Expr::Repeat(of, 0, UNBOUNDED) if of == unit => {}
                 _ => return None,
@@ -233,7 +233,7 @@ impl Languages {
 
     /// Is it a repeat of the unit without an upper bound?
     fn is_endless(&self, x: Language, unit: Language) -> bool {
-        match self.states[x.index()].expr {
+        match *self.arena.expr(x) {
             Expr::Repeat(part, _, UNBOUNDED) => part == unit,
             _ => false,
         }
@@ -244,12 +244,12 @@ impl Languages {
     fn is_found_at_last(&self, x: Language, unit: Language) -> bool {
         let ends_in_all = |x: Language| {
             let mut at = x;
-            while let Expr::Concat(_, rest) = self.states[at.index()].expr {
+            while let Expr::Concat(_, rest) = *self.arena.expr(at) {
                 at = rest;
             }
             at == Language::ALL
         };
-        match &self.states[x.index()].expr {
+        match self.arena.expr(x) {
             _ if x == Language::ALL => true,
             &Expr::Concat(a, b) => self.is_endless(a, unit) && ends_in_all(b) && self.is_plain(b),
             Expr::Union(xs) => xs.iter().any(|&part| self.is_found_at_last(part, unit)),
@@ -261,7 +261,7 @@ impl Languages {
     fn is_plain(&self, x: Language) -> bool {
         let mut todo = vec![x];
         while let Some(at) = todo.pop() {
-            match &self.states[at.index()].expr {
+            match self.arena.expr(at) {
                 _ if at == Language::ALL || at == Language::EPSILON => {}
                 Expr::Set(set) if set.is_empty() => return false,
                 Expr::Set(_) => {}
@@ -282,7 +282,7 @@ impl Languages {
     fn is_finite(&self, x: Language) -> bool {
         let mut todo = vec![x];
         while let Some(at) = todo.pop() {
-            match &self.states[at.index()].expr {
+            match self.arena.expr(at) {
                 Expr::Set(_) => {}
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) => todo.extend_from_slice(xs),
@@ -304,7 +304,7 @@ impl Languages {
 
     /// Do bounds on repeats occur in it? If not, no other language is [near](Self::near) it.
     pub(crate) fn is_counted(&self, x: Language) -> bool {
-        self.states[x.index()].counted
+        self.arena.facts(x).counted
     }
 
     /// A language that no token tells apart from this one, as `horizon`, also where and/not
@@ -320,11 +320,11 @@ impl Languages {
         reach: &mut dyn FnMut(Unit) -> u32,
         spans: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Language> {
-        let state = &self.states[x.index()];
-        if !state.counted {
+        let facts = self.arena.facts(x);
+        if !facts.counted {
             return Ok(x);
         }
-        if !state.logical {
+        if !facts.logical {
             return Ok(self.horizon(x, reach));
         }
         let mut least = 0;
@@ -351,8 +351,8 @@ impl Languages {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
         let mut narrowest: Option<u32> = None;
-        for at in self.parts(x, false, |part| !self.states[part.index()].counted) {
-            let free = match self.states[at.index()].expr.clone() {
+        for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
+            let free = match self.arena.expr(at).clone() {
                 Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
                 Expr::Union(xs) => {
                     let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
@@ -441,7 +441,7 @@ impl Languages {
 
     /// About how many bytes the arena takes.
     pub fn bytes(&self) -> usize {
-        self.states.len() * (2 * size_of::<State>() + 64) + self.rows * size_of::<Row>()
+        self.arena.bytes()
     }
 
     /// The same language in another arena; `done` remembers what was moved already.
@@ -459,7 +459,7 @@ impl Languages {
                 xs.sort_unstable();
                 xs.into_boxed_slice()
             };
-            let expr = match &self.states[at.index()].expr {
+            let expr = match self.arena.expr(at) {
                 Expr::Set(set) => Expr::Set(*set),
                 Expr::Automaton(running) => Expr::Automaton(running.clone()),
                 Expr::Concat(a, b) => Expr::Concat(done[a], done[b]),
@@ -488,9 +488,10 @@ impl Languages {
                 }
             };
             let there = to.intern(expr);
-            let live = self.states[at.index()].live;
-            let known = &mut to.states[there.index()].live;
-            *known = known.or(live);
+            let live = self.arena.facts(at).live;
+            if let (Some(live), None) = (live, to.arena.facts(there).live) {
+                to.arena.set_live(there, live);
+            }
             done.insert(at, there);
         }
         for (variable, body) in variables {

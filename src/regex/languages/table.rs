@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
+use crate::deadline;
 
 /// No successor.
 const NONE: u32 = u32::MAX;
@@ -75,15 +76,14 @@ impl Languages {
     pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
         // A language that lacks a few texts only is cheap as it is.
         let total = |unit| self.is_total(x, unit, &mut FxHashMap::default());
-        if !self.states[x.index()].logical || unit.is_some_and(total) {
+        if !self.arena.facts(x).logical || unit.is_some_and(total) {
             return Ok(x);
         }
-        let state = &self.states[x.index()];
         if let Some(unit) = unit
-            && let Expr::Intersect(parts) = &state.expr
+            && let Expr::Intersect(parts) = self.arena.expr(x)
         {
             let (bounds, others): (Vec<_>, Vec<_>) =
-                parts.iter().partition(|part| match self.states[part.index()].expr {
+                parts.iter().partition(|part| match *self.arena.expr(**part) {
                     Expr::Repeat(part, min, max) => {
                         part == unit && (max != UNBOUNDED && max > SMALL_BOUND || min > SMALL_BOUND)
                     }
@@ -139,6 +139,7 @@ impl Languages {
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
         let mut rows: Vec<[u32; 256]> = Vec::new();
         while let Some(&state) = states.get(rows.len()) {
+            deadline::check()?;
             self.fill_row(state)?;
             let mut row = [NONE; 256];
             let mut last = (Language::EMPTY, NONE);

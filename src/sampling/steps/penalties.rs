@@ -36,7 +36,8 @@ pub fn repetition_penalty(
 
 /// Takes `penalty` times a token's count in the text so far off its logit: the first term of
 /// `logit[j] - c[j] * frequency - (c[j] > 0) * presence` in the OpenAI API reference
-/// ("Frequency and presence penalties").
+/// ("Frequency and presence penalties"). As there, the prompt does not count; in llama.cpp it does,
+/// which [`PenaltyScope::All`](crate::sampling::PenaltyScope::All) does too.
 pub fn frequency_penalty(
     candidates: &mut [Candidate],
     counts: impl IntoIterator<Item = (u32, u32)>,
@@ -89,6 +90,9 @@ pub fn dry(
 }
 
 /// Divides every logit by `temperature`, which is above 0.
+///
+/// Ackley, Hinton and Sejnowski 1985, "A Learning Algorithm for Boltzmann Machines", section 2. As
+/// in Hugging Face's warper and in llama.cpp.
 pub fn temperature(candidates: &mut [Candidate], temperature: f64) {
     for c in candidates {
         c.logit /= temperature;

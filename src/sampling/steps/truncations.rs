@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::super::exponential::exp;
+use super::super::select::{Key, reach};
 use super::{Candidate, by_probability, greedy, log_sum_exp};
 
 /// Keeps candidates whose logit is at most `n` standard deviations below the greatest.
@@ -43,81 +44,18 @@ pub fn top_k(candidates: &mut Vec<Candidate>, k: usize) {
 /// Face's warper and llama.cpp agree, up to the rounding of their sums in `f32`.
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f64) {
     let Some(top) = greedy(candidates).filter(|_| p < 1.0) else { return };
-    let total = candidates.iter().map(|c| exp(c.logit - top.logit)).sum();
-    nucleus(candidates, p, top.logit, total);
-}
-
-/// Candidates that are ranked by sorting; more are first divided into bands of logits.
-const FEW: usize = 64;
-/// Bands into which the candidates' span of logits is divided.
-const BANDS: usize = 1024;
-
-/// [`top_p`] with the sum of all exponentials, taken from `top` on. O(n), and n log n for those of
-/// one band.
-fn nucleus(candidates: &mut Vec<Candidate>, p: f64, top: f64, total: f64) {
-    let weigh = |c: &Candidate| exp(c.logit - top);
-    let least = candidates.iter().map(|c| c.logit).fold(top, f64::min);
-    let wanted = p * total;
-    let (mut sum, mut ranked) = (0.0, Vec::new());
-    if candidates.len() > FEW && least < top {
-        let scale = (BANDS - 1) as f64 / (top - least);
-        let band = |c: &Candidate| ((top - c.logit) * scale) as usize;
-        let mut weights = [0.0; BANDS];
-        for c in candidates.iter() {
-            weights[band(c).min(BANDS - 1)] += weigh(c);
-        }
-        // The band in which the sum reaches what is wanted; rounding may put it into the next.
-        let mut at = 0;
-        while at < BANDS - 1 && sum + weights[at] < wanted {
-            sum += weights[at];
-            at += 1;
-        }
-        ranked.extend(candidates.iter().filter(|c| band(c).min(BANDS - 1) >= at));
-        let first = |c: &Candidate| band(c).min(BANDS - 1) == at;
-        let count = partition(&mut ranked, first);
-        ranked[..count].sort_unstable_by(by_probability);
-        if let Some(last) = reaches(&ranked[..count], &mut sum, wanted, weigh) {
-            return keep_down_to(candidates, last);
-        }
-        ranked.drain(..count);
-    } else {
-        ranked.clone_from(candidates);
+    let mut weighed: Vec<_> =
+        candidates.iter().map(|c| (Key::new(c), exp(c.logit - top.logit))).collect();
+    let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
+    if let Some((last, _)) = reach(&mut weighed, p * total) {
+        keep_down_to(candidates, last.candidate());
     }
-    ranked.sort_unstable_by(by_probability);
-    if let Some(last) = reaches(&ranked, &mut sum, wanted, weigh) {
-        keep_down_to(candidates, last);
-    }
-}
-
-/// Moves what satisfies `first` to the front, and says how much it is.
-fn partition(candidates: &mut [Candidate], first: impl Fn(&Candidate) -> bool) -> usize {
-    let mut count = 0;
-    for i in 0..candidates.len() {
-        if first(&candidates[i]) {
-            candidates.swap(i, count);
-            count += 1;
-        }
-    }
-    count
-}
-
-/// The candidate with which the growing sum reaches `wanted`, if one does.
-fn reaches(
-    ranked: &[Candidate],
-    sum: &mut f64,
-    wanted: f64,
-    weigh: impl Fn(&Candidate) -> f64,
-) -> Option<Candidate> {
-    ranked.iter().copied().find(|c| {
-        *sum += weigh(c);
-        *sum >= wanted
-    })
 }
 
 /// Keeps candidates at least `p` times as probable as the most probable one, which always stays.
 ///
 /// Nguyen et al. 2024, "Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs",
-/// section 3.
+/// section 3. As in Hugging Face's warper and in llama.cpp.
 pub fn min_p(candidates: &mut Vec<Candidate>, p: f64) {
     if let Some(top) = greedy(candidates) {
         candidates.retain(|c| (c.logit - top.logit).exp() >= p);
@@ -135,22 +73,21 @@ pub fn typical_p(candidates: &mut Vec<Candidate>, p: f64) {
     let whole = log_sum_exp(candidates);
     let surprise = |c: &Candidate| whole - c.logit;
     let entropy: f64 = candidates.iter().map(|c| (-surprise(c)).exp() * surprise(c)).sum();
-    let distance = |c: &Candidate| (surprise(c) - entropy).abs();
-    let order = |a: &Candidate, b: &Candidate| {
-        distance(a).total_cmp(&distance(b)).then_with(|| by_probability(a, b))
-    };
-    let mut ranked = candidates.clone();
-    ranked.sort_unstable_by(order);
-    let weigh = |c: &Candidate| (c.logit - top.logit).exp();
-    let total: f64 = candidates.iter().map(weigh).sum();
-    if let Some(last) = reaches(&ranked, &mut 0.0, p * total, weigh) {
-        candidates.retain(|c| order(c, &last) != Ordering::Greater);
+    // How far a candidate's surprise is from the expected one; numbers from 0 are ordered as their
+    // bits.
+    let order = |c: &Candidate| ((surprise(c) - entropy).abs().to_bits(), Key::new(c));
+    let weigh = |c: &Candidate| (order(c), exp(c.logit - top.logit));
+    let mut weighed: Vec<_> = candidates.iter().map(weigh).collect();
+    let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
+    if let Some((last, _)) = reach(&mut weighed, p * total) {
+        candidates.retain(|c| order(c) <= last);
     }
 }
 
 /// "Exclude top choices" (Weidmann 2024, text-generation-webui's pull request 6335): where at least
 /// two candidates have a probability of at least `threshold`, removes all of these but the least
-/// probable. Whether it is done at this step, the caller has drawn.
+/// probable. Whether it is done at this step, the caller has drawn. As in llama.cpp; the original does
+/// nothing where a line end or an end token would be removed.
 pub fn xtc(candidates: &mut Vec<Candidate>, threshold: f64) {
     let Some(top) = greedy(candidates) else { return };
     // Not of normalised probabilities: a tenth of ten equal ones is then a tenth.

@@ -1,0 +1,224 @@
+//! Where expressions live: each once, with what is known of it.
+//!
+//! Many arenas begin with the same expressions, such as those of JSON's strings and numbers. Once
+//! these are [frozen](Arena::freeze), clones share them, and copy only a few bytes for each.
+
+use std::hash::{BuildHasher as _, BuildHasherDefault};
+use std::ops::Index;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use super::{Expr, Language, Row};
+use crate::regex::ByteSet;
+
+/// What is known of an expression when it is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) nullable: bool,
+    /// Does a variable occur in it?
+    pub(super) recursive: bool,
+    /// Does a repeat with a bound, or with more than one time at least, occur in it?
+    pub(super) counted: bool,
+    /// Does and/not occur in it, [`Language::ALL`] not counted?
+    pub(super) logical: bool,
+    /// `None` until decided: has it any string? Decided by structure unless and/not occurs.
+    pub(super) live: Option<bool>,
+}
+
+/// What steps look at: small, and copied with an arena.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    facts: Facts,
+    /// Have the empty successors in its row been replaced by [`Language::EMPTY`]?
+    clean: bool,
+    /// How often it was stepped without a row.
+    steps: u8,
+    /// Where its row and its first bytes are, or [`NOWHERE`].
+    row: u32,
+    first: u32,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// What most clones add.
+const ROOM: usize = 500;
+
+/// Values of which the first are shared by all that were cloned from one.
+#[derive(Clone, Debug)]
+struct Layered<T> {
+    shared: Arc<Vec<T>>,
+    own: Vec<T>,
+}
+
+impl<T> Default for Layered<T> {
+    fn default() -> Self {
+        Self { shared: Arc::default(), own: Vec::new() }
+    }
+}
+
+impl<T> Layered<T> {
+    fn len(&self) -> usize {
+        self.shared.len() + self.own.len()
+    }
+
+    fn push(&mut self, value: T) -> u32 {
+        self.own.push(value);
+        self.len() as u32 - 1
+    }
+}
+
+impl<T: Clone> Layered<T> {
+    fn freeze(&mut self) {
+        let own = std::mem::take(&mut self.own);
+        self.shared = Arc::new(self.shared.iter().cloned().chain(own).collect());
+    }
+}
+
+impl<T> Index<usize> for Layered<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        match index.checked_sub(self.shared.len()) {
+            Some(own) => &self.own[own],
+            None => &self.shared[index],
+        }
+    }
+}
+
+/// Hash-consed expressions, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arena {
+    states: Vec<State>,
+    exprs: Layered<Expr>,
+    /// With the bytes whose successors may differ from those of the byte before.
+    rows: Layered<Box<(Row, ByteSet)>>,
+    firsts: Layered<ByteSet>,
+    /// Expressions by their hash, which is kept so that growing looks at none of them.
+    ids: HashTable<(u32, Language)>,
+}
+
+impl Arena {
+    pub(super) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Lets clones made from now on share what is here.
+    pub(super) fn freeze(&mut self) {
+        self.exprs.freeze();
+        self.rows.freeze();
+        self.firsts.freeze();
+        // Clones grow soon, and should not have to make room first.
+        self.ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
+    }
+
+    fn hash(expr: &Expr) -> u32 {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(expr);
+        (hash ^ hash >> 32) as u32
+    }
+
+    /// Of 32 bits 64, of which both ends count.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// The number of an expression, which is given one with the facts that `describe` tells if it
+    /// is new.
+    pub(super) fn intern(
+        &mut self,
+        expr: Expr,
+        describe: impl FnOnce(&Self, &Expr) -> Facts,
+    ) -> Language {
+        let hash = Self::hash(&expr);
+        let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
+        let known = self.ids.find(Self::spread(hash), same);
+        if let Some(&(_, id)) = known {
+            return id;
+        }
+        let facts = describe(self, &expr);
+        let id = Language(self.exprs.push(expr));
+        self.states.push(State { facts, clean: false, steps: 0, row: NOWHERE, first: NOWHERE });
+        self.ids.insert_unique(Self::spread(hash), (hash, id), |&(hash, _)| Self::spread(hash));
+        id
+    }
+
+    #[inline]
+    pub(super) fn expr(&self, x: Language) -> &Expr {
+        &self.exprs[x.index()]
+    }
+
+    #[inline]
+    pub(super) fn facts(&self, x: Language) -> &Facts {
+        &self.states[x.index()].facts
+    }
+
+    pub(super) fn set_live(&mut self, x: Language, live: bool) {
+        self.states[x.index()].facts.live = Some(live);
+    }
+
+    /// Successors by byte, perhaps with some that have no string and are not [`Language::EMPTY`].
+    #[inline]
+    pub(super) fn row(&self, x: Language) -> Option<&Row> {
+        let at = self.states[x.index()].row;
+        (at != NOWHERE).then(|| &self.rows[at as usize].0)
+    }
+
+    /// The row if every successor without strings in it is [`Language::EMPTY`].
+    #[inline]
+    pub(super) fn clean_row(&self, x: Language) -> Option<&Row> {
+        let state = &self.states[x.index()];
+        state.clean.then(|| &self.rows[state.row as usize].0)
+    }
+
+    /// The bytes whose entries in a row may differ from the entries before; none if there is no row.
+    pub(super) fn border(&self, x: Language) -> ByteSet {
+        match self.states[x.index()].row {
+            NOWHERE => ByteSet::EMPTY,
+            at => self.rows[at as usize].1,
+        }
+    }
+
+    /// `border` holds every byte whose entry differs from the one before.
+    pub(super) fn set_row(&mut self, x: Language, row: Row, border: ByteSet, clean: bool) {
+        let state = &mut self.states[x.index()];
+        state.clean = clean;
+        let own = (state.row as usize).checked_sub(self.rows.shared.len());
+        match own.and_then(|own| self.rows.own.get_mut(own)) {
+            Some(place) => **place = (row, border),
+            None => state.row = self.rows.push(Box::new((row, border))),
+        }
+    }
+
+    /// Says that a row holds no successor without strings but [`Language::EMPTY`].
+    pub(super) fn mark_clean(&mut self, x: Language) {
+        self.states[x.index()].clean = true;
+    }
+
+    /// The bytes with a successor, once they are known.
+    #[inline]
+    pub(super) fn first(&self, x: Language) -> Option<ByteSet> {
+        let at = self.states[x.index()].first;
+        (at != NOWHERE).then(|| self.firsts[at as usize])
+    }
+
+    pub(super) fn set_first(&mut self, x: Language, first: ByteSet) {
+        self.states[x.index()].first = self.firsts.push(first);
+    }
+
+    /// Counts a step without a row, and says how many there were before.
+    pub(super) fn count_step(&mut self, x: Language) -> u8 {
+        let steps = &mut self.states[x.index()].steps;
+        *steps = steps.saturating_add(1);
+        *steps - 1
+    }
+
+    /// About how many bytes it takes, what is shared not counted.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.len() * (size_of::<State>() + 2 * size_of::<(u32, Language)>())
+            + self.exprs.own.len() * (size_of::<Expr>() + 32)
+            + self.rows.own.len() * (size_of::<(Row, ByteSet)>() + 16)
+            + self.firsts.own.len() * size_of::<ByteSet>()
+    }
+}
