@@ -184,3 +184,59 @@ fn a_token_is_in_the_mask_if_and_only_if_it_is_accepted() {
     }
     println!("{masks} masks, {asked} tokens");
 }
+
+/// Grammars of words, operators and blanks: along texts that they accept, masks are what acceptance
+/// says, at some steps for the whole vocabulary.
+#[test]
+fn masks_of_grammars_are_those_of_acceptance() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let encoder = tiktoken_rs::o200k_base().unwrap();
+    let path = shared.join("tokenizers/tiktoken/o200k_base.tiktoken");
+    let compiler = Compiler::new(Vocabulary::from_file(path).unwrap());
+    let vocabulary = compiler.vocabulary();
+    let mut random = 0x9E37_79B9_7F4A_7C15;
+    let (mut steps, mut asked) = (0, 0);
+    // Names before names, keywords as names, numbers before names: what `plain` readings are for.
+    let words = "start: (NAME | KEYWORD NAME | NUMBER UNIT | NAME \".\" NAME)+\n\
+                 NAME: /[a-z_][a-z_0-9]*/\nKEYWORD: \"let\" | \"return\"\nUNIT: /k?m|s/\n\
+                 NUMBER: /[0-9]+(\\.[0-9]+)?/\n%ignore /[ \\t\\n]+/\n";
+    for (name, grammar, texts) in [
+        ("sql", None, vec!["SELECT a.total, COUNT(*) FROM orders AS a WHERE name = 'x' LIMIT 5"]),
+        ("c", None, vec!["total = (int)size * f(x->len, 0x1F) >> 2", "*p++ && n[i - 1] == '\\n'"]),
+        ("python", None, vec!["def f(x):\n    return x.name + 1.5e3\n"]),
+        ("graphql", None, vec!["query Q($id: ID!) { user(id: $id) { name, friends } }"]),
+        ("words", Some(words), vec!["let total_1.size return 12 km x5.y"]),
+    ] {
+        let constraint = match grammar {
+            Some(grammar) => compiler.lark(grammar),
+            None => {
+                let ready = maskwright::ebnf::builtin(name).unwrap();
+                compiler.grammar(ready.text, ready.dialect)
+            }
+        };
+        let constraint = constraint.unwrap();
+        for text in texts {
+            assert!(accepts(&constraint, text), "{name} rejects {text}");
+            let real = encoder.encode_ordinary(text);
+            let whole = next(&mut random) as usize % real.len();
+            let mut matcher = constraint.matcher();
+            for (step, &token) in real.iter().enumerate() {
+                asked += check(&mut matcher, vocabulary, &mut random, name);
+                if step == whole {
+                    let mask = matcher.mask().unwrap().clone();
+                    for &token in vocabulary.trie().ids() {
+                        let accepted = matcher.clone().accept(token).is_ok();
+                        let shown = vocabulary.token_name(token);
+                        assert_eq!(mask.contains(token), accepted, "{name}: {shown} at {step}");
+                    }
+                }
+                matcher.accept(token).unwrap();
+                steps += 1;
+            }
+        }
+    }
+    println!("{steps} steps, {asked} tokens asked one by one");
+}

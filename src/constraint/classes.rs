@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::deadline;
+use super::slices::word_bytes;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
@@ -60,9 +61,15 @@ pub(super) struct Found {
     pub(super) inside: TokenMask,
     /// How many nodes and bytes were looked at.
     pub(super) work: usize,
-    /// Tokens that pass a place where the terminal may end, with the length up to there.
+    /// Tokens that pass a place where the terminal may end, with the length up to there. Unless all
+    /// were asked for, without those where a word goes on.
     pub(super) ends: Vec<(u32, u16)>,
+    /// The bytes of words that were found to go on.
+    pub(super) words: ByteSet,
 }
+
+/// A place where the terminal may end: its depth, and the bytes of a word that may go on there.
+type End = (u16, ByteSet);
 
 impl Classes {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
@@ -92,10 +99,11 @@ impl Classes {
         vocabulary: &Vocabulary,
         languages: &mut Languages,
         state: Language,
+        every_end: bool,
     ) -> Result<Found> {
         let mut found = Found::new(vocabulary);
         let mut walk = Walk {
-            dense: Dense::new(languages, state),
+            dense: Dense::new(languages, state, every_end),
             path: vec![Dense::START; usize::from(u16::MAX) + 1],
             ends: Vec::new(),
         };
@@ -132,7 +140,7 @@ impl Classes {
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let at = nodes[node];
-            while ends.last().is_some_and(|&end| end >= at.depth) {
+            while ends.last().is_some_and(|&(end, _)| end >= at.depth) {
                 ends.pop();
             }
             let before = path[usize::from(at.depth) - 1];
@@ -147,14 +155,14 @@ impl Classes {
             found.work += 1;
             if next == Dense::DEAD {
                 for &token in if ends.is_empty() { &[] } else { self.trie.subtree_tokens(node) } {
-                    found.ends.extend(ends.iter().map(|&end| (token, end)));
+                    found.passed(vocabulary, token, ends);
                 }
                 node = at.subtree_end as usize;
                 continue;
             }
             self.trie.tokens(node).iter().for_each(|&token| found.inside.allow(token));
             if at.subtree_end as usize > node + 1 && dense.accepts(next) {
-                ends.push(at.depth);
+                ends.push((at.depth, dense.going_on(next)?));
             }
             path[usize::from(at.depth)] = next;
             node += 1;
@@ -169,12 +177,24 @@ struct Walk<'a> {
     dense: Dense<'a>,
     /// By depth.
     path: Vec<u32>,
-    ends: Vec<u16>,
+    ends: Vec<End>,
 }
 
 impl Found {
     fn new(vocabulary: &Vocabulary) -> Self {
-        Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends: Vec::new() }
+        let (ends, words) = (Vec::new(), ByteSet::EMPTY);
+        Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends, words }
+    }
+
+    /// Notes a token that leaves the terminal, by the places in it where that may end.
+    fn passed(&mut self, vocabulary: &Vocabulary, token: u32, ends: &[End]) {
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        for &(end, word) in ends {
+            match bytes.get(usize::from(end)) {
+                Some(&next) if word.contains(next) => self.words = self.words.union(&word),
+                _ => self.ends.push((token, end)),
+            }
+        }
     }
 
     /// The tokens that begin with a byte, over the trie of bytes.
@@ -186,14 +206,14 @@ impl Found {
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let at = nodes[node];
-            while ends.last().is_some_and(|&end| end >= at.depth) {
+            while ends.last().is_some_and(|&(end, _)| end >= at.depth) {
                 ends.pop();
             }
             let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
             self.work += 1;
             if next == Dense::DEAD {
                 for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
-                    self.ends.extend(ends.iter().map(|&end| (token, end)));
+                    self.passed(vocabulary, token, ends);
                 }
                 node = at.subtree_end as usize;
                 continue;
@@ -201,7 +221,7 @@ impl Found {
             path[usize::from(at.depth)] = next;
             trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
             if at.subtree_end as usize > node + 1 && dense.accepts(next) {
-                ends.push(at.depth);
+                ends.push((at.depth, dense.going_on(next)?));
             }
             node += 1;
         }
@@ -217,20 +237,20 @@ impl Found {
         token: u32,
         mut state: u32,
         from: u16,
-        ends: &[u16],
+        ends: &[End],
     ) -> Result<()> {
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        let mut here: Vec<u16> = Vec::new();
+        let mut here: Vec<End> = Vec::new();
         for (i, &byte) in bytes.iter().enumerate().skip(from.into()) {
             state = dense.step(state, byte)?;
             self.work += 1;
             if state == Dense::DEAD {
-                let all = ends.iter().chain(&here);
-                self.ends.extend(all.map(|&end| (token, end)));
+                self.passed(vocabulary, token, ends);
+                self.passed(vocabulary, token, &here);
                 return Ok(());
             }
             if dense.accepts(state) && i + 1 < bytes.len() {
-                here.push(i as u16 + 1);
+                here.push((i as u16 + 1, dense.going_on(state)?));
             }
         }
         self.inside.allow(token);
@@ -246,6 +266,10 @@ struct Dense<'a> {
     ids: FxHashMap<Language, u32>,
     next: Vec<[u32; 256]>,
     accepts: Vec<bool>,
+    /// Is every end asked for?
+    every_end: bool,
+    /// The bytes of a word with which it goes on where it may end. Once asked.
+    goings_on: Vec<Option<ByteSet>>,
     /// The first bytes of the classes of which it treats the bytes alike. Once asked.
     uniform: Vec<Option<ByteSet>>,
 }
@@ -256,10 +280,12 @@ impl<'a> Dense<'a> {
     /// Not asked for yet.
     const OPEN: u32 = u32::MAX - 1;
 
-    fn new(languages: &'a mut Languages, start: Language) -> Self {
+    fn new(languages: &'a mut Languages, start: Language, every_end: bool) -> Self {
         let (states, ids) = (Vec::new(), FxHashMap::default());
         let (next, accepts, uniform) = (Vec::new(), Vec::new(), Vec::new());
-        let mut this = Self { languages, states, ids, next, accepts, uniform };
+        let goings_on = Vec::new();
+        let mut this =
+            Self { languages, states, ids, next, accepts, every_end, goings_on, uniform };
         this.number(start);
         this
     }
@@ -269,6 +295,7 @@ impl<'a> Dense<'a> {
             self.accepts.push(self.languages.is_nullable(state));
             self.next.push([Self::OPEN; 256]);
             self.uniform.push(None);
+            self.goings_on.push(None);
             self.states.push(state);
             self.states.len() as u32 - 1
         })
@@ -290,6 +317,19 @@ impl<'a> Dense<'a> {
         };
         self.next[state as usize][usize::from(byte)] = next;
         Ok(next)
+    }
+
+    /// The bytes of a word with which a state may go on; none where all ends are asked for.
+    fn going_on(&mut self, state: u32) -> Result<ByteSet> {
+        if self.every_end {
+            return Ok(ByteSet::EMPTY);
+        }
+        if let Some(known) = self.goings_on[state as usize] {
+            return Ok(known);
+        }
+        let bytes = word_bytes(self.languages.first_bytes(self.states[state as usize])?);
+        self.goings_on[state as usize] = Some(bytes);
+        Ok(bytes)
     }
 
     fn accepts(&self, state: u32) -> bool {

@@ -9,6 +9,7 @@
 //! Within a repeat of units ([`Runs`]) nothing is walked at all: what is left of the tokens that
 //! leave it is one place, the *tails* of the runs.
 
+mod gather;
 mod heads;
 mod names;
 mod read;
@@ -20,8 +21,8 @@ use smallvec::SmallVec;
 
 use super::machine::{ConfigId, Item, Machine, too_many};
 use super::program::{ACCEPT, Point, PointId, Program};
-use super::runs::{Leaving, Runs, TrieId};
-use super::slices::Slice;
+use super::runs::{Leaving, Runs, TrieId, new_trie};
+use super::slices::{Slice, word_bytes};
 use super::stacks::StackId;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language};
@@ -37,6 +38,29 @@ enum Tokens {
     /// Those that leave at one byte.
     Leaving(Arc<Leaving>),
     Slice(Arc<Slice>),
+    /// What is left of tokens behind many places.
+    Tails(Arc<Trie>),
+}
+
+impl Tokens {
+    fn trie<'a>(&'a self, vocabulary: &'a Vocabulary) -> &'a Trie {
+        match self {
+            Self::Leaving(leaving) => &leaving.tails,
+            Self::Slice(slice) => &slice.tails,
+            Self::Tails(tails) => tails,
+            Self::All | Self::Left(..) => vocabulary.trie(),
+        }
+    }
+
+    /// Does a token, by its index in the trie, satisfy a condition that is not of a text?
+    fn has(&self, condition: Condition, index: usize) -> bool {
+        match (self, condition) {
+            (Self::Leaving(leaving), Condition::Units(min, max)) => {
+                (min..=max).contains(&leaving.runs[index].units.into())
+            }
+            _ => true,
+        }
+    }
 }
 
 /// The vocabulary's trie.
@@ -128,6 +152,8 @@ struct Terminal {
     text: bool,
     /// May what follows it begin as a unit of its last repeat does? Then nothing is left out.
     plain: bool,
+    /// Is it asked for the ends within words, too?
+    every_end: bool,
     /// May other constraints have the same? Not where it depends on what was written before.
     shared: bool,
 }
@@ -135,7 +161,7 @@ struct Terminal {
 /// What is found when a terminal is read from some places; the same for all constraints.
 #[derive(Debug)]
 pub(super) struct Reading {
-    tokens: Arc<[u32]>,
+    tokens: List,
     /// Those of them with a comma.
     commas: Box<[u32]>,
     bases: SmallVec<[Base; 1]>,
@@ -145,6 +171,8 @@ pub(super) struct Reading {
     tries: Box<[(TrieId, Tokens)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     unlike: ByteSet,
+    /// Before these bytes it may end elsewhere, too, within words.
+    words: ByteSet,
     /// Tokens that it may seem to allow and does not.
     doubtful: Box<[u32]>,
 }
@@ -152,8 +180,34 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn bytes(&self) -> usize {
         let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
-        let lists = size_of_val(&*self.tokens) + size_of_val(&*self.commas);
+        let lists = self.tokens.bytes() + size_of_val(&*self.commas);
         size_of::<Self>() + lists + size_of_val(&*self.doubtful) + places
+    }
+}
+
+/// Tokens one by one, in any order, and as a mask if they are many.
+#[derive(Clone, Debug)]
+struct List {
+    tokens: Arc<[u32]>,
+    mask: Option<Arc<TokenMask>>,
+}
+
+impl List {
+    /// More tokens than this are written faster as a mask.
+    const MANY: usize = 1_000;
+
+    fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
+        let mask = (tokens.len() > Self::MANY).then(|| {
+            let mut mask = TokenMask::new(vocabulary.len());
+            tokens.iter().for_each(|&token| mask.allow(token));
+            Arc::new(mask)
+        });
+        Self { tokens: tokens.into(), mask }
+    }
+
+    fn bytes(&self) -> usize {
+        let mask = self.mask.as_ref().map_or(0, |mask| size_of_val(mask.words()));
+        size_of_val(&*self.tokens) + mask
     }
 }
 
@@ -164,21 +218,33 @@ struct Findings {
     bases: SmallVec<[Base; 1]>,
     exits: Vec<Place>,
     unlike: ByteSet,
+    words: ByteSet,
     doubtful: Vec<u32>,
 }
 
 impl Default for Findings {
     fn default() -> Self {
         let (tokens, bases, exits, doubtful) = Default::default();
-        Self { tokens, bases, exits, unlike: ByteSet::EMPTY, doubtful }
+        let (unlike, words) = (ByteSet::EMPTY, ByteSet::EMPTY);
+        Self { tokens, bases, exits, unlike, words, doubtful }
     }
+}
+
+/// Where a terminal that was read may end.
+#[derive(Clone, Copy, Debug)]
+struct Exits {
+    /// For what begins with none of `words`.
+    places: PlacesId,
+    words: ByteSet,
+    /// For what begins with one of them.
+    within_words: PlacesId,
 }
 
 /// A mask in few words: the union of these, less some.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form {
     bases: SmallVec<[Base; 2]>,
-    lists: SmallVec<[Arc<[u32]>; 4]>,
+    lists: SmallVec<[List; 4]>,
     tokens: Box<[u32]>,
     /// Tokens that stand in the lists and are not allowed.
     wrong: Box<[u32]>,
@@ -191,7 +257,7 @@ impl Form {
 
     /// The tokens that stand in no base, some of them more than once.
     pub(super) fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
-        let lists = self.lists.iter().flat_map(|list| list.iter());
+        let lists = self.lists.iter().flat_map(|list| list.tokens.iter());
         let all = lists.chain(&*self.tokens).copied();
         all.filter(|token| !self.wrong.contains(token))
     }
@@ -199,13 +265,15 @@ impl Form {
     /// All tokens that are allowed one by one.
     fn singles(&self) -> impl Iterator<Item = &[u32]> {
         let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
-        few.chain(self.lists.iter().map(|list| &**list)).chain([&*self.tokens])
+        let lists = self.lists.iter().filter(|list| list.mask.is_none());
+        few.chain(lists.map(|list| &*list.tokens)).chain([&*self.tokens])
     }
 
     /// Writes the mask, over whatever was there.
     pub(super) fn write(&self, words: &mut [u32]) {
         let mut first = true;
-        for mask in self.bases.iter().filter_map(Base::mask) {
+        let many = self.lists.iter().filter_map(|list| list.mask.as_deref());
+        for mask in self.bases.iter().filter_map(Base::mask).chain(many) {
             match first {
                 true => words.copy_from_slice(mask.words()),
                 false => words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from),
@@ -265,6 +333,7 @@ pub(super) struct Masks {
     tries: FxHashMap<TrieId, Tokens>,
     places: Vec<Arc<[Place]>>,
     place_ids: FxHashMap<Arc<[Place]>, PlacesId>,
+    unions: FxHashMap<(PlacesId, PlacesId), PlacesId>,
     /// With the exits.
     readings: FxHashMap<(Terminal, PlacesId), (Arc<Reading>, PlacesId)>,
     forms: FxHashMap<ConfigId, Arc<Form>>,
@@ -273,11 +342,13 @@ pub(super) struct Masks {
     units: FxHashMap<Language, bool>,
     runs: FxHashMap<(Language, u32), Arc<Runs>>,
     leaving: FxHashMap<(TrieId, u8), TrieId>,
+    /// The same, and: with every end?
+    slices: FxHashMap<(Language, bool), Option<Arc<Slice>>>,
+    goings_on: FxHashMap<Language, ByteSet>,
     /// What points lead to, with their stacks.
     after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// By text and node, the tokens that end in what the text lacks, where these are few.
     lacking: FxHashMap<(Language, u32), Option<Arc<[u32]>>>,
-    slices: FxHashMap<Language, Option<Arc<Slice>>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
@@ -294,6 +365,7 @@ impl Default for Masks {
             tries: FxHashMap::from_iter([(VOCABULARY, Tokens::All)]),
             place_ids: FxHashMap::from_iter([(nowhere, NOWHERE), (start, START)]),
             places,
+            unions: FxHashMap::default(),
             readings: FxHashMap::default(),
             forms: FxHashMap::default(),
             heads: FxHashMap::default(),
@@ -304,6 +376,7 @@ impl Default for Masks {
             after: FxHashMap::default(),
             lacking: FxHashMap::default(),
             slices: FxHashMap::default(),
+            goings_on: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
             spans: FxHashMap::default(),
             nears: FxHashMap::default(),
@@ -317,7 +390,7 @@ impl Masks {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
             + (self.readings.len() + self.forms.len()) * 128
-            + (self.heads.len() + self.fingerprints.len()) * 48
+            + (self.heads.len() + self.fingerprints.len() + self.unions.len()) * 48
     }
 
     /// The mask of a configuration, if it was asked for before.
@@ -359,11 +432,17 @@ impl Masks {
         if a == b {
             return a;
         }
+        if let Some(&known) = self.unions.get(&(a, b)) {
+            return known;
+        }
         let mut places = self.places[a as usize].to_vec();
         places.extend_from_slice(&self.places[b as usize]);
-        places.sort_unstable();
+        // Of two that are sorted: stable sorting merges them.
+        places.sort();
         places.dedup();
-        self.places_id(&mut places)
+        let both = self.places_id(&mut places);
+        self.unions.insert((a, b), both);
+        both
     }
 }
 
@@ -582,7 +661,9 @@ impl Machine {
                         let name = (names, item.state.number());
                         let ends =
                             self.read_names(program, vocabulary, name, places, &mut tokens)?;
-                        for (rank, exits) in ends {
+                        for (rank, places) in ends {
+                            let exits =
+                                Exits { places, words: ByteSet::EMPTY, within_words: NOWHERE };
                             let after = program.after_name(names, rank, &mut self.languages)?;
                             self.follow(program, after, item.stack, exits, &mut next)?;
                         }
@@ -590,12 +671,12 @@ impl Machine {
                     Point::Regular { .. } | Point::Capture { .. } => {
                         let (reading, exits) = self.read_item(program, vocabulary, item, places)?;
                         form.bases.extend(reading.bases.iter().cloned());
-                        if !reading.tokens.is_empty() {
-                            form.lists.push(Arc::clone(&reading.tokens));
+                        if !reading.tokens.tokens.is_empty() {
+                            form.lists.push(reading.tokens.clone());
                         }
                         commas.extend_from_slice(&reading.commas);
                         doubtful.extend_from_slice(&reading.doubtful);
-                        if exits != NOWHERE {
+                        if (exits.places, exits.within_words) != (NOWHERE, NOWHERE) {
                             let after = self.next_of(program, item.point)?;
                             self.follow(program, after, item.stack, exits, &mut next)?;
                         }
@@ -621,11 +702,24 @@ impl Machine {
         program: &Program,
         point: PointId,
         stack: StackId,
-        places: PlacesId,
+        exits: Exits,
         ways: &mut Vec<Way>,
     ) -> Result<()> {
         let items = self.items_after(program, point, stack)?;
-        ways.extend(items.iter().map(|&item| (item, places)));
+        if exits.words.is_empty() {
+            ways.extend(items.iter().map(|&item| (item, exits.places)));
+            return Ok(());
+        }
+        for &item in &*items {
+            let first = self.first_bytes(program, &[item])?;
+            let places = match first.intersection(&exits.words).is_empty() {
+                true => exits.places,
+                false => exits.within_words,
+            };
+            if places != NOWHERE {
+                ways.push((item, places));
+            }
+        }
         Ok(())
     }
 
@@ -704,21 +798,29 @@ impl Machine {
         vocabulary: &Vocabulary,
         item: Item,
         places: PlacesId,
-    ) -> Result<(Arc<Reading>, PlacesId)> {
+    ) -> Result<(Arc<Reading>, Exits)> {
         let text = program.is_json_text(item.point);
         let state = self.near(vocabulary, item.state)?;
         let shared = matches!(program.point(item.point), Point::Regular { .. });
-        let terminal = Terminal { state, text, plain: false, shared };
-        let (reading, exits) = self.reading(vocabulary, terminal, places)?;
-        if reading.unlike.is_empty() {
-            return Ok((reading, exits));
+        let terminal = Terminal { state, text, plain: false, every_end: false, shared };
+        let (mut reading, mut exits) = self.reading(vocabulary, terminal, places)?;
+        let all = |places| Exits { places, words: ByteSet::EMPTY, within_words: NOWHERE };
+        if reading.unlike.is_empty() && reading.words.is_empty() {
+            return Ok((reading, all(exits)));
         }
         let after = self.next_of(program, item.point)?;
         let items = self.items_after(program, after, item.stack)?;
-        match self.first_bytes(program, &items)?.intersection(&reading.unlike).is_empty() {
-            true => Ok((reading, exits)),
-            false => self.reading(vocabulary, Terminal { plain: true, ..terminal }, places),
+        let first = self.first_bytes(program, &items)?;
+        let plain = !first.intersection(&reading.unlike).is_empty();
+        if plain {
+            (reading, exits) = self.reading(vocabulary, Terminal { plain, ..terminal }, places)?;
         }
+        if first.intersection(&reading.words).is_empty() {
+            return Ok((reading, all(exits)));
+        }
+        let every_end = Terminal { plain, every_end: true, ..terminal };
+        let (_, within_words) = self.reading(vocabulary, every_end, places)?;
+        Ok((Arc::clone(&reading), Exits { places: exits, words: reading.words, within_words }))
     }
 
     /// Are tokens allowed at the start of a token by reference, not one by one?
@@ -754,14 +856,31 @@ impl Machine {
         trie
     }
 
-    fn slice(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Option<Arc<Slice>>> {
-        if let Some(slice) = self.masks.slices.get(&state) {
+    fn slice(
+        &mut self,
+        vocabulary: &Vocabulary,
+        state: Language,
+        plain: bool,
+    ) -> Result<Option<Arc<Slice>>> {
+        if let Some(slice) = self.masks.slices.get(&(state, plain)) {
             return Ok(slice.clone());
         }
         let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
-        let slice = self.shared_slices.get(fingerprint, vocabulary, &mut self.languages, state)?;
-        self.masks.slices.insert(state, slice.clone());
+        let key = (fingerprint, plain);
+        let slice = self.shared_slices.get(key, vocabulary, &mut self.languages, state)?;
+        self.masks.slices.insert((state, plain), slice.clone());
         Ok(slice)
+    }
+
+    /// Where a terminal may end, the bytes with which it may as well go on, if they are those of a
+    /// word.
+    fn going_on(&mut self, state: Language) -> Result<ByteSet> {
+        if let Some(&known) = self.masks.goings_on.get(&state) {
+            return Ok(known);
+        }
+        let bytes = word_bytes(self.languages.first_bytes(state)?);
+        self.masks.goings_on.insert(state, bytes);
+        Ok(bytes)
     }
 }
 

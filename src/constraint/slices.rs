@@ -29,7 +29,24 @@ pub(super) struct Slice {
     /// For every other token and every place inside it where the terminal may end: what follows
     /// that place, with the token's id.
     pub(super) tails: Trie,
+    /// It holds if what follows the terminal begins with none of these bytes.
+    pub(super) words: ByteSet,
     pub(super) id: TrieId,
+}
+
+/// The fingerprint of a terminal's state, and: with every end, or only with those behind which a
+/// word does not go on?
+type SliceKey = (u128, bool);
+
+/// Of the bytes with which a terminal may go on where it may end, those of words, if it reads
+/// words: what follows a name seldom begins with a letter, and most places where a name may end
+/// stand before one.
+pub(super) fn word_bytes(bytes: ByteSet) -> ByteSet {
+    /// Fewer are letters of a suffix or of a keyword.
+    const FEW: usize = 10;
+    let word = (0..=u8::MAX).filter(|&b| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80);
+    let word: ByteSet = word.filter(|&byte| bytes.contains(byte)).collect();
+    if word.len() < FEW { ByteSet::EMPTY } else { word }
 }
 
 /// The slices of one vocabulary, by fingerprint of the terminal state; bounded in bytes.
@@ -52,7 +69,7 @@ pub(super) struct Pairs {
 
 #[derive(Debug, Default)]
 struct Known {
-    slices: FxHashMap<u128, Option<Arc<Slice>>>,
+    slices: FxHashMap<SliceKey, Option<Arc<Slice>>>,
     runs: runs::Known,
     longest: FxHashMap<ByteSet, u32>,
     readings: FxHashMap<ReadingKey, Arc<Reading>>,
@@ -60,7 +77,7 @@ struct Known {
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
-pub(super) type ReadingKey = (u128, [bool; 2], Arc<[Place]>);
+pub(super) type ReadingKey = (u128, [bool; 3], Arc<[Place]>);
 
 /// What patterns repeat most: digits, blanks, hexadecimal digits, letters, names.
 const COMMON: [&[(u8, u8)]; 13] = [
@@ -115,17 +132,18 @@ impl Slices {
     /// The slice of a terminal state; `None` if the state is not worth one.
     pub(super) fn get(
         &self,
-        fingerprint: u128,
+        key: SliceKey,
         vocabulary: &Vocabulary,
         languages: &mut Languages,
         state: Language,
     ) -> Result<Option<Arc<Slice>>> {
-        if let Some(known) = self.lock().slices.get(&fingerprint) {
+        if let Some(known) = self.lock().slices.get(&key) {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
         let classes = self.classes(vocabulary);
-        let slice = Slice::new(vocabulary, classes, languages, state, self.worthwhile)?;
+        let from = (state, key.1);
+        let slice = Slice::new(vocabulary, classes, languages, from, self.worthwhile)?;
         let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
         let mut known = self.lock();
@@ -133,7 +151,7 @@ impl Slices {
             *known = Known::default();
         }
         known.bytes += bytes;
-        known.slices.insert(fingerprint, slice.clone());
+        known.slices.insert(key, slice.clone());
         Ok(slice)
     }
 
@@ -257,21 +275,19 @@ impl Slice {
         vocabulary: &Vocabulary,
         classes: &Classes,
         languages: &mut Languages,
-        state: Language,
+        (state, every_end): (Language, bool),
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        let Found { inside, work, ends } = classes.walk(vocabulary, languages, state)?;
+        let found = classes.walk(vocabulary, languages, state, every_end)?;
+        let Found { inside, work, ends, words } = found;
         if work <= worthwhile {
             return Ok(None);
         }
-        let mut tails: Vec<(&[u8], u32)> = ends
-            .into_iter()
-            .filter_map(|(token, end)| {
-                Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
-            })
-            .collect();
-        tails.sort_unstable();
-        Ok(Some(Self { inside, tails: Trie::from_sorted(tails), id: new_trie() }))
+        let tails = ends.into_iter().filter_map(|(token, end)| {
+            Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
+        });
+        let tails = Trie::from_unsorted(tails);
+        Ok(Some(Self { inside, tails, words, id: new_trie() }))
     }
 
     fn bytes(&self) -> usize {

@@ -73,6 +73,15 @@ impl Trie {
         Self::from_sorted(sorted.into_iter().map(|(_, id)| (text(id), id)))
     }
 
+    /// Lays out non-empty texts in any order, each with its id, some of them more than once.
+    pub(crate) fn from_unsorted<'a>(texts: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
+        let texts = texts.into_iter();
+        let mut sorted: Vec<_> = texts.map(|(text, id)| (head(text), text, id)).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Self::from_sorted(sorted.into_iter().map(|(_, text, id)| (text, id)))
+    }
+
     /// Lays out non-empty texts, which come sorted by their bytes, each with its id. Texts are at
     /// most `u16::MAX` bytes long, as tokens are.
     pub(crate) fn from_sorted<'a>(sorted: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {

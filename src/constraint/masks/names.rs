@@ -57,11 +57,7 @@ impl Machine {
         ends: &mut Vec<(u32, Place)>,
     ) -> Result<()> {
         let tokens = self.masks.tokens(place);
-        let trie = match &tokens {
-            Tokens::Leaving(leaving) => &leaving.tails,
-            Tokens::Slice(slice) => &slice.tails,
-            Tokens::All | Tokens::Left(..) => vocabulary.trie(),
-        };
+        let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
         let top = nodes[place.node as usize];
         // By depth: the names' node, and the bytes that may come there.

@@ -24,7 +24,8 @@ impl Machine {
         let key = (terminal.shared && from.iter().all(Place::is_shared)).then(|| {
             let fingerprints = &mut self.masks.fingerprints;
             let fingerprint = self.languages.fingerprint(terminal.state, fingerprints);
-            (fingerprint, [terminal.text, terminal.plain], Arc::clone(&from))
+            let how = [terminal.text, terminal.plain, terminal.every_end];
+            (fingerprint, how, Arc::clone(&from))
         });
         let reading = match key.as_ref().and_then(|key| self.shared_slices.reading(key)) {
             Some(reading) => reading,
@@ -57,7 +58,7 @@ impl Machine {
         for &place in places {
             self.read_from(vocabulary, terminal, place, &mut found)?;
         }
-        let Findings { mut tokens, bases, mut exits, unlike, doubtful } = found;
+        let Findings { mut tokens, bases, mut exits, unlike, words, doubtful } = found;
         if places != [Place::START] {
             // Tokens stand in several tries of tails.
             tokens.sort_unstable();
@@ -65,17 +66,19 @@ impl Machine {
         }
         exits.sort_unstable();
         exits.dedup();
+        let exits = self.gather(vocabulary, exits, unlike.union(&words));
         let mut tries: Vec<TrieId> = exits.iter().map(|place| place.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.masks.tries.get(&id)?.clone()));
         let known = &self.shared_slices.pairs(vocabulary).commas;
         Ok(Reading {
             commas: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
-            tokens: tokens.into(),
+            tokens: List::new(tokens, vocabulary),
             bases,
             tries: tries.into_iter().filter_map(trie).collect(),
             exits: exits.into(),
             unlike,
+            words,
             doubtful: doubtful.into(),
         })
     }
@@ -119,7 +122,9 @@ impl Machine {
                         (self.json.unit, u32::MAX, self.json.quote, condition, absent)
                     }
                     Head::Other if place.node == 0 => {
-                        let Some(slice) = self.slice(vocabulary, terminal.state)? else { break };
+                        let slice = self.slice(vocabulary, terminal.state, terminal.every_end)?;
+                        let Some(slice) = slice else { break };
+                        found.words = found.words.union(&slice.words);
                         if !slice.tails.ids().is_empty() {
                             let tokens = || Tokens::Slice(Arc::clone(&slice));
                             let trie = self.masks.trie(slice.id, tokens);
@@ -258,11 +263,7 @@ impl Machine {
     ) -> Result<()> {
         let mut path = self.masks.paths.pop().unwrap_or_default();
         let tokens = self.masks.tokens(place);
-        let trie = match &tokens {
-            Tokens::Leaving(leaving) => &leaving.tails,
-            Tokens::Slice(slice) => &slice.tails,
-            Tokens::All | Tokens::Left(..) => vocabulary.trie(),
-        };
+        let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
         let mut result = Ok(());
         if place.node == 0 {
@@ -323,7 +324,16 @@ impl Machine {
             self.note(vocabulary, (place, tokens, trie, node), found)?;
             let here = Place { node: node as u32, ..place };
             if self.languages.is_nullable(state) {
-                found.exits.push(here);
+                // Within a word the terminal itself goes on.
+                let word = match terminal.every_end {
+                    true => ByteSet::EMPTY,
+                    false => self.going_on(state)?,
+                };
+                if word.is_empty() || has_child_but(nodes, node, word) {
+                    found.exits.push(here);
+                } else {
+                    found.words = found.words.union(&word);
+                }
             }
             if state == Language::EPSILON {
                 node = at.subtree_end as usize;
@@ -403,4 +413,16 @@ impl Machine {
         }
         Ok(self.languages.is_nullable(state))
     }
+}
+
+/// Has a node a child with another byte than these?
+fn has_child_but(nodes: &[TrieNode], node: usize, bytes: ByteSet) -> bool {
+    let mut child = node + 1;
+    while child < nodes[node].subtree_end as usize {
+        if !bytes.contains(nodes[child].byte) {
+            return true;
+        }
+        child = nodes[child].subtree_end as usize;
+    }
+    false
 }

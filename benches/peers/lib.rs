@@ -1,0 +1,4 @@
+//! What the benchmarks beside llguidance share.
+
+pub mod engines;
+pub mod measure;
