@@ -358,6 +358,25 @@ fn explore_puts_temperatures_side_by_side() {
     let distinct = columns[0]["distinct_1"].as_f64().unwrap();
     assert!(distinct <= 3.0 / 9.0 + 1e-9);
     assert_eq!(columns[0]["complete"], 3);
+    // Any settings instead of temperatures.
+    let settings =
+        ["--settings", "--temperature 2 --top-k 1", "--settings", "--seed 4 --temperature 2"];
+    let ran = run(&[&args[..], &settings, &["--output", "json"]].concat());
+    let columns: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(columns[0]["settings"], "--temperature 2 --top-k 1");
+    assert_eq!((texts(&columns[0]).len(), columns[0]["samples"][0]["seed"].as_u64()), (1, Some(0)));
+    assert_eq!((texts(&columns[1]).len(), columns[1]["samples"][0]["seed"].as_u64()), (3, Some(4)));
+    for (settings, says) in [
+        (&["--settings", "--top-q 1"][..], "--settings: unexpected argument '--top-q'"),
+        (&["--settings", "'"], "is not closed"),
+        (&["--settings", "--top-p 2"], "`top_p` is 2"),
+        (&["--settings", "--top-p 1", "--temperatures", "1"], "cannot be used with"),
+    ] {
+        let ran = run(&[&args[..], settings].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{}", ran.err);
+    }
 }
 
 #[test]

@@ -84,6 +84,8 @@ fn request(constraint: &Option<Constraint>, rng: &mut ChaCha8Rng, max_tokens: us
     // A text that does not fit is no matter of guesses.
     let budget = one_of(3) == 0;
     let max_tokens = if budget { 64 } else { 8 + one_of(max_tokens as u32 - 8) as usize };
+    // Draws without masks are told of in no steps, and tell no draft model what they draw from.
+    let rejection = one_of(6) == 0;
     let some = |on: bool, value: f32| if on { value } else { 0.0 };
     Request {
         constraint: constraint.clone(),
@@ -94,8 +96,11 @@ fn request(constraint: &Option<Constraint>, rng: &mut ChaCha8Rng, max_tokens: us
         stop: (0..one_of(3)).map(|_| stops[one_of(6) as usize].to_owned()).collect(),
         include_stop_str_in_output: one_of(2) == 0,
         stop_token_ids: if one_of(4) == 0 { vec![99] } else { Vec::new() },
-        trace: one_of(3) == 0,
-        top_logprobs: one_of(4) as usize,
+        trace: one_of(3) == 0 && !rejection,
+        top_logprobs: if rejection { 0 } else { one_of(4) as usize },
+        rejection,
+        canonical: one_of(6) == 0,
+        token_healing: one_of(4) == 0,
         sampling: SamplingParams {
             repetition_penalty: if one_of(2) == 0 { 1.3 } else { 1.0 },
             frequency_penalty: some(one_of(3) == 0, 0.4),
@@ -122,7 +127,11 @@ fn changes_nothing(engine: &Engine, rounds: usize, max_tokens: usize) {
             let greedy = Request { sampling: greedy, ..drawn.clone() };
             let plain = run(engine, &greedy);
             stopped += usize::from(plain.response.stop_reason.is_some());
+            let alone = greedy.rejection || greedy.canonical;
             for (kind, fewer) in KINDS.into_iter().zip(&mut fewer) {
+                if alone && kind == Speculation::Draft {
+                    continue;
+                }
                 let told = run(engine, &Request { speculate: kind, ..greedy.clone() });
                 assert_same(&told, &plain, &format!("{round} {kind:?} {greedy:?}"));
                 *fewer += plain.response.passes.model - told.response.passes.model;

@@ -1,12 +1,15 @@
-//! `maskwright explore`: one prompt and constraint at several temperatures, side by side.
+//! `maskwright explore`: one prompt and constraint at several temperatures, or with several settings,
+//! side by side.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use clap::Parser;
 use serde_json::{Value, json};
 
 use crate::Compiler;
+use crate::error::{Error, ErrorKind, Result};
 use crate::generation::{Request, Response};
 use crate::sampling::SamplingParams;
 
@@ -15,6 +18,7 @@ use super::constraint::ConstraintArgs;
 use super::model::ModelArgs;
 use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
+use super::words::words;
 use super::writing::WritingArgs;
 
 /// Columns of a page where nothing says how wide a terminal is.
@@ -35,7 +39,12 @@ pub(super) struct Args {
     /// The temperatures, each a column
     #[arg(long, value_name = "T,…", value_delimiter = ',', default_value = "0.2,0.5,0.8,1.0,1.5")]
     temperatures: Vec<f32>,
-    /// Texts at each temperature
+    /// Sampling options of a column, as in `--settings "--temperature 1 --top-p 0.5"` (repeat the
+    /// option), instead of temperatures
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "temperatures")]
+    settings: Vec<String>,
+    /// Texts of each column
     #[arg(long, value_name = "N", default_value = "3", value_parser = super::writing::at_least_one)]
     samples: std::num::NonZeroUsize,
     #[command(flatten)]
@@ -54,24 +63,33 @@ pub(super) struct Args {
     output: Format,
 }
 
-/// What was written at one temperature.
+/// The options of a column.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Settings {
+    #[command(flatten)]
+    sampling: SamplingArgs,
+}
+
+/// What was written at one temperature, or with the same settings.
 struct Column {
-    temperature: f32,
+    title: String,
+    params: SamplingParams,
     responses: Vec<Response>,
 }
 
-pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
+pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let base = args.sampling.params()?;
     let engine = args.writing.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
-    let mut columns = Vec::with_capacity(args.temperatures.len());
-    for &temperature in &args.temperatures {
-        let mut responses = Vec::with_capacity(args.samples.get());
+    let mut columns = args.columns(&base)?;
+    for column in &mut columns {
+        let first = column.params.seed.or(base.seed).unwrap_or(0);
         for sample in 0..args.samples.get() as u64 {
-            // The same seeds at each temperature, so that only the temperature differs.
-            let seed = Some(base.seed.unwrap_or(0).wrapping_add(sample));
-            let sampling = SamplingParams { temperature, seed, ..base.clone() };
+            // The same seeds for each column, so that only its settings differ.
+            let seed = Some(first.wrapping_add(sample));
+            let sampling = SamplingParams { seed, ..column.params.clone() };
             let request = Request {
                 raw: args.raw,
                 constraint: constraint.clone(),
@@ -80,9 +98,9 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
                 ..Request::text(&args.prompt)
             };
             let request = args.writing.apply(request);
-            responses.push(engine.generate(&request, &mut |_| ControlFlow::Continue(()))?);
+            let response = engine.generate(&request, &mut |_| ControlFlow::Continue(()))?;
+            column.responses.push(response);
         }
-        columns.push(Column { temperature, responses });
     }
     match args.output {
         Format::Json => {
@@ -97,6 +115,31 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         }
     }
     Ok(Outcome::Success)
+}
+
+impl Args {
+    /// The columns, without texts yet.
+    fn columns(&self, base: &SamplingParams) -> Result<Vec<Column>> {
+        let column = |title, params| Column { title, params, responses: Vec::new() };
+        let at = |&temperature: &f32| {
+            let params = SamplingParams { temperature, ..base.clone() };
+            params.validate()?;
+            Ok(column(format!("temperature {temperature}"), params))
+        };
+        let with = |options: &String| {
+            let settings = Settings::try_parse_from(words(options)?).map_err(|error| {
+                let text = error.to_string();
+                let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+                Error::new(ErrorKind::Request, format!("--settings: {line}"))
+                    .with_help("see `maskwright explore --help`")
+            })?;
+            Ok(column(options.clone(), settings.sampling.params()?))
+        };
+        match self.settings.is_empty() {
+            true => self.temperatures.iter().map(at).collect(),
+            false => self.settings.iter().map(with).collect(),
+        }
+    }
 }
 
 impl Column {
@@ -127,7 +170,8 @@ impl Column {
             .map(|r| json!({ "text": r.text, "complete": r.complete, "seed": r.seed }))
             .collect();
         json!({
-            "temperature": self.temperature,
+            "settings": self.title,
+            "temperature": self.params.temperature,
             "samples": texts,
             "distinct_1": self.distinct(1),
             "distinct_2": self.distinct(2),
@@ -158,7 +202,7 @@ fn table(columns: &[Column], width: usize) -> String {
             }
             out.push(String::new());
         };
-        row(columns.iter().map(|c| format!("temperature {}", c.temperature)).collect());
+        row(columns.iter().map(|c| c.title.clone()).collect());
         let samples = columns.iter().map(|c| c.responses.len()).max().unwrap_or(0);
         for sample in 0..samples {
             let cell = |column: &Column| {

@@ -22,6 +22,7 @@ mod sampling;
 mod serve;
 mod tools;
 mod trace;
+mod words;
 mod writing;
 
 use std::ffi::OsString;

@@ -74,13 +74,20 @@ pub struct Sampler {
     pub(super) scratch: Scratch,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// What the first part of the chain left of the row.
     pub(super) words: Vec<u32>,
     pub(super) maxima: Vec<Maxima>,
     candidates: Vec<Candidate>,
     nucleus: nucleus::Scratch,
+}
+
+/// Nothing of a draw is left to the next one: beams and drafts, which clone often, copy no memory.
+impl Clone for Scratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// The allowed tokens of a row, in three parts: words and a scan of those whose logit is the

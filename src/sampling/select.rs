@@ -45,8 +45,7 @@ pub(super) fn reach<T: Copy + Ord>(items: &mut [(T, f64)], wanted: f64) -> Optio
         let (mut first, mut sum) = (0, 0.0);
         for i in 0..last {
             let item = items[i];
-            items[i] = items[first];
-            items[first] = item;
+            items.swap(i, first);
             let is_before = item.0 < pivot;
             first += usize::from(is_before);
             sum += if is_before { item.1 } else { 0.0 };
@@ -61,7 +60,7 @@ pub(super) fn reach<T: Copy + Ord>(items: &mut [(T, f64)], wanted: f64) -> Optio
             items = &mut items[first + 1..];
         }
     }
-    items.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    items.sort_unstable_by_key(|item| item.0);
     items.iter().find_map(|(item, weight)| {
         before += weight;
         (before >= wanted).then_some((*item, before))
