@@ -1,11 +1,10 @@
 //! Masks of many sequences, and of many places of one.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::compiler::Memory;
+use super::compiler::{Memory, cores};
 use super::masks::Form;
 use super::matcher::Matcher;
 use crate::error::{Error, ErrorKind, Result};
@@ -88,9 +87,9 @@ impl Matcher {
 /// The masks of many sequences, each written into its row as [`Matcher::fill_mask`] does.
 ///
 /// Rows whose masks are all known are copied by the calling thread, which memory bounds. Where some
-/// must be computed, the machine's cores share the work, row by row: first each those of the
-/// memories that are its own (matchers that learn together use one, at most some sixteen of them
-/// while there are cores without), then what others have left.
+/// must be computed, the machine's cores share the work: each computes the masks of one memory
+/// after the other (matchers that learn together use one, at most some sixteen of them while there
+/// are cores without), so that none waits for another; who has no more to compute writes rows.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -117,20 +116,22 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
             None => groups.entry(matcher.cell.address()).or_default().push((matcher, row)),
         }
     }
-    let unknown = rows - known.len();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(unknown);
+    let threads = cores().min(rows - known.len());
     if threads < 2 {
         known.into_iter().for_each(|(form, row)| form.write(row));
         let mut rest = groups.into_values().flatten();
         return rest.try_for_each(|(matcher, row)| matcher.fill_mask(row));
     }
-    let queues: Vec<_> = groups.into_values().map(Mutex::new).collect();
+    // The largest first.
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(Vec::len);
+    let groups = Mutex::new(groups);
     let known = Mutex::new(known);
-    let work = |first: usize| -> Result<()> {
-        // Each thread begins with another memory, so that none waits while there are enough.
-        for index in (0..queues.len()).map(|index| (index + first) % queues.len()) {
-            while let Some((matcher, row)) = take(&queues[index]) {
-                matcher.fill_mask(row)?;
+    let work = || -> Result<()> {
+        while let Some(group) = take(&groups) {
+            for (matcher, row) in group {
+                let form = matcher.form()?;
+                known.lock().unwrap_or_else(PoisonError::into_inner).push((form, row));
             }
         }
         while let Some((form, row)) = take(&known) {
@@ -140,11 +141,9 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     };
     thread::scope(|scope| {
         let work = &work;
-        let first = |thread: usize| thread * queues.len() / threads;
-        let others: Vec<_> =
-            (1..threads).map(|thread| scope.spawn(move || work(first(thread)))).collect();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         // This thread has a share, too.
-        let mut done = work(0);
+        let mut done = work();
         for other in others {
             let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             done = done.and(other);
@@ -220,7 +219,7 @@ mod tests {
                 matchers.iter().map(|matcher| matcher.cell.address()).collect();
             all.len()
         };
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let cores = cores();
         assert_eq!(addresses(16), 1);
         assert_eq!(addresses(16 * cores + 40), cores);
         assert_eq!(addresses(1), 1);

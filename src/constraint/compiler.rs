@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use super::limits::Limits;
@@ -259,6 +259,12 @@ pub(super) struct Shared {
     cells: Mutex<Vec<Cell>>,
 }
 
+/// The cores that the program may use, asked for once: asking takes longer than many masks.
+pub(super) fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
 /// Matchers that share a memory before another one is made. Matchers of one memory learn from each
 /// other, and wait for each other.
 const MATCHERS: usize = 16;
@@ -273,7 +279,6 @@ impl Shared {
     fn current(&self) -> Cell {
         let mut cells = self.lock();
         let few = cells.iter().position(|cell| cell.users() < MATCHERS);
-        let cores = || thread::available_parallelism().map_or(1, NonZero::get);
         // What was compiled once compiles again; if not, the old memory serves.
         let fresh = || self.compiler.limits.compiling(|| self.recipe.fresh(&self.compiler));
         let least = || (0..cells.len()).min_by_key(|&index| cells[index].users());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::compiler::{Cell, Constraint, Memory};
 use super::finish::TokensToFinish;
 use super::machine::{ConfigId, Machine};
+use super::masks::Form;
 use super::program::{ACCEPT, Point, Program};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::ByteSet;
@@ -164,23 +165,24 @@ impl Matcher {
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
         self.check_row(row)?;
+        self.form()?.write(row);
+        Ok(())
+    }
+
+    /// The mask in few words.
+    pub(super) fn form(&self) -> Result<Arc<Form>> {
         if self.finished {
-            row.fill(0);
-            return Ok(());
+            return Ok(Arc::default());
         }
         let shared = &self.constraint.shared;
-        let form = {
-            let mut memory = self.cell.lock();
-            shared.relieve(&mut memory);
-            let Memory { program, machine } = &mut *memory;
-            let here = self.here();
-            match machine.masks.known(here) {
-                Some(form) => form,
-                None => shared.timed(|| machine.form(program, shared.vocabulary(), here))?,
-            }
-        };
-        form.write(row);
-        Ok(())
+        let mut memory = self.cell.lock();
+        shared.relieve(&mut memory);
+        let Memory { program, machine } = &mut *memory;
+        let here = self.here();
+        match machine.masks.known(here) {
+            Some(form) => Ok(form),
+            None => shared.timed(|| machine.form(program, shared.vocabulary(), here)),
+        }
     }
 
     /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
