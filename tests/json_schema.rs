@@ -342,6 +342,14 @@ fn patterns_and_formats() {
         &[r#""2024-02-29T12:00:00Z""#, r#""1998-12-31T15:59:60.1-08:00""#],
         &[r#""2023-02-29T12:00:00Z""#, r#""2023-02-28""#, r#""1998-12-31T15:59:60-07:00""#],
     );
+    // At most 64 characters before the commercial at (RFC 5321, section 4.5.3.1.1).
+    let mail = |local: &str, n: usize| format!("\"{}@a.b\"", local.replace('*', &"a".repeat(n)));
+    let quoted = |n: usize| mail(r#"\"*\\ \""#, n);
+    check(
+        r#"{"type": "string", "format": "email"}"#,
+        &[&mail("*", 64), &quoted(60)],
+        &[&mail("*", 65), &quoted(61)],
+    );
     check(r#"{"type": "string", "format": "unheard-of"}"#, &[r#""x""#], &[]);
     let e = error(r#"{"not": {"type": "string", "format": "regex"}}"#);
     assert!(e.to_string().contains("at /not/format: this format is not regular"), "{e}");

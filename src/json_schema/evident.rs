@@ -104,12 +104,14 @@ fn lists(document: &Document, listed: ValueId, kind: Option<&str>) -> bool {
         Value::Array(values) => &values[..],
         _ => return false,
     };
-    values.iter().any(|&value| match (document.value(value), kind) {
-        (_, None)
-        | (Value::String(_), Some("string"))
-        | (Value::Bool(_), Some("boolean"))
-        | (Value::Null, Some("null")) => true,
-        _ => false,
+    values.iter().any(|&value| {
+        matches!(
+            (document.value(value), kind),
+            (_, None)
+                | (Value::String(_), Some("string"))
+                | (Value::Bool(_), Some("boolean"))
+                | (Value::Null, Some("null"))
+        )
     })
 }
 

@@ -110,7 +110,9 @@ fn duration() -> String {
 fn email(more: &str) -> String {
     let atom = format!("[A-Za-z0-9!#$%&'*+\\-/=?^_`{{|}}~{more}]+");
     let dotted = format!("(?=[^@]{{1,64}}@){atom}(?:\\.{atom})*");
-    let quoted = format!(r#""(?:[\x20\x21\x23-\x5B\x5D-\x7E{more}]|\\[\x20-\x7E]){{0,62}}""#);
+    let units = format!(r"(?:[\x20\x21\x23-\x5B\x5D-\x7E{more}]|\\[\x20-\x7E])*");
+    // No domain has a commercial at.
+    let quoted = format!("(?=.{{2,64}}@[^@]*$)\"{units}\"");
     let alphanumeric = format!("[A-Za-z0-9{more}]");
     let label = format!("{alphanumeric}(?:[A-Za-z0-9{more}\\-]{{0,61}}{alphanumeric})?");
     let domain = format!("(?=.{{1,255}}$){label}(?:\\.{label})*");
