@@ -42,6 +42,9 @@ struct State {
 
 const NOWHERE: u32 = u32::MAX;
 
+/// Rows that an arena keeps for itself, a kibibyte each.
+pub(super) const MOST_ROWS: usize = 1 << 14;
+
 /// What most clones add.
 const ROOM: usize = 500;
 
@@ -191,6 +194,21 @@ impl Arena {
         }
     }
 
+    /// Forgets the rows that this arena does not share, if there are more of them than a search
+    /// needs: they are computed again where they are asked for again.
+    pub(super) fn relieve(&mut self) {
+        if self.rows.own.len() <= MOST_ROWS {
+            return;
+        }
+        let shared = self.rows.shared.len();
+        for state in &mut self.states {
+            if state.row != NOWHERE && state.row as usize >= shared {
+                (state.row, state.clean, state.steps) = (NOWHERE, false, 0);
+            }
+        }
+        self.rows.own = Vec::new();
+    }
+
     /// Says that a row holds no successor without strings but [`Language::EMPTY`].
     pub(super) fn mark_clean(&mut self, x: Language) {
         self.states[x.index()].clean = true;
@@ -204,7 +222,9 @@ impl Arena {
     }
 
     pub(super) fn set_first(&mut self, x: Language, first: ByteSet) {
-        self.states[x.index()].first = self.firsts.push(first);
+        if self.states[x.index()].first == NOWHERE {
+            self.states[x.index()].first = self.firsts.push(first);
+        }
     }
 
     /// Counts a step without a row, and says how many there were before.

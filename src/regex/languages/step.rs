@@ -18,7 +18,7 @@ impl Languages {
     pub fn row(&mut self, x: Language) -> Result<&Row> {
         if self.arena.clean_row(x).is_none() {
             self.fill_row(x)?;
-            let mut row = self.raw(x);
+            let (mut row, border) = (self.raw(x), self.arena.border(x));
             let mut last = (Language::EMPTY, Language::EMPTY);
             let mut changed = false;
             for next in &mut row {
@@ -30,8 +30,9 @@ impl Languages {
             }
             let first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
             self.arena.set_first(x, first);
-            match changed {
-                true => self.arena.set_row(x, row, self.arena.border(x), true),
+            // Searches may have forgotten it.
+            match changed || self.arena.row(x).is_none() {
+                true => self.arena.set_row(x, row, border, true),
                 false => self.arena.mark_clean(x),
             }
         }
@@ -235,6 +236,10 @@ impl Languages {
     /// Computes the row of derivatives, and those of the parts that it needs, without deciding
     /// which of them are empty. Own stack: expressions nest as deep as a literal is long.
     pub(super) fn fill_row(&mut self, x: Language) -> Result<()> {
+        if self.arena.row(x).is_some() {
+            return Ok(());
+        }
+        self.arena.relieve();
         let mut stack = vec![x];
         while let Some(&top) = stack.last() {
             deadline::check()?;
