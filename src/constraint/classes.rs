@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::deadline;
 use super::slices::word_bytes;
+use crate::deadline;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
