@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use maskwright::constraint::{Compiler, Constraint, Limits};
+use maskwright::ebnf::{Dialect, builtin};
+use maskwright::sample::{Bounds, Texts};
 use maskwright::{Result, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -198,6 +200,32 @@ fn feed(seeds: &[impl AsRef<[u8]>], read: impl Fn(&[u8]) -> Result<()>) {
     }
 }
 
+/// Grammar texts that the library's own sampler writes from a grammar of such texts, and near-misses
+/// of them: those reach what no damage to a few seeds would.
+fn written(dialect: Dialect, grammar: &str) -> Vec<Vec<u8>> {
+    const TEXTS: usize = 60;
+    let constraint = COMPILER.grammar_by_rules(grammar, dialect).unwrap();
+    let bounds = Bounds { max_bytes: 120, ..Bounds::default() };
+    let mut texts = Texts::new(&constraint, 5).unwrap().within(bounds);
+    let mut all = Vec::new();
+    for _ in 0..TEXTS {
+        let text = texts.draw().unwrap();
+        all.extend(texts.near_miss(&text).unwrap());
+        all.push(text);
+    }
+    assert!(texts.coverage().rules.is_complete(), "{dialect}: some rule was never written");
+    all
+}
+
+/// The same, each read as it is; so many of them must be sound.
+fn read_written(texts: &[Vec<u8>], least: usize, read: impl Fn(&[u8]) -> Result<()>) {
+    let refused = texts.iter().filter_map(|text| read(text).err());
+    let refused: Vec<String> = refused.map(|error| error.to_string()).collect();
+    assert!(refused.iter().all(|words| !words.is_empty() && !words.contains('\n')), "{refused:?}");
+    let sound = texts.len() - refused.len();
+    assert!(sound >= least, "only {sound} of {} are sound: {refused:?}", texts.len());
+}
+
 /// Looks at all that a vocabulary says of itself.
 fn use_vocabulary(vocabulary: &Vocabulary) {
     for id in (0..vocabulary.len() as u32).take(1_000) {
@@ -295,6 +323,69 @@ fn abnf_grammars() {
         "a = *b 1*2(\"c\" / %s\"D\") [%x41-5A] ; e\n  3DIGIT\nb = %d13.10 / CRLF a\nb =/ %b1010\n",
     ];
     feed(&seeds, text_reader(|text| COMPILER.abnf(text)));
+}
+
+#[test]
+fn texts_that_the_sampler_writes() {
+    let regex = builtin("regex").unwrap();
+    let texts = written(regex.dialect, regex.text);
+    read_written(&texts, 30, text_reader(|text| COMPILER.regex(text)));
+    feed(&texts, text_reader(|text| COMPILER.regex(text)));
+
+    // Each dialect in itself, with the few names that make most texts whole.
+    let gbnf = r##"root ::= "root ::= " body "\n" "a ::= " body "\n"
+        body ::= seq (" | " seq)*
+        seq ::= item (" " item)*
+        item ::= atom ([*+?] | "{" [0-3] ("," [3-9]?)? "}")?
+        atom ::= "\"" char* "\"" | "[" "^"? char+ "]" | "(" body ")" | "a" | "." | "!"? "<[" [0-9] "]>"
+        char ::= [b-z] | "\\n" | "\\x4" [0-9A-F] | "é""##;
+    let texts = written(Dialect::Gbnf, gbnf);
+    read_written(&texts, 30, text_reader(|text| COMPILER.gbnf(text)));
+    feed(&texts, text_reader(|text| COMPILER.gbnf(text)));
+
+    let lark = r##"start: "start: " body "\nA: " terminal "\nt{x}: x \"-\" [x]" ("\n%ignore / /" | "\n%import common.INT")? "\n"
+        body: seq (" | " seq)*
+        seq: item (" " item)*
+        item: atom (/[*+?]/ | "~" /[1-3]/ (".." /[3-9]/)? | "{" /[0-3]/ "," /[3-9]/? "}")?
+        atom: terminal | "(" body ")" | "[" body "]" | "t{" body "}" | "A"
+        terminal: "\"" /[b-z]+/ "\"" "i"? | "\"a\"..\"" /[a-z]/ "\"" | "/" /[b-z.]+/ "/" /[ims]/?"##;
+    let texts = written(Dialect::Lark, lark);
+    read_written(&texts, 30, text_reader(|text| COMPILER.lark(text)));
+    feed(&texts, text_reader(|text| COMPILER.lark(text)));
+
+    let w3c = r##"grammar ::= "[1] a ::= " body #xA "b ::= " body #xA
+        body ::= seq (" | " seq)*
+        seq ::= item (" " item)*
+        item ::= (atom | "(" body ")") [*+?]? | cls " - '" [a-z] "'"
+        cls ::= "[" "^"? ([a-f] | [a-c] "-" [d-f] | "#x4" [0-9])+ "]"
+        atom ::= cls | "'" [a-z]+ "'" | '"' [a-z]* '"' | "#x" [1-9A-D] | "b""##;
+    let texts = written(Dialect::W3c, w3c);
+    read_written(&texts, 30, text_reader(|text| COMPILER.w3c_ebnf(text)));
+    feed(&texts, text_reader(|text| COMPILER.w3c_ebnf(text)));
+
+    let iso = r##"syntax = "a = ", body, ";b c = ", body, ";";
+        body = seq, {"|", seq};
+        seq = [times], atom, {",", [times], atom};
+        times = ("2" | "3"), "*";
+        atom = "'", letter, {letter}, "'" | "[", body, "]" | "{", body, "}" | "(", body, ")" | "b c" | "? /", letter, "/ ?" | '"', letter, '"';
+        letter = "d" | "e" | "é" | "*" | ",";"##;
+    let texts = written(Dialect::Iso, iso);
+    read_written(&texts, 30, text_reader(|text| COMPILER.iso_ebnf(text)));
+    feed(&texts, text_reader(|text| COMPILER.iso_ebnf(text)));
+
+    // From RFC 5234, section 4, with short names.
+    let abnf = r##"rules = "a = " body LF "b = " body LF
+body = seq *(" / " seq)
+seq = item *(" " item)
+item = [times] atom
+times = DIGIT / *1DIGIT "*" *1DIGIT
+atom = "b" / "(" body ")" / "[" body "]" / DQUOTE *text DQUOTE / "%x" 2hex / "%d6" DIGIT "-7" DIGIT / "%s" DQUOTE 1*text DQUOTE
+text = %x21 / %x23-7E
+hex = "4" / "5" / "6"
+"##;
+    let texts = written(Dialect::Abnf, abnf);
+    read_written(&texts, 30, text_reader(|text| COMPILER.abnf(text)));
+    feed(&texts, text_reader(|text| COMPILER.abnf(text)));
 }
 
 #[test]

@@ -230,6 +230,111 @@ fn a_response_format_is_enforced() {
 }
 
 #[test]
+fn other_servers_names_for_constraints_are_read() {
+    let model = "http-constraints";
+    let address = serve(hey(model), &[]);
+    let tag = json!({ "type": "tag", "begin": "<n>", "end": "</n>",
+        "content": { "type": "regex", "pattern": "[0-9]{2}" } });
+    let older = json!({ "triggers": ["<n>"],
+        "structures": [{ "begin": "<n>", "schema": { "const": 1 }, "end": "</n>" }] });
+    let not = json!({ "allOf": [{ "regex": "a|b|c" }, { "not": { "choice": ["a", "c"] } }] });
+    let one = r#"{"const":[1]}"#;
+    for (fields, pattern) in [
+        (json!({ "structured_outputs": { "regex": "[xy]{3}" } }), "^[xy]{3}$"),
+        (json!({ "structured_outputs": { "choice": ["red", "blue"] } }), "^(red|blue)$"),
+        (json!({ "structured_outputs": { "json": { "const": [1] } } }), r"^\[1\]$"),
+        (json!({ "structured_outputs": { "json": one } }), r"^\[1\]$"),
+        (
+            json!({ "structured_outputs": { "json": { "enum": [[1, 2]] },
+            "disable_any_whitespace": true } }),
+            r"^\[1,2\]$",
+        ),
+        (json!({ "structured_outputs": { "grammar": "root ::= \"a\" | \"b\"" } }), "^[ab]$"),
+        (json!({ "structured_outputs": { "grammar": "start: \"a\" | /b{2}/" } }), "^(a|bb)$"),
+        (json!({ "structured_outputs": { "abnf": "a = %x61 / \"?\"\n" } }), "^[a?]$"),
+        (json!({ "structured_outputs": not }), "^b$"),
+        (
+            json!({ "structured_outputs": { "structural_tag":
+            { "type": "structural_tag", "format": tag } } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (
+            json!({ "response_format": { "type": "structural_tag", "format": tag } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (json!({ "structured_outputs": { "structural_tag": older }, "max_tokens": 20 }), "^"),
+        (json!({ "guided_regex": "[xy]{3}", "guided_decoding_backend": "xgrammar" }), "^[xy]{3}$"),
+        (json!({ "guided_choice": ["red", "blue"] }), "^(red|blue)$"),
+        (json!({ "guided_json": { "const": [1] } }), r"^\[1\]$"),
+        (json!({ "guided_grammar": "root ::= [ab]" }), "^[ab]$"),
+        (json!({ "grammar": "root ::= [ab]", "response_format": { "type": "text" } }), "^[ab]$"),
+        (json!({ "grammar": "semver", "max_tokens": 12 }), r"^[0-9]+\."),
+        (json!({ "json_schema": { "const": [1] } }), r"^\[1\]$"),
+        (
+            json!({ "response_format": { "type": "json_object", "schema": { "const": [1] } } }),
+            r"^\[1\]$",
+        ),
+        (json!({ "regex": "[xy]{3}" }), "^[xy]{3}$"),
+        (json!({ "ebnf": "root ::= [ab]" }), "^[ab]$"),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        let message = &answer.json()["choices"][0]["message"];
+        let text = message["content"].as_str().unwrap();
+        assert!(regex::Regex::new(pattern).unwrap().is_match(text), "{fields}: {text:?}");
+    }
+    for (fields, param, words) in [
+        (json!({ "structured_outputs": {} }), "structured_outputs", "no constraint"),
+        (
+            json!({ "structured_outputs": { "regex": "a", "choice": ["a"] } }),
+            "structured_outputs.choice",
+            "allOf",
+        ),
+        (json!({ "structured_outputs": { "xml": "a" } }), "structured_outputs.xml", "supported"),
+        (json!({ "structured_outputs": { "regex": "(" } }), "structured_outputs.regex", ""),
+        (
+            json!({ "structured_outputs": { "grammar": "root ::= (" } }),
+            "structured_outputs.grammar",
+            "line 1, column",
+        ),
+        (
+            json!({ "structured_outputs": { "grammar": "sequel" } }),
+            "structured_outputs.grammar",
+            "sql",
+        ),
+        (
+            json!({ "structured_outputs": { "structural_tag": { "format": { "type": "tags" } } } }),
+            "structured_outputs.structural_tag",
+            "/format/type",
+        ),
+        (json!({ "structured_outputs": { "json": 7 } }), "structured_outputs.json", "JSON Schema"),
+        (
+            json!({ "structured_outputs": { "not": { "grammar": "json" } } }),
+            "structured_outputs.not",
+            "/not/grammar",
+        ),
+        (json!({ "guided_json": "{" }), "guided_json", "no JSON"),
+        (
+            json!({ "guided_regex": "a", "response_format": { "type": "json_object" } }),
+            "guided_regex",
+            "allOf",
+        ),
+        (json!({ "grammar": "start: /a/" }), "grammar", "line 1"),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 400, "{fields}: {}", answer.body);
+        let error = &answer.json()["error"];
+        assert_eq!(error["param"], param, "{fields}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{fields}: {error}");
+    }
+    let model = "http-constraints-tools";
+    let address = serve_with(model, WITH_TOOLS);
+    let fields = json!({ "tools": two_tools(), "tool_choice": "none", "guided_regex": "[xy]{3}" });
+    let message = &chat(address, model, fields).json()["choices"][0]["message"];
+    assert!(regex::Regex::new("^[xy]{3}$").unwrap().is_match(message["content"].as_str().unwrap()));
+}
+
+#[test]
 fn a_bad_request_gets_an_error_object_that_names_the_field() {
     let address = serve(hey("http-errors"), &[]);
     let schema = |schema: Value| {

@@ -122,6 +122,32 @@ def check_json_object(client, model):
     raise AssertionError("no JSON object ended within its limit")
 
 
+def check_constraints(client, model):
+    """What vLLM's and llama.cpp's users send beside OpenAI's fields."""
+    ab = 'root ::= "a" [0-9]{2}'
+    for extra, pattern in [
+        ({"structured_outputs": {"regex": r"\d{4}-\d{2}"}}, r"\d{4}-\d{2}"),
+        ({"structured_outputs": {"choice": ["yes", "no"]}}, "yes|no"),
+        ({"structured_outputs": {"json": {"enum": [1, 2]}}}, "1|2"),
+        ({"structured_outputs": {"grammar": ab}}, r"a\d\d"),
+        (
+            {"structured_outputs": {"allOf": [{"regex": "[ab]"}, {"not": {"choice": ["a"]}}]}},
+            "b",
+        ),
+        ({"guided_regex": "[xy]{3}"}, "[xy]{3}"),
+        ({"guided_choice": ["yes", "no"]}, "yes|no"),
+        ({"guided_json": {"enum": [1, 2]}}, "1|2"),
+        ({"guided_grammar": ab}, r"a\d\d"),
+        ({"grammar": ab}, r"a\d\d"),
+        ({"json_schema": {"enum": [1, 2]}}, "1|2"),
+    ]:
+        answer = client.chat.completions.create(
+            model=model, messages=MESSAGES, temperature=0, extra_body=extra
+        )
+        text = answer.choices[0].message.content
+        assert re.fullmatch(pattern, text), (extra, text)
+
+
 def check_models(client, model):
     assert [entry.id for entry in client.models.list()] == [model]
     assert client.models.retrieve(model).id == model
@@ -249,6 +275,7 @@ def main():
         check_stream(client, model, text)
         check_sampling(client, model)
         check_json_object(client, model)
+        check_constraints(client, model)
         check_models(client, model)
         check_errors(client, model, url)
         check_tools(client, model)

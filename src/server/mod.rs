@@ -16,6 +16,7 @@
 
 mod auth;
 mod chat;
+mod constraint;
 mod error;
 mod fields;
 mod messages;

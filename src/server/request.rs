@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::generation::Request;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
-use crate::{Compiler, Constraint};
 
+use super::constraint::{self, Format};
 use super::error::ApiError;
-use super::fields::{Fields, wrong};
+use super::fields::Fields;
 use super::messages::messages;
 use super::sampling;
 use super::tools::{self, Reasoning, Tools};
@@ -41,13 +41,6 @@ pub(super) struct ChatRequest {
     pub(super) include_usage: bool,
 }
 
-/// What the answer must be.
-pub(super) enum Format {
-    Text,
-    JsonObject,
-    JsonSchema(Value),
-}
-
 impl ChatRequest {
     /// Reads a body for the model that is served under this name.
     pub(super) fn read(body: Value, model: &str) -> Result<Self, ApiError> {
@@ -58,7 +51,7 @@ impl ChatRequest {
             None => return Err(ApiError::field("model", format!("is missing; write \"{model}\""))),
         }
         let messages = messages(&mut fields)?;
-        let format = format(&mut fields)?;
+        let format = constraint::read(&mut fields)?;
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
         let sampling = sampling::read(&mut fields)?;
@@ -94,29 +87,6 @@ impl ChatRequest {
             stream,
             include_usage,
         })
-    }
-}
-
-impl Format {
-    /// The constraint that makes the answer so.
-    pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
-        let (field, compiled) = match self {
-            Self::Text => return Ok(None),
-            Self::JsonObject => ("response_format", compiler.json_object()),
-            Self::JsonSchema(schema) => {
-                ("response_format.json_schema.schema", compiler.json_schema(schema))
-            }
-        };
-        compiled.map(Some).map_err(|error| ApiError::field(field, error))
-    }
-
-    /// The schema of such answers, to stand beside calls of tools.
-    pub(super) fn schema(&self) -> Option<Value> {
-        match self {
-            Self::Text => None,
-            Self::JsonObject => Some(json!({ "type": "object" })),
-            Self::JsonSchema(schema) => Some(schema.clone()),
-        }
     }
 }
 
@@ -159,39 +129,6 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
     options.ignore("include_obfuscation");
     options.finish()?;
     Ok(include_usage)
-}
-
-fn format(fields: &mut Fields) -> Result<Format, ApiError> {
-    let Some(value) = fields.value("response_format") else { return Ok(Format::Text) };
-    let mut format = Fields::new("response_format", value)?;
-    let wanted = "\"text\", \"json_object\" or \"json_schema\"";
-    let Some(kind) = format.value("type") else {
-        return Err(ApiError::field("response_format.type", format!("is missing; write {wanted}")));
-    };
-    let read = match kind.as_str() {
-        Some("text") => Format::Text,
-        Some("json_object") => Format::JsonObject,
-        Some("json_schema") => Format::JsonSchema(json_schema(&mut format)?),
-        _ => return Err(wrong("response_format.type", wanted, &kind)),
-    };
-    format.finish()?;
-    Ok(read)
-}
-
-fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
-    let name = format.name("json_schema");
-    let Some(value) = format.value("json_schema") else {
-        return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
-    };
-    let mut fields = Fields::new(name, value)?;
-    let schema = fields.value("schema");
-    // Neither is text that the model reads, and every schema is enforced, strict or not.
-    fields.string("name")?;
-    fields.string("description")?;
-    fields.flag("strict")?;
-    let missing = fields.name("schema");
-    fields.finish()?;
-    schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
 }
 
 /// Fields of OpenAI's API that this server knows and does not do.

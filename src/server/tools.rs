@@ -7,9 +7,9 @@ use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Tool, ToolCalls, ToolChoice};
 use crate::{Compiler, Constraint};
 
+use super::constraint::Format;
 use super::error::ApiError;
 use super::fields::{Fields, wrong};
-use super::request::Format;
 
 /// The tools of a request.
 pub(super) struct Tools {
@@ -71,7 +71,7 @@ pub(super) fn apply(
 ) -> Result<Protocol, ApiError> {
     let mut protocol = Protocol::default();
     if let Some(tools) = tools {
-        let calls = tools.calls(engine, format)?;
+        let calls = tools.calls(engine, compiler, format)?;
         protocol = protocol.with_calls(calls, request);
     }
     if let Some(reasoning) = reasoning {
@@ -97,7 +97,12 @@ fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
 }
 
 impl Tools {
-    fn calls(self, engine: &Engine, format: &Format) -> Result<ToolCalls, ApiError> {
+    fn calls(
+        self,
+        engine: &Engine,
+        compiler: &Compiler,
+        format: &Format,
+    ) -> Result<ToolCalls, ApiError> {
         let wire = Protocol::tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
         let calls = ToolCalls::new(self.tools, wire)
             .with_choice(self.choice)
@@ -106,10 +111,7 @@ impl Tools {
             Some(names) => calls.with_allowed(names),
             None => calls,
         };
-        Ok(match format.schema() {
-            Some(schema) => calls.with_answer_schema(schema),
-            None => calls,
-        })
+        format.beside(calls, compiler)
     }
 }
 

@@ -32,6 +32,7 @@ mod format;
 mod pieces;
 mod reader;
 mod reasoning;
+mod structural_tag;
 mod tags;
 mod tool;
 
@@ -39,5 +40,6 @@ pub use calls::{ToolCalls, ToolChoice};
 pub use format::Format;
 pub use reader::{Call, Part, Reader, Reply};
 pub use reasoning::{Marker, Reasoning};
+pub use structural_tag::structural_tag;
 pub use tags::{Body, Tag, Tags};
 pub use tool::Tool;

@@ -206,6 +206,7 @@ fn what_is_refused() {
             ("start[stop=\"x\"]: /a*/", (1, 7), "stop"),
             ("start[max_tokens=5]: /a*/", (1, 7), "max_tokens"),
             ("start::_ : \"a\"", (1, 6), "parametric"),
+            ("start: a::0x0\na: \"a\"", (1, 9), "parametric"),
             ("start: %json {\"type\": \"strin\"}", (1, 8), "strin"),
             ("start: %json {", (1, 14), "not closed"),
             ("start: @nobody", (1, 8), "nobody"),

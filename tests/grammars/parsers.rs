@@ -316,13 +316,10 @@ const PEERS: &[Peer] = &[
     },
     Peer {
         grammar: "pgn",
-        parser: "pgn-reader, what it reads beside the words",
+        parser: "@mliebelt/pgn-parser under Node.js, the moves it reads beside the words",
         whole: false,
-        judge: |texts| each(texts, readers::pgn),
-        refuses: &[(
-            "a backslash is lost",
-            "of an escaped backslash beside another escape it keeps one character too few",
-        )],
+        judge: readers::pgn,
+        refuses: &[("is not installed", "MASKWRIGHT_PGN names no folder")],
         lenient: |_| false,
     },
     Peer {

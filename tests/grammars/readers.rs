@@ -1,12 +1,10 @@
-//! Parsers that refuse next to nothing (INI, PGN, Markdown): here they agree with a grammar only if
-//! what they have read is what stands in the text.
+//! Parsers that refuse next to nothing (INI, Markdown), or read more than they refuse (PGN): here they
+//! agree with a grammar only if what they have read is what stands in the text.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 
-use pgn_reader::{RawTag, Reader, SanPlus, Visitor};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Sections with their pairs: those of rust-ini, without quotes and escapes, beside those that the
@@ -47,88 +45,46 @@ pub(crate) fn ini(text: &str) -> Result<(), String> {
     }
 }
 
-/// What a game consists of, as far as PGN's reader tells.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Game {
-    tags: Vec<(String, String)>,
-    moves: Vec<String>,
-    comments: usize,
-    result: Option<String>,
+/// Moves and result of each game: those that the PGN parser of `@mliebelt/pgn-parser` reads, under
+/// Node.js, beside those that the text says; the folder in `MASKWRIGHT_PGN` is one in which
+/// `npm install @mliebelt/pgn-parser` was run.
+pub(crate) fn pgn(texts: &[String]) -> Vec<Result<(), String>> {
+    const PARSE: &str = "
+const { default: { parse } } = await import('@mliebelt/pgn-parser');
+const read = (text) => {
+    const game = parse(text, { startRule: 'game' });
+    return [...game.moves.map((move) => move.notation.notation), game.tags.Result].join(' ');
+};
+";
+    let Ok(folder) = std::env::var("MASKWRIGHT_PGN") else {
+        return texts.iter().map(|_| Err("the PGN parser is not installed".into())).collect();
+    };
+    let games = node(&folder, PARSE, texts);
+    let same = |(text, game): (&String, Result<String, String>)| {
+        let (game, words) = (game?, moves(text)?);
+        match game == words {
+            true => Ok(()),
+            false => Err(format!("reads {game:?} instead of {words:?}")),
+        }
+    };
+    texts.iter().zip(games).map(same).collect()
 }
 
-struct Games;
-
-impl Visitor for Games {
-    type Tags = Game;
-    type Movetext = Game;
-    type Output = Game;
-
-    fn begin_tags(&mut self) -> ControlFlow<Game, Game> {
-        ControlFlow::Continue(Game::default())
-    }
-
-    fn tag(&mut self, game: &mut Game, name: &[u8], value: RawTag<'_>) -> ControlFlow<Game> {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        game.tags.push((text(name), text(&value.decode())));
-        ControlFlow::Continue(())
-    }
-
-    fn begin_movetext(&mut self, game: Game) -> ControlFlow<Game, Game> {
-        ControlFlow::Continue(game)
-    }
-
-    fn san(&mut self, game: &mut Game, san: SanPlus) -> ControlFlow<Game> {
-        game.moves.push(san.to_string());
-        ControlFlow::Continue(())
-    }
-
-    fn comment(&mut self, game: &mut Game, _: pgn_reader::RawComment<'_>) -> ControlFlow<Game> {
-        game.comments += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn outcome(&mut self, game: &mut Game, outcome: pgn_reader::Outcome) -> ControlFlow<Game> {
-        game.result = Some(outcome.to_string());
-        ControlFlow::Continue(())
-    }
-
-    fn end_game(&mut self, game: Game) -> Game {
-        game
-    }
-}
-
-/// Tags, moves, comments and the result: those of pgn-reader beside those that the text says.
-pub(crate) fn pgn(text: &str) -> Result<(), String> {
-    let read = Reader::new(text.as_bytes()).read_game(&mut Games);
-    let theirs = read.map_err(|error| error.to_string())?.ok_or("no game")?;
-    let (mut game, mut rest) = (Game::default(), text);
+/// The moves of a game and its result, one blank between them.
+fn moves(text: &str) -> Result<String, String> {
+    let mut rest = text;
     while let Some(tag) = rest.strip_prefix('[') {
-        let (tag, after) = tag.split_once("\"]\n").ok_or("an open tag")?;
-        let (name, value) = tag.split_once(" \"").ok_or("a tag without value")?;
-        game.tags.push((name.to_owned(), value.replace("\\\"", "\"").replace("\\\\", "\\")));
-        rest = after;
+        rest = tag.split_once("\"]\n").ok_or("an open tag")?.1;
     }
-    let mut moves = String::new();
+    let mut words = String::new();
     while let Some((before, comment)) = rest.split_once('{') {
-        moves += before;
-        game.comments += 1;
+        words += before;
         rest = comment.split_once('}').ok_or("an open comment")?.1;
     }
-    moves += rest;
-    for word in moves.split_whitespace() {
-        match word {
-            "1-0" | "0-1" | "1/2-1/2" | "*" => game.result = Some(word.to_owned()),
-            _ if word.starts_with('$') || word.ends_with('.') => {}
-            _ => game.moves.push(word.trim_end_matches(['!', '?']).to_owned()),
-        }
-    }
-    let escapes =
-        game.tags.iter().any(|(_, value)| value.contains("\\\"") || value.contains("\\\\"));
-    match theirs == game {
-        true => Ok(()),
-        false if escapes && (theirs.moves == game.moves) => Err("a backslash is lost".into()),
-        false => Err(format!("reads {theirs:?} instead of {game:?}")),
-    }
+    words += rest;
+    let plain = |word: &&str| !word.starts_with('$') && !word.ends_with('.');
+    let moves = words.split_whitespace().filter(plain);
+    Ok(moves.map(|word| word.trim_end_matches(['!', '?'])).collect::<Vec<_>>().join(" "))
 }
 
 /// The whole text must be one table, with as many rows as lines and as many columns as the
@@ -155,35 +111,44 @@ pub(crate) fn markdown_table(text: &str) -> Result<(), String> {
 /// What Mermaid itself makes of each text, under Node.js; the folder in `MASKWRIGHT_MERMAID` is one
 /// in which `npm install mermaid jsdom` was run.
 pub(crate) fn mermaid(texts: &[String]) -> Vec<Result<(), String>> {
-    const SCRIPT: &str = "
-import { JSDOM } from 'jsdom';
+    const PARSE: &str = "
+const { JSDOM } = await import('jsdom');
 const dom = new JSDOM('<!DOCTYPE html><body></body>');
 globalThis.window = dom.window;
 globalThis.document = dom.window.document;
 const { default: mermaid } = await import('mermaid');
+const read = async (text) => { await mermaid.parse(text); return ''; };
+";
+    let Ok(folder) = std::env::var("MASKWRIGHT_MERMAID") else {
+        return texts.iter().map(|_| Err("Mermaid is not installed".into())).collect();
+    };
+    node(&folder, PARSE, texts).into_iter().map(|read| read.map(|_| ())).collect()
+}
+
+/// What a JavaScript function `read` makes of each text: a string, or what it throws.
+fn node(folder: &str, definition: &str, texts: &[String]) -> Vec<Result<String, String>> {
+    const EACH: &str = "
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const out = [];
 for (const text of JSON.parse(Buffer.concat(chunks).toString())) {
-    try { await mermaid.parse(text); out.push(null); }
-    catch (error) { out.push(String(error.message ?? error).toWellFormed()); }
+    try { out.push([true, await read(text)]); }
+    catch (error) { out.push([false, String(error.message ?? error).toWellFormed()]); }
 }
 process.stdout.write(JSON.stringify(out));
 ";
-    let skipped = || texts.iter().map(|_| Err("Mermaid is not installed".into())).collect();
-    let Ok(folder) = std::env::var("MASKWRIGHT_MERMAID") else { return skipped() };
     let child = Command::new("node")
-        .args(["--input-type=module", "--eval", SCRIPT])
+        .args(["--input-type=module", "--eval", &format!("{definition}{EACH}")])
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
-    let mut child = child.expect("MASKWRIGHT_MERMAID is given, so node is there");
+    let mut child = child.expect("the folder is given, so node is there");
     let input = serde_json::to_string(texts).unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap().unwrap();
-    let verdicts: Vec<Option<String>> = serde_json::from_slice(&output.stdout).unwrap();
-    verdicts.into_iter().map(|verdict| verdict.map_or(Ok(()), Err)).collect()
+    let read: Vec<(bool, String)> = serde_json::from_slice(&output.stdout).unwrap();
+    read.into_iter().map(|(fine, text)| if fine { Ok(text) } else { Err(text) }).collect()
 }

@@ -520,6 +520,9 @@ impl<'a> Parser<'a> {
         if name.is_empty() {
             return Err(self.text.error(at, "expected a name"));
         }
+        if self.text.starts_with("::") {
+            return Err(self.parametric());
+        }
         // A brace right behind a rule's name holds the arguments of a template, unless a number
         // or comma says that it counts.
         let rest = self.text.rest();

@@ -1,0 +1,316 @@
+//! What the answer must be: OpenAI's `response_format`, and the fields in which users of vLLM,
+//! SGLang and llama.cpp write it.
+
+use serde_json::{Value, json};
+
+use crate::constraint::Formula;
+use crate::ebnf::{self, Dialect};
+use crate::error::Error;
+use crate::grammar::Grammar;
+use crate::json_schema::Whitespace;
+use crate::{Compiler, Constraint, tools};
+
+use super::error::ApiError;
+use super::fields::{Fields, wrong};
+
+/// What the answer must be, and the field that says so.
+pub(super) struct Format {
+    field: String,
+    what: What,
+    /// Between the tokens of JSON, where the request says it.
+    whitespace: Option<Whitespace>,
+}
+
+enum What {
+    Text,
+    JsonObject,
+    Schema(Value),
+    /// As [`Formula::read`] has it.
+    Formula(Value),
+    /// In this notation, or in the one that it looks like; or the name of a grammar that comes with
+    /// the program.
+    Grammar(String, Option<Dialect>),
+    StructuralTag(Value),
+}
+
+impl Format {
+    /// The constraint that makes the answer so.
+    pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
+        let compiler = &self.configured(compiler);
+        let compiled = match &self.what {
+            What::Text => return Ok(None),
+            What::JsonObject => compiler.json_object(),
+            What::Schema(schema) => compiler.json_schema(schema),
+            What::Formula(_) | What::Grammar(..) | What::StructuralTag(_) => {
+                self.grammar(compiler).and_then(|grammar| compiler.compile(grammar))
+            }
+        };
+        compiled.map(Some).map_err(|error| self.error(error))
+    }
+
+    /// The calls of tools beside which the answer stands, with the answer.
+    pub(super) fn beside(
+        &self,
+        calls: tools::ToolCalls,
+        compiler: &Compiler,
+    ) -> Result<tools::ToolCalls, ApiError> {
+        Ok(match (&self.what, &self.whitespace) {
+            (What::Text, _) => calls,
+            (What::JsonObject, None) => calls.with_answer_schema(json!({ "type": "object" })),
+            (What::Schema(schema), None) => calls.with_answer_schema(schema.clone()),
+            _ => {
+                let grammar = self.grammar(&self.configured(compiler));
+                calls.with_answer(grammar.map_err(|error| self.error(error))?)
+            }
+        })
+    }
+
+    fn configured(&self, compiler: &Compiler) -> Compiler {
+        let mut options = compiler.json_options().clone();
+        match &self.whitespace {
+            None => compiler.clone(),
+            Some(whitespace) => {
+                options.whitespace = whitespace.clone();
+                compiler.clone().with_json_options(options)
+            }
+        }
+    }
+
+    fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
+        let formula = |formula: &Value| Formula::read(formula, compiler)?.grammar();
+        match &self.what {
+            // `compile` and `beside` have taken it.
+            What::Text => formula(&json!({ "allOf": [] })),
+            What::JsonObject => formula(&json!({ "schema": { "type": "object" } })),
+            What::Schema(schema) => formula(&json!({ "schema": schema })),
+            What::Formula(value) => formula(value),
+            What::StructuralTag(tag) => tools::structural_tag(tag, compiler),
+            What::Grammar(text, dialect) => {
+                if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
+                    return ebnf::parse(ready.text, ready.dialect, compiler);
+                }
+                let guess = || dialect.or_else(|| Dialect::guess(text));
+                let Some(read_as) = guess() else {
+                    let names: Vec<_> = ebnf::GRAMMARS.iter().map(|ready| ready.name).collect();
+                    let message = "this is no grammar, and the name of none that is here";
+                    return Err(Error::new(crate::ErrorKind::Grammar, message)
+                        .with_help(format!("write its rules; or one of {}", names.join(", "))));
+                };
+                ebnf::parse(text, read_as, compiler).map_err(|error| {
+                    match (dialect, error.help()) {
+                    (None, None) => error.with_help(format!(
+                        "it was read as {read_as}; {{\"structured_outputs\": {{\"{}\": …}}}} says \
+                         which notation it is",
+                        read_as.name()
+                    )),
+                    _ => error,
+                }
+                })
+            }
+        }
+    }
+
+    fn error(&self, error: Error) -> ApiError {
+        ApiError::field(&self.field, error)
+    }
+}
+
+/// Reads every field that says what the answer must be; one of them at most does.
+pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
+    let mut found: Vec<(String, What)> = Vec::new();
+    found.extend(response_format(fields)?);
+    let mut whitespace = None;
+    if let Some(value) = fields.value("structured_outputs") {
+        let (which, spaces) = structured_outputs(value)?;
+        found.push(which);
+        whitespace = spaces;
+    }
+    found.extend(guided(fields, &mut whitespace)?);
+    found.extend(llama_cpp(fields)?);
+    let mut found = found.into_iter();
+    let Some((field, what)) = found.next() else {
+        return Ok(Format { field: String::new(), what: What::Text, whitespace: None });
+    };
+    if let Some((second, _)) = found.next() {
+        let message = format!(
+            "says what the answer must be, and so does `{field}`; write one of them, or both in \
+             {{\"structured_outputs\": {{\"allOf\": […]}}}}"
+        );
+        return Err(ApiError::field(second, message));
+    }
+    Ok(Format { field, what, whitespace })
+}
+
+/// vLLM's: one constraint, and how JSON is spaced. Beside its own names those of formulas.
+fn structured_outputs(value: Value) -> Result<((String, What), Option<Whitespace>), ApiError> {
+    let mut fields = Fields::new("structured_outputs", value)?;
+    let mut found = Vec::new();
+    if let Some(schema) = schema(&mut fields, "json")? {
+        found.push((fields.name("json"), What::Schema(schema)));
+    }
+    if fields.flag("json_object")?.unwrap_or(false) {
+        found.push((fields.name("json_object"), What::JsonObject));
+    }
+    if let Some(text) = fields.string("grammar")? {
+        found.push((fields.name("grammar"), What::Grammar(text, None)));
+    }
+    if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
+        found.push((fields.name("structural_tag"), What::StructuralTag(tag)));
+    }
+    let dialects = Dialect::ALL.map(Dialect::name);
+    let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
+    for key in own.into_iter().chain(dialects) {
+        if let Some(value) = fields.value(key) {
+            found.push((fields.name(key), What::Formula(json!({ key: value }))));
+        }
+    }
+    let whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
+    // Whether another engine may step in; there is one here.
+    fields.ignore("disable_fallback");
+    let harmless = |value: &Value| value == false;
+    let cure = "write `additionalProperties`: false in the schema";
+    fields.only("disable_additional_properties", harmless, cure)?;
+    fields.finish()?;
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok((one, whitespace)),
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!(
+                "stands beside `{first}`; write one of them, or both as a list of `allOf` or `anyOf`"
+            );
+            Err(ApiError::field(second, message))
+        }
+        (None, _) => Err(ApiError::field(
+            "structured_outputs",
+            "has no constraint; write json, json_object, regex, choice, grammar, structural_tag, \
+             or allOf, anyOf, not around such",
+        )),
+    }
+}
+
+/// vLLM's older names.
+fn guided(
+    fields: &mut Fields,
+    whitespaces: &mut Option<Whitespace>,
+) -> Result<Vec<(String, What)>, ApiError> {
+    let mut found = Vec::new();
+    if let Some(schema) = schema(fields, "guided_json")? {
+        found.push(("guided_json".to_owned(), What::Schema(schema)));
+    }
+    if fields.flag("guided_json_object")?.unwrap_or(false) {
+        found.push(("guided_json_object".to_owned(), What::JsonObject));
+    }
+    for (field, key) in [("guided_regex", "regex"), ("guided_choice", "choice")] {
+        if let Some(value) = fields.value(field) {
+            found.push((field.to_owned(), What::Formula(json!({ key: value }))));
+        }
+    }
+    if let Some(text) = fields.string("guided_grammar")? {
+        found.push(("guided_grammar".to_owned(), What::Grammar(text, None)));
+    }
+    if let Some(tag) = json_or_text(fields, "structural_tag")? {
+        found.push(("structural_tag".to_owned(), What::StructuralTag(tag)));
+    }
+    fields.ignore("guided_decoding_backend");
+    let given = whitespace(fields, "guided_whitespace_pattern", "guided_disable_any_whitespace")?;
+    *whitespaces = whitespaces.take().or(given);
+    Ok(found)
+}
+
+/// llama.cpp's `grammar` (GBNF) and `json_schema`, SGLang's `regex` and `ebnf` (GBNF, too).
+fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, What)>, ApiError> {
+    let mut found = Vec::new();
+    for field in ["grammar", "ebnf"] {
+        // llama.cpp's clients send an empty one for none.
+        if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
+            let ready = ebnf::builtin(&text).is_some();
+            let dialect = if ready { None } else { Some(Dialect::Gbnf) };
+            found.push((field.to_owned(), What::Grammar(text, dialect)));
+        }
+    }
+    if let Some(schema) = schema(fields, "json_schema")? {
+        found.push(("json_schema".to_owned(), What::Schema(schema)));
+    }
+    if let Some(pattern) = fields.string("regex")? {
+        found.push(("regex".to_owned(), What::Formula(json!({ "regex": pattern }))));
+    }
+    Ok(found)
+}
+
+/// OpenAI's, with llama.cpp's schema beside `json_object` and vLLM's structural tags.
+fn response_format(fields: &mut Fields) -> Result<Option<(String, What)>, ApiError> {
+    let Some(value) = fields.value("response_format") else { return Ok(None) };
+    if value["type"] == "structural_tag" {
+        return Ok(Some(("response_format".to_owned(), What::StructuralTag(value))));
+    }
+    let mut format = Fields::new("response_format", value)?;
+    let wanted = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"";
+    let Some(kind) = format.value("type") else {
+        return Err(ApiError::field("response_format.type", format!("is missing; write {wanted}")));
+    };
+    let mut field = "response_format".to_owned();
+    let what = match kind.as_str() {
+        Some("text") => None,
+        Some("json_object") => Some(match schema(&mut format, "schema")? {
+            Some(schema) => {
+                field = format.name("schema");
+                What::Schema(schema)
+            }
+            None => What::JsonObject,
+        }),
+        Some("json_schema") => {
+            field = "response_format.json_schema.schema".to_owned();
+            Some(What::Schema(json_schema(&mut format)?))
+        }
+        _ => return Err(wrong("response_format.type", wanted, &kind)),
+    };
+    format.finish()?;
+    Ok(what.map(|what| (field, what)))
+}
+
+fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
+    let name = format.name("json_schema");
+    let Some(value) = format.value("json_schema") else {
+        return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
+    };
+    let mut fields = Fields::new(name, value)?;
+    let schema = fields.value("schema");
+    // Neither is text that the model reads, and every schema is enforced, strict or not.
+    fields.string("name")?;
+    fields.string("description")?;
+    fields.flag("strict")?;
+    let missing = fields.name("schema");
+    fields.finish()?;
+    schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
+}
+
+/// A schema, as JSON or as its text.
+fn schema(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
+    let Some(value) = json_or_text(fields, field)? else { return Ok(None) };
+    match value.is_object() || value.is_boolean() {
+        true => Ok(Some(value)),
+        false => Err(wrong(&fields.name(field), "a JSON Schema", &value)),
+    }
+}
+
+fn json_or_text(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
+    match fields.value(field) {
+        Some(Value::String(text)) => match serde_json::from_str(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => {
+                Err(ApiError::field(fields.name(field), format!("its text is no JSON: {error}")))
+            }
+        },
+        value => Ok(value),
+    }
+}
+
+fn whitespace(
+    fields: &mut Fields,
+    pattern: &str,
+    none: &str,
+) -> Result<Option<Whitespace>, ApiError> {
+    let none = fields.flag(none)?.unwrap_or(false);
+    let pattern = fields.string(pattern)?.map(Whitespace::Pattern);
+    Ok(if none { Some(Whitespace::Compact) } else { pattern })
+}

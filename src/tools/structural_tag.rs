@@ -1,0 +1,273 @@
+//! Structural tags as XGrammar and vLLM write them, in JSON.
+
+use serde_json::{Map, Value};
+
+use super::tags::{Body, Tag, Tags, Triggers, text_and_tags};
+use crate::constraint::Compiler;
+use crate::ebnf::{self, Dialect};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId};
+use crate::json_schema::Schema;
+use crate::regex::{Language, Utf8, any_text};
+
+/// The grammar of a structural tag: `{"type": "structural_tag", "format": …}`, or the older
+/// `{"structures": [{"begin", "schema", "end"}], "triggers": […]}`.
+///
+/// A format is one of `const_string`, `json_schema`, `regex`, `grammar`, `any_text`, `sequence`,
+/// `or`, `tag`, `triggered_tags` and `tags_with_separator`, with XGrammar's members. Text of
+/// `any_text` holds none of its `excludes`, and within a tag not the tag's end. JSON is by the
+/// compiler's options, and grammars are GBNF unless they look like Lark.
+///
+/// Errors name the place by a JSON pointer.
+pub fn structural_tag(value: &Value, compiler: &Compiler) -> Result<Grammar> {
+    let mut place = Place { members: object(value, "")?, at: String::new() };
+    if let Some(kind) = place.members.get("type")
+        && kind != "structural_tag"
+    {
+        return Err(bad("/type", "the type is not \"structural_tag\""));
+    }
+    if place.members.contains_key("structures") || place.members.contains_key("triggers") {
+        place.only(&["type", "structures", "triggers"])?;
+        return older(&place, compiler);
+    }
+    place.only(&["type", "format"])?;
+    let format = place.member("format")?;
+    place.at.push_str("/format");
+    let mut reader = Reader { builder: GrammarBuilder::new(), compiler };
+    let node = reader.format(format, &place.at, None)?;
+    let start = reader.builder.rule("structural tag", node);
+    reader.builder.finish(start)
+}
+
+fn older(place: &Place<'_>, compiler: &Compiler) -> Result<Grammar> {
+    let mut tags = Vec::new();
+    for (at, value) in place.list("structures")? {
+        let structure = Place::new(value, &at)?;
+        structure.only(&["begin", "schema", "end"])?;
+        tags.push(Tag {
+            begin: structure.text("begin")?.to_owned(),
+            body: Body::Json(structure.member("schema")?.clone()),
+            end: structure.text("end")?.to_owned(),
+        });
+    }
+    let triggers = place.texts("triggers")?;
+    Tags { triggers, tags, at_least_one: false, at_most_one: false }
+        .grammar(compiler.json_options())
+}
+
+struct Reader<'a> {
+    builder: GrammarBuilder,
+    compiler: &'a Compiler,
+}
+
+impl Reader<'_> {
+    /// A format; `end` is the text that ends the tag around it.
+    fn format(&mut self, value: &Value, at: &str, end: Option<&[String]>) -> Result<NodeId> {
+        let place = Place::new(value, at)?;
+        let kind = place.text("type")?;
+        match kind {
+            "const_string" => {
+                place.only(&["type", "value"])?;
+                Ok(self.builder.literal(place.text("value")?.as_bytes()))
+            }
+            "json_schema" => {
+                place.only(&["type", "json_schema", "style"])?;
+                match place.members.get("style") {
+                    None => {}
+                    Some(style) if style == "json" => {}
+                    Some(_) => {
+                        return Err(bad(format!("{at}/style"), "only \"json\" is supported"));
+                    }
+                }
+                let schema = Schema::from_value(place.member("json_schema")?)?;
+                self.embed(schema.grammar(self.compiler.json_options()))
+            }
+            "regex" => {
+                place.only(&["type", "pattern"])?;
+                let grammar = self.compiler.regex_grammar(place.text("pattern")?, false);
+                self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/pattern"))))
+            }
+            "grammar" => {
+                place.only(&["type", "grammar"])?;
+                let text = place.text("grammar")?;
+                let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
+                let grammar = ebnf::parse(text, dialect, self.compiler);
+                self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/grammar"))))
+            }
+            "any_text" => {
+                place.only(&["type", "excludes"])?;
+                let mut without = match place.members.contains_key("excludes") {
+                    true => place.texts("excludes")?,
+                    false => Vec::new(),
+                };
+                without.extend(end.unwrap_or_default().iter().cloned());
+                let language = self.text_without(&without);
+                Ok(self.builder.regular(language))
+            }
+            "sequence" | "or" => {
+                place.only(&["type", "elements"])?;
+                let elements = place.list("elements")?;
+                let last = elements.len().saturating_sub(1);
+                let mut parts = Vec::with_capacity(elements.len());
+                for (i, (at, element)) in elements.iter().enumerate() {
+                    let end = end.filter(|_| kind == "or" || i == last);
+                    parts.push(self.format(element, at, end)?);
+                }
+                match kind {
+                    "or" if parts.is_empty() => Err(bad(at, "there is nothing to choose from")),
+                    "or" => Ok(self.builder.choice(parts)),
+                    _ => Ok(self.builder.sequence(parts)),
+                }
+            }
+            "tag" => self.tag(&place, ""),
+            "triggered_tags" => self.triggered(&place),
+            "tags_with_separator" => self.separated(&place),
+            _ => Err(bad(format!("{at}/type"), format!("`{kind}` is no format that is supported"))
+                .with_help(
+                    "known are const_string, json_schema, regex, grammar, any_text, sequence, or, \
+                     tag, triggered_tags and tags_with_separator",
+                )),
+        }
+    }
+
+    /// A tag, of whose beginning so much is written already.
+    fn tag(&mut self, place: &Place<'_>, written: &str) -> Result<NodeId> {
+        place.only(&["type", "begin", "content", "end"])?;
+        let begin = place.text("begin")?;
+        let ends = match place.member("end")? {
+            Value::String(end) => vec![end.clone()],
+            _ => place.texts("end")?,
+        };
+        // An empty end ends nothing.
+        let real = ends.iter().all(|end| !end.is_empty()).then_some(&ends[..]);
+        let content = place.member("content")?;
+        let content = self.format(content, &format!("{}/content", place.at), real)?;
+        let begin_left = self.builder.literal(&begin.as_bytes()[written.len()..]);
+        let ends: Vec<NodeId> =
+            ends.iter().map(|end| self.builder.literal(end.as_bytes())).collect();
+        let end = self.builder.choice(ends);
+        let whole = self.builder.sequence([begin_left, content, end]);
+        Ok(self.builder.mark(whole, format!("tag `{begin}`")))
+    }
+
+    /// Free text, and tags where one of the triggers was written.
+    fn triggered(&mut self, place: &Place<'_>) -> Result<NodeId> {
+        place.only(&["type", "triggers", "tags", "at_least_one", "stop_after_first"])?;
+        let names = place.texts("triggers")?;
+        let triggers = Triggers::new(self.builder.languages(), &names)?;
+        let mut tags = Vec::new();
+        for (at, tag) in place.list("tags")? {
+            let tag = Place::new(tag, &at)?;
+            let begin = tag.text("begin")?;
+            let found =
+                names.iter().enumerate().filter(|(_, name)| begin.starts_with(name.as_str()));
+            let Some((number, name)) = found.max_by_key(|(_, name)| name.len()) else {
+                return Err(bad(
+                    format!("{at}/begin"),
+                    format!("`{begin}` begins with no trigger"),
+                ));
+            };
+            let head = self.builder.regular(triggers.heads[number]);
+            let rest = self.tag(&tag, name)?;
+            tags.push(self.builder.sequence([head, rest]));
+        }
+        let (least, first) = (place.flag("at_least_one")?, place.flag("stop_after_first")?);
+        let tag = self.builder.choice(tags);
+        Ok(text_and_tags(&mut self.builder, &triggers, tag, least, first))
+    }
+
+    /// Tags and nothing else, with a text between them.
+    fn separated(&mut self, place: &Place<'_>) -> Result<NodeId> {
+        place.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
+        let mut tags = Vec::new();
+        for (at, tag) in place.list("tags")? {
+            tags.push(self.tag(&Place::new(tag, &at)?, "")?);
+        }
+        let tag = self.builder.choice(tags);
+        let mut all = vec![tag];
+        if !place.flag("stop_after_first")? {
+            let separator = self.builder.literal(place.text("separator")?.as_bytes());
+            let more = self.builder.sequence([separator, tag]);
+            all.push(self.builder.repeat(more, 0, None));
+        }
+        let all = self.builder.sequence(all);
+        let least = u32::from(place.flag("at_least_one")?);
+        Ok(self.builder.repeat(all, least, Some(1)))
+    }
+
+    fn text_without(&mut self, texts: &[String]) -> Language {
+        let languages = self.builder.languages();
+        let text = any_text(languages, &Utf8);
+        if texts.is_empty() {
+            return text;
+        }
+        let any = languages.literals(texts.iter().map(String::as_bytes));
+        let holds = languages.concat([text, any, text]);
+        languages.difference(text, holds)
+    }
+
+    fn embed(&mut self, grammar: Result<Grammar>) -> Result<NodeId> {
+        let rule = self.builder.embed(&grammar?)?;
+        Ok(self.builder.call(rule))
+    }
+}
+
+/// An object and where it stands.
+struct Place<'a> {
+    members: &'a Map<String, Value>,
+    at: String,
+}
+
+impl<'a> Place<'a> {
+    fn new(value: &'a Value, at: &str) -> Result<Self> {
+        Ok(Self { members: object(value, at)?, at: at.to_owned() })
+    }
+
+    fn only(&self, known: &[&str]) -> Result<()> {
+        match self.members.keys().find(|key| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some(key) => {
+                Err(bad(format!("{}/{key}", self.at), format!("`{key}` is not supported here")))
+            }
+        }
+    }
+
+    fn member(&self, key: &str) -> Result<&'a Value> {
+        self.members.get(key).ok_or_else(|| bad(self.at.as_str(), format!("`{key}` is missing")))
+    }
+
+    fn text(&self, key: &str) -> Result<&'a str> {
+        let wrong = || bad(format!("{}/{key}", self.at), format!("`{key}` is a text"));
+        self.member(key)?.as_str().ok_or_else(wrong)
+    }
+
+    fn flag(&self, key: &str) -> Result<bool> {
+        let wrong = || bad(format!("{}/{key}", self.at), format!("`{key}` is true or false"));
+        self.members.get(key).map_or(Some(false), Value::as_bool).ok_or_else(wrong)
+    }
+
+    /// The items of a list, each with its place.
+    fn list(&self, key: &str) -> Result<Vec<(String, &'a Value)>> {
+        let at = format!("{}/{key}", self.at);
+        let Some(list) = self.member(key)?.as_array() else {
+            return Err(bad(at, format!("`{key}` is a list")));
+        };
+        Ok(list.iter().enumerate().map(|(i, item)| (format!("{at}/{i}"), item)).collect())
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>> {
+        let text = |(at, item): (String, &Value)| match item.as_str() {
+            Some(text) if !text.is_empty() => Ok(text.to_owned()),
+            _ => Err(bad(at, "this is a text, and not an empty one")),
+        };
+        self.list(key)?.into_iter().map(text).collect()
+    }
+}
+
+fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>> {
+    value.as_object().ok_or_else(|| bad(at, "a structural tag is made of JSON objects"))
+}
+
+fn bad(at: impl Into<String>, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Request, message.into()).at_pointer(at.into())
+}
