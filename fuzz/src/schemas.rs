@@ -256,7 +256,10 @@ impl<'r> Maker<'r> {
     }
 
     fn numbers(&mut self, schema: &mut Map<String, Value>, _: usize) {
-        let bound = |this: &mut Self| number(*this.random.pick(NUMBERS));
+        let bound = |this: &mut Self| {
+            let text = *this.random.pick(NUMBERS);
+            number(text)
+        };
         for (keyword, exclusive) in
             [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")]
         {
@@ -272,7 +275,8 @@ impl<'r> Maker<'r> {
         }
         if self.random.percent(40) {
             let of = ["1", "2", "3", "0.5", "1.5", "0.1", "0.25", "1.0", "1e1", "7e-1"];
-            schema.insert("multipleOf".into(), number(*self.random.pick(&of)));
+            let text = *self.random.pick(&of);
+            schema.insert("multipleOf".into(), number(text));
         }
     }
 
@@ -420,7 +424,10 @@ pub fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 0 { 12 } else { 7 }) {
         0 => Value::Null,
         1 => json!(random.percent(50)),
-        2..=4 => number(*random.pick(NUMBERS)),
+        2..=4 => {
+            let text = *random.pick(NUMBERS);
+            number(text)
+        }
         5..=6 => json!(random.pick(STRINGS)),
         7..=8 => (0..random.below(4)).map(|_| value(random, depth - 1)).collect(),
         _ => {
