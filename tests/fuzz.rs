@@ -4,7 +4,7 @@
 //! is also used for a few steps. This runs as an ordinary test on the stable compiler, so that it
 //! cannot rot; proptest makes a failing input small and prints it. `PROPTEST_CASES` says how many
 //! inputs each reader gets.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fmt;
 use std::sync::LazyLock;
