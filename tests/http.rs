@@ -242,8 +242,8 @@ fn other_servers_names_for_constraints_are_read() {
     for (fields, pattern) in [
         (json!({ "structured_outputs": { "regex": "[xy]{3}" } }), "^[xy]{3}$"),
         (json!({ "structured_outputs": { "choice": ["red", "blue"] } }), "^(red|blue)$"),
-        (json!({ "structured_outputs": { "json": { "const": [1] } } }), r"^\[1\]$"),
-        (json!({ "structured_outputs": { "json": one } }), r"^\[1\]$"),
+        (json!({ "structured_outputs": { "json": { "const": [1] } } }), r"^\[\s*1\s*\]$"),
+        (json!({ "structured_outputs": { "json": one } }), r"^\[\s*1\s*\]$"),
         (
             json!({ "structured_outputs": { "json": { "enum": [[1, 2]] },
             "disable_any_whitespace": true } }),
@@ -265,14 +265,14 @@ fn other_servers_names_for_constraints_are_read() {
         (json!({ "structured_outputs": { "structural_tag": older }, "max_tokens": 20 }), "^"),
         (json!({ "guided_regex": "[xy]{3}", "guided_decoding_backend": "xgrammar" }), "^[xy]{3}$"),
         (json!({ "guided_choice": ["red", "blue"] }), "^(red|blue)$"),
-        (json!({ "guided_json": { "const": [1] } }), r"^\[1\]$"),
+        (json!({ "guided_json": { "const": [1] } }), r"^\[\s*1\s*\]$"),
         (json!({ "guided_grammar": "root ::= [ab]" }), "^[ab]$"),
         (json!({ "grammar": "root ::= [ab]", "response_format": { "type": "text" } }), "^[ab]$"),
         (json!({ "grammar": "semver", "max_tokens": 12 }), r"^[0-9]+\."),
-        (json!({ "json_schema": { "const": [1] } }), r"^\[1\]$"),
+        (json!({ "json_schema": { "const": [1] } }), r"^\[\s*1\s*\]$"),
         (
             json!({ "response_format": { "type": "json_object", "schema": { "const": [1] } } }),
-            r"^\[1\]$",
+            r"^\[\s*1\s*\]$",
         ),
         (json!({ "regex": "[xy]{3}" }), "^[xy]{3}$"),
         (json!({ "ebnf": "root ::= [ab]" }), "^[ab]$"),
