@@ -546,6 +546,15 @@ fn check_reads_grammars_of_every_dialect() {
 }
 
 #[test]
+fn lint_takes_a_schema_as_the_other_commands_do_too() {
+    let schema = r#"{"properties": {"a": {"type": "string"}}, "required": ["b"]}"#;
+    let [alone, named] = [&["lint", schema][..], &["lint", "--schema", schema]].map(run);
+    assert_eq!((alone.code, named.code), (0, 0), "{}", named.err);
+    assert!(alone.out.contains("/required") && alone.out == named.out, "{}", alone.out);
+    assert_eq!(run(&["lint"]).code, 2);
+}
+
+#[test]
 fn check_answers_each_line() {
     let lines = file("cli-lines", "\"a\"\n1\r\n\"b\"");
     let ran = run(&["check", "--schema", r#"{"type": "string"}"#, "--lines", &lines]);

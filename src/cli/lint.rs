@@ -13,8 +13,11 @@ use super::output::{self, Format, Stop};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A JSON Schema: a file, or the schema itself
-    #[arg(value_name = "SCHEMA", allow_hyphen_values = true)]
-    schema: String,
+    #[arg(value_name = "SCHEMA", required_unless_present = "schema_option")]
+    schema: Option<String>,
+    /// The same, as other subcommands take it
+    #[arg(long = "schema", id = "schema_option", value_name = "SCHEMA", conflicts_with = "schema")]
+    option: Option<String>,
     #[command(flatten)]
     json: JsonArgs,
     /// Only what deserves attention: hints, costs and errors
@@ -26,7 +29,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
-    let (text, file) = read_schema(&args.schema)?;
+    // One of the two is there, or clap has refused.
+    let schema = args.schema.or(args.option).unwrap_or_default();
+    let (text, file) = read_schema(&schema)?;
     let in_file = |error: crate::Error| match &file {
         Some(file) => error.in_file(file),
         None => error,
