@@ -162,18 +162,11 @@ impl<'d> Emitter<'d> {
     pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
         let mut builder = GrammarBuilder::new();
         let gap = gap(&mut sets.languages, &sets.options.whitespace)?;
-        let compact = gap == Language::EPSILON;
-        let gap = builder.regular(gap);
+        // One terminal, not three: what is one is read at once.
         let mut with_gap = |before: bool, text: &[u8], after: bool| {
-            let text = builder.regular(sets.languages.literal(text));
-            let mut parts = vec![text];
-            if before && !compact {
-                parts.insert(0, gap);
-            }
-            if after && !compact {
-                parts.push(gap);
-            }
-            builder.sequence(parts)
+            let text = sets.languages.literal(text);
+            let gap_if = |there| if there { gap } else { Language::EPSILON };
+            builder.regular(sets.languages.concat([gap_if(before), text, gap_if(after)]))
         };
         let open_object = with_gap(false, b"{", true);
         let open_array = with_gap(false, b"[", true);
@@ -183,6 +176,7 @@ impl<'d> Emitter<'d> {
         let close_array = with_gap(true, b"]", false);
         let comma = with_gap(true, b",", true);
         let colon = with_gap(true, b":", true);
+        let gap = builder.regular(gap);
         Ok(Self {
             sets,
             builder,
