@@ -331,7 +331,10 @@ impl Languages {
         loop {
             let (free, slack) = self.without_bounds(x, least, reach);
             let Some(slack) = slack else { return Ok(x) };
-            if self.span(free, spans)?.is_some_and(|span| span <= slack) {
+            // The shortest text is one of these ways.
+            if self.least_bytes(free, 0) <= slack
+                && self.span(free, spans)?.is_some_and(|span| span <= slack)
+            {
                 return Ok(free);
             }
             // Perhaps the narrowest of them does decide something.
@@ -389,6 +392,13 @@ impl Languages {
         if let Some(&known) = known.get(&x) {
             return Ok(known);
         }
+        let shared = self.shared.clone();
+        let fingerprint = self.fingerprint(x, &mut FxHashMap::default());
+        let others = shared.as_ref().and_then(|shared| shared.span(fingerprint));
+        if let Some(span) = others {
+            known.insert(x, span);
+            return Ok(span);
+        }
         let mut seen = vec![x];
         let mut ids: FxHashMap<Language, usize> = FxHashMap::from_iter([(x, 0)]);
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
@@ -408,6 +418,9 @@ impl Languages {
                 before[id].push(next);
             }
             if seen.len() > MOST {
+                if let Some(shared) = &shared {
+                    shared.note_span(fingerprint, None);
+                }
                 known.insert(x, None);
                 return Ok(None);
             }
@@ -434,6 +447,9 @@ impl Languages {
             }
             span += 1;
             layer = further;
+        }
+        if let Some(shared) = &shared {
+            shared.note_span(fingerprint, Some(span));
         }
         seen.iter().for_each(|&state| _ = known.insert(state, Some(span)));
         Ok(Some(span))

@@ -53,10 +53,32 @@ impl Table {
     }
 }
 
-/// Finished automata that arenas share, by fingerprint of the language.
+/// What arenas share, by fingerprint of the language.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
+    /// Finished automata.
     known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
+    /// How long the ways to the end are.
+    spans: Mutex<FxHashMap<u128, Option<u32>>>,
+}
+
+/// Spans are forgotten when there are more.
+const MOST_SPANS: usize = 10_000;
+
+impl Tables {
+    /// The span of a language, if any arena has looked for it.
+    pub(super) fn span(&self, fingerprint: u128) -> Option<Option<u32>> {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.get(&fingerprint).copied()
+    }
+
+    pub(super) fn note_span(&self, fingerprint: u128, span: Option<u32>) {
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if spans.len() >= MOST_SPANS {
+            spans.clear();
+        }
+        spans.insert(fingerprint, span);
+    }
 }
 
 /// States before an automaton is minimised; larger ones stay lazy.
