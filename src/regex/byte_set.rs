@@ -7,6 +7,11 @@ use std::fmt;
 pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
+    /// As bits, by byte.
+    pub(crate) fn bits(&self) -> [u64; 4] {
+        self.0
+    }
+
     /// No byte.
     pub const EMPTY: Self = Self([0; 4]);
     /// Every byte.

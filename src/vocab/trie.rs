@@ -22,6 +22,8 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+use rustc_hash::FxHashMap;
+
 use super::index::{Reader, Writer};
 use super::table::TokenTable;
 
@@ -48,6 +50,58 @@ pub struct Trie {
     ids: Vec<u32>,
     /// The root's children by byte, [`NONE`] where there is none.
     roots: Box<[u32; 256]>,
+    wide: Wide,
+}
+
+/// The children of nodes that have many, side by side: siblings are far apart in the trie, and
+/// each one passed over is memory not in the cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Wide {
+    /// By node: the bytes of the children, and where these begin in the list.
+    nodes: FxHashMap<u32, ([u64; 4], u32)>,
+    /// In the order of their bytes.
+    children: Vec<u32>,
+}
+
+impl Wide {
+    /// Fewer children are looked through.
+    const MANY: u32 = 8;
+
+    fn new(nodes: &[TrieNode]) -> Self {
+        let mut this = Self::default();
+        // By depth: the node there, and its children so far.
+        let mut path: Vec<Vec<u32>> = vec![Vec::new()];
+        let mut above = vec![0];
+        for (at, node) in (0u32..).zip(nodes).skip(1) {
+            let depth = usize::from(node.depth);
+            while above.len() > depth {
+                this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
+            }
+            path[depth - 1].push(at);
+            above.push(at);
+            if path.len() == depth {
+                path.push(Vec::new());
+            }
+        }
+        while above.len() > 1 {
+            this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
+        }
+        this
+    }
+
+    /// All children of a node are known.
+    fn close(&mut self, nodes: &[TrieNode], node: u32, children: &mut Vec<u32>) {
+        if children.len() >= Self::MANY as usize {
+            let mut bytes = [0; 4];
+            for &child in &*children {
+                let byte = nodes[child as usize].byte;
+                bytes[usize::from(byte / 64)] |= 1 << (byte % 64);
+            }
+            self.nodes.insert(node, (bytes, self.children.len() as u32));
+            self.children.extend_from_slice(children);
+        }
+        children.clear();
+    }
 }
 
 /// No node.
@@ -112,7 +166,8 @@ impl Trie {
         }
         let first_token = ids.len() as u32;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
-        Self { nodes, ids, roots: Box::new(roots) }
+        let wide = Wide::new(&nodes[..end as usize]);
+        Self { nodes, ids, roots: Box::new(roots), wide }
     }
 
     /// Writes it into an index: of each node but the root its byte, its depth and its first token.
@@ -160,7 +215,10 @@ impl Trie {
         let first_token = u32::try_from(ids.len()).ok()?;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
         let sound = last <= first_token && ids.iter().all(|&id| (id as usize) < limit);
-        sound.then(|| Self { nodes, ids, roots: Box::new(roots) })
+        sound.then(|| {
+            let wide = Wide::new(&nodes[..end as usize]);
+            Self { nodes, ids, roots: Box::new(roots), wide }
+        })
     }
 
     /// The nodes in preorder; node 0 is the root.
@@ -202,26 +260,88 @@ impl Trie {
         }
     }
 
-    /// The child of a node by its byte. Looks through the siblings: at most 256 steps.
+    /// The children of a node whose bytes are among some (by their bits), in the order of their
+    /// bytes. Touches no others where a node has many.
+    pub(crate) fn children(&self, node: usize, bytes: [u64; 4]) -> Children<'_> {
+        let end = self.nodes[node].subtree_end as usize;
+        let all = (end - node > Wide::MANY as usize).then(|| self.wide.nodes.get(&(node as u32)));
+        let side = match all.flatten() {
+            _ if node == 0 => Side::Roots,
+            Some(&(all, start)) => {
+                let any = std::array::from_fn(|i| bytes[i] & all[i]);
+                return Children { trie: self, bytes: any, side: Side::Ranks(all, start) };
+            }
+            None => Side::Siblings(node + 1, end),
+        };
+        Children { trie: self, bytes, side }
+    }
+
+    /// The child of a node by its byte. O(1), or through a few siblings.
     ///
     /// # Panics
     /// If `node` is not an index into [`nodes`](Self::nodes).
     pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
-        let end = self.nodes[node].subtree_end as usize;
-        let mut child = node + 1;
-        while child < end {
-            match self.nodes[child] {
-                n if n.byte == byte => return Some(child),
-                n if n.byte > byte => return None,
-                n => child = n.subtree_end as usize,
-            }
-        }
-        None
+        let mut bytes = [0; 4];
+        bytes[usize::from(byte / 64)] = 1 << (byte % 64);
+        self.children(node, bytes).next()
     }
 
     /// The node of a string, if any token starts with it.
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
         bytes.iter().try_fold(0, |node, &byte| self.child(node, byte))
+    }
+}
+
+/// See [`Trie::children`].
+#[derive(Clone, Debug)]
+pub(crate) struct Children<'a> {
+    trie: &'a Trie,
+    /// Those left.
+    bytes: [u64; 4],
+    side: Side,
+}
+
+/// How children are found.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// By the root's table.
+    Roots,
+    /// By their ranks among all bytes of a node, in the list of children from an index on.
+    Ranks([u64; 4], u32),
+    /// From one node on to the end of the subtree, one after the other.
+    Siblings(usize, usize),
+}
+
+impl Iterator for Children<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if let Side::Siblings(next, end) = &mut self.side {
+            while *next < *end {
+                let (child, at) = (*next, self.trie.nodes[*next]);
+                *next = at.subtree_end as usize;
+                if self.bytes[usize::from(at.byte / 64)] >> (at.byte % 64) & 1 == 1 {
+                    return Some(child);
+                }
+            }
+            return None;
+        }
+        loop {
+            let word = self.bytes.iter().position(|&word| word != 0)?;
+            let bit = self.bytes[word].trailing_zeros();
+            self.bytes[word] &= self.bytes[word] - 1;
+            match self.side {
+                Side::Ranks(all, start) => {
+                    let before: u32 = all[..word].iter().map(|word| word.count_ones()).sum();
+                    let rank = before + (all[word] & ((1 << bit) - 1)).count_ones();
+                    return Some(self.trie.wide.children[(start + rank) as usize] as usize);
+                }
+                _ => match self.trie.roots[word * 64 + bit as usize] {
+                    NONE => {}
+                    child => return Some(child as usize),
+                },
+            }
+        }
     }
 }
 

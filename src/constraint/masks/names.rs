@@ -63,15 +63,8 @@ impl Machine {
         // By depth: the names' node, and the bytes that may come there.
         let mut path: SmallVec<[(u32, ByteSet); 8]> = SmallVec::new();
         path.push((from, first));
-        let mut spans: SmallVec<[(usize, usize); 4]> = SmallVec::new();
-        match place.node {
-            0 => {
-                let children = first.iter().filter_map(|byte| trie.first(byte));
-                spans.extend(children.map(|child| (child, nodes[child].subtree_end as usize)));
-            }
-            node => spans.push((node as usize + 1, top.subtree_end as usize)),
-        }
-        for (start, end) in spans {
+        for start in trie.children(place.node as usize, first.bits()) {
+            let end = nodes[start].subtree_end as usize;
             let mut node = start;
             while node < end {
                 let at = nodes[node];

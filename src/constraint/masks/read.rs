@@ -184,18 +184,15 @@ impl Machine {
         while let Some((node, state)) = open.pop() {
             let first = self.languages.first_bytes(state)?;
             let ends = self.languages.is_nullable(state);
-            let mut child = node + 1;
-            while child < nodes[node as usize].subtree_end {
-                let at = nodes[child as usize];
+            let quote = if ends { ByteSet::single(b'"') } else { ByteSet::EMPTY };
+            for child in trie.children(node as usize, first.union(&quote).bits()) {
+                let at = nodes[child];
                 if ends && at.byte == b'"' {
-                    for below in child..at.subtree_end {
-                        tokens.extend_from_slice(trie.tokens(below as usize));
-                    }
+                    tokens.extend_from_slice(trie.subtree_tokens(child));
                 }
-                if first.contains(at.byte) && at.subtree_end > child + 1 {
-                    open.push((child, self.languages.step(state, at.byte)?));
+                if first.contains(at.byte) && at.subtree_end as usize > child + 1 {
+                    open.push((child as u32, self.languages.step(state, at.byte)?));
                 }
-                child = at.subtree_end;
                 steps += 1;
                 if tokens.len() > FEW || steps > STEPS {
                     return Ok(None);
@@ -264,25 +261,12 @@ impl Machine {
         let mut path = self.masks.paths.pop().unwrap_or_default();
         let tokens = self.masks.tokens(place);
         let trie = tokens.trie(vocabulary);
-        let nodes = trie.nodes();
         let mut result = Ok(());
-        if place.node == 0 {
-            for child in first.iter().filter_map(|byte| trie.first(byte)) {
-                let at = (place, &tokens, trie, child);
-                result = self.walk_child(vocabulary, terminal, at, &mut path, found);
-                if result.is_err() {
-                    break;
-                }
-            }
-        } else {
-            let mut child = place.node + 1;
-            while child < nodes[place.node as usize].subtree_end && result.is_ok() {
-                let at = nodes[child as usize];
-                if first.contains(at.byte) {
-                    let at = (place, &tokens, trie, child as usize);
-                    result = self.walk_child(vocabulary, terminal, at, &mut path, found);
-                }
-                child = at.subtree_end;
+        for child in trie.children(place.node as usize, first.bits()) {
+            let at = (place, &tokens, trie, child);
+            result = self.walk_child(vocabulary, terminal, at, &mut path, found);
+            if result.is_err() {
+                break;
             }
         }
         self.masks.paths.push(path);
