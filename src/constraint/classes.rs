@@ -17,6 +17,8 @@ use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
 #[derive(Debug)]
 pub(super) struct Classes {
     trie: Trie,
+    /// Of the longest shape, in bytes.
+    longest: usize,
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
@@ -50,9 +52,16 @@ pub(super) fn class_of(byte: u8) -> u8 {
     CLASS[usize::from(byte)]
 }
 
-/// Does a state treat the bytes of each class alike?
-pub(super) fn is_uniform(row: &[Language; 256]) -> bool {
-    (0..256).all(|byte| row[byte] == row[usize::from(CLASS[byte])])
+/// The first bytes of the classes of which a state with this row treats the bytes alike.
+pub(super) fn uniform_classes(row: &[Language; 256]) -> ByteSet {
+    let mut uniform = ByteSet::ALL;
+    for byte in 0..=u8::MAX {
+        let class = class_of(byte);
+        if row[usize::from(byte)] != row[usize::from(class)] {
+            uniform.remove(class);
+        }
+    }
+    uniform
 }
 
 /// What a walk from a terminal's state finds.
@@ -80,12 +89,17 @@ impl Classes {
         let ids = vocabulary.trie().ids();
         let mut shapes: Vec<(Vec<u8>, u32)> = ids.iter().map(|&id| (shape(id), id)).collect();
         shapes.sort_unstable();
-        Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
+        Self::of(Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))))
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
     pub(super) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
-        Some(Self { trie: Trie::decode(from, vocabulary.len())? })
+        Some(Self::of(Trie::decode(from, vocabulary.len())?))
+    }
+
+    fn of(trie: Trie) -> Self {
+        let longest = trie.nodes().iter().map(|node| node.depth.into()).max().unwrap_or(0);
+        Self { trie, longest }
     }
 
     /// The tokens by their shapes.
@@ -104,7 +118,7 @@ impl Classes {
         let mut found = Found::new(vocabulary);
         let mut walk = Walk {
             dense: Dense::new(languages, state, every_end),
-            path: vec![Dense::START; usize::from(u16::MAX) + 1],
+            path: vec![Dense::START; self.longest + 1],
             ends: Vec::new(),
         };
         let first = walk.dense.languages.first_bytes(state)?;
@@ -341,13 +355,7 @@ impl<'a> Dense<'a> {
         if let Some(known) = &self.uniform[state as usize] {
             return Ok(known.contains(class));
         }
-        let row = self.languages.plain_row(self.states[state as usize])?;
-        let mut uniform = ByteSet::ALL;
-        for byte in 0..=u8::MAX {
-            if row[usize::from(byte)] != row[usize::from(class_of(byte))] {
-                uniform.remove(class_of(byte));
-            }
-        }
+        let uniform = uniform_classes(self.languages.plain_row(self.states[state as usize])?);
         self.uniform[state as usize] = Some(uniform);
         Ok(uniform.contains(class))
     }

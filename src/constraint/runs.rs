@@ -12,11 +12,11 @@ mod stored;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::classes::{Classes, class_of, is_uniform};
+use super::classes::{Classes, class_of, uniform_classes};
 use crate::error::Result;
-use crate::regex::{Language, Languages};
+use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// More tokens than this are kept as masks too.
@@ -52,6 +52,8 @@ pub(super) struct Leaving {
 /// the byte after the run.
 #[derive(Clone, Copy, Debug)]
 struct Border {
+    /// Does it stand in the trie of shapes, not in that of bytes?
+    by_shape: bool,
     node: u32,
     run: Run,
 }
@@ -66,10 +68,8 @@ pub(super) struct Runs {
     upto: Box<[u32]>,
     /// By number of units: the mask of those, once asked for.
     masks: Box<[OnceLock<TokenMask>]>,
-    /// By the byte at which the others leave, or by its class.
+    /// By the class of the byte at which the others leave.
     borders: FxHashMap<u8, Vec<Border>>,
-    /// Do the borders' nodes stand in the trie of shapes, not in that of bytes?
-    by_shape: bool,
     /// The node.
     pub(super) node: u32,
     /// The length of its string, in bytes.
@@ -81,7 +81,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// One pass over the part of the trie below `node` that the repeat lets through.
+    /// One pass over what the repeat lets through below `node`.
     pub(super) fn new(
         vocabulary: &Vocabulary,
         classes: &Classes,
@@ -89,42 +89,33 @@ impl Runs {
         unit: Language,
         node: usize,
     ) -> Result<Self> {
-        // Few bytes reach little of the trie, and leave it at borders that are told apart.
+        let mut walk = Walk::new(vocabulary, languages, unit);
+        let first = walk.languages.first_bytes(unit)?;
+        // Few bytes reach little of the trie.
         const FEW: usize = 4;
-        let by_shape = node == 0
-            && languages.first_bytes(unit)?.len() > FEW
-            && is_unit(languages, unit, true)?;
-        let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
-        let nodes = trie.nodes();
-        let top = usize::from(nodes[node].depth);
-        // By depth below `node`: the state within the unit, whole units, bytes of these.
-        let mut path = vec![(unit, 0u16, 0u16)];
-        let mut inside: Vec<(u16, u32)> = Vec::new();
-        let mut borders: FxHashMap<u8, Vec<Border>> = FxHashMap::default();
-        let end = nodes[node].subtree_end as usize;
-        let mut at = node + 1;
-        while at < end {
-            let here = nodes[at];
-            let depth = usize::from(here.depth) - top;
-            path.truncate(depth);
-            let (state, units, bytes) = path[depth - 1];
-            let next = languages.step(state, here.byte)?;
-            if next == Language::EMPTY {
-                if state == unit && units > 0 {
-                    let border = Border { node: at as u32, run: Run { units, bytes } };
-                    let byte = if by_shape { class_of(here.byte) } else { here.byte };
-                    borders.entry(byte).or_default().push(border);
+        let by_shape = node == 0 && first.len() > FEW;
+        for class in (0..=u8::MAX).filter(|&byte| by_shape && class_of(byte) == byte) {
+            let shape = classes.trie().first(class);
+            match walk.is_uniform(unit, class)? {
+                true if first.contains(class) => {
+                    shape.map_or(Ok(()), |at| walk.below(Some(classes), 0, at))?;
                 }
-                at = here.subtree_end as usize;
-                continue;
+                true => {}
+                false => {
+                    for byte in first.iter().filter(|&byte| class_of(byte) == class) {
+                        let at = vocabulary.trie().first(byte);
+                        at.map_or(Ok(()), |at| walk.below(None, 0, at))?;
+                    }
+                }
             }
-            inside.extend(trie.tokens(at).iter().map(|&token| (units + 1, token)));
-            path.push(match next == Language::EPSILON {
-                true => (unit, units + 1, depth as u16),
-                false => (next, units, bytes),
-            });
-            at += 1;
         }
+        if !by_shape {
+            for at in vocabulary.trie().children(node, first.bits()) {
+                walk.below(None, node, at)?;
+            }
+        }
+        let top = usize::from(vocabulary.trie().nodes()[node].depth);
+        let Walk { inside, borders, .. } = walk;
         let most = inside.iter().map(|&(need, _)| need).max().unwrap_or(0);
         // By counting: there are few different numbers.
         let mut upto = vec![0u32; usize::from(most) + 1];
@@ -144,7 +135,6 @@ impl Runs {
             upto: upto.into(),
             inside: sorted.into(),
             borders,
-            by_shape,
             node: node as u32,
             top,
             leaving: Mutex::default(),
@@ -164,12 +154,15 @@ impl Runs {
         // Consistent between any two operations.
         let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
-            let trie = if self.by_shape { classes.trie() } else { vocabulary.trie() };
             let mut tails: Vec<(&[u8], u32, Run)> = Vec::new();
-            let key = if self.by_shape { class_of(byte) } else { byte };
-            for border in self.borders.get(&key).into_iter().flatten() {
+            for border in self.borders.get(&class_of(byte)).into_iter().flatten() {
+                let trie = if border.by_shape { classes.trie() } else { vocabulary.trie() };
+                let node = border.node as usize;
+                if !border.by_shape && trie.nodes()[node].byte != byte {
+                    continue;
+                }
                 let from = self.top + usize::from(border.run.bytes);
-                for &token in trie.subtree_tokens(border.node as usize) {
+                for &token in trie.subtree_tokens(node) {
                     let text = vocabulary.token_bytes(token).unwrap_or_default();
                     if text.get(from) == Some(&byte) {
                         tails.push((&text[from..], token, border.run));
@@ -225,10 +218,131 @@ impl Runs {
     }
 }
 
-/// Is no string of it the beginning of another, and is it not the empty string alone? With
-/// `by_shape`, are bytes of one class treated alike too? Looks at no more than a few states, and
-/// says no beyond.
-pub(super) fn is_unit(languages: &mut Languages, unit: Language, by_shape: bool) -> Result<bool> {
+/// How far within the units of a repeat: the state within one, whole ones, their bytes.
+#[derive(Clone, Copy)]
+struct At {
+    state: Language,
+    units: u16,
+    bytes: u16,
+}
+
+/// Finds runs: over the trie of shapes as long as the bytes of a class are treated alike, and
+/// beyond token by token.
+struct Walk<'a> {
+    vocabulary: &'a Vocabulary,
+    languages: &'a mut Languages,
+    unit: Language,
+    /// Tokens, and the units that they need.
+    inside: Vec<(u16, u32)>,
+    borders: FxHashMap<u8, Vec<Border>>,
+    /// Those found token by token.
+    known: FxHashSet<u32>,
+    /// By state within the unit: the classes of which it treats the bytes alike.
+    uniform: FxHashMap<Language, ByteSet>,
+    /// By depth.
+    path: Vec<At>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(vocabulary: &'a Vocabulary, languages: &'a mut Languages, unit: Language) -> Self {
+        Self {
+            vocabulary,
+            languages,
+            unit,
+            inside: Vec::new(),
+            borders: FxHashMap::default(),
+            known: FxHashSet::default(),
+            uniform: FxHashMap::default(),
+            path: Vec::new(),
+        }
+    }
+
+    fn is_uniform(&mut self, state: Language, class: u8) -> Result<bool> {
+        if let Some(known) = self.uniform.get(&state) {
+            return Ok(known.contains(class));
+        }
+        let uniform = uniform_classes(self.languages.plain_row(state)?);
+        self.uniform.insert(state, uniform);
+        Ok(uniform.contains(class))
+    }
+
+    /// What is known after one byte more; `None` where the repeat ends.
+    fn step(&mut self, at: At, byte: u8, depth: u16) -> Result<Option<At>> {
+        Ok(match self.languages.step(at.state, byte)? {
+            Language::EMPTY => None,
+            Language::EPSILON => Some(At { state: self.unit, units: at.units + 1, bytes: depth }),
+            state => Some(At { state, ..at }),
+        })
+    }
+
+    fn leave(&mut self, at: At, byte: u8, by_shape: bool, node: usize) {
+        if at.state == self.unit && at.units > 0 {
+            let run = Run { units: at.units, bytes: at.bytes };
+            let border = Border { by_shape, node: node as u32, run };
+            self.borders.entry(class_of(byte)).or_default().push(border);
+        }
+    }
+
+    /// One pass over the part of a trie, of shapes if these are given, that the repeat lets
+    /// through from a child of a node on.
+    fn below(&mut self, shapes: Option<&Classes>, node: usize, child: usize) -> Result<()> {
+        let trie = shapes.map_or(self.vocabulary.trie(), Classes::trie);
+        let nodes = trie.nodes();
+        let top = nodes[node].depth;
+        let end = nodes[child].subtree_end as usize;
+        self.path.clear();
+        self.path.push(At { state: self.unit, units: 0, bytes: 0 });
+        let mut node = child;
+        while node < end {
+            let here = nodes[node];
+            let depth = here.depth - top;
+            self.path.truncate(usize::from(depth));
+            let before = self.path[usize::from(depth) - 1];
+            if shapes.is_some() && !self.is_uniform(before.state, here.byte)? {
+                for &token in trie.subtree_tokens(node) {
+                    self.read(token, before, depth - 1)?;
+                }
+                node = here.subtree_end as usize;
+                continue;
+            }
+            let Some(next) = self.step(before, here.byte, depth)? else {
+                self.leave(before, here.byte, shapes.is_some(), node);
+                node = here.subtree_end as usize;
+                continue;
+            };
+            // An unfinished unit counts.
+            let needed = before.units + 1;
+            self.inside.extend(trie.tokens(node).iter().map(|&token| (needed, token)));
+            self.path.push(next);
+            node += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads the rest of one token, from where so many of its bytes are read.
+    fn read(&mut self, token: u32, mut at: At, from: u16) -> Result<()> {
+        let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
+        let mut needed = at.units;
+        for (depth, &byte) in (1..).zip(bytes).skip(from.into()) {
+            let Some(next) = self.step(at, byte, depth)? else {
+                // All tokens that are the same up to here leave here.
+                if let Some(node) = self.vocabulary.trie().find(&bytes[..usize::from(depth)])
+                    && self.known.insert(node as u32)
+                {
+                    self.leave(at, byte, false, node);
+                }
+                return Ok(());
+            };
+            (needed, at) = (at.units + 1, next);
+        }
+        self.inside.push((needed, token));
+        Ok(())
+    }
+}
+
+/// Is no string of it the beginning of another, and is it not the empty string alone? Looks at no
+/// more than a few states, and says no beyond.
+pub(super) fn is_unit(languages: &mut Languages, unit: Language) -> Result<bool> {
     const MOST: usize = 48;
     if languages.is_nullable(unit) {
         return Ok(false);
@@ -237,11 +351,7 @@ pub(super) fn is_unit(languages: &mut Languages, unit: Language, by_shape: bool)
     let mut next = 0;
     while let Some(&state) = seen.get(next) {
         next += 1;
-        let row = *languages.row(state)?;
-        if by_shape && !is_uniform(&row) {
-            return Ok(false);
-        }
-        for after in row {
+        for after in *languages.row(state)? {
             if after == Language::EPSILON || after == Language::EMPTY {
                 continue;
             }

@@ -1,14 +1,46 @@
 //! The formats of draft 2020-12 that are regular, as patterns (Validation, section 7.3).
 
+use std::sync::LazyLock;
+
 /// What a format name means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// The whole text matches this ECMA-262 pattern.
-    Pattern(String),
+    /// The whole text is one of these.
+    Texts(Texts),
     /// Known, but not regular: an annotation, which has no complement.
     NotRegular,
     /// Of no draft: an annotation that is true of every text.
     Unknown,
+}
+
+/// Texts of which each part is small by itself: as one automaton, a mailbox would count its local
+/// part in every state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Texts {
+    /// The whole matches this ECMA-262 pattern.
+    Pattern(String),
+    /// The same, worth an automaton that all schemas share.
+    Finished(String),
+    /// So many characters.
+    Length(u32, u32),
+    Sequence(Vec<Texts>),
+    Any(Vec<Texts>),
+    All(Vec<Texts>),
+}
+
+impl Texts {
+    fn sequence<const N: usize>(parts: [Self; N]) -> Self {
+        Self::Sequence(parts.into())
+    }
+
+    fn any<const N: usize>(parts: [Self; N]) -> Self {
+        Self::Any(parts.into())
+    }
+
+    /// A pattern, and a bound on the length.
+    fn bounded(pattern: String, min: u32, max: u32) -> Self {
+        Self::All(vec![Self::Finished(pattern), Self::Length(min, max)])
+    }
 }
 
 /// The names of all formats of draft 2020-12.
@@ -36,14 +68,17 @@ pub(super) const FORMATS: &[&str] = &[
 
 /// The meaning of a format name.
 pub(super) fn format(name: &str) -> Format {
-    Format::Pattern(match name {
-        "date" => date(),
-        "time" => time(),
-        "date-time" => format!("{}[Tt](?:{})", date(), time()),
+    Format::Texts(Texts::Pattern(match name {
+        "date" => return Format::Texts(Texts::Finished(date())),
+        "time" => return Format::Texts(TIME.clone()),
+        "date-time" => {
+            let parts = [Texts::Finished(date()), Texts::Pattern("[Tt]".into()), TIME.clone()];
+            return Format::Texts(Texts::sequence(parts));
+        }
         "duration" => duration(),
-        "email" => email(""),
-        "idn-email" => email(r"\u{80}-\u{10FFFF}"),
-        "hostname" => hostname(),
+        "email" => return Format::Texts(email("")),
+        "idn-email" => return Format::Texts(email(r"\u{80}-\u{10FFFF}")),
+        "hostname" => return Format::Texts(hostname()),
         "ipv4" => ipv4(),
         "ipv6" => ipv6(),
         "uri" => Uri::ascii().absolute(),
@@ -56,7 +91,7 @@ pub(super) fn format(name: &str) -> Format {
         "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
         "regex" | "idn-hostname" => return Format::NotRegular,
         _ => return Format::Unknown,
-    })
+    }))
 }
 
 /// RFC 6901, section 3.
@@ -71,26 +106,31 @@ fn date() -> String {
     format!("(?:[0-9]{{4}}-(?:{long}|{short}|{february})|{leap}-02-29)")
 }
 
+/// Made once: it is long.
+static TIME: LazyLock<Texts> = LazyLock::new(time);
+
 /// RFC 3339, `full-time`. A leap second is the last of a day in UTC (section 5.7), so its hour and
 /// minute follow from the offset: two conditions, one on minutes and one on hours.
-fn time() -> String {
+fn time() -> Texts {
     let hour = "(?:[01][0-9]|2[0-3])";
     let plain = format!("{hour}:[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?(?:[Zz]|[+-]{hour}:[0-5][0-9])");
-    let second = ":60(?:\\.[0-9]+)?";
-    let mut minutes = vec![format!("59{second}(?:[Zz]|[+-]..:00)")];
+    let (any, second) = ("[0-9]{2}", ":60(?:\\.[0-9]+)?");
+    let mut minutes = vec![format!("59{second}(?:[Zz]|[+-]{any}:00)")];
     for offset in 1..60 {
-        minutes.push(format!("{:02}{second}\\+..:{offset:02}", offset - 1));
-        minutes.push(format!("{:02}{second}-..:{offset:02}", 59 - offset));
+        minutes.push(format!("{:02}{second}\\+{any}:{offset:02}", offset - 1));
+        minutes.push(format!("{:02}{second}-{any}:{offset:02}", 59 - offset));
     }
-    let mut hours = vec![format!("23:..{second}[Zz]")];
+    let mut hours = vec![format!("23:{any}{second}[Zz]")];
     for offset in 0..24 {
         // East of Greenwich the minutes carry over unless the offset has none.
         hours.push(format!("{:02}:59{second}\\+{offset:02}:00", (offset + 23) % 24));
-        hours.push(format!("{offset:02}:..{second}\\+{offset:02}:(?!00)[0-5][0-9]"));
-        hours.push(format!("{:02}:..{second}-{offset:02}:[0-5][0-9]", 23 - offset));
+        hours.push(format!("{offset:02}:{any}{second}\\+{offset:02}:(?!00)[0-5][0-9]"));
+        hours.push(format!("{:02}:{any}{second}-{offset:02}:[0-5][0-9]", 23 - offset));
     }
     let (minutes, hours) = (minutes.join("|"), hours.join("|"));
-    format!("(?:{plain}|(?=(?:{hours})$)[0-9]{{2}}:(?:{minutes}))")
+    let minutes = format!("{any}:(?:{minutes})");
+    let leap = Texts::All(vec![Texts::Finished(hours), Texts::Finished(minutes)]);
+    Texts::any([Texts::Finished(plain), leap])
 }
 
 /// RFC 3339, appendix A.
@@ -107,25 +147,25 @@ fn duration() -> String {
 
 /// RFC 5321, section 4.1.2 (`Mailbox`), with the lengths of section 4.5.3.1; RFC 6531 adds other
 /// characters to it.
-fn email(more: &str) -> String {
+fn email(more: &str) -> Texts {
     let atom = format!("[A-Za-z0-9!#$%&'*+\\-/=?^_`{{|}}~{more}]+");
-    let dotted = format!("(?=[^@]{{1,64}}@){atom}(?:\\.{atom})*");
+    let dotted = Texts::bounded(format!("{atom}(?:\\.{atom})*"), 1, 64);
     let units = format!(r"(?:[\x20\x21\x23-\x5B\x5D-\x7E{more}]|\\[\x20-\x7E])*");
-    // No domain has a commercial at.
-    let quoted = format!("(?=.{{2,64}}@[^@]*$)\"{units}\"");
+    let quoted = Texts::bounded(format!("\"{units}\""), 2, 64);
     let alphanumeric = format!("[A-Za-z0-9{more}]");
     let label = format!("{alphanumeric}(?:[A-Za-z0-9{more}\\-]{{0,61}}{alphanumeric})?");
-    let domain = format!("(?=.{{1,255}}$){label}(?:\\.{label})*");
-    let literal = format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6());
-    format!("(?:{dotted}|{quoted})@(?:{domain}|{literal})")
+    let domain = Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 255);
+    let literal = Texts::Finished(format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6()));
+    let at = Texts::Pattern("@".into());
+    Texts::sequence([Texts::any([dotted, quoted]), at, Texts::any([domain, literal])])
 }
 
 /// RFC 1123, section 2.1. Labels with hyphens in the third and fourth place are reserved (RFC
 /// 5891, section 4.2.3.1); those that begin with `xn--` may be valid, but which of them are is
 /// beyond a regular language, so none is.
-fn hostname() -> String {
+fn hostname() -> Texts {
     let label = "(?![A-Za-z0-9]{2}--)[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
-    format!("(?=.{{1,253}}$){label}(?:\\.{label})*")
+    Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 253)
 }
 
 /// RFC 3986, section 3.2.2 (`IPv4address`).

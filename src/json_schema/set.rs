@@ -240,6 +240,8 @@ pub(super) struct Sets<'d> {
     listed_names: FxHashMap<Box<[Rc<str>]>, Language>,
     /// Patterns read so far.
     pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
+    /// The texts of formats met so far.
+    pub(super) formats: FxHashMap<Box<str>, Language>,
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
@@ -290,6 +292,7 @@ impl<'d> Sets<'d> {
             texts: FxHashMap::default(),
             listed_names: FxHashMap::default(),
             patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
             exprs: Vec::new(),
             ids: FxHashMap::default(),
             shapes: Vec::new(),

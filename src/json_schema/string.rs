@@ -1,7 +1,7 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
 use super::document::ValueId;
-use super::format::{Format, format};
+use super::format::{Format, Texts, format};
 use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{Error, ErrorKind, Result};
@@ -166,13 +166,53 @@ impl Sets<'_> {
         if !self.options.formats && !asserted {
             return Ok((None, false));
         }
+        if let Some(&known) = self.formats.get(name) {
+            return Ok((Some(known), false));
+        }
         match format(name) {
-            Format::Pattern(pattern) => {
-                let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
-                Ok((Some(self.compiled(&pattern, options)?), false))
+            Format::Texts(texts) => {
+                let language = self.texts_of(&texts)?;
+                let text = self.languages.repeat(self.strings.char, 0, None);
+                self.languages.note_within(language, text);
+                self.formats.insert(name.into(), language);
+                Ok((Some(language), false))
             }
             Format::NotRegular => Ok((None, true)),
             Format::Unknown => Ok((None, false)),
         }
+    }
+
+    fn texts_of(&mut self, texts: &Texts) -> Result<Language> {
+        let whole = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
+        Ok(match texts {
+            Texts::Pattern(pattern) => self.compiled(pattern, whole)?,
+            Texts::Finished(pattern) => {
+                let name = format!("{:?} {pattern}", self.options.spelling);
+                match self.languages.named(&name) {
+                    Some(known) => known,
+                    None => {
+                        let language = self.compiled(pattern, whole)?;
+                        self.languages.finish(&name, language, self.strings.char)?
+                    }
+                }
+            }
+            &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
+            Texts::Sequence(parts) => {
+                let parts = self.each_of(parts)?;
+                self.languages.concat(parts)
+            }
+            Texts::Any(parts) => {
+                let parts = self.each_of(parts)?;
+                self.languages.union(parts)
+            }
+            Texts::All(parts) => {
+                let parts = self.each_of(parts)?;
+                self.languages.intersect(parts)
+            }
+        })
+    }
+
+    fn each_of(&mut self, parts: &[Texts]) -> Result<Vec<Language>> {
+        parts.iter().map(|part| self.texts_of(part)).collect()
     }
 }

@@ -68,7 +68,7 @@ impl Machine {
         if let Some(&known) = self.masks.units.get(&unit) {
             return Ok(known);
         }
-        let known = is_unit(&mut self.languages, unit, false)?;
+        let known = is_unit(&mut self.languages, unit)?;
         self.masks.units.insert(unit, known);
         Ok(known)
     }

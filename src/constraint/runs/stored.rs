@@ -12,13 +12,13 @@ impl Runs {
     /// Writes them and what was asked of them.
     pub(in crate::constraint) fn encode(&self, to: &mut Writer) {
         to.number(self.node);
-        to.number(u8::from(self.by_shape));
         to.list(self.inside.iter().copied());
         to.list(self.upto.iter().copied());
         let mut borders: Vec<_> = self.borders.iter().collect();
         borders.sort_unstable_by_key(|&(&byte, _)| byte);
         to.list(borders.iter().map(|&(&byte, _)| byte));
         for (_, list) in borders {
+            to.list(list.iter().map(|border| u8::from(border.by_shape)));
             to.list(list.iter().map(|border| border.node));
             put_runs(to, list.iter().map(|border| border.run));
         }
@@ -40,10 +40,9 @@ impl Runs {
         node: u32,
     ) -> Option<Self> {
         let top = usize::from(vocabulary.trie().nodes().get(node as usize)?.depth);
-        let (stored, by_shape) = (from.number::<u32>()?, from.number::<u8>()? != 0);
+        let stored = from.number::<u32>()?;
         let inside: Box<[u32]> = from.list()?.collect();
         let upto: Box<[u32]> = from.list()?.collect();
-        let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
         let sound = stored == node
             && inside.iter().all(|&token| (token as usize) < vocabulary.len())
             && upto.is_sorted()
@@ -53,16 +52,18 @@ impl Runs {
         }
         let mut borders = FxHashMap::default();
         for byte in from.list::<u8>()? {
-            let nodes = from.list::<u32>()?;
+            let (shapes, nodes) = (from.list::<u8>()?, from.list::<u32>()?);
             let runs = get_runs(from)?;
-            if nodes.len() != runs.len() {
+            if nodes.len() != runs.len() || shapes.len() != runs.len() {
                 return None;
             }
-            let border = |(node, run)| {
+            let border = |((by_shape, node), run)| {
+                let by_shape = by_shape != 0;
+                let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
                 let fits = (node as usize) < trie.nodes().len();
-                fits.then_some(Border { node, run })
+                fits.then_some(Border { by_shape, node, run })
             };
-            let list: Option<Vec<Border>> = nodes.zip(runs).map(border).collect();
+            let list: Option<Vec<Border>> = shapes.zip(nodes).zip(runs).map(border).collect();
             borders.insert(byte, list?);
         }
         let mut leaving = FxHashMap::default();
@@ -79,7 +80,6 @@ impl Runs {
             upto,
             inside,
             borders,
-            by_shape,
             node,
             top,
             leaving: Mutex::new(leaving),

@@ -116,10 +116,10 @@ impl Linter<'_> {
                     format!("the format `{name}` is no regular language, and not enforced");
                 self.find(at, FindingKind::Annotation, message);
             }
-            Format::Pattern(_) if self.options.formats || dialect.asserts_formats() => {
+            Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
                 self.find(at, FindingKind::Enforced, format!("`format` {words}"));
             }
-            Format::Pattern(_) => {
+            Format::Texts(_) => {
                 let message = format!("the format `{name}` is a remark under these options");
                 self.find(at, FindingKind::Annotation, message);
             }

@@ -58,6 +58,8 @@ impl Table {
 pub(crate) struct Tables {
     /// Finished automata.
     known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
+    /// Those that have a name.
+    named: Mutex<FxHashMap<Box<str>, Arc<Table>>>,
     /// How long the ways to the end are.
     spans: Mutex<FxHashMap<u128, Option<u32>>>,
 }
@@ -98,7 +100,7 @@ impl Languages {
     pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
         // A language that lacks a few texts only is cheap as it is.
         let total = |unit| self.is_total(x, unit, &mut FxHashMap::default());
-        if !self.arena.facts(x).logical || unit.is_some_and(total) {
+        if !self.arena.facts(x).logical || unit.is_some_and(total) || self.is_finished(x) {
             return Ok(x);
         }
         if let Some(unit) = unit
@@ -147,6 +149,45 @@ impl Languages {
             }
             None => x,
         })
+    }
+
+    /// The finished automaton that any arena has given a name.
+    pub(crate) fn named(&mut self, name: &str) -> Option<Language> {
+        let table = {
+            let named = &self.shared.as_ref()?.named;
+            named.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?
+        };
+        Some(self.import(&table))
+    }
+
+    /// The same language as a finished automaton, with a name for all arenas, unless it is too
+    /// large. Names are the caller's, and few.
+    pub(crate) fn finish(&mut self, name: &str, x: Language, unit: Language) -> Result<Language> {
+        let Some(table) = self.table(x, Some(unit), MOST_STATES)?.map(Arc::new) else {
+            return Ok(x);
+        };
+        if let Some(shared) = &self.shared {
+            let mut named = shared.named.lock().unwrap_or_else(PoisonError::into_inner);
+            named.insert(name.into(), Arc::clone(&table));
+        }
+        Ok(self.import(&table))
+    }
+
+    /// Is it made of finished automata, with nothing but bounds on lengths beside them?
+    fn is_finished(&self, x: Language) -> bool {
+        let simple = |&part: &Language| {
+            !self.arena.facts(part).logical || matches!(self.arena.expr(part), Expr::Table(..))
+        };
+        let mut any = false;
+        self.parts(x, false, |_| false).iter().all(|&part| match self.arena.expr(part) {
+            Expr::Table(..) => {
+                any = true;
+                true
+            }
+            Expr::Intersect(parts) => parts.iter().all(simple),
+            Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => false,
+            Expr::Set(_) | Expr::Concat(..) | Expr::Union(_) | Expr::Repeat(..) => true,
+        }) && any
     }
 
     /// The same language as an automaton, if that has no more than `most` states before it is
