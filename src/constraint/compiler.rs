@@ -42,7 +42,8 @@ impl Compiler {
         let vocabulary = vocabulary.into();
         let spelling = Spelling::new(&vocabulary);
         slices.prepare(&vocabulary);
-        let schemas = Arc::default();
+        let schemas: Arc<json_schema::Shared> = Arc::default();
+        schemas.prepare();
         Self { vocabulary, limits, json_options, slices, schemas, spelling, prefix: None }
     }
 

@@ -124,7 +124,7 @@ fn time() -> Texts {
     for offset in 0..24 {
         // East of Greenwich the minutes carry over unless the offset has none.
         hours.push(format!("{:02}:59{second}\\+{offset:02}:00", (offset + 23) % 24));
-        hours.push(format!("{offset:02}:{any}{second}\\+{offset:02}:(?!00)[0-5][0-9]"));
+        hours.push(format!("{offset:02}:{any}{second}\\+{offset:02}:(?:0[1-9]|[1-5][0-9])"));
         hours.push(format!("{:02}:{any}{second}-{offset:02}:[0-5][0-9]", 23 - offset));
     }
     let (minutes, hours) = (minutes.join("|"), hours.join("|"));

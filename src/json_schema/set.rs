@@ -8,7 +8,7 @@
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc as Rc, Arc, OnceLock};
+use std::sync::{Arc as Rc, Arc, Once, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -201,21 +201,39 @@ impl Base {
     }
 }
 
-/// What schemas share: automata, and what they begin with in each spelling.
+/// What all schemas of this process begin with, by spelling.
+static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
+
+/// What schemas share: automata.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(super) tables: Arc<Tables>,
-    canonical: OnceLock<Base>,
-    any: OnceLock<Base>,
 }
 
 impl Shared {
     pub(super) fn base(&self, spelling: Spelling) -> Base {
         let base = match spelling {
-            Spelling::Canonical => &self.canonical,
-            Spelling::Any => &self.any,
+            Spelling::Canonical => &BASES[0],
+            Spelling::Any => &BASES[1],
         };
         base.get_or_init(|| Base::new(spelling)).clone()
+    }
+
+    /// Makes what most schemas need and no schema changes, once in a process.
+    pub(crate) fn prepare(&self) {
+        static PREPARED: Once = Once::new();
+        PREPARED.call_once(|| {
+            let options = Options::default();
+            let document = Document::from_value(&serde_json::Value::Bool(true));
+            let base = self.base(options.spelling);
+            // Only time is lost if it fails.
+            if let Ok(document) = document {
+                let mut sets = Sets::from_base(&document, &options, base);
+                for name in ["date-time", "email", "hostname"] {
+                    let _ = sets.format(name, true);
+                }
+            }
+        });
     }
 }
 

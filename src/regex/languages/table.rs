@@ -5,6 +5,7 @@
 //! each step dear, is determinised whole, minimised, and from then on a table: its states are one
 //! look-up apart, and the same automaton serves every arena.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
@@ -58,11 +59,12 @@ impl Table {
 pub(crate) struct Tables {
     /// Finished automata.
     known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
-    /// Those that have a name.
-    named: Mutex<FxHashMap<Box<str>, Arc<Table>>>,
     /// How long the ways to the end are.
     spans: Mutex<FxHashMap<u128, Option<u32>>>,
 }
+
+/// Finished automata with names, of this process.
+static NAMED: Mutex<BTreeMap<Box<str>, Arc<Table>>> = Mutex::new(BTreeMap::new());
 
 /// Spans are forgotten when there are more.
 const MOST_SPANS: usize = 10_000;
@@ -151,12 +153,9 @@ impl Languages {
         })
     }
 
-    /// The finished automaton that any arena has given a name.
+    /// The finished automaton that any arena of this process has given a name.
     pub(crate) fn named(&mut self, name: &str) -> Option<Language> {
-        let table = {
-            let named = &self.shared.as_ref()?.named;
-            named.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?
-        };
+        let table = NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?;
         Some(self.import(&table))
     }
 
@@ -166,10 +165,9 @@ impl Languages {
         let Some(table) = self.table(x, Some(unit), MOST_STATES)?.map(Arc::new) else {
             return Ok(x);
         };
-        if let Some(shared) = &self.shared {
-            let mut named = shared.named.lock().unwrap_or_else(PoisonError::into_inner);
-            named.insert(name.into(), Arc::clone(&table));
-        }
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        named.insert(name.into(), Arc::clone(&table));
+        drop(named);
         Ok(self.import(&table))
     }
 
