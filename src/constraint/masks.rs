@@ -475,6 +475,12 @@ fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
     };
     let Some(comma) = token[from..].iter().position(|&byte| byte == b',') else { return false };
     let (before, after) = token.split_at(from + comma);
+    if !ends.few && before[from + 1..].trim_ascii_start().first() == Some(&b':') {
+        // A key: all that follows it but other keys is the same whichever it is, and of these there
+        // are more. So it matters only what one begins with.
+        let mut keys = after.split(|&byte| byte == b'"').skip(1);
+        return keys.any(|key| !key.is_empty());
+    }
     // The captured text is a key.
     let key = before.rsplit(|&byte| byte == b'"').next().is_some_and(|v| v.contains(&b':'));
     ends.few || key && before.contains(&b'"') || after.contains(&b'"')

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Classes, Found};
+use super::classes::{Classes, Found, class_of};
 use super::limits::Limits;
 use super::masks::{Place, Reading};
 use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
@@ -97,13 +97,13 @@ const COMMON: [&[(u8, u8)]; 13] = [
 ];
 
 /// Of each set, the most bytes that stand side by side in a token.
-fn longest_runs<const N: usize>(vocabulary: &Vocabulary, sets: &[ByteSet; N]) -> [u32; N] {
+fn longest_runs<const N: usize>(trie: &Trie, sets: &[ByteSet; N]) -> [u32; N] {
     let members: Vec<[u16; N]> =
         (0..=u8::MAX).map(|byte| sets.map(|set| u16::from(set.contains(byte)))).collect();
     // By depth: how many bytes of each set end the node's string.
     let mut ending = vec![[0u16; N]];
     let mut longest = [0u16; N];
-    for node in &vocabulary.trie().nodes()[1..] {
+    for node in &trie.nodes()[1..] {
         let depth = usize::from(node.depth);
         ending.truncate(depth);
         let mut run = ending[depth - 1];
@@ -156,7 +156,8 @@ impl Slices {
     }
 
     /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
-    /// set known already that holds it and is not much in tokens either.
+    /// set known already that holds it and is not much in tokens either, or of all bytes of the same
+    /// classes.
     pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         const LITTLE: u32 = 16;
         {
@@ -171,7 +172,8 @@ impl Slices {
                 return longest;
             }
         }
-        let [longest] = longest_runs(vocabulary, &[set]);
+        let classes: ByteSet = set.iter().map(class_of).collect();
+        let [longest] = longest_runs(self.classes(vocabulary).trie(), &[classes]);
         self.lock().longest.insert(set, longest);
         longest
     }

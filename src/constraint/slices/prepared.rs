@@ -69,7 +69,7 @@ impl Slices {
     fn compute(&self, languages: &mut Languages, vocabulary: &Vocabulary, all: &[Prepared]) {
         self.pairs(vocabulary);
         let sets = sets();
-        let longest = longest_runs(vocabulary, &sets);
+        let longest = longest_runs(vocabulary.trie(), &sets);
         self.lock().longest.extend(sets.into_iter().zip(longest));
         for prepared in all {
             let key = key(languages, prepared);
