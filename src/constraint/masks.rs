@@ -352,8 +352,8 @@ pub(super) struct Masks {
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
-    /// Buffers of walks: states by depth.
-    paths: Vec<Vec<Language>>,
+    /// Buffers of walks: what is left to be walked.
+    stacks: Vec<Vec<(u32, Language, ByteSet)>>,
     bytes: usize,
 }
 
@@ -380,7 +380,7 @@ impl Default for Masks {
             fingerprints: FxHashMap::default(),
             spans: FxHashMap::default(),
             nears: FxHashMap::default(),
-            paths: Vec::new(),
+            stacks: Vec::new(),
             bytes: 0,
         }
     }

@@ -59,38 +59,24 @@ impl Machine {
         let tokens = self.masks.tokens(place);
         let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
-        let top = nodes[place.node as usize];
-        // By depth: the names' node, and the bytes that may come there.
-        let mut path: SmallVec<[(u32, ByteSet); 8]> = SmallVec::new();
-        path.push((from, first));
-        for start in trie.children(place.node as usize, first.bits()) {
-            let end = nodes[start].subtree_end as usize;
-            let mut node = start;
-            while node < end {
-                let at = nodes[node];
-                let depth = usize::from(at.depth - top.depth);
-                path.truncate(depth);
-                let (name, first) = path[depth - 1];
-                let step = match first.contains(at.byte) {
-                    true => names.step(name, at.byte),
-                    false => NameStep::Dead,
-                };
+        // Nodes of tokens and of names, and the bytes that both may go on with.
+        let mut open: SmallVec<[(usize, u32, ByteSet); 16]> = SmallVec::new();
+        open.push((place.node as usize, from, first));
+        while let Some((node, name, first)) = open.pop() {
+            for child in trie.children(node, first.bits()) {
+                let at = nodes[child];
+                let step = names.step(name, at.byte);
                 if step != NameStep::Dead {
-                    self.note(vocabulary, (place, &tokens, trie, node), found)?;
+                    self.note(vocabulary, (place, &tokens, trie, child), found)?;
                 }
-                let leaf = at.subtree_end as usize == node + 1;
+                let leaf = at.subtree_end as usize == child + 1;
                 match step {
-                    NameStep::Inside(name) if !leaf => {
-                        path.push((name, names.first(name)));
-                        node += 1;
-                        continue;
-                    }
+                    NameStep::Inside(name) if !leaf => open.push((child, name, names.first(name))),
                     NameStep::End(rank) if !leaf => {
-                        ends.push((rank, Place { node: node as u32, ..place }));
+                        ends.push((rank, Place { node: child as u32, ..place }));
                     }
                     _ => {}
                 }
-                node = at.subtree_end as usize;
             }
         }
         Ok(())

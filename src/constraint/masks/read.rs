@@ -258,81 +258,61 @@ impl Machine {
         first: ByteSet,
         found: &mut Findings,
     ) -> Result<()> {
-        let mut path = self.masks.paths.pop().unwrap_or_default();
-        let tokens = self.masks.tokens(place);
-        let trie = tokens.trie(vocabulary);
-        let mut result = Ok(());
-        for child in trie.children(place.node as usize, first.bits()) {
-            let at = (place, &tokens, trie, child);
-            result = self.walk_child(vocabulary, terminal, at, &mut path, found);
-            if result.is_err() {
-                break;
-            }
-        }
-        self.masks.paths.push(path);
+        let mut open = self.masks.stacks.pop().unwrap_or_default();
+        open.push((place.node, terminal.state, first));
+        let result = self.walk_open(vocabulary, terminal, place, &mut open, found);
+        open.clear();
+        self.masks.stacks.push(open);
         result
     }
 
-    fn walk_child(
+    /// Reads the terminal below nodes, each with its state there and the bytes with which that may
+    /// go on.
+    fn walk_open(
         &mut self,
         vocabulary: &Vocabulary,
         terminal: Terminal,
-        (place, tokens, trie, child): (Place, &Tokens, &Trie, usize),
-        path: &mut Vec<Language>,
+        place: Place,
+        open: &mut Vec<(u32, Language, ByteSet)>,
         found: &mut Findings,
     ) -> Result<()> {
+        let tokens = self.masks.tokens(place);
+        let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
-        let top = usize::from(nodes[place.node as usize].depth);
-        let end = nodes[child].subtree_end as usize;
-        path.clear();
-        path.push(terminal.state);
-        let mut node = child;
-        while node < end {
-            let at = nodes[node];
-            let depth = usize::from(at.depth) - top;
-            path.truncate(depth);
-            let before = path[depth - 1];
-            // Most nodes are leaves: where they lead does not matter.
-            if at.subtree_end as usize == node + 1 {
-                if self.languages.first_bytes(before)?.contains(at.byte) {
-                    self.note(vocabulary, (place, tokens, trie, node), found)?;
+        while let Some((node, before, first)) = open.pop() {
+            for child in trie.children(node as usize, first.bits()) {
+                let at = nodes[child];
+                self.note(vocabulary, (place, &tokens, trie, child), found)?;
+                // Most nodes are leaves: where they lead does not matter.
+                if at.subtree_end as usize == child + 1 {
+                    continue;
                 }
-                node += 1;
-                continue;
-            }
-            let state = self.languages.step(before, at.byte)?;
-            if state == Language::EMPTY {
-                node = at.subtree_end as usize;
-                continue;
-            }
-            self.note(vocabulary, (place, tokens, trie, node), found)?;
-            let here = Place { node: node as u32, ..place };
-            if self.languages.is_nullable(state) {
-                // Within a word the terminal itself goes on.
-                let word = match terminal.every_end {
-                    true => ByteSet::EMPTY,
-                    false => self.going_on(state)?,
-                };
-                if word.is_empty() || has_child_but(nodes, node, word) {
-                    found.exits.push(here);
-                } else {
-                    found.words = found.words.union(&word);
+                let state = self.languages.step(before, at.byte)?;
+                let here = Place { node: child as u32, ..place };
+                if self.languages.is_nullable(state) {
+                    // Within a word the terminal itself goes on.
+                    let word = match terminal.every_end {
+                        true => ByteSet::EMPTY,
+                        false => self.going_on(state)?,
+                    };
+                    if word.is_empty() || has_child_but(trie, child, word) {
+                        found.exits.push(here);
+                    } else {
+                        found.words = found.words.union(&word);
+                    }
                 }
+                if state == Language::EPSILON {
+                    continue;
+                }
+                if self.is_wide(vocabulary, here)
+                    && let Head::Repeat { .. } | Head::Text { .. } =
+                        self.head(vocabulary, state, terminal.text)?
+                {
+                    self.read_from(vocabulary, Terminal { state, ..terminal }, here, found)?;
+                    continue;
+                }
+                open.push((child as u32, state, self.languages.first_bytes(state)?));
             }
-            if state == Language::EPSILON {
-                node = at.subtree_end as usize;
-                continue;
-            }
-            if self.is_wide(vocabulary, here)
-                && let Head::Repeat { .. } | Head::Text { .. } =
-                    self.head(vocabulary, state, terminal.text)?
-            {
-                self.read_from(vocabulary, Terminal { state, ..terminal }, here, found)?;
-                node = at.subtree_end as usize;
-                continue;
-            }
-            path.push(state);
-            node += 1;
         }
         Ok(())
     }
@@ -400,13 +380,6 @@ impl Machine {
 }
 
 /// Has a node a child with another byte than these?
-fn has_child_but(nodes: &[TrieNode], node: usize, bytes: ByteSet) -> bool {
-    let mut child = node + 1;
-    while child < nodes[node].subtree_end as usize {
-        if !bytes.contains(nodes[child].byte) {
-            return true;
-        }
-        child = nodes[child].subtree_end as usize;
-    }
-    false
+fn has_child_but(trie: &Trie, node: usize, bytes: ByteSet) -> bool {
+    trie.children(node, bytes.complement().bits()).next().is_some()
 }
