@@ -228,7 +228,10 @@ impl<'d> Sets<'d> {
     fn is_evident(&mut self, set: Set) -> bool {
         let evident = match *self.expr(set) {
             Expr::Any => true,
-            Expr::Schema(at, _) => self.ignored.is_empty() && evident::has_value(self.document, at),
+            Expr::Schema(at, _) => {
+                self.ignored.is_empty()
+                    && evident::has_value(self.document, at, self.options.digits)
+            }
             _ => false,
         };
         if evident {

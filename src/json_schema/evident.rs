@@ -29,73 +29,153 @@ const REMARKS: [&str; 16] = [
     "required",
 ];
 
-/// Is it evident that some value satisfies the schema? No means perhaps.
-pub(super) fn has_value(document: &Document, schema: ValueId) -> bool {
-    evident(document, schema, 0)
+/// Is it evident that some value satisfies the schema, in numbers of no more than so many digits?
+/// No means perhaps.
+pub(super) fn has_value(document: &Document, schema: ValueId, digits: u32) -> bool {
+    Evidence { document, digits }.of(schema, 0)
 }
 
-fn evident(document: &Document, schema: ValueId, depth: u32) -> bool {
-    let members = match document.value(schema) {
-        Value::Bool(allowed) => return *allowed,
-        Value::Object(members) if depth < DEEPEST => members,
-        _ => return false,
-    };
-    // By type: does every keyword that speaks of it leave some value, whatever the others say?
-    let (mut string, mut number, mut array, mut object) = (true, true, true, true);
-    let (mut bounds, mut names) = (0, true);
-    let (mut kind, mut listed) = (None, None);
-    for (keyword, value) in members.iter() {
-        match keyword {
-            "type" => match document.value(value) {
-                Value::String(name) => kind = Some(&**name),
-                _ => return false,
-            },
-            "enum" | "const" if listed.is_none() => listed = Some(value),
-            "minLength" | "maxLength" => bounds += 1,
-            "minimum" => match document.value(value) {
-                Value::Number(least) if matches!(&**least, "0" | "1") => bounds += 1,
-                _ => number = false,
-            },
-            "maximum" | "multipleOf" | "exclusiveMinimum" | "exclusiveMaximum" => number = false,
-            "pattern" | "format" => string = false,
-            "items" | "additionalItems" | "prefixItems" | "maxItems" | "uniqueItems" => {}
-            "minItems" | "contains" => array = false,
-            "additionalProperties" => {}
-            "patternProperties" | "propertyNames" | "maxProperties" => names = false,
-            "minProperties" => object = false,
-            _ if REMARKS.contains(&keyword) => {}
+struct Evidence<'d> {
+    document: &'d Document,
+    digits: u32,
+}
+
+/// What a range leaves of the integers.
+struct Range {
+    least: i64,
+    most: i64,
+    /// Is a bound not understood?
+    open: bool,
+}
+
+impl Range {
+    const ALL: Self = Self { least: i64::MIN, most: i64::MAX, open: false };
+
+    fn at_least(&mut self, bound: Option<i64>) {
+        match bound {
+            Some(bound) => self.least = self.least.max(bound),
+            None => self.open = true,
+        }
+    }
+
+    fn at_most(&mut self, bound: Option<i64>) {
+        match bound {
+            Some(bound) => self.most = self.most.min(bound),
+            None => self.open = true,
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        !self.open && (self.least, self.most) == (i64::MIN, i64::MAX)
+    }
+
+    /// The integer in it that is nearest to 0.
+    fn nearest(&self) -> Option<i64> {
+        (!self.open && self.least <= self.most).then(|| 0i64.clamp(self.least, self.most))
+    }
+}
+
+impl Evidence<'_> {
+    /// A bound that is an integer, and not large.
+    fn integer(&self, value: ValueId) -> Option<i64> {
+        const LONGEST: usize = 12;
+        match self.document.value(value) {
+            Value::Number(text) if text.len() <= LONGEST => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn of(&self, schema: ValueId, depth: u32) -> bool {
+        let members = match self.document.value(schema) {
+            Value::Bool(allowed) => return *allowed,
+            Value::Object(members) if depth < DEEPEST => members,
             _ => return false,
+        };
+        // By type: does every keyword that speaks of it leave some value, whatever the others say?
+        let (mut string, mut array, mut object, mut names) = (true, true, true, true);
+        let (mut numbers, mut lengths, mut counts) = (Range::ALL, Range::ALL, Range::ALL);
+        let (mut divided, mut items) = (false, None);
+        let (mut kind, mut listed, mut branches) = (None, None, None);
+        let mut spoken = 0;
+        for (keyword, value) in members.iter() {
+            if REMARKS.contains(&keyword) {
+                continue;
+            }
+            spoken += 1;
+            let bound = || self.integer(value);
+            match keyword {
+                "type" => match self.document.value(value) {
+                    Value::String(name) => kind = Some(&**name),
+                    _ => return false,
+                },
+                "enum" | "const" if listed.is_none() => listed = Some(value),
+                "anyOf" => branches = Some(value),
+                "minLength" => lengths.at_least(bound()),
+                "maxLength" => lengths.at_most(bound()),
+                "minimum" => numbers.at_least(bound()),
+                "maximum" => numbers.at_most(bound()),
+                "exclusiveMinimum" => numbers.at_least(bound().map(|bound| bound + 1)),
+                "exclusiveMaximum" => numbers.at_most(bound().map(|bound| bound - 1)),
+                "multipleOf" => divided = true,
+                // Any format has texts; of which lengths, is not looked into.
+                "format" => string &= self.document.string(value).is_some(),
+                "pattern" => string = false,
+                "minItems" => counts.at_least(bound()),
+                "maxItems" => counts.at_most(bound()),
+                "items" => items = Some(value),
+                "additionalItems" | "prefixItems" | "uniqueItems" => array = false,
+                "contains" => (array, counts.open) = (false, true),
+                "additionalProperties" => {}
+                "patternProperties" | "propertyNames" | "maxProperties" => names = false,
+                "minProperties" => object = false,
+                _ => return false,
+            }
+        }
+        if members.get("format").is_some() && !lengths.is_all() {
+            string = false;
+        }
+        let required = members.get("required");
+        if let Some(branches) = branches {
+            let Value::Array(branches) = self.document.value(branches) else { return false };
+            let alone = spoken == 1 && required.is_none();
+            return alone && branches.iter().any(|&branch| self.of(branch, depth + 1));
+        }
+        if let Some(listed) = listed {
+            let alone = spoken == 1 + u32::from(kind.is_some()) && required.is_none();
+            return alone && lists(self.document, listed, kind);
+        }
+        match kind {
+            // Nothing that is read here speaks of null.
+            None | Some("null" | "boolean") => true,
+            Some("string") => string && lengths.nearest().is_some(),
+            Some("number" | "integer") => numbers.nearest().is_some_and(|number| {
+                let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+                digits <= self.digits && (!divided || number == 0)
+            }),
+            // The empty one, or as many items as must be.
+            Some("array") => match counts.nearest() {
+                Some(0) => true,
+                Some(_) => array && items.is_none_or(|items| self.of(items, depth + 1)),
+                None => false,
+            },
+            Some("object") => {
+                let has = |required| names && self.are_evident(members, required, depth);
+                object && required.is_none_or(has)
+            }
+            Some(_) => false,
         }
     }
-    (string, number) = (string && bounds < 2, number && bounds < 2);
-    let required = members.get("required");
-    if let Some(listed) = listed {
-        let alone = string && number && array && object && names && bounds == 0;
-        return alone && required.is_none() && lists(document, listed, kind);
-    }
-    match kind {
-        // Nothing that is read here speaks of null.
-        None | Some("null" | "boolean") => true,
-        Some("string") => string,
-        Some("number" | "integer") => number,
-        Some("array") => array,
-        Some("object") => {
-            object && required.is_none_or(|r| names && are_evident(document, members, r, depth))
-        }
-        Some(_) => false,
-    }
-}
 
-/// Are all required members named, and evident?
-fn are_evident(document: &Document, schema: &Members, required: ValueId, depth: u32) -> bool {
-    let Value::Array(required) = document.value(required) else { return false };
-    let Some(properties) = schema.get("properties").and_then(|at| document.members(at)) else {
-        return required.is_empty();
-    };
-    required.iter().all(|&name| {
-        let member = document.string(name).and_then(|name| properties.get(name));
-        member.is_some_and(|member| evident(document, member, depth + 1))
-    })
+    /// Are all required members named, and evident?
+    fn are_evident(&self, schema: &Members, required: ValueId, depth: u32) -> bool {
+        let Value::Array(required) = self.document.value(required) else { return false };
+        let properties = schema.get("properties").and_then(|at| self.document.members(at));
+        let Some(properties) = properties else { return required.is_empty() };
+        required.iter().all(|&name| {
+            let member = self.document.string(name).and_then(|name| properties.get(name));
+            member.is_some_and(|member| self.of(member, depth + 1))
+        })
+    }
 }
 
 /// Is a value of a type among those that are listed?
@@ -122,7 +202,7 @@ mod tests {
     #[track_caller]
     fn tell(schema: &str) -> bool {
         let document = Document::parse(schema).unwrap();
-        has_value(&document, document.root())
+        has_value(&document, document.root(), 6)
     }
 
     #[test]
@@ -132,6 +212,12 @@ mod tests {
             "{}",
             r#"{"type": "string", "maxLength": 3}"#,
             r#"{"type": "integer", "minimum": 0}"#,
+            r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 100}"#,
+            r#"{"type": "integer", "multipleOf": 0.3, "minimum": 0}"#,
+            r#"{"type": "string", "minLength": 4, "maxLength": 4}"#,
+            r#"{"type": "string", "format": "date-time"}"#,
+            r#"{"type": "array", "minItems": 1, "items": {"type": "string"}}"#,
+            r#"{"anyOf": [{"type": "string", "pattern": "a"}, {"type": "null"}]}"#,
             r#"{"enum": [1]}"#,
             r#"{"type": "string", "enum": [1, "a"]}"#,
             r#"{"type": "array", "items": false}"#,
@@ -148,8 +234,14 @@ mod tests {
             r#"{"type": "string", "minLength": 4, "maxLength": 3}"#,
             r#"{"type": "string", "pattern": "a"}"#,
             r#"{"type": "number", "minimum": 1, "maximum": 0}"#,
-            r#"{"type": "integer", "multipleOf": 0.3, "minimum": 0}"#,
+            r#"{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}"#,
+            r#"{"type": "integer", "minimum": 1000000}"#,
+            r#"{"type": "integer", "multipleOf": 0.3, "minimum": 1}"#,
+            r#"{"type": "string", "format": "date-time", "maxLength": 3}"#,
             r#"{"type": "array", "minItems": 1, "items": false}"#,
+            r#"{"type": "array", "minItems": 2, "maxItems": 1}"#,
+            r#"{"type": "array", "minItems": 1, "uniqueItems": true, "items": {"const": 1}}"#,
+            r#"{"anyOf": [{"type": "string"}], "maxLength": 0}"#,
             r#"{"type": "string", "enum": [1]}"#,
             r#"{"enum": []}"#,
             r#"{"enum": ["a"], "maxLength": 0}"#,
