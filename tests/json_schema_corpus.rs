@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maskwright::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
-use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
+use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -49,7 +49,10 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 fn compiler(options: Options) -> Compiler {
     let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
     let vocabulary = Vocabulary::from_tokens(tokens, &[(256, "<end>")], &[256]).unwrap();
-    Compiler::new(vocabulary).with_json_options(options)
+    // What a schema is does not depend on how busy the machine is.
+    let (time_per_constraint, time_per_mask) = (None, None);
+    let limits = Limits { time_per_constraint, time_per_mask, ..Limits::default() };
+    Compiler::new(vocabulary).with_limits(limits).with_json_options(options)
 }
 
 /// Is the text accepted? `Err` where a limit is reached.

@@ -327,6 +327,17 @@ enum Head {
     Other,
 }
 
+/// A terminal that reads a JSON string of which it lacks some.
+#[derive(Clone, Copy, Debug)]
+struct Lacking {
+    /// The same that lacks none.
+    whole: Language,
+    /// What is between the quotes.
+    text: Language,
+    /// Does the first quote still come?
+    quoted: bool,
+}
+
 /// What a machine remembers of masks.
 #[derive(Clone, Debug)]
 pub(super) struct Masks {
@@ -347,8 +358,10 @@ pub(super) struct Masks {
     goings_on: FxHashMap<Language, ByteSet>,
     /// What points lead to, with their stacks.
     after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
-    /// By text and node, the tokens that end in what the text lacks, where these are few.
-    lacking: FxHashMap<(Language, u32), Option<Arc<[u32]>>>,
+    /// By text and place, the tokens that end in what the text lacks, where these are few.
+    lacking: FxHashMap<(Language, TrieId, u32), Option<Arc<[u32]>>>,
+    /// Of texts that lack some: the same that lack none, and what is lacking.
+    whole: FxHashMap<Language, Option<Lacking>>,
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
@@ -375,6 +388,7 @@ impl Default for Masks {
             leaving: FxHashMap::default(),
             after: FxHashMap::default(),
             lacking: FxHashMap::default(),
+            whole: FxHashMap::default(),
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
@@ -675,7 +689,8 @@ impl Machine {
                         }
                     }
                     Point::Regular { .. } | Point::Capture { .. } => {
-                        let (reading, exits) = self.read_item(program, vocabulary, item, places)?;
+                        let (reading, exits) =
+                            self.read_item(program, vocabulary, item, places, &mut doubtful)?;
                         form.bases.extend(reading.bases.iter().cloned());
                         if !reading.tokens.tokens.is_empty() {
                             form.lists.push(reading.tokens.clone());
@@ -797,17 +812,25 @@ impl Machine {
         }
     }
 
-    /// What an item allows from some places.
+    /// What an item allows from some places; `doubtful` are tokens that it may only seem to allow.
     fn read_item(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         item: Item,
         places: PlacesId,
+        doubtful: &mut Vec<u32>,
     ) -> Result<(Arc<Reading>, Exits)> {
         let text = program.is_json_text(item.point);
-        let state = self.near(vocabulary, item.state)?;
-        let shared = matches!(program.point(item.point), Point::Regular { .. });
+        let mut state = self.near(vocabulary, item.state)?;
+        let mut shared = matches!(program.point(item.point), Point::Regular { .. });
+        if text
+            && let Some(lacking) = self.without_lacks(state)?
+            && let Some(tokens) = self.lacking_from(vocabulary, lacking, places)?
+        {
+            doubtful.extend(tokens);
+            (state, shared) = (lacking.whole, true);
+        }
         let terminal = Terminal { state, text, plain: false, every_end: false, shared };
         let (mut reading, mut exits) = self.reading(vocabulary, terminal, places)?;
         let all = |places| Exits { places, words: ByteSet::EMPTY, within_words: NOWHERE };
@@ -836,7 +859,7 @@ impl Machine {
         vocabulary: &Vocabulary,
         item: Item,
     ) -> Result<bool> {
-        let (reading, _) = self.read_item(program, vocabulary, item, START)?;
+        let (reading, _) = self.read_item(program, vocabulary, item, START, &mut Vec::new())?;
         Ok(reading.bases.iter().any(|base| base.node() == 0))
     }
 

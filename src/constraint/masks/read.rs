@@ -108,7 +108,7 @@ impl Machine {
                         (unit, max, rest, condition, min == 0)
                     }
                     Head::Text { text } => {
-                        let condition = match self.lacking(vocabulary, text, place.node)? {
+                        let condition = match self.lacking(vocabulary, text, place)? {
                             Some(tokens) => {
                                 found.doubtful.extend_from_slice(&tokens);
                                 Condition::Any
@@ -146,24 +146,90 @@ impl Machine {
         self.walk_below(vocabulary, terminal, place, found)
     }
 
+    /// Of a terminal that reads a JSON string of which it lacks some, the one that lacks none.
+    pub(super) fn without_lacks(&mut self, state: Language) -> Result<Option<Lacking>> {
+        if let Some(&known) = self.masks.whole.get(&state) {
+            return Ok(known);
+        }
+        let Json { unit, quote } = self.json;
+        let rest = self.languages.after_first(state, quote);
+        let mut found = None;
+        if let Some(text) = self.languages.before(rest.unwrap_or(state), quote)
+            && self.languages.all_but(text, unit).is_some_and(|lacking| !lacking.is_empty())
+            && self.languages.is_total(text, unit, &mut self.masks.total)
+        {
+            let all = self.languages.repeat(unit, 0, None);
+            let open = if rest.is_some() { quote } else { Language::EPSILON };
+            let whole = self.languages.concat([open, all, quote]);
+            found = Some(Lacking { whole, text, quoted: rest.is_some() });
+        }
+        self.masks.bytes += 48;
+        self.masks.whole.insert(state, found);
+        Ok(found)
+    }
+
+    /// From some places, the tokens in which a text comes to an end that is lacking, if they are
+    /// few.
+    pub(super) fn lacking_from(
+        &mut self,
+        vocabulary: &Vocabulary,
+        lacking: Lacking,
+        places: PlacesId,
+    ) -> Result<Option<SmallVec<[u32; 4]>>> {
+        let mut found = SmallVec::new();
+        for &place in Arc::clone(&self.masks.places[places as usize]).iter() {
+            let Some(place) = self.behind_quote(vocabulary, place, lacking.quoted) else {
+                continue;
+            };
+            // Tails by the byte where they leave begin behind no quote.
+            let known = match self.masks.tokens(place) {
+                Tokens::Left(_) => None,
+                _ => self.lacking(vocabulary, lacking.text, place)?,
+            };
+            let Some(tokens) = known else { return Ok(None) };
+            found.extend_from_slice(&tokens);
+        }
+        Ok(Some(found))
+    }
+
+    /// Where a text begins from a place.
+    fn behind_quote(
+        &mut self,
+        vocabulary: &Vocabulary,
+        place: Place,
+        quoted: bool,
+    ) -> Option<Place> {
+        if !quoted {
+            return Some(place);
+        }
+        let mut place = place;
+        if let Tokens::Left(runs) = self.masks.tokens(place) {
+            place.trie = self.leaving(vocabulary, &runs, b'"');
+        }
+        let tokens = self.masks.tokens(place);
+        let node = tokens.trie(vocabulary).child(place.node as usize, b'"')?;
+        Some(Place { node: node as u32, ..place })
+    }
+
     /// Of a text that lacks some strings, the tokens in which one of these comes to its closing
-    /// quote from a node of the trie, if they are few: all others may be read as if nothing lacked.
+    /// quote from a node of a trie, if they are few: all others may be read as if nothing lacked.
     fn lacking(
         &mut self,
         vocabulary: &Vocabulary,
         text: Language,
-        node: u32,
+        place: Place,
     ) -> Result<Option<Arc<[u32]>>> {
-        if let Some(known) = self.masks.lacking.get(&(text, node)) {
+        let key = (text, place.trie, place.node);
+        if let Some(known) = self.masks.lacking.get(&key) {
             return Ok(known.clone());
         }
         let found = match self.languages.all_but(text, self.json.unit) {
-            Some(lacking) => self.tokens_with(vocabulary, &lacking, node)?,
+            Some(lacking) => self.tokens_with(vocabulary, &lacking, place)?,
             None => None,
         };
         let found: Option<Arc<[u32]>> = found.map(Into::into);
-        self.masks.bytes += 48 + found.as_ref().map_or(0, |tokens| size_of_val(&**tokens));
-        self.masks.lacking.insert((text, node), found.clone());
+        self.masks.bytes += 56 + found.as_ref().map_or(0, |tokens| size_of_val(&**tokens));
+        self.masks.lacking.insert(key, found.clone());
         Ok(found)
     }
 
@@ -172,15 +238,16 @@ impl Machine {
         &mut self,
         vocabulary: &Vocabulary,
         languages: &[Language],
-        node: u32,
+        place: Place,
     ) -> Result<Option<Vec<u32>>> {
         const FEW: usize = 16;
         const STEPS: usize = 1_000;
-        let trie = vocabulary.trie();
+        let known = self.masks.tokens(place);
+        let trie = known.trie(vocabulary);
         let nodes = trie.nodes();
         let mut tokens = Vec::new();
         let mut steps = 0;
-        let mut open: Vec<(u32, Language)> = languages.iter().map(|&x| (node, x)).collect();
+        let mut open: Vec<(u32, Language)> = languages.iter().map(|&x| (place.node, x)).collect();
         while let Some((node, state)) = open.pop() {
             let first = self.languages.first_bytes(state)?;
             let ends = self.languages.is_nullable(state);

@@ -185,6 +185,14 @@ impl Languages {
         Some(self.concat(firsts))
     }
 
+    /// What follows `first` in a concatenation that begins with it.
+    pub(crate) fn after_first(&self, x: Language, first: Language) -> Option<Language> {
+        match *self.arena.expr(x) {
+            Expr::Concat(a, rest) if a == first => Some(rest),
+            _ => None,
+        }
+    }
+
     /// Can every string of units be continued to one of `x`, whose strings are strings of units
     /// (and, where [`Language::ALL`] stands in it, others)? Decided by structure: no means
     /// perhaps. `known` remembers answers.
