@@ -32,7 +32,7 @@ use super::liveness::Spelling;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::normal::normalize;
-use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId, SpecialToken};
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, SpecialToken};
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Trie, Vocabulary};
 
@@ -118,6 +118,9 @@ pub(crate) trait Source: Send + fmt::Debug {
 
     /// Does the end of an array depend on its items?
     fn has_repeats(&self) -> bool;
+
+    /// Places in words.
+    fn places(&self, places: &[u32]) -> String;
 }
 
 /// Where a captured string leads, by tag and string.
@@ -133,8 +136,8 @@ struct Inner {
     /// What forks lead to.
     ways: Vec<PointId>,
     tokens: Vec<u32>,
-    labels: Vec<Box<str>>,
-    label_ids: FxHashMap<Box<str>, u32>,
+    labels: Vec<Origin>,
+    label_ids: FxHashMap<Origin, u32>,
     /// Bodies by rule, [`UNKNOWN_BODY`] until asked for.
     entries: Vec<PointId>,
     memo: FxHashMap<(NodeId, PointId), PointId>,
@@ -217,7 +220,18 @@ impl Program {
     /// Where a point comes from: a JSON pointer, a rule.
     pub(super) fn source(&self, id: PointId) -> String {
         let inner = self.inner.borrow();
-        inner.labels[inner.sources[id as usize] as usize].to_string()
+        self.label_text(inner.sources[id as usize])
+    }
+
+    /// What a label says.
+    fn label_text(&self, label: u32) -> String {
+        let inner = self.inner.borrow();
+        match (&inner.labels[label as usize], &inner.source) {
+            (Origin::Text(text), _) => text.to_string(),
+            (Origin::Places(places), Some(source)) => source.places(places),
+            // Only sources speak of places.
+            (Origin::Places(_), None) => String::new(),
+        }
     }
 
     /// About how many bytes it takes.
@@ -309,7 +323,7 @@ impl Program {
             label: 0,
         };
         for rule in grammar.rules() {
-            compiler.label = compiler.label_of(rule.name());
+            compiler.label = compiler.label_of(&Origin::Text(rule.name().into()));
             let entry = match productive[rule.body().index()] {
                 true => compiler.compile(rule.body(), RETURN)?,
                 // Never called: calls of it are unproductive too.
@@ -381,7 +395,7 @@ impl Program {
                 let nodes = Part { builder, captures: Cell::new(false) };
                 let mut compiler = ProgramCompiler { nodes: &nodes, inner, label: 0 };
                 if let Some(rule) = label {
-                    compiler.label = compiler.label_of(builder.rule_name(rule));
+                    compiler.label = compiler.label_of(builder.rule_origin(rule));
                 }
                 point = compiler.compile(node, RETURN);
                 captures |= nodes.captures.get();
@@ -470,7 +484,7 @@ impl Inner {
             points: vec![Point::Border; 2],
             sources: vec![0; 2],
             texts: vec![false; 2],
-            labels: vec!["".into()],
+            labels: vec![Origin::Text("".into())],
             limit: limits.grammar_size,
             ..Self::default()
         }

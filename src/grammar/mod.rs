@@ -28,6 +28,8 @@ mod regular;
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, Languages};
 
@@ -103,17 +105,36 @@ pub enum Node {
     Scope(NodeId, u32),
 }
 
+/// Where a part of a grammar comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// In words of its front end.
+    Text(Arc<str>),
+    /// Places that its front end can put in words: only in grammars that are made as they are read.
+    Places(SmallVec<[u32; 2]>),
+}
+
+impl Origin {
+    /// As far as it is in words.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Places(_) => "",
+        }
+    }
+}
+
 /// A named rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    name: String,
+    name: Origin,
     body: Option<NodeId>,
 }
 
 impl Rule {
     /// The name given by the front end; for messages only.
     pub fn name(&self) -> &str {
-        &self.name
+        self.name.text()
     }
 
     /// The rule's body.
@@ -128,7 +149,7 @@ impl Rule {
 pub struct Grammar {
     languages: Languages,
     nodes: Vec<Node>,
-    sources: Vec<Option<Arc<str>>>,
+    sources: Vec<Option<Origin>>,
     rules: Vec<Rule>,
     start: RuleId,
 }
@@ -163,7 +184,11 @@ impl Grammar {
 
     /// Where a node comes from, in words of its front end (a JSON pointer, a line and column).
     pub fn source(&self, id: NodeId) -> Option<&str> {
-        self.sources[id.index()].as_deref()
+        self.sources[id.index()].as_ref().map(Origin::text)
+    }
+
+    pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
+        self.sources[id.index()].as_ref()
     }
 
     /// All rules.
@@ -187,7 +212,7 @@ impl Grammar {
 pub struct GrammarBuilder {
     languages: Languages,
     nodes: Vec<Node>,
-    sources: Vec<Option<Arc<str>>>,
+    sources: Vec<Option<Origin>>,
     rules: Vec<Rule>,
 }
 
@@ -265,14 +290,22 @@ impl GrammarBuilder {
 
     /// Says where a node comes from; shown by explanations.
     pub fn mark(&mut self, node: NodeId, source: impl Into<Arc<str>>) -> NodeId {
-        self.sources[node.index()] = Some(source.into());
+        self.mark_from(node, Origin::Text(source.into()))
+    }
+
+    pub(crate) fn mark_from(&mut self, node: NodeId, origin: Origin) -> NodeId {
+        self.sources[node.index()] = Some(origin);
         node
     }
 
     /// A rule to be defined later.
     pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        self.declare_from(Origin::Text(name.into().into()))
+    }
+
+    pub(crate) fn declare_from(&mut self, name: Origin) -> RuleId {
         let id = RuleId(self.rules.len() as u32);
-        self.rules.push(Rule { name: name.into(), body: None });
+        self.rules.push(Rule { name, body: None });
         id
     }
 
@@ -294,8 +327,8 @@ impl GrammarBuilder {
     }
 
     /// What [`mark`](Self::mark) said of a node.
-    pub(crate) fn label(&self, id: NodeId) -> Option<&str> {
-        self.sources[id.index()].as_deref()
+    pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
+        self.sources[id.index()].as_ref()
     }
 
     /// The body of a rule; the empty choice if it has none yet.
@@ -306,7 +339,7 @@ impl GrammarBuilder {
         }
     }
 
-    pub(crate) fn rule_name(&self, id: RuleId) -> &str {
+    pub(crate) fn rule_origin(&self, id: RuleId) -> &Origin {
         &self.rules[id.index()].name
     }
 
@@ -322,7 +355,7 @@ impl GrammarBuilder {
     /// The finished grammar. Errors if a declared rule was never defined.
     pub fn finish(self, start: RuleId) -> Result<Grammar> {
         if let Some(rule) = self.rules.iter().find(|rule| rule.body.is_none()) {
-            let message = format!("rule `{}` is used but never defined", rule.name);
+            let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
         let Self { languages, nodes, sources, rules } = self;

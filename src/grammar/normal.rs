@@ -340,8 +340,8 @@ impl LeftCorner {
     ) -> NodeId {
         let rule = *tails.entry((x, a)).or_insert_with(|| {
             todo.push((x, a));
-            let name = self.out.rules[a.index()].name().to_owned();
-            self.out.declare(name)
+            let name = self.out.rules[a.index()].name.clone();
+            self.out.declare_from(name)
         });
         // Not itself part of any component: it is called where something was read.
         self.component.resize(self.out.rules.len(), u32::MAX);

@@ -31,6 +31,16 @@ impl ValueId {
         self.0 & BUILTIN != 0
     }
 
+    /// The same as a number, for messages.
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// What [`number`](Self::number) said.
+    pub(super) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
     fn index(self) -> usize {
         (self.0 & !BUILTIN) as usize
     }

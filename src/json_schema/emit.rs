@@ -5,8 +5,6 @@
 //! an object with n properties takes on the order of n nodes, and each rule ends in a call, with
 //! nothing left to do after it.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, Repeats};
@@ -19,7 +17,7 @@ use super::options::Whitespace;
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
-use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::regex::{self, ByteSet, Language, Languages, Utf8};
 
 /// Blanks that flexible white space may have on one line.
@@ -97,12 +95,12 @@ pub(super) struct Emitter<'d> {
     nodes: FxHashMap<Set, Option<NodeId>>,
     /// What texts are written as, once made.
     quoted: FxHashMap<Language, Language>,
-    /// What places are called.
-    pointers: FxHashMap<Vec<ValueId>, Arc<str>>,
     /// Rules declared and not yet defined.
     open: Vec<(Set, RuleId)>,
     /// Rules whose bodies are made when they are asked for.
     pub(super) lazy: Option<Lazy>,
+    /// What rules for the items of arrays are called.
+    items: Origin,
     /// Was a rule met that has no text?
     dead_ends: bool,
     gap: NodeId,
@@ -140,7 +138,7 @@ struct Object {
     cap: u32,
     rules: FxHashMap<State, RuleId>,
     open: Vec<State>,
-    name: String,
+    name: Origin,
 }
 
 impl Object {
@@ -182,9 +180,9 @@ impl<'d> Emitter<'d> {
             builder,
             nodes: FxHashMap::default(),
             quoted: FxHashMap::default(),
-            pointers: FxHashMap::default(),
             open: Vec::new(),
             lazy: lazy.then(Lazy::default),
+            items: Origin::Text("items".into()),
             dead_ends: false,
             gap,
             open_object,
@@ -251,23 +249,36 @@ impl<'d> Emitter<'d> {
     }
 
     pub(super) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
-        if sources.0.is_empty() {
-            return node;
+        match sources.0.is_empty() {
+            true => node,
+            false => {
+                let origin = self.origin(&sources.0);
+                self.builder.mark_from(node, origin)
+            }
         }
-        if let Some(known) = self.pointers.get(&sources.0[..]) {
-            return self.builder.mark(node, Arc::clone(known));
-        }
-        let pointers: Vec<String> =
-            sources.0.iter().map(|&at| self.sets.document.pointer(at)).collect();
-        let pointers: Arc<str> = pointers.join(", ").into();
-        self.pointers.insert(sources.0.to_vec(), Arc::clone(&pointers));
-        self.builder.mark(node, pointers)
     }
 
-    fn name(&self, set: Set) -> String {
+    /// Places, for messages: in words only where nobody could put them in words later.
+    pub(super) fn origin(&self, places: &[ValueId]) -> Origin {
+        let places = places.iter().map(|at| at.number()).collect();
+        match self.lazy {
+            Some(_) => Origin::Places(places),
+            None => Origin::Text(self.pointers(&places).into()),
+        }
+    }
+
+    /// Places in words.
+    pub(super) fn pointers(&self, places: &[u32]) -> String {
+        let pointer = |&at| self.sets.document.pointer(ValueId::from_number(at));
+        let pointers: Vec<String> = places.iter().map(pointer).collect();
+        pointers.join(", ")
+    }
+
+    /// What a set's rule is called.
+    fn name(&self, set: Set) -> Origin {
         match self.sets.expr(set) {
-            Expr::Any => "any value".into(),
-            _ => self.sets.place(set).map_or(String::new(), |at| self.sets.document.pointer(at)),
+            Expr::Any => Origin::Text("any value".into()),
+            _ => self.origin(self.sets.place(set).as_slice()),
         }
     }
 
@@ -287,7 +298,7 @@ impl<'d> Emitter<'d> {
                 }
                 Some(self.builder.choice(scalars))
             } else {
-                let rule = self.builder.declare(self.name(set));
+                let rule = self.builder.declare_from(self.name(set));
                 match &mut self.lazy {
                     Some(lazy) => lazy.set_rule(rule, set),
                     None => self.open.push((set, rule)),
@@ -321,7 +332,8 @@ impl<'d> Emitter<'d> {
         }
         for &value in &shape.listed {
             let node = self.listed(value)?;
-            choices.push(self.builder.mark(node, self.sets.document.pointer(value)));
+            let origin = self.origin(&[value]);
+            choices.push(self.builder.mark_from(node, origin));
         }
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
@@ -380,12 +392,13 @@ impl<'d> Emitter<'d> {
         if self.lazy.is_some() {
             // As a set that holds it alone: so the options count here, too.
             let shape = self.sets.unlisted(value)?;
+            let name = self.origin(&[value]);
             let mut ways = self.scalars(&shape)?;
             for array in &shape.arrays {
-                ways.extend(self.array(array, "")?);
+                ways.extend(self.array(array, &name)?);
             }
             for object in &shape.objects {
-                ways.extend(self.object(object, "")?);
+                ways.extend(self.object(object, &name)?);
             }
             return Ok(self.builder.choice(ways));
         }
@@ -429,7 +442,7 @@ impl<'d> Emitter<'d> {
         self.quoted(key)
     }
 
-    pub(super) fn array(&mut self, array: &ArraySet, name: &str) -> Result<Option<NodeId>> {
+    pub(super) fn array(&mut self, array: &ArraySet, name: &Origin) -> Result<Option<NodeId>> {
         if !array.some.is_empty() || array.repeats != Repeats::May {
             return match self.lazy {
                 Some(_) => self.lazy_array(array, name),
@@ -471,7 +484,7 @@ impl<'d> Emitter<'d> {
             if i as u32 + 1 >= array.min.max(1) && (i + 1 < items.len()) {
                 // The array may end after this item, or go on.
                 let further = self.builder.sequence(tail.into_iter().rev());
-                let rule = self.builder.declare("items");
+                let rule = self.builder.declare_from(self.items.clone());
                 let body = self.builder.choice([self.close_array, further]);
                 self.builder.define(rule, body);
                 tail = vec![self.builder.call(rule)];
@@ -494,7 +507,7 @@ impl<'d> Emitter<'d> {
         Ok(Some(self.mark(node, &array.sources)))
     }
 
-    pub(super) fn object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+    pub(super) fn object(&mut self, object: &ObjectSet, name: &Origin) -> Result<Option<NodeId>> {
         if self.lazy.is_some() {
             return self.lazy_object(object, name);
         }
@@ -511,7 +524,8 @@ impl<'d> Emitter<'d> {
             };
             let key = self.key(&named.key);
             if let Some(place) = self.sets.place(named.set) {
-                self.builder.mark(key, self.sets.document.pointer(place));
+                let origin = self.origin(&[place]);
+                self.builder.mark_from(key, origin);
             }
             let node = self.builder.sequence([key, self.colon, value]);
             members.push(Member { node, required: named.required });
@@ -523,7 +537,7 @@ impl<'d> Emitter<'d> {
         let reachable = |max: &u32| other.is_some() || (*max as usize) < members.len();
         let max = object.max.filter(reachable);
         let cap = max.unwrap_or(min.max(1));
-        let (rules, open, name) = (FxHashMap::default(), Vec::new(), name.to_owned());
+        let (rules, open, name) = (FxHashMap::default(), Vec::new(), name.clone());
         let mut states = Object { members, other, min, max, cap, rules, open, name };
         if !states.alive((0, 0)) {
             return Ok(None);
@@ -565,7 +579,10 @@ impl<'d> Emitter<'d> {
             }
             let key = self.quoted(keys);
             match self.sets.place(class.set) {
-                Some(place) => self.builder.mark(key, self.sets.document.pointer(place)),
+                Some(place) => {
+                    let origin = self.origin(&[place]);
+                    self.builder.mark_from(key, origin)
+                }
                 None => self.mark(key, &object.sources),
             };
             choices.push(self.builder.sequence([key, self.colon, value]));
@@ -576,7 +593,7 @@ impl<'d> Emitter<'d> {
     fn call(&mut self, object: &mut Object, state: State) -> NodeId {
         let rule = *object.rules.entry(state).or_insert_with(|| {
             object.open.push(state);
-            self.builder.declare(format!("{} from member {}", object.name, state.0))
+            self.builder.declare(format!("{} from member {}", object.name.text(), state.0))
         });
         self.builder.call(rule)
     }

@@ -23,7 +23,7 @@ use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sets, Sources};
 use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{Node, NodeId, RuleId};
+use crate::grammar::{Node, NodeId, Origin, RuleId};
 use crate::regex::Language;
 use crate::vocab::Trie;
 
@@ -70,7 +70,7 @@ struct Object {
     max: Option<u32>,
     /// Counts from here on are the same.
     cap: u32,
-    name: String,
+    name: Origin,
     sources: Sources,
 }
 
@@ -140,7 +140,7 @@ struct Array {
     cap: u32,
     /// Places and counts from which the array can be completed, where items are counted.
     alive: FxHashSet<(u32, u32)>,
-    name: String,
+    name: Origin,
 }
 
 /// Places and counts that an array may go through.
@@ -223,7 +223,11 @@ impl<'d> Emitter<'d> {
         Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
 
-    pub(super) fn lazy_object(&mut self, object: &ObjectSet, name: &str) -> Result<Option<NodeId>> {
+    pub(super) fn lazy_object(
+        &mut self,
+        object: &ObjectSet,
+        name: &Origin,
+    ) -> Result<Option<NodeId>> {
         if self.sets.object_is_empty(object)? {
             return Ok(None);
         }
@@ -276,7 +280,7 @@ impl<'d> Emitter<'d> {
             min,
             max: object.max,
             cap,
-            name: name.to_owned(),
+            name: name.clone(),
             sources: object.sources.clone(),
         };
         if !this.fits(0, required) {
@@ -297,7 +301,7 @@ impl<'d> Emitter<'d> {
     fn call_state(&mut self, object: u32, state: ObjectState) -> NodeId {
         let lazy = self.lazy.get_or_insert_default();
         let rule = *lazy.states.entry((object, state)).or_insert_with(|| {
-            let rule = self.builder.declare(lazy.objects[object as usize].name.clone());
+            let rule = self.builder.declare_from(lazy.objects[object as usize].name.clone());
             lazy.open.insert(rule, Open::Object(object, state));
             rule
         });
@@ -686,7 +690,7 @@ impl<'d> Emitter<'d> {
         let mut values = Vec::with_capacity(ways.len());
         for &(set, next) in ways {
             let name = self.pending().objects[id as usize].name.clone();
-            let rule = self.builder.declare(name);
+            let rule = self.builder.declare_from(name);
             self.pending().open.insert(rule, Open::Member(id, set, next));
             values.push(self.builder.call(rule));
         }

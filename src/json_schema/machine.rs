@@ -13,7 +13,7 @@ use super::emptiness::SOME;
 use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
-use crate::grammar::{NodeId, RuleId};
+use crate::grammar::{NodeId, Origin, RuleId};
 
 /// What is known after a part of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +125,7 @@ impl Emitter<'_> {
     pub(super) fn array_with_some(
         &mut self,
         array: &ArraySet,
-        name: &str,
+        name: &Origin,
     ) -> Result<Option<NodeId>> {
         self.check_supported(array)?;
         self.check_some(array.some.len(), array.rest)?;
@@ -164,7 +164,7 @@ impl Emitter<'_> {
     pub(super) fn object_on_condition(
         &mut self,
         object: &ObjectSet,
-        name: &str,
+        name: &Origin,
     ) -> Result<Option<NodeId>> {
         let others = self.sets.other_keys(object)?;
         let required = object.required() as u32;
@@ -236,14 +236,14 @@ impl Emitter<'_> {
     }
 
     /// One rule for each state from which the value can be completed.
-    fn machine(&mut self, machine: &Machine, brackets: &Brackets, name: &str) -> Option<NodeId> {
+    fn machine(&mut self, machine: &Machine, brackets: &Brackets, name: &Origin) -> Option<NodeId> {
         let alive = machine.alive();
         if !alive[0] {
             return None;
         }
         // A dead state has a rule that no other calls.
         let rules: Vec<RuleId> = (0..machine.states.len())
-            .map(|i| self.builder.declare(format!("{name} state {i}")))
+            .map(|i| self.builder.declare(format!("{} state {i}", name.text())))
             .collect();
         for (i, edges) in machine.edges.iter().enumerate() {
             let any = machine.states[i].any;

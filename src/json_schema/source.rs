@@ -236,4 +236,8 @@ impl Source for SchemaSource {
     fn has_repeats(&self) -> bool {
         self.0.with_dependent(|_, emitter| emitter.has_repeats())
     }
+
+    fn places(&self, places: &[u32]) -> String {
+        self.0.with_dependent(|_, emitter| emitter.pointers(places))
+    }
 }

@@ -5,7 +5,7 @@ use super::*;
 /// The nodes that are compiled.
 pub(super) trait Nodes {
     fn node(&self, id: NodeId) -> &Node;
-    fn label(&self, id: NodeId) -> Option<&str>;
+    fn label(&self, id: NodeId) -> Option<&Origin>;
     fn language(&self, language: Language) -> Language;
     fn is_productive(&self, id: NodeId) -> bool;
     fn special(&self, id: NodeId) -> Option<u32>;
@@ -25,8 +25,8 @@ impl Nodes for Whole<'_> {
         self.grammar.node(id)
     }
 
-    fn label(&self, id: NodeId) -> Option<&str> {
-        self.grammar.source(id)
+    fn label(&self, id: NodeId) -> Option<&Origin> {
+        self.grammar.origin(id)
     }
 
     fn language(&self, language: Language) -> Language {
@@ -53,8 +53,8 @@ impl Nodes for Part<'_> {
         self.builder.node(id)
     }
 
-    fn label(&self, id: NodeId) -> Option<&str> {
-        self.builder.label(id)
+    fn label(&self, id: NodeId) -> Option<&Origin> {
+        self.builder.origin(id)
     }
 
     fn language(&self, language: Language) -> Language {
@@ -162,13 +162,13 @@ pub(super) struct ProgramCompiler<'a> {
 }
 
 impl ProgramCompiler<'_> {
-    pub(super) fn label_of(&mut self, label: &str) -> u32 {
+    pub(super) fn label_of(&mut self, label: &Origin) -> u32 {
         if let Some(&id) = self.inner.label_ids.get(label) {
             return id;
         }
         let id = self.inner.labels.len() as u32;
-        self.inner.labels.push(label.into());
-        self.inner.label_ids.insert(label.into(), id);
+        self.inner.labels.push(label.clone());
+        self.inner.label_ids.insert(label.clone(), id);
         id
     }
 

@@ -130,6 +130,6 @@ impl Plan {
 
     /// What [`label`](Self::label) stands for: a rule and its place, a JSON pointer.
     pub(crate) fn label_text(&self, label: u32) -> String {
-        self.with(|program, _| program.inner.borrow().labels[label as usize].to_string())
+        self.with(|program, _| program.label_text(label))
     }
 }

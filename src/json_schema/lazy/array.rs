@@ -8,7 +8,7 @@ impl Emitter<'_> {
     pub(in crate::json_schema) fn lazy_array(
         &mut self,
         array: &ArraySet,
-        name: &str,
+        name: &Origin,
     ) -> Result<Option<NodeId>> {
         if self.sets.array_is_empty(array)? {
             return Ok(None);
@@ -23,7 +23,7 @@ impl Emitter<'_> {
             set: array.clone(),
             cap,
             alive: FxHashSet::default(),
-            name: name.to_owned(),
+            name: name.clone(),
         });
         if !array.some.is_empty() {
             self.find_alive(id, counts)?;
@@ -135,7 +135,7 @@ impl Emitter<'_> {
     fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
         let lazy = self.lazy.get_or_insert_default();
         let rule = *lazy.array_states.entry((array, state)).or_insert_with(|| {
-            let rule = self.builder.declare(lazy.arrays[array as usize].name.clone());
+            let rule = self.builder.declare_from(lazy.arrays[array as usize].name.clone());
             lazy.open.insert(rule, Open::Array(array, state));
             rule
         });
@@ -259,7 +259,7 @@ impl Emitter<'_> {
             nodes.push(self.mark(node, &shape.sources));
         }
         let mut structures = Vec::new();
-        let name = String::new();
+        let name = self.origin(&shape.sources.0);
         for array in &shape.arrays {
             structures.extend(self.array(array, &name)?);
         }
