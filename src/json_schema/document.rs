@@ -132,10 +132,26 @@ pub(super) struct Document {
     dynamic: bool,
 }
 
+/// How many values a value is made of, down to a depth.
+fn count(value: &serde_json::Value, depth: usize) -> usize {
+    match value {
+        _ if depth > DEPTH => 1,
+        serde_json::Value::Array(items) => {
+            1 + items.iter().map(|item| count(item, depth + 1)).sum::<usize>()
+        }
+        serde_json::Value::Object(map) => {
+            1 + map.values().map(|value| count(value, depth + 1)).sum::<usize>()
+        }
+        _ => 1,
+    }
+}
+
 impl Document {
     /// Parses JSON text (RFC 8259), which must be one value and nothing else.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let mut document = Self::default();
+        // Values are seldom shorter, with their keys.
+        document.entries.reserve(text.len() / 16);
         let root = json_text::parse(text, &mut document)?;
         document.sources.push(Source { uri: None, text: Some(text.into()), root });
         Ok(document)
@@ -144,6 +160,7 @@ impl Document {
     /// Takes a value that another reader has parsed; it has no lines and columns.
     pub(super) fn from_value(value: &serde_json::Value) -> Result<Self> {
         let mut document = Self::default();
+        document.entries.reserve(count(value, 0));
         let root = document.copy(value, 0)?;
         document.sources.push(Source { uri: None, text: None, root });
         Ok(document)

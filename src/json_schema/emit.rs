@@ -14,14 +14,12 @@ use super::document::{Value, ValueId};
 use super::lazy::Lazy;
 use super::object::ObjectSet;
 use super::options::Whitespace;
+use super::punctuation::Punctuation;
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
-use crate::regex::{self, ByteSet, Language, Languages, Utf8};
-
-/// Blanks that flexible white space may have on one line.
-const BLANKS: u32 = 64;
+use crate::regex::Language;
 
 /// The grammar of a set.
 pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
@@ -47,45 +45,6 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
         }
     }
     Ok(grammar)
-}
-
-/// What may stand in a gap.
-fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
-    let blank: ByteSet = [b' ', b'\t'].into_iter().collect();
-    let space = l.byte_set(blank.union(&[b'\n', b'\r'].into_iter().collect()));
-    Ok(match whitespace {
-        Whitespace::Compact => Language::EPSILON,
-        Whitespace::Any => l.repeat(space, 0, None),
-        Whitespace::Pattern(pattern) => white_space(l, pattern, space)?,
-        Whitespace::Flexible => {
-            let blank = l.byte_set(blank);
-            let blanks = l.repeat(blank, 0, Some(BLANKS));
-            let line_break = l.literals([&b"\n"[..], b"\r\n"]);
-            let next_line = l.concat([line_break, blanks]);
-            let next_line = l.repeat(next_line, 0, Some(1));
-            l.concat([blanks, next_line])
-        }
-    })
-}
-
-/// The white space that a pattern matches, all of which must be JSON's.
-fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Language> {
-    let whole = regex::Options::default();
-    let error = |message: &str| {
-        let message = format!("the white space pattern {pattern:?}: {message}");
-        Error::new(ErrorKind::Request, message)
-    };
-    let gap = regex::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))?;
-    let blanks = l.repeat(space, 0, None);
-    let other = l.difference(gap, blanks);
-    if l.is_live(other)? {
-        let help = "use blanks, tabs, line feeds and carriage returns";
-        return Err(error("it matches more than JSON's white space").with_help(help));
-    }
-    match l.is_live(gap)? {
-        true => Ok(gap),
-        false => Err(error("it matches nothing").with_help("let it match the empty text")),
-    }
 }
 
 pub(super) struct Emitter<'d> {
@@ -159,22 +118,16 @@ impl Object {
 impl<'d> Emitter<'d> {
     pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
         let mut builder = GrammarBuilder::new();
-        let gap = gap(&mut sets.languages, &sets.options.whitespace)?;
-        // One terminal, not three: what is one is read at once.
-        let mut with_gap = |before: bool, text: &[u8], after: bool| {
-            let text = sets.languages.literal(text);
-            let gap_if = |there| if there { gap } else { Language::EPSILON };
-            builder.regular(sets.languages.concat([gap_if(before), text, gap_if(after)]))
+        let texts = match &sets.options.whitespace {
+            Whitespace::Flexible => sets.flexible,
+            whitespace => Punctuation::new(&mut sets.languages, whitespace)?,
         };
-        let open_object = with_gap(false, b"{", true);
-        let open_array = with_gap(false, b"[", true);
-        let end_object = with_gap(false, b"}", false);
-        let end_array = with_gap(false, b"]", false);
-        let close_object = with_gap(true, b"}", false);
-        let close_array = with_gap(true, b"]", false);
-        let comma = with_gap(true, b",", true);
-        let colon = with_gap(true, b":", true);
-        let gap = builder.regular(gap);
+        let [open_object, open_array, end_object, end_array] =
+            [texts.open_object, texts.open_array, texts.end_object, texts.end_array]
+                .map(|text| builder.regular(text));
+        let [close_object, close_array, comma, colon, gap] =
+            [texts.close_object, texts.close_array, texts.comma, texts.colon, texts.gap]
+                .map(|text| builder.regular(text));
         Ok(Self {
             sets,
             builder,

@@ -47,6 +47,7 @@ mod number;
 mod object;
 mod options;
 mod plain;
+mod punctuation;
 mod quotation;
 mod references;
 mod scientific;

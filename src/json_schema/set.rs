@@ -21,6 +21,7 @@ use super::number::{NumberSet, Numbers, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
 use super::plain::Reach;
+use super::punctuation::Punctuation;
 use super::references::{References, Scope};
 use super::string::Strings;
 use crate::deadline;
@@ -166,6 +167,7 @@ pub(super) struct Base {
     strings: Strings,
     /// What the commonest sets of numbers are written as, by the default bound on digits.
     spelled: FxHashMap<NumberSet, Language>,
+    flexible: Punctuation,
 }
 
 impl Base {
@@ -196,8 +198,10 @@ impl Base {
                 spelled.insert(set, number);
             }
         }
+        // Has no pattern.
+        let flexible = Punctuation::flexible(&mut languages);
         languages.freeze();
-        Self { languages, numbers, strings, spelled }
+        Self { languages, numbers, strings, spelled, flexible }
     }
 }
 
@@ -245,6 +249,8 @@ pub(super) struct Sets<'d> {
     pub(super) languages: Languages,
     pub(super) numbers: Numbers,
     pub(super) strings: Strings,
+    /// With flexible white space.
+    pub(super) flexible: Punctuation,
     /// Keywords that do not count: those that a diagnosis leaves out.
     pub(super) ignored: Rc<FxHashSet<ValueId>>,
     pub(super) conditions: Conditions,
@@ -292,7 +298,7 @@ impl<'d> Sets<'d> {
 
     /// The same from what all schemas of a spelling begin with.
     pub(super) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
-        let Base { languages, numbers, strings, mut spelled } = base;
+        let Base { languages, numbers, strings, mut spelled, flexible } = base;
         if options.digits != DIGITS {
             spelled.clear();
         }
@@ -303,6 +309,7 @@ impl<'d> Sets<'d> {
             languages,
             numbers,
             strings,
+            flexible,
             ignored: Rc::default(),
             conditions: Conditions::default(),
             likes: FxHashMap::default(),

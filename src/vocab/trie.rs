@@ -69,6 +69,11 @@ impl Wide {
 
     fn new(nodes: &[TrieNode]) -> Self {
         let mut this = Self::default();
+        // In a small one siblings are near.
+        const SMALL: usize = 128;
+        if nodes.len() <= SMALL {
+            return this;
+        }
         // By depth: the node there, and its children so far.
         let mut path: Vec<Vec<u32>> = vec![Vec::new()];
         let mut above = vec![0];

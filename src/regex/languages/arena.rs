@@ -92,7 +92,7 @@ impl<T> Index<usize> for Layered<T> {
 }
 
 /// Hash-consed expressions, by number.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Arena {
     states: Vec<State>,
     exprs: Layered<Expr>,
@@ -101,6 +101,21 @@ pub(super) struct Arena {
     firsts: Layered<ByteSet>,
     /// Expressions by their hash, which is kept so that growing looks at none of them.
     ids: HashTable<(u32, Language)>,
+}
+
+impl Clone for Arena {
+    fn clone(&self) -> Self {
+        // Clones grow soon.
+        let mut states = Vec::with_capacity(self.states.len() + ROOM);
+        states.extend_from_slice(&self.states);
+        Self {
+            states,
+            exprs: self.exprs.clone(),
+            rows: self.rows.clone(),
+            firsts: self.firsts.clone(),
+            ids: self.ids.clone(),
+        }
+    }
 }
 
 impl Arena {
