@@ -6,6 +6,7 @@
 //! meets treat the bytes of that class alike; where one does not, tokens are read by their bytes.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::slices::word_bytes;
 use crate::deadline;
@@ -105,6 +106,65 @@ impl Classes {
     /// The tokens by their shapes.
     pub(super) fn trie(&self) -> &Trie {
         &self.trie
+    }
+
+    /// No token repeats a unit more often, the last time perhaps unfinished. By shapes alone, so
+    /// perhaps more than a token does; [`u32::MAX`] for a unit of many states.
+    pub(super) fn most_units(&self, languages: &mut Languages, unit: Language) -> Result<u32> {
+        const STATES: usize = 64;
+        // By state: where the bytes of each class lead, and whether a unit is complete there.
+        let mut states = vec![unit];
+        let mut next: Vec<FxHashMap<u8, SmallVec<[(u16, bool); 2]>>> = Vec::new();
+        while let Some(&state) = states.get(next.len()) {
+            deadline::check()?;
+            let row = *languages.plain_row(state)?;
+            let mut steps: FxHashMap<u8, SmallVec<[(u16, bool); 2]>> = FxHashMap::default();
+            for byte in 0..=u8::MAX {
+                let after = row[usize::from(byte)];
+                if after == Language::EMPTY {
+                    continue;
+                }
+                let known = states.iter().position(|&state| state == after);
+                let id = known.unwrap_or_else(|| {
+                    states.push(after);
+                    states.len() - 1
+                });
+                let step = (id as u16, languages.is_nullable(after));
+                let steps = steps.entry(class_of(byte)).or_default();
+                if !steps.contains(&step) {
+                    steps.push(step);
+                }
+            }
+            if states.len() > STATES {
+                return Ok(u32::MAX);
+            }
+            next.push(steps);
+        }
+        // By depth: the states that units which begin anywhere may be in, and how many are complete.
+        let mut path: Vec<SmallVec<[(u16, u32); 8]>> = vec![SmallVec::from_slice(&[(0, 0)])];
+        let mut most = 0;
+        for node in &self.trie.nodes()[1..] {
+            let depth = usize::from(node.depth);
+            path.truncate(depth);
+            let mut here: SmallVec<[(u16, u32); 8]> = SmallVec::from_slice(&[(0, 0)]);
+            let mut reach = |state: u16, count: u32| match here.iter_mut().find(|s| s.0 == state) {
+                Some(known) => known.1 = known.1.max(count),
+                None => here.push((state, count)),
+            };
+            for &(state, count) in &path[depth - 1] {
+                for &(after, complete) in
+                    next[usize::from(state)].get(&node.byte).iter().copied().flatten()
+                {
+                    reach(after, count);
+                    if complete {
+                        reach(0, count + 1);
+                        most = most.max(count + 1);
+                    }
+                }
+            }
+            path.push(here);
+        }
+        Ok(most + 1)
     }
 
     /// Walks from a terminal's state. Exact.

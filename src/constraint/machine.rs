@@ -387,6 +387,43 @@ impl Machine {
         Ok(Ok(self.intern(&items)))
     }
 
+    /// Which of some tokens are not allowed, each read for real.
+    pub(super) fn rejected(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        tokens: &[u32],
+    ) -> Result<Vec<u32>> {
+        let mut start = self.items(from).to_vec();
+        self.resume_text(&mut start);
+        // What open scopes have read so far is the same for all.
+        let text = self.closure.text.take().unwrap_or_default();
+        let (mut items, mut next) = (Vec::new(), Vec::new());
+        let mut rejected = Vec::new();
+        for &token in tokens {
+            items.clone_from(&start);
+            self.closure.text = Some(text.clone());
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let read = bytes.iter().try_for_each(|&byte| {
+                self.step(program, &items, byte, &mut next)?;
+                std::mem::swap(&mut items, &mut next);
+                Ok(())
+            });
+            self.closure.text = None;
+            read?;
+            // Nothing steps to nothing.
+            let read = !bytes.is_empty()
+                && !items.is_empty()
+                && !vocabulary.end_tokens().contains(&token)
+                && self.is_live(program, vocabulary, &items)?;
+            if !read && self.read_special(program, from, token)?.is_empty() {
+                rejected.push(token);
+            }
+        }
+        Ok(rejected)
+    }
+
     /// Reads one token: as the special token that the grammar names, and as its text. On rejection:
     /// how many bytes of its text were accepted.
     pub(super) fn read_token(

@@ -365,6 +365,7 @@ pub(super) struct Masks {
     fingerprints: FxHashMap<Language, u128>,
     spans: FxHashMap<Language, Option<u32>>,
     nears: FxHashMap<Language, Language>,
+    most_units: FxHashMap<Language, u32>,
     /// Buffers of walks: what is left to be walked.
     stacks: Vec<Vec<(u32, Language, ByteSet)>>,
     bytes: usize,
@@ -394,6 +395,7 @@ impl Default for Masks {
             fingerprints: FxHashMap::default(),
             spans: FxHashMap::default(),
             nears: FxHashMap::default(),
+            most_units: FxHashMap::default(),
             stacks: Vec::new(),
             bytes: 0,
         }
@@ -550,13 +552,9 @@ impl Machine {
         }
         suspects.sort_unstable();
         suspects.dedup();
-        let mut wrong = Vec::new();
-        for token in suspects {
-            if self.read_token(program, vocabulary, id, token)?.is_err() {
-                wrong.push(token);
-            }
+        if !suspects.is_empty() {
+            form.wrong = self.rejected(program, vocabulary, id, &suspects)?.into();
         }
-        form.wrong = wrong.into();
         Ok(form)
     }
 

@@ -72,6 +72,8 @@ struct Known {
     slices: FxHashMap<SliceKey, Option<Arc<Slice>>>,
     runs: runs::Known,
     longest: FxHashMap<ByteSet, u32>,
+    /// By fingerprint: how many of a unit begin in a token at most.
+    units: FxHashMap<u128, u32>,
     readings: FxHashMap<ReadingKey, Arc<Reading>>,
     bytes: usize,
 }
@@ -176,6 +178,24 @@ impl Slices {
         let [longest] = longest_runs(self.classes(vocabulary).trie(), &[classes]);
         self.lock().longest.insert(set, longest);
         longest
+    }
+
+    /// How many of a unit begin in a token at most.
+    pub(super) fn most_units(
+        &self,
+        fingerprint: u128,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        unit: Language,
+    ) -> Result<u32> {
+        if let Some(&known) = self.lock().units.get(&fingerprint) {
+            return Ok(known);
+        }
+        let most = self.classes(vocabulary).most_units(languages, unit)?;
+        let mut known = self.lock();
+        known.bytes += 32;
+        known.units.insert(fingerprint, most);
+        Ok(most)
     }
 
     /// The vocabulary by the shapes of its tokens.

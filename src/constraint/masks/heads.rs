@@ -13,15 +13,34 @@ impl Machine {
         if let Some(&near) = self.masks.nears.get(&state) {
             return Ok(near);
         }
-        let (slices, longest) = (&self.shared_slices, self.longest_token);
-        let mut reach = |unit: Unit| match unit {
+        for unit in self.languages.counted_units(state) {
+            self.most_units(vocabulary, unit)?;
+        }
+        let (slices, longest, units) =
+            (&self.shared_slices, self.longest_token, &self.masks.most_units);
+        let mut reach = |part: Language, unit: Unit| match unit {
             Unit::Byte(set) => slices.longest_run(vocabulary, set),
             // The last may be an unfinished one.
-            Unit::Bytes(least) => longest.div_ceil(least),
+            Unit::Bytes(least) => {
+                longest.div_ceil(least).min(units.get(&part).copied().unwrap_or(u32::MAX))
+            }
         };
         let near = self.languages.near(state, &mut reach, &mut self.masks.spans)?;
         self.masks.nears.insert(state, near);
         Ok(near)
+    }
+
+    /// Finds out how many of a unit begin in a token at most.
+    fn most_units(&mut self, vocabulary: &Vocabulary, unit: Language) -> Result<()> {
+        // Characters are short, and known to be.
+        if unit == self.json.unit || self.masks.most_units.contains_key(&unit) {
+            return Ok(());
+        }
+        let fingerprint = self.languages.fingerprint(unit, &mut self.masks.fingerprints);
+        let most =
+            self.shared_slices.most_units(fingerprint, vocabulary, &mut self.languages, unit)?;
+        self.masks.most_units.insert(unit, most);
+        Ok(())
     }
 
     /// How a terminal's state begins, or one that no token tells apart from it.

@@ -113,7 +113,7 @@ impl Languages {
     /// A language that no token tells apart from this one: reading it, both are live at the same
     /// places and may end at the same places. Many states share one: a repeat counts no further
     /// than `reach` says that tokens can. Without and/not in it.
-    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Unit) -> u32) -> Language {
+    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Language, Unit) -> u32) -> Language {
         // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -127,7 +127,7 @@ impl Languages {
                 // A time takes a byte at least, unless it is nullable; then the least is 0 already.
                 // The part itself is entered afresh each time, so it is left as it is.
                 Expr::Repeat(part, min, max) => {
-                    let times = reach(self.unit(part));
+                    let times = reach(part, self.unit(part));
                     let max = (max <= times).then_some(max);
                     self.repeat(part, min.min(times.saturating_add(1)), max)
                 }
@@ -136,6 +136,20 @@ impl Languages {
             done.insert(at, near);
         }
         of(&done, x)
+    }
+
+    /// What is repeated with a bound in it, sets of bytes not counted.
+    pub(crate) fn counted_units(&self, x: Language) -> SmallVec<[Language; 4]> {
+        let mut units = SmallVec::new();
+        for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
+            if let Expr::Repeat(part, min, max) = *self.arena.expr(at)
+                && (min > 1 || max != UNBOUNDED)
+                && !matches!(self.arena.expr(part), Expr::Set(_))
+            {
+                units.push(part);
+            }
+        }
+        units
     }
 
     /// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
@@ -325,7 +339,7 @@ impl Languages {
     pub(crate) fn near(
         &mut self,
         x: Language,
-        reach: &mut dyn FnMut(Unit) -> u32,
+        reach: &mut dyn FnMut(Language, Unit) -> u32,
         spans: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Language> {
         let facts = self.arena.facts(x);
@@ -357,7 +371,7 @@ impl Languages {
         &mut self,
         x: Language,
         least: u32,
-        reach: &mut dyn FnMut(Unit) -> u32,
+        reach: &mut dyn FnMut(Language, Unit) -> u32,
     ) -> (Language, Option<u32>) {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -374,7 +388,7 @@ impl Languages {
                     self.intersect(xs)
                 }
                 Expr::Repeat(part, min, max) if max != UNBOUNDED => {
-                    match max.checked_sub(reach(self.unit(part))) {
+                    match max.checked_sub(reach(part, self.unit(part))) {
                         Some(slack) if slack >= least => {
                             narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
                             self.repeat(part, min, None)
