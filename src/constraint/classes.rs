@@ -5,6 +5,10 @@
 //! of their bytes. A walk goes over it with one byte for each class, as long as the states that it
 //! meets treat the bytes of that class alike; where one does not, tokens are read by their bytes.
 
+mod differing;
+
+pub(super) use differing::Known;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::classes::{Classes, Found, class_of};
+use super::classes::{self, Classes, Found, class_of};
 use super::limits::Limits;
 use super::masks::{Place, Reading};
 use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
@@ -29,6 +29,8 @@ pub(super) struct Slice {
     /// For every other token and every place inside it where the terminal may end: what follows
     /// that place, with the token's id.
     pub(super) tails: Trie,
+    /// The tokens of the tails, each with where in it these begin.
+    ends: Box<[(u32, u16)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     pub(super) words: ByteSet,
     pub(super) id: TrieId,
@@ -143,9 +145,14 @@ impl Slices {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
-        let classes = self.classes(vocabulary);
-        let from = (state, key.1);
-        let slice = Slice::new(vocabulary, classes, languages, from, self.worthwhile)?;
+        let slice = match self.differing(vocabulary, languages, state, key.1)? {
+            Some(slice) => Some(slice),
+            None => {
+                let classes = self.classes(vocabulary);
+                let from = (state, key.1);
+                Slice::new(vocabulary, classes, languages, from, self.worthwhile)?
+            }
+        };
         let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
         let mut known = self.lock();
@@ -155,6 +162,25 @@ impl Slices {
         known.bytes += bytes;
         known.slices.insert(key, slice.clone());
         Ok(slice)
+    }
+
+    /// The slice of a state by that of another to which most tokens lead, if there is one.
+    fn differing(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+        every_end: bool,
+    ) -> Result<Option<Slice>> {
+        let Some(usual) = Classes::usual(languages, state)? else { return Ok(None) };
+        let fingerprint = languages.fingerprint(usual, &mut FxHashMap::default());
+        let Some(known) = self.get((fingerprint, every_end), vocabulary, languages, usual)? else {
+            return Ok(None);
+        };
+        let (inside, ends) = (&known.inside, &known.ends);
+        let known = classes::Known { state: usual, inside, ends, words: known.words };
+        let found = Classes::differing(vocabulary, languages, state, every_end, &known)?;
+        Ok(found.map(|found| Slice::of(vocabulary, found)))
     }
 
     /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
@@ -301,20 +327,22 @@ impl Slice {
         worthwhile: usize,
     ) -> Result<Option<Self>> {
         let found = classes.walk(vocabulary, languages, state, every_end)?;
-        let Found { inside, work, ends, words } = found;
-        if work <= worthwhile {
-            return Ok(None);
-        }
-        let tails = ends.into_iter().filter_map(|(token, end)| {
+        Ok((found.work > worthwhile).then(|| Self::of(vocabulary, found)))
+    }
+
+    fn of(vocabulary: &Vocabulary, found: Found) -> Self {
+        let Found { inside, ends, words, .. } = found;
+        let tails = ends.iter().filter_map(|&(token, end)| {
             Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
         });
         let tails = Trie::from_unsorted(tails);
-        Ok(Some(Self { inside, tails, words, id: new_trie() }))
+        Self { inside, tails, ends: ends.into(), words, id: new_trie() }
     }
 
     fn bytes(&self) -> usize {
         size_of_val(self.inside.words())
             + size_of_val(self.tails.nodes())
             + size_of_val(self.tails.ids())
+            + size_of_val(&*self.ends)
     }
 }

@@ -1,0 +1,134 @@
+//! A walk from a state by what it does otherwise than another state that is known.
+//!
+//! While a pattern searches for something, its states know how much was found, and nearly every
+//! token leads all of them to the same state: the one where nothing is. So of a state's walk only
+//! that is made in which the two differ.
+
+use super::*;
+
+/// What is known of another state.
+pub(in crate::constraint) struct Known<'a> {
+    pub(in crate::constraint) state: Language,
+    pub(in crate::constraint) inside: &'a TokenMask,
+    pub(in crate::constraint) ends: &'a [(u32, u16)],
+    pub(in crate::constraint) words: ByteSet,
+}
+
+impl Classes {
+    /// The state to which most bytes lead from a state, if most bytes keep it there.
+    pub(in crate::constraint) fn usual(
+        languages: &mut Languages,
+        state: Language,
+    ) -> Result<Option<Language>> {
+        let usual = most_frequent(languages.row(state)?);
+        Ok(match usual {
+            Some(usual) if usual == state => None,
+            Some(usual) if most_frequent(languages.row(usual)?) == Some(usual) => Some(usual),
+            _ => None,
+        })
+    }
+
+    /// The same as [`walk`](Self::walk), from what is known of another state; `None` if the two
+    /// differ in too much of the vocabulary.
+    pub(in crate::constraint) fn differing(
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+        every_end: bool,
+        known: &Known<'_>,
+    ) -> Result<Option<Found>> {
+        let trie = vocabulary.trie();
+        let nodes = trie.nodes();
+        let mut dense = Dense::new(languages, state, every_end);
+        let other = dense.number(known.state);
+        let mut starts = Vec::new();
+        let mut differing = 0;
+        for byte in 0..=u8::MAX {
+            let Some(node) = trie.first(byte) else { continue };
+            if dense.step(Dense::START, byte)? != dense.step(other, byte)? {
+                starts.push(node);
+                differing += nodes[node].subtree_end as usize - node;
+            }
+        }
+        if differing > nodes.len() / 8 {
+            return Ok(None);
+        }
+        let (work, ends, words) = (usize::MAX, Vec::new(), known.words);
+        let mut found = Found { inside: known.inside.clone(), work, ends, words };
+        let mut touched = TokenMask::new(vocabulary.len());
+        // By depth: the states of both.
+        let mut path = vec![(Dense::START, other)];
+        let (mut ends, mut known_ends): (Vec<End>, Vec<End>) = Default::default();
+        for start in starts {
+            let last = nodes[start].subtree_end as usize;
+            let mut node = start;
+            while node < last {
+                deadline::check()?;
+                let at = nodes[node];
+                path.truncate(usize::from(at.depth));
+                for ends in [&mut ends, &mut known_ends] {
+                    while ends.last().is_some_and(|&(end, _)| end >= at.depth) {
+                        ends.pop();
+                    }
+                }
+                let (before, known_before) = path[usize::from(at.depth) - 1];
+                let next = dense.step_on(before, at.byte)?;
+                let known_next = dense.step_on(known_before, at.byte)?;
+                if next == known_next && ends == known_ends {
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+                if next == Dense::DEAD {
+                    for &token in trie.subtree_tokens(node) {
+                        touched.allow(token);
+                        found.inside.deny(token);
+                        found.passed(vocabulary, token, &ends);
+                    }
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+                for &token in trie.tokens(node) {
+                    touched.allow(token);
+                    found.inside.allow(token);
+                }
+                if at.subtree_end as usize > node + 1 {
+                    for (state, ends) in [(next, &mut ends), (known_next, &mut known_ends)] {
+                        if state != Dense::DEAD && dense.accepts(state) {
+                            ends.push((at.depth, dense.going_on(state)?));
+                        }
+                    }
+                }
+                path.push((next, known_next));
+                node += 1;
+            }
+            ends.clear();
+            known_ends.clear();
+        }
+        let kept = known.ends.iter().filter(|&&(token, _)| !touched.contains(token));
+        found.ends.extend(kept);
+        Ok(Some(found))
+    }
+}
+
+/// The successor of most bytes, if it has strings.
+fn most_frequent(row: &[Language; 256]) -> Option<Language> {
+    let mut counts: SmallVec<[(Language, u32); 8]> = SmallVec::new();
+    for &after in row {
+        match counts.iter_mut().find(|(known, _)| *known == after) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((after, 1)),
+        }
+    }
+    let live = counts.into_iter().filter(|&(after, _)| after != Language::EMPTY);
+    live.max_by_key(|&(_, count)| count).map(|(after, _)| after)
+}
+
+impl Dense<'_> {
+    /// A step, also from where nothing is left.
+    fn step_on(&mut self, state: u32, byte: u8) -> Result<u32> {
+        match state {
+            Self::DEAD => Ok(Self::DEAD),
+            state => self.step(state, byte),
+        }
+    }
+}
