@@ -152,6 +152,18 @@ impl Languages {
         units
     }
 
+    /// Is something that is no set of bytes repeated with a bound of more than so many times?
+    pub(super) fn counts_units(&self, x: Language, most: u32) -> bool {
+        self.parts(x, false, |part| !self.arena.facts(part).counted).into_iter().any(|at| {
+            match *self.arena.expr(at) {
+                Expr::Repeat(part, min, max) if !matches!(self.arena.expr(part), Expr::Set(_)) => {
+                    min > most || max != UNBOUNDED && max > most
+                }
+                _ => false,
+            }
+        })
+    }
+
     /// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
     fn unit(&self, x: Language) -> Unit {
         match *self.arena.expr(x) {

@@ -115,6 +115,10 @@ impl Languages {
                     }
                     _ => false,
                 });
+            // What counts words has a state for each of them, each as many as a word has.
+            if others.iter().any(|&part| self.counts_units(part, SMALL_BOUND / 4)) {
+                return Ok(x);
+            }
             if !bounds.is_empty() {
                 let text = self.repeat(unit, 0, None);
                 let others = self.intersect(others.into_iter().chain([text]));
