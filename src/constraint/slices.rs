@@ -179,7 +179,10 @@ impl Slices {
         };
         let (inside, ends) = (&known.inside, &known.ends);
         let known = classes::Known { state: usual, inside, ends, words: known.words };
-        let found = Classes::differing(vocabulary, languages, state, every_end, &known)?;
+        // More would be walked sooner by shapes.
+        let most = vocabulary.trie().nodes().len() / 8;
+        let from = (state, every_end);
+        let found = Classes::differing(vocabulary, languages, from, &known, most)?;
         Ok(found.map(|found| Slice::of(vocabulary, found)))
     }
 

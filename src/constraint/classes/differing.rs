@@ -29,13 +29,13 @@ impl Classes {
     }
 
     /// The same as [`walk`](Self::walk), from what is known of another state; `None` if the two
-    /// differ in too much of the vocabulary.
+    /// differ below more than so many nodes.
     pub(in crate::constraint) fn differing(
         vocabulary: &Vocabulary,
         languages: &mut Languages,
-        state: Language,
-        every_end: bool,
+        (state, every_end): (Language, bool),
         known: &Known<'_>,
+        most: usize,
     ) -> Result<Option<Found>> {
         let trie = vocabulary.trie();
         let nodes = trie.nodes();
@@ -50,7 +50,7 @@ impl Classes {
                 differing += nodes[node].subtree_end as usize - node;
             }
         }
-        if differing > nodes.len() / 8 {
+        if differing > most {
             return Ok(None);
         }
         let (work, ends, words) = (usize::MAX, Vec::new(), known.words);
@@ -130,5 +130,65 @@ impl Dense<'_> {
             Self::DEAD => Ok(Self::DEAD),
             state => self.step(state, byte),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::regex::{self, Utf8};
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+
+    fn found(mut found: Found) -> (Vec<u32>, Vec<(u32, u16)>) {
+        found.ends.sort_unstable();
+        (found.inside.iter().collect(), found.ends)
+    }
+
+    #[test]
+    fn a_state_is_what_it_does_otherwise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut token = || -> Vec<u8> {
+            (0..rng.random_range(1..9)).map(|_| b"aab01-\"x"[rng.random_range(0..8)]).collect()
+        };
+        let tokens = (0..3_000).map(|_| Some(token())).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
+        let classes = Classes::new(&vocabulary);
+        let patterns = [
+            "[^\"]*[01]{3}[^\"]*\"",
+            "([^\"01]|0[^\"1]|1)*\"?",
+            "[^\"]*(a0|ab-|b+0)[^\"]*(\"x*)?",
+            "(a|b[^a]|[^ab])*(-a{2}.*)?",
+            "[^x]*x?[^x]*",
+        ];
+        let mut compared = 0;
+        for pattern in patterns {
+            let mut l = Languages::new();
+            let whole = regex::Options::default();
+            let start = regex::parse(&mut l, pattern, whole, &Utf8).unwrap();
+            let mut states = vec![start];
+            for i in 0.. {
+                let Some(&state) = states.get(i) else { break };
+                for after in *l.row(state).unwrap() {
+                    if after != Language::EMPTY && !states.contains(&after) {
+                        states.push(after);
+                    }
+                }
+            }
+            for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+                let Some(usual) = Classes::usual(&mut l, state).unwrap() else { continue };
+                let known = classes.walk(&vocabulary, &mut l, usual, every_end).unwrap();
+                let Found { inside, ends, words, .. } = &known;
+                let known = Known { state: usual, inside, ends, words: *words };
+                let from = (state, every_end);
+                let differing =
+                    Classes::differing(&vocabulary, &mut l, from, &known, usize::MAX).unwrap();
+                let walked = classes.walk(&vocabulary, &mut l, state, every_end).unwrap();
+                assert_eq!(found(differing.unwrap()), found(walked), "{pattern}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
     }
 }
