@@ -89,6 +89,11 @@ struct Rule {
     body: Option<Item>,
 }
 
+pub(super) fn defined_twice(text: &Text<'_>, at: usize, name: &str) -> Error {
+    text.error(at, format!("rule `{name}` is defined twice"))
+        .with_help("join the two into one rule of alternatives")
+}
+
 /// Names and right-hand sides, as far as they have been read.
 pub(super) struct Rules<'e> {
     pub(super) builder: GrammarBuilder,
@@ -156,9 +161,7 @@ impl<'e> Rules<'e> {
         let id = self.id(name, at);
         match self.rules[id].body.replace(body) {
             None => Ok(()),
-            Some(_) => Err(text
-                .error(at, format!("rule `{name}` is defined twice"))
-                .with_help("join the two into one rule of alternatives")),
+            Some(_) => Err(defined_twice(text, at, name)),
         }
     }
 
