@@ -31,12 +31,14 @@ pub(super) struct Slice {
     pub(super) tails: Trie,
     /// It holds if what follows the terminal begins with none of these bytes.
     pub(super) words: ByteSet,
+    /// The node of the vocabulary's trie below which the tokens stand.
+    pub(super) node: u32,
     pub(super) id: TrieId,
 }
 
-/// The fingerprint of a terminal's state, and: with every end, or only with those behind which a
-/// word does not go on?
-type SliceKey = (u128, bool);
+/// The fingerprint of a terminal's state, the node of the vocabulary's trie at which it stands, and:
+/// with every end, or only with those behind which a word does not go on?
+type SliceKey = (u128, u32, bool);
 
 /// Of the bytes with which a terminal may go on where it may end, those of words, if it reads
 /// words: what follows a name seldom begins with a letter, and most places where a name may end
@@ -73,7 +75,28 @@ struct Known {
     runs: runs::Known,
     longest: FxHashMap<ByteSet, u32>,
     readings: FxHashMap<ReadingKey, Arc<Reading>>,
+    /// Of slices and readings.
     bytes: usize,
+    /// Of runs, when they were last counted: they grow as they are asked.
+    runs_bytes: usize,
+    /// What has come since then.
+    uncounted: usize,
+}
+
+impl Known {
+    /// Before so many bytes more come: forgets everything where they would be too many.
+    fn make_room(&mut self, bytes: usize, limit: usize) {
+        const COUNT_EVERY: usize = 64;
+        self.uncounted += 1;
+        if self.uncounted > COUNT_EVERY {
+            self.uncounted = 0;
+            self.runs_bytes = self.runs.values().map(|runs| runs.bytes()).sum();
+        }
+        if self.bytes + self.runs_bytes + bytes > limit {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+    }
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
@@ -142,22 +165,20 @@ impl Slices {
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
         let classes = self.classes(vocabulary);
-        let from = (state, key.1);
+        let from = (state, key.1, key.2);
         let slice = Slice::new(vocabulary, classes, languages, from, self.worthwhile)?;
         let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
         let mut known = self.lock();
-        if known.bytes + bytes > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += bytes;
+        known.make_room(bytes, self.limit);
         known.slices.insert(key, slice.clone());
         Ok(slice)
     }
 
     /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
-    /// set known already that holds it and is not much in tokens either.
-    pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
+    /// set known already that holds it and is not much in tokens either. Where few are counted
+    /// anyway it is not looked for: telling a few states apart takes less time.
+    pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet, count: u32) -> u32 {
         const LITTLE: u32 = 16;
         {
             let known = &self.lock().longest;
@@ -170,6 +191,9 @@ impl Slices {
             {
                 return longest;
             }
+        }
+        if count <= LITTLE {
+            return u32::MAX;
         }
         let [longest] = longest_runs(vocabulary, &[set]);
         self.lock().longest.insert(set, longest);
@@ -234,10 +258,7 @@ impl Slices {
     pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
         let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
         let mut known = self.lock();
-        if known.bytes + bytes > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += bytes;
+        known.make_room(bytes, self.limit);
         known.readings.insert(key, Arc::clone(reading));
     }
 
@@ -255,11 +276,9 @@ impl Slices {
         let classes = self.classes(vocabulary);
         let runs = Arc::new(Runs::new(vocabulary, classes, languages, unit, key.1 as usize)?);
         let mut known = self.lock();
-        if known.bytes + runs.bytes() > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += runs.bytes();
+        known.make_room(0, self.limit);
         known.runs.insert(key, Arc::clone(&runs));
+        known.runs_bytes += runs.bytes();
         Ok(runs)
     }
 
@@ -275,10 +294,10 @@ impl Slice {
         vocabulary: &Vocabulary,
         classes: &Classes,
         languages: &mut Languages,
-        (state, every_end): (Language, bool),
+        (state, node, every_end): (Language, u32, bool),
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        let found = classes.walk(vocabulary, languages, state, every_end)?;
+        let found = classes.walk(vocabulary, languages, (state, node), every_end)?;
         let Found { inside, work, ends, words } = found;
         if work <= worthwhile {
             return Ok(None);
@@ -287,12 +306,10 @@ impl Slice {
             Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
         });
         let tails = Trie::from_unsorted(tails);
-        Ok(Some(Self { inside, tails, words, id: new_trie() }))
+        Ok(Some(Self { inside, tails, words, node, id: new_trie() }))
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(self.inside.words())
-            + size_of_val(self.tails.nodes())
-            + size_of_val(self.tails.ids())
+        size_of_val(self.inside.words()) + self.tails.bytes()
     }
 }

@@ -106,6 +106,8 @@ pub(super) struct Rules<'e> {
     sign: &'static str,
     /// Rules that must be regular.
     terminals: Vec<usize>,
+    /// Patterns that were read: a keyword stands in a grammar more than once.
+    patterns: FxHashMap<String, Language>,
 }
 
 impl<'e> Rules<'e> {
@@ -119,6 +121,7 @@ impl<'e> Rules<'e> {
             caseless: false,
             sign,
             terminals: Vec::new(),
+            patterns: FxHashMap::default(),
         }
     }
 
@@ -210,11 +213,14 @@ impl<'e> Rules<'e> {
 
     /// A pattern in the syntax of Rust's `regex` crate with look-around, whole.
     pub(super) fn pattern(&mut self, text: &Text<'_>, at: usize, pattern: &str) -> Result<Item> {
-        let options = regex::Options::default();
-        match regex::parse(self.builder.languages(), pattern, options, &Utf8) {
-            Ok(language) => Ok(Item::new(at, Kind::Regular(language))),
-            Err(error) => Err(text.embed(at, &error)),
+        if let Some(&known) = self.patterns.get(pattern) {
+            return Ok(Item::new(at, Kind::Regular(known)));
         }
+        let options = regex::Options::default();
+        let language = regex::parse(self.builder.languages(), pattern, options, &Utf8)
+            .map_err(|error| text.embed(at, &error))?;
+        self.patterns.insert(pattern.to_owned(), language);
+        Ok(Item::new(at, Kind::Regular(language)))
     }
 
     /// Nothing at all.

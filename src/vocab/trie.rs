@@ -163,6 +163,12 @@ impl Trie {
         sound.then(|| Self { nodes, ids, roots: Box::new(roots) })
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.nodes.capacity() * size_of::<TrieNode>();
+        nodes + self.ids.capacity() * size_of::<u32>() + size_of_val(&*self.roots)
+    }
+
     /// The nodes in preorder; node 0 is the root.
     pub fn nodes(&self) -> &[TrieNode] {
         &self.nodes[..self.nodes.len() - 1]

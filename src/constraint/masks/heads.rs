@@ -14,8 +14,8 @@ impl Machine {
             return Ok(near);
         }
         let (slices, longest) = (&self.shared_slices, self.longest_token);
-        let mut reach = |unit: Unit| match unit {
-            Unit::Byte(set) => slices.longest_run(vocabulary, set),
+        let mut reach = |unit: Unit, count: u32| match unit {
+            Unit::Byte(set) => slices.longest_run(vocabulary, set, count),
             // The last may be an unfinished one.
             Unit::Bytes(least) => longest.div_ceil(least),
         };

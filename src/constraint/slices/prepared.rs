@@ -95,7 +95,7 @@ impl Slices {
             to.list(mask.words().iter().copied());
         }
         for set in sets() {
-            to.number(self.longest_run(vocabulary, set));
+            to.number(self.longest_run(vocabulary, set, u32::MAX));
         }
         self.classes(vocabulary).trie().encode(to);
         for prepared in all {
@@ -135,7 +135,7 @@ impl Slices {
             }
             let runs = Runs::decode(from, vocabulary, &classes, prepared.node)?;
             runs.prepare();
-            known.bytes += runs.bytes();
+            known.runs_bytes += runs.bytes();
             known.runs.insert(key(languages, prepared), Arc::new(runs));
         }
         *self.lock() = known;

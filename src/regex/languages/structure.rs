@@ -113,7 +113,7 @@ impl Languages {
     /// A language that no token tells apart from this one: reading it, both are live at the same
     /// places and may end at the same places. Many states share one: a repeat counts no further
     /// than `reach` says that tokens can. Without and/not in it.
-    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Unit) -> u32) -> Language {
+    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Unit, u32) -> u32) -> Language {
         // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -127,7 +127,8 @@ impl Languages {
                 // A time takes a byte at least, unless it is nullable; then the least is 0 already.
                 // The part itself is entered afresh each time, so it is left as it is.
                 Expr::Repeat(part, min, max) => {
-                    let times = reach(self.unit(part));
+                    let count = if max == UNBOUNDED { min } else { max };
+                    let times = reach(self.unit(part), count);
                     let max = (max <= times).then_some(max);
                     self.repeat(part, min.min(times.saturating_add(1)), max)
                 }
@@ -308,7 +309,8 @@ impl Languages {
     }
 
     /// A language that no token tells apart from this one, as `horizon`, also where and/not
-    /// occurs. `reach` tells how often a token can repeat a unit.
+    /// occurs. `reach` tells how often a token can repeat a unit; it may say more, and does where
+    /// the unit is counted to a small number only.
     ///
     /// Texts that do not come to the bounds of its repeats do not see them: without these bounds
     /// the language has the same such texts, and more. So if after any token a way to the end is
@@ -317,7 +319,7 @@ impl Languages {
     pub(crate) fn near(
         &mut self,
         x: Language,
-        reach: &mut dyn FnMut(Unit) -> u32,
+        reach: &mut dyn FnMut(Unit, u32) -> u32,
         spans: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Language> {
         let facts = self.arena.facts(x);
@@ -346,7 +348,7 @@ impl Languages {
         &mut self,
         x: Language,
         least: u32,
-        reach: &mut dyn FnMut(Unit) -> u32,
+        reach: &mut dyn FnMut(Unit, u32) -> u32,
     ) -> (Language, Option<u32>) {
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -363,7 +365,7 @@ impl Languages {
                     self.intersect(xs)
                 }
                 Expr::Repeat(part, min, max) if max != UNBOUNDED => {
-                    match max.checked_sub(reach(self.unit(part))) {
+                    match max.checked_sub(reach(self.unit(part), max)) {
                         Some(slack) if slack >= least => {
                             narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
                             self.repeat(part, min, None)
