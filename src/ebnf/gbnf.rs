@@ -18,7 +18,7 @@
 use super::environment::Environment;
 use super::macros;
 use super::rules::{Item, Kind, Rules};
-use super::text::{LAST, NESTING, Text, complement};
+use super::text::{LAST, NESTING, Text};
 use super::tokens;
 use crate::error::Result;
 use crate::grammar::{Grammar, SpecialToken};
@@ -304,7 +304,7 @@ impl Parser<'_> {
                 }
                 Some(_) => {
                     let at = self.text.at;
-                    let code = self.character()?;
+                    let code = character(&mut self.text)?;
                     text.push(self.text.character(code, at)?);
                 }
             }
@@ -315,70 +315,8 @@ impl Parser<'_> {
 
     fn class(&mut self) -> Result<Item> {
         let start = self.text.at;
-        self.text.at += 1;
-        let negated = self.text.eat("^");
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        while self.text.peek() != Some(']') {
-            let at = self.text.at;
-            self.closed(start)?;
-            let first = self.character()?;
-            let last = if self.text.starts_with("-") && !self.text.starts_with("-]") {
-                self.text.at += 1;
-                self.closed(start)?;
-                self.character()?
-            } else {
-                first
-            };
-            if last < first {
-                return Err(self.text.error(at, "the range ends before it begins"));
-            }
-            ranges.push((first, last));
-        }
-        self.text.at += 1;
-        let ranges = if negated { complement(ranges) } else { ranges };
+        let ranges = self.text.class(character)?;
         Ok(self.rules.class(start, &ranges))
-    }
-
-    /// Errors at the end of the text.
-    fn closed(&self, start: usize) -> Result<()> {
-        match self.text.peek() {
-            Some(_) => Ok(()),
-            None => {
-                Err(self.text.error(start, "the class is not closed").with_help("end it with `]`"))
-            }
-        }
-    }
-
-    /// One character of a literal or class, or its escape.
-    fn character(&mut self) -> Result<u32> {
-        let start = self.text.at;
-        // Callers have seen that there is one.
-        let c = self.text.take().unwrap_or_default();
-        if c != '\\' {
-            return Ok(c.into());
-        }
-        match self.text.take() {
-            Some('x') => self.text.hex(2, start),
-            Some('u') => self.text.hex(4, start),
-            Some('U') => self.text.hex(8, start),
-            Some('t') => Ok(0x09),
-            Some('n') => Ok(0x0A),
-            Some('r') => Ok(0x0D),
-            // The rest are XGrammar's.
-            Some('0') => Ok(0x00),
-            Some('a') => Ok(0x07),
-            Some('b') => Ok(0x08),
-            Some('v') => Ok(0x0B),
-            Some('f') => Ok(0x0C),
-            Some('e') => Ok(0x1B),
-            Some(c) if c.is_ascii_punctuation() => Ok(c.into()),
-            other => {
-                let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
-                Err(self.text.error(start, format!("unknown escape {other}")).with_help(
-                    r#"known are \t \n \r \\ \" \[ \] \- \^ \0 \e \xNN \uNNNN \UNNNNNNNN"#,
-                ))
-            }
-        }
     }
 
     /// `<name>` or `<[id]>`: a token, by its name in the vocabulary with the angle brackets, or by
@@ -393,6 +331,38 @@ impl Parser<'_> {
                     .with_help("write `<[1234]>`")
             })?)),
             None => Ok(SpecialToken::Name(format!("<{inner}>"))),
+        }
+    }
+}
+
+/// One character of a literal or class, or its escape.
+fn character(text: &mut Text<'_>) -> Result<u32> {
+    let start = text.at;
+    // Callers have seen that there is one.
+    let c = text.take().unwrap_or_default();
+    if c != '\\' {
+        return Ok(c.into());
+    }
+    match text.take() {
+        Some('x') => text.hex(2, start),
+        Some('u') => text.hex(4, start),
+        Some('U') => text.hex(8, start),
+        Some('t') => Ok(0x09),
+        Some('n') => Ok(0x0A),
+        Some('r') => Ok(0x0D),
+        // The rest are XGrammar's.
+        Some('0') => Ok(0x00),
+        Some('a') => Ok(0x07),
+        Some('b') => Ok(0x08),
+        Some('v') => Ok(0x0B),
+        Some('f') => Ok(0x0C),
+        Some('e') => Ok(0x1B),
+        Some(c) if c.is_ascii_punctuation() => Ok(c.into()),
+        other => {
+            let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
+            Err(text
+                .error(start, format!("unknown escape {other}"))
+                .with_help(r#"known are \t \n \r \\ \" \[ \] \- \^ \0 \e \xNN \uNNNN \UNNNNNNNN"#))
         }
     }
 }
