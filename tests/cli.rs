@@ -229,7 +229,7 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
             "text": "Hey", "finish_reason": "stop", "stop_reason": null, "complete": true,
             "yielded": 0, "faithfulness": null, "rejection": null, "score": null, "seed": 7,
             "tokens": [b'H', b'e', b'y'],
-            "usage": { "prompt_tokens": 2, "completion_tokens": 3 },
+            "usage": { "prompt_tokens": 2, "completion_tokens": 3, "reasoning_tokens": 0 },
             "passes": { "model": 4, "drafted": 0, "accepted": 0 },
         })
     );
@@ -640,10 +640,16 @@ fn tools_are_called_and_told_as_json() {
         assert_eq!(told["tool_calls"].as_array().unwrap().len(), 1, "{format}: {told}");
         assert_eq!(told["text"], "", "{format}");
     }
+    // The model in the binary is not told of tools: it calls one unless it may do otherwise.
+    let ran = generate(&[TOOLS, "--output", "json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_ne!(told["tool_calls"], json!([]), "{told}");
+    assert!(ran.err.contains("it must call one"), "{}", ran.err);
+    let ran = generate(&[TOOLS, "--choice", "Rain."]);
+    assert!(ran.code == 0 && !ran.err.contains("must"), "{}", ran.err);
     // No call: text, which a constraint may be given to.
     let ran = generate(&[TOOLS, "--tool-choice", "none", "--choice", "Rain."]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Rain.\n"), "{}", ran.err);
-    // The model in the binary is not told of tools.
     assert!(ran.err.contains("no chat template that tells it of tools"), "{}", ran.err);
     for (more, wanted) in [
         (&["[1]"][..], "a tool needs a name"),

@@ -133,7 +133,12 @@ fn an_answer_has_the_shape_that_clients_know() {
                 "stop_reason": null,
                 "complete": true,
             }],
-            "usage": { "prompt_tokens": 6, "completion_tokens": 3, "total_tokens": 9 },
+            "usage": {
+                "prompt_tokens": 6,
+                "completion_tokens": 3,
+                "total_tokens": 9,
+                "completion_tokens_details": { "reasoning_tokens": 0 },
+            },
         })
     );
     for (extra, content, finish) in [
@@ -162,7 +167,12 @@ fn a_stream_tells_the_role_the_text_and_the_end() {
     assert_eq!(usage["choices"], json!([]));
     assert_eq!(
         usage["usage"],
-        json!({ "prompt_tokens": 6, "completion_tokens": 6, "total_tokens": 12 })
+        json!({
+            "prompt_tokens": 6,
+            "completion_tokens": 6,
+            "total_tokens": 12,
+            "completion_tokens_details": { "reasoning_tokens": 0 },
+        })
     );
     for index in 0..2 {
         let chunks: Vec<&Value> =
@@ -873,6 +883,11 @@ fn beside_tools_a_response_format_is_of_the_answer() {
     assert!(answer.body.contains("tool `t`"), "{}", answer.body);
 }
 
+/// The tokens of a reasoning and its tags.
+fn thought_of(reasoning: &Value) -> usize {
+    "<think></think>".len() + reasoning.as_str().unwrap_or_default().len()
+}
+
 #[test]
 fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let model = "http-reasoning";
@@ -892,6 +907,7 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
             fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             let answer = chat(address, model, fields.clone());
             assert_eq!(answer.status, 200, "{}", answer.body);
+            let usage = answer.json()["usage"].clone();
             for choice in answer.json()["choices"].as_array().unwrap() {
                 let message = &choice["message"];
                 assert_eq!(message["content"], content, "{extra} {budget}: {message}");
@@ -900,9 +916,12 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
             }
             fields["stream"] = json!(true);
             fields["n"] = json!(1);
+            fields["stream_options"] = json!({ "include_usage": true });
+            let mut streamed = Value::Null;
             let (mut text, mut thought) = (String::new(), String::new());
             for event in chat(address, model, fields).events() {
                 let Ok(event) = serde_json::from_str::<Value>(&event) else { continue };
+                streamed = event["usage"].clone();
                 let delta = &event["choices"][0]["delta"];
                 text += delta["content"].as_str().unwrap_or_default();
                 thought += delta["reasoning_content"].as_str().unwrap_or_default();
@@ -911,6 +930,16 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
                 (text.as_str(), thought.as_str()),
                 (content, reasoning.as_str().unwrap_or_default())
             );
+            // A token a character; behind the tags two line breaks may stand.
+            let answers = answer.json()["choices"].as_array().unwrap().len();
+            for (usage, answers) in [(&usage, answers), (&streamed, 1)] {
+                let thought = usage["completion_tokens_details"]["reasoning_tokens"].as_u64();
+                let thought = thought.unwrap() as usize;
+                let rest = usage["completion_tokens"].as_u64().unwrap() as usize - thought;
+                assert_eq!(thought, answers * thought_of(&reasoning), "{extra} {budget}: {usage}");
+                let (least, most) = (answers * content.len(), answers * (content.len() + 2));
+                assert!((least..=most).contains(&rest), "{extra} {budget}: {usage}");
+            }
         }
     }
     // Cut off while it thinks: no answer, and not complete.
@@ -919,6 +948,9 @@ fn reasoning_comes_before_the_answer_and_has_a_budget() {
     let choice = &chat(address, model, fields).json()["choices"][0];
     assert_eq!((&choice["finish_reason"], &choice["complete"]), (&json!("length"), &json!(false)));
     assert_eq!(choice["message"]["content"], "");
+    let fields = json!({ "reasoning_effort": "high", "max_tokens": 10, "budget": false });
+    let usage = chat(address, model, fields).json()["usage"].clone();
+    assert_eq!(usage["completion_tokens_details"]["reasoning_tokens"], 10, "{usage}");
     // A prompt that ends in the opening tag, and calls behind the reasoning.
     let model = "http-reasoning-open";
     let address = serve_with(model, "{% for m in messages %}{{ m.content }}{% endfor %}<think>");

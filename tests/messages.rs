@@ -1,58 +1,16 @@
 //! Messages taken apart into text, reasoning and calls; reasoning before constraints of every kind.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/messages.rs"]
+mod common;
+
+use common::{accepts, compiler, pieces};
 use maskwright::json_schema::Schema;
 use maskwright::tools::{
     Call, Format, Marker, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice,
 };
-use maskwright::{Compiler, Constraint, Vocabulary};
+use maskwright::{Constraint, Vocabulary};
 use serde_json::json;
-
-/// Names of special tokens, ids from 256 up.
-const SPECIAL: &[&str] = &[
-    "</s>",
-    "[TOOL_CALLS]",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁sep｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜tool▁calls▁end｜>",
-    "<|channel|>",
-    "<|message|>",
-    "<|end|>",
-    "<|start|>",
-    "<|constrain|>",
-    "[THINK]",
-    "[/THINK]",
-];
-
-fn compiler() -> Compiler {
-    let bytes = (0..=255u8).map(|b| Some(vec![b]));
-    let tokens = bytes.chain(std::iter::repeat_n(None, SPECIAL.len())).collect();
-    let special: Vec<(u32, &str)> = (256..).zip(SPECIAL.iter().copied()).collect();
-    Compiler::new(Vocabulary::from_tokens(tokens, &special, &[256]).unwrap())
-}
-
-/// Text in which names of special tokens stand for them, one character or token a piece.
-fn pieces(mut text: &str) -> Vec<(&str, Option<u32>)> {
-    let mut pieces = Vec::new();
-    while let Some(c) = text.chars().next() {
-        let special = SPECIAL.iter().position(|name| text.starts_with(name));
-        let end = special.map_or(c.len_utf8(), |at| SPECIAL[at].len());
-        pieces.push((&text[..end], special.map(|at| 256 + at as u32)));
-        text = &text[end..];
-    }
-    pieces
-}
-
-fn accepts(constraint: &Constraint, text: &str) -> bool {
-    let mut matcher = constraint.matcher();
-    let read = pieces(text).into_iter().all(|(text, special)| match special {
-        Some(id) => matcher.accept(id).is_ok(),
-        None => matcher.accept_bytes(text.as_bytes()).is_ok(),
-    });
-    read && matcher.is_accepting()
-}
 
 /// At each place of a message the mask allows what can be accepted, and there is a way to the end.
 fn masks_are_exact_along(constraint: &Constraint, message: &str) {

@@ -61,6 +61,7 @@ def check_json_schema(client, model):
     assert choice.message.role == "assistant"
     jsonschema.validate(json.loads(choice.message.content), SCHEMA)
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+    assert answer.usage.completion_tokens_details.reasoning_tokens == 0
     return choice.message.content
 
 

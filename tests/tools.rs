@@ -1,56 +1,14 @@
 //! Tool calls in the formats of several model families, and structural tags.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/messages.rs"]
+mod common;
+
+use common::{accepts, compiler};
 use maskwright::json_schema::Options;
 use maskwright::tools::{Body, Format, Tag, Tags, Tool, ToolCalls, ToolChoice};
-use maskwright::{Compiler, Constraint, Vocabulary};
+use maskwright::{Compiler, Vocabulary};
 use serde_json::json;
-
-const SPECIAL: &[&str] = &[
-    "</s>",
-    "[TOOL_CALLS]",
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁sep｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜tool▁calls▁end｜>",
-    "<|channel|>",
-    "<|message|>",
-    "<|end|>",
-    "<|start|>",
-    "<|constrain|>",
-];
-
-fn compiler() -> Compiler {
-    let bytes = (0..=255u8).map(|b| Some(vec![b]));
-    let tokens = bytes.chain(std::iter::repeat_n(None, SPECIAL.len())).collect();
-    let special: Vec<(u32, &str)> = (256..).zip(SPECIAL.iter().copied()).collect();
-    Compiler::new(Vocabulary::from_tokens(tokens, &special, &[256]).unwrap())
-}
-
-/// Reads a text in which names of special tokens stand for them.
-fn accepts(constraint: &Constraint, text: &str) -> bool {
-    let (mut matcher, mut rest) = (constraint.matcher(), text);
-    while !rest.is_empty() {
-        let special = SPECIAL.iter().position(|name| rest.starts_with(name));
-        let step = match special {
-            Some(at) => {
-                rest = &rest[SPECIAL[at].len()..];
-                matcher.accept(256 + at as u32)
-            }
-            None => {
-                let next = rest.char_indices().nth(1).map_or(rest.len(), |(at, _)| at);
-                let (now, later) = rest.split_at(next);
-                rest = later;
-                matcher.accept_bytes(now.as_bytes())
-            }
-        };
-        if step.is_err() {
-            return false;
-        }
-    }
-    matcher.is_accepting()
-}
 
 fn tools() -> Vec<Tool> {
     Tool::read(&json!([

@@ -200,6 +200,7 @@ fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
         "usage": {
             "prompt_tokens": response.usage.prompt_tokens,
             "completion_tokens": response.usage.completion_tokens,
+            "reasoning_tokens": response.usage.reasoning_tokens,
         },
         "passes": {
             "model": response.passes.model,

@@ -20,7 +20,8 @@ pub(super) struct ToolArgs {
     #[arg(long, value_name = "FILE|JSON", help_heading = "Tools", allow_hyphen_values = true)]
     tools: Option<String>,
     /// Which calls are made: auto (text or calls), none, required (at least one), or a tool's name
-    /// (exactly that one)
+    /// (exactly that one) [default: auto; required where no chat template tells the model of
+    /// tools and nothing is asked of a text]
     #[arg(
         long,
         value_name = "auto|none|required|NAME",
@@ -57,14 +58,24 @@ impl ToolArgs {
     ) -> Result<Protocol> {
         let mut protocol = Protocol::default();
         if let Some(tools) = &self.tools {
-            let mut calls = self.calls(engine, tools)?;
-            if let Some(answer) = constraint.grammar(compiler)? {
+            let template = engine.model().chat_template().ok();
+            let told = template.is_some_and(|template| template.text().contains("tools"));
+            let answer = constraint.grammar(compiler)?;
+            // A model that is told of no tools would not know that it may call one.
+            let must_call = !told && answer.is_none() && self.tool_choice.is_none();
+            let mut calls = self.calls(engine, tools, must_call)?;
+            if let Some(answer) = answer {
                 calls = calls.with_answer(answer);
             }
             protocol = protocol.with_calls(calls, request);
-            let template = engine.model().chat_template().ok();
-            if !template.is_some_and(|template| template.text().contains("tools")) {
-                output::note("the model has no chat template that tells it of tools");
+            if !told {
+                let choice = match must_call {
+                    true => "; it must call one, unless --tool-choice auto lets it write text",
+                    false => "",
+                };
+                output::note(&format!(
+                    "the model has no chat template that tells it of tools{choice}"
+                ));
             }
         }
         if self.reasoning.is_some() || self.reasoning_budget.is_some() {
@@ -83,7 +94,8 @@ impl ToolArgs {
         Ok(protocol)
     }
 
-    fn calls(&self, engine: &Engine, given: &str) -> Result<ToolCalls> {
+    /// `must_call`: is at least one call made where no choice is given?
+    fn calls(&self, engine: &Engine, given: &str, must_call: bool) -> Result<ToolCalls> {
         let (text, file) = read_file_or_json(given, "a JSON file of tools, or the array itself")?;
         let in_file = |error: Error| match &file {
             Some(file) => error.in_file(file.clone()),
@@ -99,6 +111,7 @@ impl ToolArgs {
             None => Protocol::tool_format(engine)?,
         };
         let choice = match self.tool_choice.as_deref() {
+            None if must_call => ToolChoice::Required,
             None | Some("auto") => ToolChoice::Auto,
             Some("none") => ToolChoice::None,
             Some("required") => ToolChoice::Required,

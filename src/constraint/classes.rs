@@ -22,8 +22,6 @@ use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
 #[derive(Debug)]
 pub(super) struct Classes {
     trie: Trie,
-    /// Of the longest shape, in bytes.
-    longest: usize,
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
@@ -82,8 +80,11 @@ pub(super) struct Found {
     pub(super) words: ByteSet,
 }
 
-/// A place where the terminal may end: its depth, and the bytes of a word that may go on there.
-type End = (u16, ByteSet);
+/// By class: where its bytes lead, and is a unit complete there?
+type Steps = FxHashMap<u8, SmallVec<[(u16, bool); 2]>>;
+
+/// A place where the terminal may end: its depth, and its state there.
+type End = (u16, u32);
 
 impl Classes {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
@@ -94,17 +95,12 @@ impl Classes {
         let ids = vocabulary.trie().ids();
         let mut shapes: Vec<(Vec<u8>, u32)> = ids.iter().map(|&id| (shape(id), id)).collect();
         shapes.sort_unstable();
-        Self::of(Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))))
+        Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
     pub(super) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
-        Some(Self::of(Trie::decode(from, vocabulary.len())?))
-    }
-
-    fn of(trie: Trie) -> Self {
-        let longest = trie.nodes().iter().map(|node| node.depth.into()).max().unwrap_or(0);
-        Self { trie, longest }
+        Some(Self { trie: Trie::decode(from, vocabulary.len())? })
     }
 
     /// The tokens by their shapes.
@@ -118,11 +114,11 @@ impl Classes {
         const STATES: usize = 64;
         // By state: where the bytes of each class lead, and whether a unit is complete there.
         let mut states = vec![unit];
-        let mut next: Vec<FxHashMap<u8, SmallVec<[(u16, bool); 2]>>> = Vec::new();
+        let mut next: Vec<Steps> = Vec::new();
         while let Some(&state) = states.get(next.len()) {
             deadline::check()?;
             let row = *languages.plain_row(state)?;
-            let mut steps: FxHashMap<u8, SmallVec<[(u16, bool); 2]>> = FxHashMap::default();
+            let mut steps = Steps::default();
             for byte in 0..=u8::MAX {
                 let after = row[usize::from(byte)];
                 if after == Language::EMPTY {
@@ -171,32 +167,39 @@ impl Classes {
         Ok(most + 1)
     }
 
-    /// Walks from a terminal's state. Exact.
+    /// Walks from a terminal's state at a node of the vocabulary's trie. Exact.
     pub(super) fn walk(
         &self,
         vocabulary: &Vocabulary,
         languages: &mut Languages,
-        state: Language,
+        (state, node): (Language, u32),
         every_end: bool,
     ) -> Result<Found> {
         let mut found = Found::new(vocabulary);
+        let top = vocabulary.trie().nodes()[node as usize].depth;
         let mut walk = Walk {
             dense: Dense::new(languages, state, every_end),
-            path: vec![Dense::START; self.longest + 1],
+            path: vec![(Dense::START, 0); usize::from(top) + 1],
             ends: Vec::new(),
         };
         let first = walk.dense.languages.first_bytes(state)?;
+        let shapes = self.same_node(vocabulary, node);
         for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
             deadline::check()?;
-            match walk.dense.is_uniform(Dense::START, class)? {
-                true if first.contains(class) => {
-                    self.by_shapes(vocabulary, &mut walk, class, &mut found)?
+            let bytes = first.iter().filter(|&byte| class_of(byte) == class);
+            match shapes {
+                Some(at) if walk.dense.is_uniform(Dense::START, class)? => {
+                    if first.contains(class)
+                        && let Some(child) = self.trie.child(at, class)
+                    {
+                        self.by_shapes(vocabulary, &mut walk, child, &mut found)?;
+                    }
                 }
-                true => {}
-                false => {
-                    let bytes = first.iter().filter(|&byte| class_of(byte) == class);
+                _ => {
                     for byte in bytes {
-                        found.by_bytes(vocabulary, &mut walk, byte)?;
+                        if let Some(child) = vocabulary.trie().child(node as usize, byte) {
+                            found.by_bytes(vocabulary, &mut walk, child)?;
+                        }
                     }
                 }
             }
@@ -204,58 +207,63 @@ impl Classes {
         Ok(found)
     }
 
-    /// The tokens whose first byte is of a class that the state treats alike.
+    /// The node of shapes below which the same tokens stand as below one of bytes, if there is one:
+    /// if all bytes before it are alone in their classes.
+    fn same_node(&self, vocabulary: &Vocabulary, node: u32) -> Option<usize> {
+        let trie = vocabulary.trie();
+        let depth = usize::from(trie.nodes()[node as usize].depth);
+        let token = *trie.subtree_tokens(node as usize).first()?;
+        let before = vocabulary.token_bytes(token)?.get(..depth)?;
+        let alone =
+            |byte: u8| (0..=u8::MAX).filter(|&b| class_of(b) == class_of(byte)).count() == 1;
+        if before.iter().all(|&byte| alone(byte)) { self.trie.find(before) } else { None }
+    }
+
+    /// The tokens from a node of shapes on, the class of whose byte the state before treats alike.
     fn by_shapes(
         &self,
         vocabulary: &Vocabulary,
         walk: &mut Walk<'_>,
-        class: u8,
+        mut node: usize,
         found: &mut Found,
     ) -> Result<()> {
-        let Walk { dense, path, ends } = walk;
         let nodes = self.trie.nodes();
-        let Some(mut node) = self.trie.first(class) else { return Ok(()) };
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let at = nodes[node];
-            while ends.last().is_some_and(|&(end, _)| end >= at.depth) {
-                ends.pop();
-            }
-            let before = path[usize::from(at.depth) - 1];
-            if !dense.is_uniform(before, at.byte)? {
+            let before = walk.climb(at.depth);
+            if !walk.dense.is_uniform(before, at.byte)? {
                 for &token in self.trie.subtree_tokens(node) {
-                    found.read(vocabulary, dense, token, before, at.depth - 1, ends)?;
+                    found.read(vocabulary, walk, token, at.depth - 1)?;
                 }
                 node = at.subtree_end as usize;
                 continue;
             }
-            let next = dense.step(before, at.byte)?;
-            found.work += 1;
-            if next == Dense::DEAD {
-                for &token in if ends.is_empty() { &[] } else { self.trie.subtree_tokens(node) } {
-                    found.passed(vocabulary, token, ends);
-                }
-                node = at.subtree_end as usize;
-                continue;
-            }
-            self.trie.tokens(node).iter().for_each(|&token| found.inside.allow(token));
-            if at.subtree_end as usize > node + 1 && dense.accepts(next) {
-                ends.push((at.depth, dense.going_on(next)?));
-            }
-            path[usize::from(at.depth)] = next;
-            node += 1;
+            node = found.visit(walk, &self.trie, node, before)?;
         }
-        ends.clear();
+        walk.ends.clear();
         Ok(())
     }
 }
 
-/// The states along the way to a node, and the depths at which the terminal may end.
+/// The way to a node, and the depths at which the terminal may end.
 struct Walk<'a> {
     dense: Dense<'a>,
-    /// By depth.
-    path: Vec<u32>,
+    /// By depth: the state, and the byte before it.
+    path: Vec<(u32, u8)>,
     ends: Vec<End>,
+}
+
+impl Walk<'_> {
+    /// Goes back to before a node of this depth: the state there.
+    #[inline]
+    fn climb(&mut self, depth: u16) -> u32 {
+        while self.ends.last().is_some_and(|&(end, _)| end >= depth) {
+            self.ends.pop();
+        }
+        self.path.truncate(depth.into());
+        self.path[usize::from(depth) - 1].0
+    }
 }
 
 impl Found {
@@ -264,74 +272,97 @@ impl Found {
         Self { inside: TokenMask::new(vocabulary.len()), work: 0, ends, words }
     }
 
-    /// Notes a token that leaves the terminal, by the places in it where that may end.
-    fn passed(&mut self, vocabulary: &Vocabulary, token: u32, ends: &[End]) {
-        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        for &(end, word) in ends {
-            match bytes.get(usize::from(end)) {
-                Some(&next) if word.contains(next) => self.words = self.words.union(&word),
-                _ => self.ends.push((token, end)),
+    /// Notes tokens that leave the terminal with a byte behind the path, by the places in them where
+    /// it may end.
+    fn passed(&mut self, walk: &mut Walk<'_>, tokens: &[u32], byte: u8) -> Result<()> {
+        for i in 0..walk.ends.len() {
+            let (end, state) = walk.ends[i];
+            let word = walk.dense.going_on(state)?;
+            let next = walk.path.get(usize::from(end) + 1).map_or(byte, |&(_, byte)| byte);
+            match word.contains(next) {
+                true => self.words = self.words.union(&word),
+                false => self.ends.extend(tokens.iter().map(|&token| (token, end))),
             }
         }
-    }
-
-    /// The tokens that begin with a byte, over the trie of bytes.
-    fn by_bytes(&mut self, vocabulary: &Vocabulary, walk: &mut Walk<'_>, byte: u8) -> Result<()> {
-        let Walk { dense, path, ends } = walk;
-        let trie = vocabulary.trie();
-        let nodes = trie.nodes();
-        let Some(mut node) = trie.first(byte) else { return Ok(()) };
-        let last = nodes[node].subtree_end as usize;
-        while node < last {
-            let at = nodes[node];
-            while ends.last().is_some_and(|&(end, _)| end >= at.depth) {
-                ends.pop();
-            }
-            let next = dense.step(path[usize::from(at.depth) - 1], at.byte)?;
-            self.work += 1;
-            if next == Dense::DEAD {
-                for &token in if ends.is_empty() { &[] } else { trie.subtree_tokens(node) } {
-                    self.passed(vocabulary, token, ends);
-                }
-                node = at.subtree_end as usize;
-                continue;
-            }
-            path[usize::from(at.depth)] = next;
-            trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
-            if at.subtree_end as usize > node + 1 && dense.accepts(next) {
-                ends.push((at.depth, dense.going_on(next)?));
-            }
-            node += 1;
-        }
-        ends.clear();
         Ok(())
     }
 
-    /// Reads the rest of one token from a state on.
+    /// Reads the byte of a node: the next one to visit.
+    #[inline]
+    fn visit(
+        &mut self,
+        walk: &mut Walk<'_>,
+        trie: &Trie,
+        node: usize,
+        before: u32,
+    ) -> Result<usize> {
+        let at = trie.nodes()[node];
+        let next = walk.dense.step(before, at.byte)?;
+        self.work += 1;
+        if next == Dense::DEAD {
+            if !walk.ends.is_empty() {
+                self.passed(walk, trie.subtree_tokens(node), at.byte)?;
+            }
+            return Ok(at.subtree_end as usize);
+        }
+        trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
+        if at.subtree_end as usize > node + 1 {
+            walk.path.push((next, at.byte));
+            if walk.dense.accepts(next) {
+                walk.ends.push((at.depth, next));
+            }
+        }
+        Ok(node + 1)
+    }
+
+    /// The tokens from a node of the trie of bytes on.
+    fn by_bytes(
+        &mut self,
+        vocabulary: &Vocabulary,
+        walk: &mut Walk<'_>,
+        mut node: usize,
+    ) -> Result<()> {
+        let trie = vocabulary.trie();
+        let nodes = trie.nodes();
+        let last = nodes[node].subtree_end as usize;
+        while node < last {
+            let before = walk.climb(nodes[node].depth);
+            node = self.visit(walk, trie, node, before)?;
+        }
+        walk.ends.clear();
+        Ok(())
+    }
+
+    /// Reads the rest of one token, from the end of the path.
     fn read(
         &mut self,
         vocabulary: &Vocabulary,
-        dense: &mut Dense<'_>,
+        walk: &mut Walk<'_>,
         token: u32,
-        mut state: u32,
         from: u16,
-        ends: &[End],
     ) -> Result<()> {
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        let mut here: Vec<End> = Vec::new();
+        let (path, ends) = (walk.path.len(), walk.ends.len());
+        let mut state = walk.path[usize::from(from)].0;
+        let mut left = None;
         for (i, &byte) in bytes.iter().enumerate().skip(from.into()) {
-            state = dense.step(state, byte)?;
+            state = walk.dense.step(state, byte)?;
             self.work += 1;
             if state == Dense::DEAD {
-                self.passed(vocabulary, token, ends);
-                self.passed(vocabulary, token, &here);
-                return Ok(());
+                left = Some(byte);
+                break;
             }
-            if dense.accepts(state) && i + 1 < bytes.len() {
-                here.push((i as u16 + 1, dense.going_on(state)?));
+            walk.path.push((state, byte));
+            if walk.dense.accepts(state) && i + 1 < bytes.len() {
+                walk.ends.push((i as u16 + 1, state));
             }
         }
-        self.inside.allow(token);
+        match left {
+            Some(byte) => self.passed(walk, &[token], byte)?,
+            None => self.inside.allow(token),
+        }
+        walk.path.truncate(path);
+        walk.ends.truncate(ends);
         Ok(())
     }
 }

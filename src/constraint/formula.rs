@@ -54,8 +54,9 @@ impl Formula {
     fn read_at(value: &Value, compiler: &Compiler, at: &str) -> Result<Self> {
         let bad = |pointer: &str, message: String| {
             Error::new(ErrorKind::Request, message).at_pointer(pointer).with_help(
-                "write {\"allOf\": […]}, {\"anyOf\": […]}, {\"not\": …}, or a constraint such as \
-                 {\"regex\": \"…\"}",
+                "write {\"allOf\": […]}, {\"anyOf\": […]}, {\"not\": …}, or a constraint: {\"regex\": \
+                 \"…\"}, or one of search, choice, schema, quote, grammar, gbnf, lark, ebnf, \
+                 iso-ebnf, abnf",
             )
         };
         let object = value.as_object().filter(|object| object.len() == 1);

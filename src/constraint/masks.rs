@@ -123,7 +123,7 @@ impl Base {
     pub(super) fn node(&self) -> u32 {
         match self {
             Self::Runs(runs, _) => runs.node,
-            Self::Slice(_) => 0,
+            Self::Slice(slice) => slice.node,
         }
     }
 
@@ -179,7 +179,12 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn bytes(&self) -> usize {
-        let places = self.exits.len() * size_of::<Place>() + size_of_val(&*self.tries);
+        let gathered = self.tries.iter().map(|(_, tokens)| match tokens {
+            Tokens::Tails(trie) => trie.bytes(),
+            // Of the vocabulary, or shared by readings.
+            _ => size_of::<(TrieId, Tokens)>(),
+        });
+        let places = self.exits.len() * size_of::<Place>() + gathered.sum::<usize>();
         let lists = self.tokens.bytes() + size_of_val(&*self.commas);
         size_of::<Self>() + lists + size_of_val(&*self.doubtful) + places
     }
@@ -327,6 +332,9 @@ enum Head {
     Other,
 }
 
+/// Tokens, where these are few.
+type Few = Option<Arc<[u32]>>;
+
 /// A terminal that reads a JSON string of which it lacks some.
 #[derive(Clone, Copy, Debug)]
 struct Lacking {
@@ -353,13 +361,13 @@ pub(super) struct Masks {
     units: FxHashMap<Language, bool>,
     runs: FxHashMap<(Language, u32), Arc<Runs>>,
     leaving: FxHashMap<(TrieId, u8), TrieId>,
-    /// The same, and: with every end?
-    slices: FxHashMap<(Language, bool), Option<Arc<Slice>>>,
+    /// With the node below which their tokens stand, and: with every end?
+    slices: FxHashMap<(Language, u32, bool), Option<Arc<Slice>>>,
     goings_on: FxHashMap<Language, ByteSet>,
     /// What points lead to, with their stacks.
     after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// By text and place, the tokens that end in what the text lacks, where these are few.
-    lacking: FxHashMap<(Language, TrieId, u32), Option<Arc<[u32]>>>,
+    lacking: FxHashMap<(Language, TrieId, u32), Few>,
     /// Of texts that lack some: the same that lack none, and what is lacking.
     whole: FxHashMap<Language, Option<Lacking>>,
     fingerprints: FxHashMap<Language, u128>,
@@ -407,6 +415,8 @@ impl Masks {
         self.bytes
             + (self.readings.len() + self.forms.len()) * 128
             + (self.heads.len() + self.fingerprints.len() + self.unions.len()) * 48
+            + (self.goings_on.len() + self.slices.len() + self.runs.len() + self.nears.len()) * 48
+            + (self.total.len() + self.units.len() + self.spans.len() + self.tries.len()) * 32
     }
 
     /// The mask of a configuration, if it was asked for before.
@@ -887,15 +897,16 @@ impl Machine {
         &mut self,
         vocabulary: &Vocabulary,
         state: Language,
+        node: u32,
         plain: bool,
     ) -> Result<Option<Arc<Slice>>> {
-        if let Some(slice) = self.masks.slices.get(&(state, plain)) {
+        if let Some(slice) = self.masks.slices.get(&(state, node, plain)) {
             return Ok(slice.clone());
         }
         let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
-        let key = (fingerprint, plain);
+        let key = (fingerprint, node, plain);
         let slice = self.shared_slices.get(key, vocabulary, &mut self.languages, state)?;
-        self.masks.slices.insert((state, plain), slice.clone());
+        self.masks.slices.insert((state, node, plain), slice.clone());
         Ok(slice)
     }
 

@@ -169,7 +169,8 @@ impl Runs {
                     }
                 }
             }
-            tails.sort_unstable_by_key(|&(tail, token, _)| (tail, token));
+            // Stable, since the tokens of one border come sorted, and most have few borders.
+            tails.sort_by_key(|&(tail, token, _)| (tail, token));
             let runs = tails.iter().map(|tail| tail.2).collect();
             let tails = Trie::from_sorted(tails.iter().map(|&(tail, token, _)| (tail, token)));
             Arc::new(Leaving { tails, runs, id: new_trie() })
@@ -214,7 +215,13 @@ impl Runs {
     pub(super) fn bytes(&self) -> usize {
         let masks = self.masks.iter().filter(|mask| mask.get().is_some()).count();
         let borders: usize = self.borders.values().map(Vec::len).sum();
-        size_of_val(&*self.inside) + borders * size_of::<Border>() + masks * self.words / 8
+        // Consistent between any two operations.
+        let leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        let leaving = leaving.values().map(|l| l.tails.bytes() + size_of_val(&*l.runs));
+        size_of_val(&*self.inside)
+            + borders * size_of::<Border>()
+            + masks * self.words / 8
+            + leaving.sum::<usize>()
     }
 }
 

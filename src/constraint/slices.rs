@@ -33,12 +33,14 @@ pub(super) struct Slice {
     ends: Box<[(u32, u16)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     pub(super) words: ByteSet,
+    /// The node of the vocabulary's trie below which the tokens stand.
+    pub(super) node: u32,
     pub(super) id: TrieId,
 }
 
-/// The fingerprint of a terminal's state, and: with every end, or only with those behind which a
-/// word does not go on?
-type SliceKey = (u128, bool);
+/// The fingerprint of a terminal's state, the node of the vocabulary's trie at which it stands, and:
+/// with every end, or only with those behind which a word does not go on?
+type SliceKey = (u128, u32, bool);
 
 /// Of the bytes with which a terminal may go on where it may end, those of words, if it reads
 /// words: what follows a name seldom begins with a letter, and most places where a name may end
@@ -77,7 +79,28 @@ struct Known {
     /// By fingerprint: how many of a unit begin in a token at most.
     units: FxHashMap<u128, u32>,
     readings: FxHashMap<ReadingKey, Arc<Reading>>,
+    /// Of slices and readings.
     bytes: usize,
+    /// Of runs, when they were last counted: they grow as they are asked.
+    runs_bytes: usize,
+    /// What has come since then.
+    uncounted: usize,
+}
+
+impl Known {
+    /// Before so many bytes more come: forgets everything where they would be too many.
+    fn make_room(&mut self, bytes: usize, limit: usize) {
+        const COUNT_EVERY: usize = 64;
+        self.uncounted += 1;
+        if self.uncounted > COUNT_EVERY {
+            self.uncounted = 0;
+            self.runs_bytes = self.runs.values().map(|runs| runs.bytes()).sum();
+        }
+        if self.bytes + self.runs_bytes + bytes > limit {
+            *self = Self::default();
+        }
+        self.bytes += bytes;
+    }
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
@@ -145,21 +168,18 @@ impl Slices {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
-        let slice = match self.differing(vocabulary, languages, state, key.1)? {
+        let slice = match self.differing(vocabulary, languages, state, (key.1, key.2))? {
             Some(slice) => Some(slice),
             None => {
                 let classes = self.classes(vocabulary);
-                let from = (state, key.1);
+                let from = (state, key.1, key.2);
                 Slice::new(vocabulary, classes, languages, from, self.worthwhile)?
             }
         };
         let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
         let mut known = self.lock();
-        if known.bytes + bytes > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += bytes;
+        known.make_room(bytes, self.limit);
         known.slices.insert(key, slice.clone());
         Ok(slice)
     }
@@ -170,11 +190,15 @@ impl Slices {
         vocabulary: &Vocabulary,
         languages: &mut Languages,
         state: Language,
-        every_end: bool,
+        (node, every_end): (u32, bool),
     ) -> Result<Option<Slice>> {
+        if node != 0 {
+            return Ok(None);
+        }
         let Some(usual) = Classes::usual(languages, state)? else { return Ok(None) };
         let fingerprint = languages.fingerprint(usual, &mut FxHashMap::default());
-        let Some(known) = self.get((fingerprint, every_end), vocabulary, languages, usual)? else {
+        let Some(known) = self.get((fingerprint, node, every_end), vocabulary, languages, usual)?
+        else {
             return Ok(None);
         };
         let (inside, ends) = (&known.inside, &known.ends);
@@ -183,7 +207,7 @@ impl Slices {
         let most = vocabulary.trie().nodes().len() / 8;
         let from = (state, every_end);
         let found = Classes::differing(vocabulary, languages, from, &known, most)?;
-        Ok(found.map(|found| Slice::of(vocabulary, found)))
+        Ok(found.map(|found| Slice::of(vocabulary, found, node)))
     }
 
     /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
@@ -285,10 +309,7 @@ impl Slices {
     pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
         let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
         let mut known = self.lock();
-        if known.bytes + bytes > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += bytes;
+        known.make_room(bytes, self.limit);
         known.readings.insert(key, Arc::clone(reading));
     }
 
@@ -306,11 +327,9 @@ impl Slices {
         let classes = self.classes(vocabulary);
         let runs = Arc::new(Runs::new(vocabulary, classes, languages, unit, key.1 as usize)?);
         let mut known = self.lock();
-        if known.bytes + runs.bytes() > self.limit {
-            *known = Known::default();
-        }
-        known.bytes += runs.bytes();
+        known.make_room(0, self.limit);
         known.runs.insert(key, Arc::clone(&runs));
+        known.runs_bytes += runs.bytes();
         Ok(runs)
     }
 
@@ -326,26 +345,23 @@ impl Slice {
         vocabulary: &Vocabulary,
         classes: &Classes,
         languages: &mut Languages,
-        (state, every_end): (Language, bool),
+        (state, node, every_end): (Language, u32, bool),
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        let found = classes.walk(vocabulary, languages, state, every_end)?;
-        Ok((found.work > worthwhile).then(|| Self::of(vocabulary, found)))
+        let found = classes.walk(vocabulary, languages, (state, node), every_end)?;
+        Ok((found.work > worthwhile).then(|| Self::of(vocabulary, found, node)))
     }
 
-    fn of(vocabulary: &Vocabulary, found: Found) -> Self {
+    fn of(vocabulary: &Vocabulary, found: Found, node: u32) -> Self {
         let Found { inside, ends, words, .. } = found;
         let tails = ends.iter().filter_map(|&(token, end)| {
             Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
         });
         let tails = Trie::from_unsorted(tails);
-        Self { inside, tails, ends: ends.into(), words, id: new_trie() }
+        Self { inside, tails, ends: ends.into(), words, node, id: new_trie() }
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(self.inside.words())
-            + size_of_val(self.tails.nodes())
-            + size_of_val(self.tails.ids())
-            + size_of_val(&*self.ends)
+        size_of_val(self.inside.words()) + self.tails.bytes() + size_of_val(&*self.ends)
     }
 }

@@ -62,7 +62,12 @@ impl Dialect {
                 _ => line,
             };
             let end = line.find(|c| !is_name(c))?;
-            (end > 0).then(|| &line[end..])
+            let sign = &line[end..];
+            // XGrammar's options of a rule.
+            let behind = sign.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+            let behind = behind.map(|(_, rest)| rest.trim_start());
+            let sign = behind.filter(|rest| rest.starts_with("::=")).unwrap_or(sign);
+            (end > 0).then_some(sign)
         });
         if text.lines().any(|line| line.trim_start().starts_with('%')) {
             return Some(Self::Lark);
@@ -72,7 +77,7 @@ impl Dialect {
             let root = |line: &str| {
                 line.trim_start()
                     .strip_prefix("root")
-                    .is_some_and(|rest| rest.trim_start().starts_with("::="))
+                    .is_some_and(|rest| rest.trim_start().starts_with(['[', ':']))
             };
             return Some(if text.lines().any(root) { Self::Gbnf } else { Self::W3c });
         }
@@ -141,6 +146,9 @@ mod tests {
             ("start: a+\na: \"x\"", Some(Dialect::Lark)),
             ("// x\n%import common.INT\n?start: INT", Some(Dialect::Lark)),
             ("f[lazy]: /x/", Some(Dialect::Lark)),
+            ("f::_: \"x\" f::incr(_)", Some(Dialect::Lark)),
+            ("name[lazy] ::= [a-z]+\nroot ::= name", Some(Dialect::Gbnf)),
+            ("root[capture] ::= [a-z]+", Some(Dialect::Gbnf)),
             ("(* c *)\nsyntax rule = name, \"=\" ;", Some(Dialect::Iso)),
             ("a = 'x' | b ;\nb = 'y';\n", Some(Dialect::Iso)),
             ("; c\nurl = scheme \":\" rest ; x\nscheme = 1*ALPHA", Some(Dialect::Abnf)),

@@ -9,12 +9,16 @@
 //! A constraint knows no borders between the tokens of a text, so `!<name>` is one *character*, or
 //! one special token other than `<name>`; `!<name>*`, the usual form, means the same either way.
 //!
-//! Two liberties beyond llama.cpp: a rule name may hold `_`, and a line may begin with the `|`
-//! that goes on with the rule above it.
+//! What XGrammar adds to the notation (its "EBNF Grammar") is read, too: indented lines go on with
+//! the rule above, more escapes, `name[lazy] ::= …` for a shortest text, and macros such as `TagDispatch(("<tool>", tool))` (`macros`). Otherwise than there, `\x` takes two
+//! digits, as in llama.cpp, and names hold no dot, which is any character; `max_tokens`,
+//! `temperature` and `max_chars` of a rule are refused by name, since no text is in a language or
+//! not because of them.
 
 use super::environment::Environment;
+use super::macros;
 use super::rules::{Item, Kind, Rules};
-use super::text::{LAST, NESTING, Text, complement};
+use super::text::{LAST, NESTING, Text};
 use super::tokens;
 use crate::error::Result;
 use crate::grammar::{Grammar, SpecialToken};
@@ -29,13 +33,13 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     parser.rules.finish(&parser.text, "root")
 }
 
-struct Parser<'a> {
-    text: Text<'a>,
-    rules: Rules<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) text: Text<'a>,
+    pub(super) rules: Rules<'a>,
 }
 
 /// Skips blanks and comments, and line breaks where they mean nothing.
-fn space(text: &mut Text<'_>, lines: bool) {
+pub(super) fn space(text: &mut Text<'_>, lines: bool) {
     while let Some(c) = text.peek() {
         match c {
             ' ' | '\t' => text.at += 1,
@@ -47,7 +51,7 @@ fn space(text: &mut Text<'_>, lines: bool) {
 }
 
 impl Parser<'_> {
-    fn name(&mut self) -> Option<String> {
+    pub(super) fn name(&mut self) -> Option<String> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name = self.text.take_while(word);
         (!name.is_empty()).then(|| name.to_owned())
@@ -62,20 +66,61 @@ impl Parser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
+        let lazy = self.options()?;
         space(&mut self.text, false);
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
         space(&mut self.text, true);
         self.rules.id(&name, start);
-        let body = self.alternatives()?;
+        let mut body = self.alternatives()?;
+        if lazy {
+            body = Item::new(start, Kind::Lazy(Box::new(body)));
+        }
         self.rules.define(&self.text, &name, start, body)?;
         match self.text.peek() {
-            None | Some('\n' | '\r') => Ok(()),
+            None => Ok(()),
+            Some('\n' | '\r') => Ok(()),
             Some(c) => Err(self
                 .text
                 .error(self.text.at, format!("unexpected `{c}` in rule `{name}`"))
                 .with_help("a literal stands in double quotes, a rule ends at the line's end")),
+        }
+    }
+
+    /// `[lazy, capture="name"]` behind a rule's name: is it lazy?
+    fn options(&mut self) -> Result<bool> {
+        let mut lazy = false;
+        if !self.text.eat("[") {
+            return Ok(lazy);
+        }
+        loop {
+            space(&mut self.text, true);
+            let at = self.text.at;
+            match self.name().as_deref() {
+                Some("lazy") => lazy = true,
+                Some("capture") => {
+                    if self.text.eat("=") {
+                        self.string()?;
+                    }
+                }
+                Some(name) => {
+                    let message = format!("`{name}` of a rule is no matter of the language");
+                    let help =
+                        "known are lazy and capture; bounds stand in the rule, as in `{0,9}`";
+                    return Err(self.text.error(at, message).with_help(help));
+                }
+                None => return Err(self.text.error(at, "expected the name of an option")),
+            }
+            space(&mut self.text, true);
+            if self.text.eat("]") {
+                return Ok(lazy);
+            }
+            if !self.text.eat(",") {
+                let found = self.text.found();
+                let message = format!("expected `,` or `]`, found {found}");
+                return Err(self.text.error(self.text.at, message));
+            }
         }
     }
 
@@ -91,11 +136,38 @@ impl Parser<'_> {
         }
     }
 
+    /// Skips space within a rule: an indented line that begins no rule goes on with the one above.
+    fn gap(&mut self) {
+        self.text.inner_space(space);
+        if self.text.in_group() || !matches!(self.text.peek(), Some('\n' | '\r')) {
+            return;
+        }
+        let before = self.text.at;
+        space(&mut self.text, true);
+        let indented = self.text.between(before, self.text.at).ends_with([' ', '\t']);
+        if !indented || self.text.peek().is_none() || self.begins_rule() {
+            self.text.at = before;
+        }
+    }
+
+    fn begins_rule(&mut self) -> bool {
+        let before = self.text.at;
+        let named = self.name().is_some();
+        if self.text.eat("[") {
+            self.text.take_while(|c| c != ']' && c != '\n');
+            self.text.eat("]");
+        }
+        space(&mut self.text, false);
+        let begins = named && self.text.starts_with("::=");
+        self.text.at = before;
+        begins
+    }
+
     fn sequence(&mut self) -> Result<Item> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
-            self.text.inner_space(space);
+            self.gap();
             match self.repeated()? {
                 Some(item) => items.push(item),
                 None => return Ok(Item::sequence(start, items)),
@@ -106,7 +178,7 @@ impl Parser<'_> {
     fn repeated(&mut self) -> Result<Option<Item>> {
         let Some(mut item) = self.element()? else { return Ok(None) };
         for repeats in 0.. {
-            self.text.inner_space(space);
+            self.gap();
             if repeats == NESTING {
                 let message = format!("more than {NESTING} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
@@ -181,6 +253,9 @@ impl Parser<'_> {
                 .with_help("put a literal, class, rule or group before it")),
             _ => {
                 let Some(name) = self.name() else { return Ok(None) };
+                if self.text.starts_with("(") && macros::is_known(&name) {
+                    return self.call_macro(start, &name).map(Some);
+                }
                 let after = self.text.at;
                 space(&mut self.text, false);
                 if self.text.starts_with("::=") {
@@ -206,7 +281,17 @@ impl Parser<'_> {
 
     fn literal(&mut self) -> Result<Item> {
         let start = self.text.at;
-        self.text.at += 1;
+        let text = self.string()?;
+        Ok(self.rules.literal(start, &text))
+    }
+
+    /// A text between double quotes, the first of which is here.
+    pub(super) fn string(&mut self) -> Result<String> {
+        let start = self.text.at;
+        if !self.text.eat("\"") {
+            let found = self.text.found();
+            return Err(self.text.error(start, format!("expected a `\"`, found {found}")));
+        }
         let mut text = String::new();
         loop {
             match self.text.peek() {
@@ -219,75 +304,19 @@ impl Parser<'_> {
                 }
                 Some(_) => {
                     let at = self.text.at;
-                    let code = self.character()?;
+                    let code = character(&mut self.text)?;
                     text.push(self.text.character(code, at)?);
                 }
             }
         }
         self.text.at += 1;
-        Ok(self.rules.literal(start, &text))
+        Ok(text)
     }
 
     fn class(&mut self) -> Result<Item> {
         let start = self.text.at;
-        self.text.at += 1;
-        let negated = self.text.eat("^");
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        while self.text.peek() != Some(']') {
-            let at = self.text.at;
-            self.closed(start)?;
-            let first = self.character()?;
-            let last = if self.text.starts_with("-") && !self.text.starts_with("-]") {
-                self.text.at += 1;
-                self.closed(start)?;
-                self.character()?
-            } else {
-                first
-            };
-            if last < first {
-                return Err(self.text.error(at, "the range ends before it begins"));
-            }
-            ranges.push((first, last));
-        }
-        self.text.at += 1;
-        let ranges = if negated { complement(ranges) } else { ranges };
+        let ranges = self.text.class(character)?;
         Ok(self.rules.class(start, &ranges))
-    }
-
-    /// Errors at the end of the text.
-    fn closed(&self, start: usize) -> Result<()> {
-        match self.text.peek() {
-            Some(_) => Ok(()),
-            None => {
-                Err(self.text.error(start, "the class is not closed").with_help("end it with `]`"))
-            }
-        }
-    }
-
-    /// One character of a literal or class, or its escape.
-    fn character(&mut self) -> Result<u32> {
-        let start = self.text.at;
-        // Callers have seen that there is one.
-        let c = self.text.take().unwrap_or_default();
-        if c != '\\' {
-            return Ok(c.into());
-        }
-        match self.text.take() {
-            Some('x') => self.text.hex(2, start),
-            Some('u') => self.text.hex(4, start),
-            Some('U') => self.text.hex(8, start),
-            Some('t') => Ok(0x09),
-            Some('n') => Ok(0x0A),
-            Some('r') => Ok(0x0D),
-            Some(c @ ('\\' | '"' | '[' | ']' | '-' | '^')) => Ok(c.into()),
-            other => {
-                let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
-                Err(self
-                    .text
-                    .error(start, format!("unknown escape {other}"))
-                    .with_help(r#"known are \t \n \r \\ \" \[ \] \- \^ \xNN \uNNNN \UNNNNNNNN"#))
-            }
-        }
     }
 
     /// `<name>` or `<[id]>`: a token, by its name in the vocabulary with the angle brackets, or by
@@ -302,6 +331,38 @@ impl Parser<'_> {
                     .with_help("write `<[1234]>`")
             })?)),
             None => Ok(SpecialToken::Name(format!("<{inner}>"))),
+        }
+    }
+}
+
+/// One character of a literal or class, or its escape.
+fn character(text: &mut Text<'_>) -> Result<u32> {
+    let start = text.at;
+    // Callers have seen that there is one.
+    let c = text.take().unwrap_or_default();
+    if c != '\\' {
+        return Ok(c.into());
+    }
+    match text.take() {
+        Some('x') => text.hex(2, start),
+        Some('u') => text.hex(4, start),
+        Some('U') => text.hex(8, start),
+        Some('t') => Ok(0x09),
+        Some('n') => Ok(0x0A),
+        Some('r') => Ok(0x0D),
+        // The rest are XGrammar's.
+        Some('0') => Ok(0x00),
+        Some('a') => Ok(0x07),
+        Some('b') => Ok(0x08),
+        Some('v') => Ok(0x0B),
+        Some('f') => Ok(0x0C),
+        Some('e') => Ok(0x1B),
+        Some(c) if c.is_ascii_punctuation() => Ok(c.into()),
+        other => {
+            let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
+            Err(text
+                .error(start, format!("unknown escape {other}"))
+                .with_help(r#"known are \t \n \r \\ \" \[ \] \- \^ \0 \e \xNN \uNNNN \UNNNNNNNN"#))
         }
     }
 }

@@ -29,6 +29,7 @@ mod iso;
 mod lark;
 mod library;
 mod lowering;
+mod macros;
 mod rules;
 mod text;
 mod tokens;

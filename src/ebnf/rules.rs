@@ -89,6 +89,11 @@ struct Rule {
     body: Option<Item>,
 }
 
+pub(super) fn defined_twice(text: &Text<'_>, at: usize, name: &str) -> Error {
+    text.error(at, format!("rule `{name}` is defined twice"))
+        .with_help("join the two into one rule of alternatives")
+}
+
 /// Names and right-hand sides, as far as they have been read.
 pub(super) struct Rules<'e> {
     pub(super) builder: GrammarBuilder,
@@ -101,6 +106,8 @@ pub(super) struct Rules<'e> {
     sign: &'static str,
     /// Rules that must be regular.
     terminals: Vec<usize>,
+    /// Patterns that were read: a keyword stands in a grammar more than once.
+    patterns: FxHashMap<String, Language>,
 }
 
 impl<'e> Rules<'e> {
@@ -114,6 +121,7 @@ impl<'e> Rules<'e> {
             caseless: false,
             sign,
             terminals: Vec::new(),
+            patterns: FxHashMap::default(),
         }
     }
 
@@ -156,9 +164,7 @@ impl<'e> Rules<'e> {
         let id = self.id(name, at);
         match self.rules[id].body.replace(body) {
             None => Ok(()),
-            Some(_) => Err(text
-                .error(at, format!("rule `{name}` is defined twice"))
-                .with_help("join the two into one rule of alternatives")),
+            Some(_) => Err(defined_twice(text, at, name)),
         }
     }
 
@@ -207,11 +213,14 @@ impl<'e> Rules<'e> {
 
     /// A pattern in the syntax of Rust's `regex` crate with look-around, whole.
     pub(super) fn pattern(&mut self, text: &Text<'_>, at: usize, pattern: &str) -> Result<Item> {
-        let options = regex::Options::default();
-        match regex::parse(self.builder.languages(), pattern, options, &Utf8) {
-            Ok(language) => Ok(Item::new(at, Kind::Regular(language))),
-            Err(error) => Err(text.embed(at, &error)),
+        if let Some(&known) = self.patterns.get(pattern) {
+            return Ok(Item::new(at, Kind::Regular(known)));
         }
+        let options = regex::Options::default();
+        let language = regex::parse(self.builder.languages(), pattern, options, &Utf8)
+            .map_err(|error| text.embed(at, &error))?;
+        self.patterns.insert(pattern.to_owned(), language);
+        Ok(Item::new(at, Kind::Regular(language)))
     }
 
     /// Nothing at all.

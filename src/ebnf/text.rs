@@ -223,6 +223,42 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// Ranges of code points between brackets, the first of which is here; behind `^` the code
+    /// points outside them. A bracket right behind the first closes it: a class may be empty.
+    pub(super) fn class(
+        &mut self,
+        character: fn(&mut Self) -> Result<u32>,
+    ) -> Result<Vec<(u32, u32)>> {
+        let start = self.at;
+        self.at += 1;
+        let negated = self.eat("^");
+        let mut ranges = Vec::new();
+        while !self.eat("]") {
+            let at = self.at;
+            self.in_class(start)?;
+            let first = character(self)?;
+            let mut last = first;
+            if self.starts_with("-") && !self.starts_with("-]") {
+                self.at += 1;
+                self.in_class(start)?;
+                last = character(self)?;
+            }
+            if last < first {
+                return Err(self.error(at, "the range ends before it begins"));
+            }
+            ranges.push((first, last));
+        }
+        Ok(if negated { complement(ranges) } else { ranges })
+    }
+
+    /// Errors at the end of the text.
+    fn in_class(&self, start: usize) -> Result<()> {
+        match self.peek() {
+            Some(_) => Ok(()),
+            None => Err(self.error(start, "the class is not closed").with_help("end it with `]`")),
+        }
+    }
+
     /// Errors where the least number of times exceeds the greatest.
     pub(super) fn in_order(&self, min: u32, max: Option<u32>, at: usize) -> Result<()> {
         match max {
@@ -235,7 +271,7 @@ impl<'a> Text<'a> {
 }
 
 /// The code points outside these ranges.
-pub(super) fn complement(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+fn complement(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     ranges.sort_unstable();
     let (mut gaps, mut next) = (Vec::new(), 0);
     for (first, last) in ranges {

@@ -10,7 +10,7 @@
 
 use super::environment::Environment;
 use super::rules::{Item, Kind, Rules};
-use super::text::{Text, complement};
+use super::text::Text;
 use crate::error::Result;
 use crate::grammar::Grammar;
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
                 Ok(Some(self.rules.literal(start, &text)))
             }
             Some('#') => {
-                let code = self.code()?;
+                let code = code(&mut self.text)?;
                 let c = self.text.character(code, start)?;
                 Ok(Some(self.rules.literal(start, c.encode_utf8(&mut [0; 4]))))
             }
@@ -196,69 +196,36 @@ impl Parser<'_> {
         }
     }
 
-    /// `#xN`, a code point in hexadecimal.
-    fn code(&mut self) -> Result<u32> {
-        let start = self.text.at;
-        self.text.at += 1;
-        if !self.text.eat("x") {
-            return Err(self.text.error(start, "expected `#xN`, a character by its number"));
-        }
-        let digits = self.text.take_while(|c| c.is_ascii_hexdigit());
-        u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
-            || {
-                self.text
-                    .error(start, "no such character")
-                    .with_help("write its code point in hexadecimal, such as `#x20`")
-            },
-        )
-    }
-
     fn class(&mut self) -> Result<Item> {
         let start = self.text.at;
-        self.text.at += 1;
-        let negated = self.text.eat("^");
-        let mut ranges = Vec::new();
-        loop {
-            let at = self.text.at;
-            match self.text.peek() {
-                None => {
-                    return Err(self
-                        .text
-                        .error(start, "the class is not closed")
-                        .with_help("end it with `]`"));
-                }
-                // A class is not empty: a first bracket stands for itself nowhere in the section.
-                Some(']') => break,
-                Some(_) => {}
-            }
-            let first = self.class_character()?;
-            let last = if self.text.starts_with("-") && !self.text.starts_with("-]") {
-                self.text.at += 1;
-                if self.text.peek().is_none() {
-                    return Err(self.text.error(start, "the class is not closed"));
-                }
-                self.class_character()?
-            } else {
-                first
-            };
-            if last < first {
-                return Err(self.text.error(at, "the range ends before it begins"));
-            }
-            ranges.push((first, last));
-        }
-        self.text.at += 1;
-        let ranges = if negated { complement(ranges) } else { ranges };
+        let ranges = self.text.class(class_character)?;
         Ok(self.rules.class(start, &ranges))
     }
+}
 
-    fn class_character(&mut self) -> Result<u32> {
-        let rest = self.text.rest();
-        let numbered =
-            rest.strip_prefix("#x").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_hexdigit()));
-        if numbered {
-            return self.code();
-        }
-        // The caller has seen that there is one.
-        Ok(self.text.take().unwrap_or_default().into())
+fn class_character(text: &mut Text<'_>) -> Result<u32> {
+    let rest = text.rest();
+    let numbered =
+        rest.strip_prefix("#x").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_hexdigit()));
+    if numbered {
+        return code(text);
     }
+    // The caller has seen that there is one.
+    Ok(text.take().unwrap_or_default().into())
+}
+
+/// `#xN`, a code point in hexadecimal.
+fn code(text: &mut Text<'_>) -> Result<u32> {
+    let start = text.at;
+    text.at += 1;
+    if !text.eat("x") {
+        return Err(text.error(start, "expected `#xN`, a character by its number"));
+    }
+    let digits = text.take_while(|c| c.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
+        || {
+            text.error(start, "no such character")
+                .with_help("write its code point in hexadecimal, such as `#x20`")
+        },
+    )
 }

@@ -68,7 +68,7 @@ impl Protocol {
         let vocabulary = engine.vocabulary();
         let begin = if opened { None } else { Some(reasoning.begin(vocabulary)?) };
         let end = reasoning.end(vocabulary)?;
-        request.thinking = budget.map(|budget| Thinking { begin, end, budget });
+        request.thinking = Some(Thinking { begin, end, budget });
         request.special_tokens = true;
         Ok(Self { reasoning: Some((reasoning, opened)), ..self })
     }

@@ -126,6 +126,8 @@ pub struct Usage {
     pub prompt_tokens: usize,
     /// Tokens of the text; the end token is not counted.
     pub completion_tokens: usize,
+    /// Those of them that are reasoning, with its tags.
+    pub reasoning_tokens: usize,
 }
 
 /// How long it took.

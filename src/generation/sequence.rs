@@ -431,7 +431,11 @@ impl<'a> Sequence<'a> {
             FinishReason::StopString => self.text.stop().map(|s| StopReason::Text(s.to_owned())),
             _ => None,
         };
-        let usage = Usage { prompt_tokens: self.prompt, completion_tokens: self.tokens.len() };
+        let usage = Usage {
+            prompt_tokens: self.prompt,
+            completion_tokens: self.tokens.len(),
+            reasoning_tokens: self.thinking.as_ref().map_or(0, Progress::tokens),
+        };
         let (seed, text, tokens) = (self.sampler.seed(), self.text.into_text(), self.tokens);
         let complete = match (&self.request.constraint, &self.matcher) {
             // A stop string has cut off some of what the matcher accepted.

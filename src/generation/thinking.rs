@@ -1,4 +1,4 @@
-//! A budget for what a model thinks before it answers.
+//! How long a model thinks before it answers, and a budget for it.
 //!
 //! The constraint says that reasoning comes first and what stands behind it; this only counts, and
 //! when the budget is spent leaves nothing of the mask but the way to the closing tag. It is a filter
@@ -14,8 +14,8 @@ pub struct Thinking {
     pub begin: Option<Marker>,
     /// The tag that ends it.
     pub end: Marker,
-    /// The most tokens between the two.
-    pub budget: usize,
+    /// The most tokens between the two; `None` for no bound.
+    pub budget: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(super) struct Progress {
     phase: Phase,
     /// Tokens since it began.
     spent: usize,
+    /// Tokens until it ended, both tags included.
+    written: usize,
     /// The last bytes, as many as a tag may have begun in.
     tail: Vec<u8>,
 }
@@ -39,12 +41,21 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn new(thinking: &Thinking) -> Self {
         let phase = if thinking.begin.is_some() { Phase::Before } else { Phase::Inside };
-        Self { thinking: thinking.clone(), phase, spent: 0, tail: Vec::new() }
+        Self { thinking: thinking.clone(), phase, spent: 0, written: 0, tail: Vec::new() }
+    }
+
+    /// Tokens of the reasoning with its tags, as far as they were written.
+    pub(super) fn tokens(&self) -> usize {
+        match self.phase {
+            Phase::Before => 0,
+            Phase::Inside | Phase::After => self.written,
+        }
     }
 
     /// Takes a token that was written.
     pub(super) fn add(&mut self, token: u32, bytes: &[u8]) {
         self.spent += usize::from(self.phase == Phase::Inside);
+        self.written += usize::from(self.phase != Phase::After);
         self.tail.extend_from_slice(bytes);
         let awaited = match (self.phase, &self.thinking.begin) {
             (Phase::Before, Some(begin)) => begin,
@@ -72,7 +83,8 @@ impl Progress {
     /// Once the budget is spent: of the tokens that a mask allows, keeps those that lead to the end
     /// of the reasoning, if there are any.
     pub(super) fn press(&self, vocabulary: &Vocabulary, mask: &mut TokenMask) {
-        if self.phase != Phase::Inside || self.spent < self.thinking.budget {
+        let spent = self.thinking.budget.is_some_and(|budget| self.spent >= budget);
+        if self.phase != Phase::Inside || !spent {
             return;
         }
         let kept: Vec<u32> = match &self.thinking.end {
@@ -121,7 +133,7 @@ mod tests {
     fn a_budget_leaves_the_way_to_the_tag() {
         let all: Vec<u32> = (0..11).collect();
         let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
-        let tagged = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: 2 };
+        let tagged = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: Some(2) };
         for (tokens, expected) in [
             (&[][..], &all[..]),
             (&[7], &all),
@@ -139,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(left(&tagged, tokens), expected, "{tokens:?}");
         }
-        let opened = Thinking { begin: None, end: Marker::Token(9), budget: 1 };
+        let opened = Thinking { begin: None, end: Marker::Token(9), budget: Some(1) };
         for (tokens, expected) in
             [(&[][..], &all[..]), (&[0], &[9]), (&[0, 9], &all), (&[9, 0], &all)]
         {
@@ -148,10 +160,33 @@ mod tests {
     }
 
     #[test]
+    fn tokens_are_counted_with_the_tags() {
+        let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
+        let written = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: None };
+        let opened = Thinking { begin: None, ..written.clone() };
+        for (thinking, tokens, expected) in [
+            (&written, &[][..], 0),
+            (&written, &[0, 0], 0),
+            (&written, &[7, 0], 2),
+            (&written, &[7, 0, 5, 4], 4),
+            (&written, &[1, 3, 4, 0, 5, 6, 0, 7], 6),
+            (&opened, &[0], 1),
+            (&opened, &[0, 5, 4, 0], 3),
+        ] {
+            let vocabulary = vocabulary();
+            let mut progress = Progress::new(thinking);
+            for &token in tokens {
+                progress.add(token, vocabulary.token_bytes(token).unwrap_or_default());
+            }
+            assert_eq!(progress.tokens(), expected, "{tokens:?}");
+        }
+    }
+
+    #[test]
     fn where_the_mask_has_no_way_to_the_tag_the_budget_waits() {
         let vocabulary = vocabulary();
         let end = Marker::Bytes(b"</t>".to_vec());
-        let progress = Progress::new(&Thinking { begin: None, end, budget: 0 });
+        let progress = Progress::new(&Thinking { begin: None, end, budget: Some(0) });
         let mut mask = TokenMask::new(vocabulary.len());
         mask.allow(8);
         progress.press(&vocabulary, &mut mask);

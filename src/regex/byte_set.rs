@@ -26,7 +26,19 @@ impl ByteSet {
 
     /// The bytes from `first` to `last`, both included; empty if `first > last`.
     pub fn range(first: u8, last: u8) -> Self {
-        (first..=last).collect()
+        if first > last {
+            return Self::EMPTY;
+        }
+        // Of each word the bits from `first` on, without those beyond `last`.
+        let word = |i: usize| {
+            let (low, high) = (64 * i, 64 * i + 63);
+            let (from, to) = (usize::from(first).max(low), usize::from(last).min(high));
+            match from > to {
+                true => 0,
+                false => u64::MAX << (from - low) & u64::MAX >> (high - to),
+            }
+        };
+        Self(std::array::from_fn(word))
     }
 
     /// The bytes that are in it while the byte before is not, or the other way round.

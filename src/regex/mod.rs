@@ -33,6 +33,7 @@ mod pattern;
 mod quotation;
 mod rust_syntax;
 mod spelling;
+mod triggers;
 
 pub use byte_set::ByteSet;
 pub use languages::{Language, Languages, Row};
@@ -42,3 +43,4 @@ pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;
 pub(crate) use quotation::{quotation, quotation_automaton};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
+pub(crate) use triggers::Triggers;

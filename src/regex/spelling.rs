@@ -1,6 +1,6 @@
 //! How code points are spelled in bytes: as they are, or inside a JSON string.
 
-use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use super::{ByteSet, Language, Languages};
@@ -63,40 +63,60 @@ pub fn any_text(languages: &mut Languages, spelling: &dyn CodePoints) -> Languag
 
 impl CodePoints for Utf8 {
     fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language {
-        let mut sequences: Vec<Vec<Utf8Range>> = Vec::new();
+        const LAST_ASCII: u32 = 0x7F;
+        let mut ascii = ByteSet::EMPTY;
+        let mut sequences: Vec<Utf8Sequence> = Vec::new();
         for &(first, last) in ranges {
+            if first <= LAST_ASCII && first <= last {
+                let range = ByteSet::range(first as u8, last.min(LAST_ASCII) as u8);
+                ascii = ascii.union(&range);
+            }
+            let first = first.max(LAST_ASCII + 1);
             // Split around the surrogates, where `char` has a hole.
             for (first, last) in [(first, last.min(0xD7FF)), (first.max(0xE000), last)] {
                 let last = last.min(0x10_FFFF);
                 if let (Some(first), Some(last)) = (char::from_u32(first), char::from_u32(last))
                     && first <= last
                 {
-                    sequences
-                        .extend(Utf8Sequences::new(first, last).map(|s| s.as_slice().to_vec()));
+                    sequences.extend(Utf8Sequences::new(first, last));
                 }
             }
         }
+        // Shorter sequences come first; their lead bytes are others.
         sequences.sort_unstable();
         sequences.dedup();
-        trie(languages, &sequences, 0)
+        let mut leads = leads(languages, &sequences, 0);
+        if !ascii.is_empty() {
+            leads.insert(Language::EPSILON, ascii);
+        }
+        led(languages, leads)
     }
 }
 
-/// The sequences from `depth` on. Ranges of lead bytes are equal or disjoint: UTF-8 sequences of
-/// code point ranges only share a lead byte where both have split down to that byte.
-fn trie(languages: &mut Languages, sequences: &[Vec<Utf8Range>], depth: usize) -> Language {
-    if sequences.first().is_some_and(|s| s.len() == depth) {
-        return Language::EPSILON;
-    }
-    // Leads that go on alike become one set: the trie is shared from both ends.
-    let mut leads: FxHashMap<Language, ByteSet> = FxHashMap::default();
-    for group in sequences.chunk_by(|a, b| a[depth] == b[depth]) {
-        let rest = trie(languages, group, depth + 1);
-        let set = ByteSet::range(group[0][depth].start, group[0][depth].end);
-        let lead = leads.entry(rest).or_default();
+/// The sequences from `depth` on, each of which has bytes there, by what follows these: leads that
+/// go on alike become one set, so the trie is shared from both ends. Ranges of lead bytes are equal
+/// or disjoint: UTF-8 sequences of code point ranges only share a lead byte where both have split
+/// down to that byte.
+fn leads(
+    languages: &mut Languages,
+    sequences: &[Utf8Sequence],
+    depth: usize,
+) -> FxHashMap<Language, ByteSet> {
+    let mut found: FxHashMap<Language, ByteSet> = FxHashMap::default();
+    let at = |sequence: &Utf8Sequence| sequence.as_slice()[depth];
+    for group in sequences.chunk_by(|a, b| at(a) == at(b)) {
+        let rest = match group[0].len() == depth + 1 {
+            true => Language::EPSILON,
+            false => {
+                let rest = leads(languages, group, depth + 1);
+                led(languages, rest)
+            }
+        };
+        let set = ByteSet::range(at(&group[0]).start, at(&group[0]).end);
+        let lead = found.entry(rest).or_default();
         *lead = lead.union(&set);
     }
-    led(languages, leads)
+    found
 }
 
 /// One byte of a set, then what it leads to; any of these.

@@ -175,6 +175,10 @@ impl Texts {
     }
 
     fn attempt(&mut self, hunt: bool) -> Result<Vec<u8>> {
+        let Bounds { min_bytes, max_bytes, .. } = self.bounds;
+        if min_bytes > max_bytes {
+            return Err(self.unfit("the least number of bytes exceeds the greatest"));
+        }
         let start = self.plan.start()?;
         for tries in 0..TRIES {
             // What is headed for may be out of reach.
@@ -182,7 +186,7 @@ impl Texts {
             self.distances.learn(&self.plan, hunt.then_some(&self.visits))?;
             let least = self.distances.least(start);
             if least as usize > self.bounds.max_bytes {
-                return Err(self.too_short(&format!("the shortest text has {least} bytes")));
+                return Err(self.unfit(&format!("the shortest text has {least} bytes")));
             }
             let walk = Walk::new(
                 &self.plan,
@@ -210,10 +214,10 @@ impl Texts {
                 )),
             };
         }
-        Err(self.too_short(&format!("no text was found in {TRIES} tries")))
+        Err(self.unfit(&format!("no text was found in {TRIES} tries")))
     }
 
-    fn too_short(&self, message: &str) -> Error {
+    fn unfit(&self, message: &str) -> Error {
         let Bounds { min_bytes, max_bytes, max_depth } = self.bounds;
         let depth = max_depth.map(|depth| format!(" and {depth} calls deep")).unwrap_or_default();
         Error::new(

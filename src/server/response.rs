@@ -267,6 +267,7 @@ impl Choice {
 pub(super) fn add_usage(sum: &mut Usage, one: &Usage) {
     sum.prompt_tokens = one.prompt_tokens;
     sum.completion_tokens += one.completion_tokens;
+    sum.reasoning_tokens += one.reasoning_tokens;
 }
 
 fn usage_object(usage: &Usage) -> Value {
@@ -274,6 +275,7 @@ fn usage_object(usage: &Usage) -> Value {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "completion_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
     })
 }
 

@@ -6,13 +6,13 @@ use super::format::{Format, Piece, Place};
 use super::pieces::{self, Slots};
 use super::reader::Reader;
 use super::reasoning::Reasoning;
-use super::tags::{Triggers, text_and_tags};
+use super::tags::text_and_tags;
 use super::tool::Tool;
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Hole, Options, Schema};
-use crate::regex::{Utf8, any_text};
+use crate::regex::{Triggers, Utf8, any_text};
 
 /// Must a tool be called? OpenAI's `tool_choice`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::tags::{Body, Tag, Tags, Triggers, text_and_tags};
+use super::tags::{Body, Tag, Tags, text_and_tags};
 use crate::constraint::Compiler;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::Schema;
-use crate::regex::{Language, Utf8, any_text};
+use crate::regex::{Language, Triggers, Utf8, any_text};
 
 /// The grammar of a structural tag: `{"type": "structural_tag", "format": …}`, or the older
 /// `{"structures": [{"begin", "schema", "end"}], "triggers": […]}`.

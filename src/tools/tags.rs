@@ -6,7 +6,7 @@ use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::{Options, Schema};
-use crate::regex::{self, ByteSet, Language, Languages, Utf8, any_text};
+use crate::regex::{self, Triggers, Utf8};
 
 /// What stands between the beginning and the end of a tag.
 #[derive(Clone, Debug)]
@@ -115,40 +115,4 @@ pub(super) fn text_and_tags(
     }
     let tags = builder.repeat(tag, min, None);
     builder.sequence([tags, free])
-}
-
-/// Free text, as triggers divide it.
-pub(super) struct Triggers {
-    /// Text without a trigger.
-    pub(super) free: Language,
-    /// For each trigger: text that ends in it, and holds no trigger before.
-    pub(super) heads: Vec<Language>,
-}
-
-impl Triggers {
-    pub(super) fn new(languages: &mut Languages, triggers: &[String]) -> Result<Self> {
-        if triggers.iter().any(String::is_empty) {
-            return Err(Error::new(ErrorKind::Request, "a trigger is empty")
-                .with_help("give a text that free text does not hold"));
-        }
-        let text = any_text(languages, &Utf8);
-        let any = languages.literals(triggers.iter().map(String::as_bytes));
-        let holds = languages.concat([text, any, text]);
-        let free = languages.difference(text, holds);
-        // Ends in a trigger, and is not the longer for another one before.
-        let ends = languages.concat([text, any]);
-        let byte = languages.byte_set(ByteSet::ALL);
-        let more = languages.repeat(byte, 1, None);
-        let longer = languages.concat([ends, more]);
-        let first = languages.difference(ends, longer);
-        let heads = triggers
-            .iter()
-            .map(|trigger| {
-                let trigger = languages.literal(trigger.as_bytes());
-                let ends = languages.concat([text, trigger]);
-                languages.intersect([first, ends])
-            })
-            .collect();
-        Ok(Self { free, heads })
-    }
 }

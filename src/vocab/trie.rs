@@ -226,6 +226,13 @@ impl Trie {
         })
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.nodes.capacity() * size_of::<TrieNode>();
+        let wide = self.wide.nodes.len() * 56 + self.wide.children.len() * size_of::<u32>();
+        nodes + self.ids.capacity() * size_of::<u32>() + size_of_val(&*self.roots) + wide
+    }
+
     /// The nodes in preorder; node 0 is the root.
     pub fn nodes(&self) -> &[TrieNode] {
         &self.nodes[..self.nodes.len() - 1]

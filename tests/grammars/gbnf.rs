@@ -111,6 +111,94 @@ fn special_tokens_by_name_and_id() {
     assert!(error.to_string().contains("`<other>`"), "{error}");
 }
 
+/// XGrammar's "EBNF Grammar", the examples of each section.
+#[test]
+fn xgrammar() {
+    judge(
+        Dialect::Gbnf,
+        &[
+            (
+                "root ::= expr (\"=\" expr)*\nexpr ::= term ([-+*/] term)*\nterm ::= num | \"(\" expr \")\"\nnum  ::= [0-9]+",
+                &["1+2", "(3*4)-5=7", "2=2=2"],
+                &["1+", "=2"],
+            ),
+            // "Grammar Structure".
+            (
+                "root ::= \"a\" |\n         \"b\" |\n         \"c\"\n  \"d\" # goes on\n\n  e\ne ::= [e]\n  f ::= \"f\"",
+                &["a", "b", "cde"],
+                &["c", "cd", "ade"],
+            ),
+            ("root ::= root \"a\" | \"a\"", &["a", "aaa"], &["", "b"]),
+            // "Elements".
+            ("root ::= \"\\/\\'\\?\\a\\e\\0\\b\\f\\v\"", &["/'?\x07\x1B\0\x08\x0C\x0B"], &["/"]),
+            ("root ::= [\\$\\.\\*] [^] [^0-9]", &[".\na", "$$$"], &["a..", ".a1"]),
+            // "Committed-Shortest Matching", "Capture Groups".
+            (
+                "root ::= \"<\" name \">\" rest\nname[lazy] ::= [a-z]+\nrest[capture=\"r\"] ::= [a-z]+",
+                &["<a>bc"],
+                &["<ab>c", "<>c"],
+            ),
+            // "Macros".
+            ("root ::= \"ID-\" Regex(\"[0-9]{5}\")", &["ID-12345"], &["ID-1234"]),
+            ("root ::= Regex(\"a.b\") Regex(\"\\\\d\", json_string=false)", &["a\nb1"], &["ab1"]),
+            (
+                "root ::= Regex(\"hello, world.\", flags=\"is\")",
+                &["Hello, WORLD\n"],
+                &["hello, world"],
+            ),
+            ("root ::= Regex(\"x.\", flags=\"u\")", &["xy"], &["x\n", "Xy"]),
+            (
+                "root ::= string_body\nstring_body ::= Regex(\"\\\\S+\", json_string=true)",
+                &["ab\u{e9}"],
+                &["a\"b", "a\\", "a b"],
+            ),
+            (
+                "root ::= Substring(\"abc\", \"de\", \"fg\")",
+                &["", "abc", "de", "abcde", "defg", "abcdefg"],
+                &["ab", "cde"],
+            ),
+            (
+                "root ::= TagDispatch(\n    (\"<tool_call>\", tool_call_body),\n    (\"<code>\", code_body),\n    loop_after_dispatch=true,\n    excludes=()\n)\ntool_call_body ::= \"{\" [^}]* \"}\"\ncode_body ::= \"```\" [^`]* \"```\"",
+                &[
+                    "I will call a tool. <tool_call>{\"name\": \"get_weather\"}</tool_call> Done.",
+                    "no tool call at all",
+                    "<code>```print(1)```<tool_call>{}",
+                    "<tool_ca",
+                ],
+                &["<tool_call>", "<code>{}", "<tool_call>{} <code>x"],
+            ),
+            (
+                "root ::= TagDispatch((\"<tool>\", tool), loop_after_dispatch=false)\ntool ::= \"get_weather\"",
+                &["so <tool>get_weather", "so"],
+                &["<tool>get_weather."],
+            ),
+            (
+                "root ::= body \"</answer>\"\nbody ::= TagDispatch(\n    (\"<tool_call>\", tool_call_body),\n    excludes=(\"</answer>\",)\n)\ntool_call_body ::= \"{\" [^}]* \"}\"",
+                &["a<tool_call>{}b</answer>", "</answer>", "<tool_call>{</answer>}</answer>"],
+                &["a", "</answer></answer>"],
+            ),
+            // A rule of such a name that is called as others are.
+            ("root ::= Token (\"b\")\nToken ::= \"a\"", &["ab"], &["a"]),
+        ],
+    );
+    let grammar = "root ::= TokenTagDispatch((257, body), excludes=(258,))\nbody ::= \"{}\"";
+    let mut matcher = compiler().gbnf(grammar).unwrap().matcher();
+    matcher.accept_bytes(b"so ").unwrap();
+    matcher.accept(259).unwrap();
+    assert!(matcher.is_accepting() && matcher.accept(258).is_err());
+    matcher.accept(257).unwrap();
+    assert!(!matcher.is_accepting());
+    matcher.accept_bytes(b"{} so").unwrap();
+    assert!(matcher.is_accepting());
+    let mut matcher =
+        compiler().gbnf("root ::= Token(257, 259) ExcludeToken(258)").unwrap().matcher();
+    assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [257, 259]);
+    matcher.accept(259).unwrap();
+    assert!(matcher.accept(258).is_err());
+    matcher.accept(257).unwrap();
+    assert!(matcher.is_accepting());
+}
+
 #[test]
 fn errors_have_a_place_and_a_cure() {
     let deep = format!("root ::= {}", "(".repeat(100_000));
@@ -130,6 +218,14 @@ fn errors_have_a_place_and_a_cure() {
         ("root ::= lsit\nlist ::= \"a\"", (1, 10), "did you mean `list`"),
         ("root ::= \"a\"\nroot ::= \"b\"", (2, 1), "twice"),
         ("root ::= \"a\" & \"b\"", (1, 14), "unexpected"),
+        ("root[max_tokens=5] ::= \"a\"", (1, 6), "no matter of the language"),
+        ("root ::= Regex(5)", (1, 16), "a text in quotes"),
+        ("root ::= Regex(\"a\", flags=\"x\")", (1, 27), "flags"),
+        ("root ::= Substring(\"a\", by=\"x\")", (1, 28), "no argument `by`"),
+        ("root ::= Token()", (1, 10), "a token id"),
+        ("root ::= TagDispatch((\"\", a))\na ::= \"a\"", (1, 23), "not empty"),
+        ("root ::= TagDispatch((\"b\", \"a\"))", (1, 22), "a pair of tag and rule"),
+        ("root ::= TagDispatch((\"b\", a))", (1, 28), "never defined"),
         ("é ::= \"a\"", (1, 1), "name of a rule"),
         ("\nb ::= \"é\"\na ::= (b |\n  \"é\" [é] c)", (4, 11), "never defined"),
         ("b ::= \"a\"", (1, 1), "no rule `root`"),

@@ -144,6 +144,16 @@ fn llguidance() {
             ),
             // "Grammar options".
             ("%llguidance { \"no_forcing\": true }\nstart: \"a\"", &["a"], &[]),
+            (
+                "%llguidance { \"skip_repetition\": \"once\" }\n%ignore /[ \\t]{1,8}/\nstart: \"A\" \"!\"",
+                &["A!", "A        !"],
+                &["A         !"],
+            ),
+            (
+                "%grammar_options {\"allow_initial_skip\": false}\n%ignore \" \"\nstart: \"A\" \"!\"",
+                &["A ! "],
+                &[" A!"],
+            ),
             // Grammars within grammars; what is ignored outside is not ignored inside.
             (
                 "%ignore \" \"\nstart: %lark { start: \"a\" \"}\" } @json",
@@ -152,6 +162,73 @@ fn llguidance() {
             ),
         ],
     );
+}
+
+/// llguidance's `docs/parametric.md`, each example.
+#[test]
+fn parametric_rules() {
+    judge(
+        Dialect::Lark,
+        &[
+            (
+                "start    :  perm::0x0\nperm::_  :  \"\"                       %if is_ones([0:3])\n         |  \"a\" perm::set_bit(0)     %if bit_clear(0)\n         |  \"b\" perm::set_bit(1)     %if bit_clear(1)\n         |  \"c\" perm::set_bit(2)     %if bit_clear(2)\n",
+                &["abc", "cab", "bca"],
+                &["", "ab", "aabc", "abca", "aab"],
+            ),
+            (
+                "start: perm::0x0\nperm::_: \"\" %if is_ones([0:3])\n | \"a\" perm::set_bit(0)\n | \"b\" perm::set_bit(1)\n | \"c\" perm::set_bit(2)",
+                &["abc", "aabbcab", "cccba"],
+                &["", "ab", "aabb"],
+            ),
+            (
+                "start  : aa::0\naa::_  : \"b\" aa::incr(_)    %if lt(_, 20)\n       | bb::_\nbb::_  : \"a\" bb::incr(_)    %if lt(_, 20)\n       | \"\"\n",
+                &["", "bbaaa", "bbbbbbbbbbaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaa"],
+                &["ab", "bbbbbbbbbbaaaaaaaaaaa"],
+            ),
+            (
+                "start  : lst::0x0\nlst::_ : \"a\" lst::incr([0:3])  %if lt([0:3], 5)\n       | \"b\" lst::incr([3:6])  %if lt([3:6], 5)\n       | \"c\" lst::incr([6:9])  %if lt([6:9], 6)\n       | \"\"\n",
+                &["", "aaaaa", "abcabcabcabcabcc"],
+                &["aaaaaa", "bbcbbcbb", "ccccccc"],
+            ),
+            (
+                "start: perm::0x0\nperm::_: \"\" %if bit_count_ge(_, 1)\n|  \"a\" perm::set_bit(0) %if and(bit_clear(0), bit_count_lt(_, 3))\n|  \"b\" perm::set_bit(1)     %if and(bit_clear(1), bit_count_lt(_, 3))\n|  \"c\" perm::set_bit(2)     %if and(bit_clear(2), bit_count_lt(_, 3))\n|  \"d\" perm::set_bit(3)     %if and(bit_clear(3), bit_count_lt(_, 3))\n|  \"e\" perm::set_bit(4)     %if and(bit_clear(4), bit_count_lt(_, 3))",
+                &["a", "eb", "dca"],
+                &["", "aa", "abcd"],
+            ),
+            // A list without a number that was there, in any rule below the one that begins it.
+            (
+                "start: \"[\" item::0 \"]\"\nitem::_: one{pick::_, \",\"}\none{x, y}: x | x y\npick::_: (\"1\" more::set_bit(1) %if bit_clear(1)) | \"2\" more::bit_or(0x4) %if not(bit_set(2))\nmore::_: [\",\" pick::_]",
+                &["[1]", "[1,2]", "[2,1]", "[2,1,]", "[2,]"],
+                &["[]", "[1,1]", "[1,2,1]"],
+            ),
+            // Downwards, to a text that is as long as the number says.
+            (
+                "start: n::0x30\nn::_: \"\" %if is_zeros(_)\n| \"a\" n::decr([4:6]) %if or(ge([4:6], 1), ne([0:4], 0))",
+                &["aaa"],
+                &["", "a", "aa", "aaaa"],
+            ),
+            (
+                "start: n::5\nn::_: \"a\" %if gt([0:2], 1)\n | \"b\" %if le([0:2], 1)\n | \"c\" n::clear_bit(0) %if bit_count_eq([0:3], 2)\n | \"d\" n::bit_and(0x1) %if true",
+                &["b", "cb", "db", "ddb", "cdb"],
+                &["a", "ccb", "da"],
+            ),
+        ],
+    );
+}
+
+/// XGrammar's `lark_grammar.md`: a lazy rule may end with a special token.
+#[test]
+fn a_special_token_ends_a_lazy_rule() {
+    for head in ["TEXT <tool>", "/(.|\\n)*/ <[257]>"] {
+        let grammar = format!("start: head /[0-9]/\nhead[lazy]: {head}\nTEXT: /(.|\\n)*/");
+        let mut matcher = compiler().lark(&grammar).unwrap().matcher();
+        matcher.accept_bytes(b"some <tool> text").unwrap();
+        assert!(matcher.accept(258).is_err() && !matcher.is_accepting());
+        matcher.accept(257).unwrap();
+        assert!(matcher.accept_bytes(b"a").is_err());
+        matcher.accept_bytes(b"1").unwrap();
+        assert!(matcher.is_accepting());
+    }
 }
 
 /// "Special tokens": by name, by id, by ranges, negated, and all.
@@ -205,8 +282,30 @@ fn what_is_refused() {
             ("%unknown X", (1, 1), "unknown statement"),
             ("start[stop=\"x\"]: /a*/", (1, 7), "stop"),
             ("start[max_tokens=5]: /a*/", (1, 7), "max_tokens"),
-            ("start::_ : \"a\"", (1, 6), "parametric"),
-            ("start: a::0x0\na: \"a\"", (1, 9), "parametric"),
+            ("start[stop_capture=\"x\"]: /a*/", (1, 7), "stop_capture"),
+            ("start[max_chars=5]: /a*/", (1, 7), "gives way"),
+            ("start::_ : \"a\"", (1, 1), "no rule `start`"),
+            ("start: a::0x0\na: \"a\"", (1, 8), "no rule `a` with a parameter"),
+            ("start: a\na::_: \"a\"", (1, 8), "`a` takes a parameter"),
+            ("start: a{\"x\"}\na::_: \"a\"", (1, 8), "no template `a`"),
+            ("start: a::_\na::_: \"a\"", (1, 8), "no parameter to pass on"),
+            ("start: \"a\" %if bit_set(0)", (1, 8), "this rule has none"),
+            ("start: A\nA: a::0\na::_: \"a\"", (2, 4), "no part of a terminal"),
+            ("start: A::0\nA::_: \"a\"", (2, 1), "takes no parameters"),
+            ("start: a::0\na:: \"a\"", (2, 1), "`a::_"),
+            ("start: a::0\na::_: \"a\"\na: \"b\"", (3, 1), "twice"),
+            ("start: a::0\na::_: \"a\"\na::_: \"b\"", (2, 1), "twice"),
+            ("start: t{\"a\"}\nt{x}: x\nt{y}: y", (2, 1), "twice"),
+            ("start: a::add(1)\na::_: \"a\"", (1, 11), "makes no parameter"),
+            ("start: a::set_bit(64)\na::_: \"a\"", (1, 19), "64 bits"),
+            ("start: a::0x1ffffffffffffffff\na::_: \"a\"", (1, 11), "number of 64 bits"),
+            ("start: a::0\na::_: \"a\" %if eq([3:3], 0)", (2, 18), "end before they begin"),
+            ("start: a::0\na::_: \"a\" %if eq([0:65], 0)", (2, 21), "64 bits"),
+            ("start: a::0\na::_: \"a\" %if eq(0, 0)", (2, 18), "some bits"),
+            ("start: a::0\na::_: \"a\" %if foo([0:1], 0)", (2, 15), "no condition"),
+            ("start: a::0\na::_: \"a\" a::incr(_) | \"\"", (2, 11), "more than 65536 values"),
+            ("%llguidance {\"skip_repetition\": 2}\nstart: \"a\"", (1, 1), "skip_repetition"),
+            ("%llguidance {\"allow_invalid_utf8\": true}\nstart: \"a\"", (1, 1), "allow_invalid"),
             ("start: %json {\"type\": \"strin\"}", (1, 8), "strin"),
             ("start: %json {", (1, 14), "not closed"),
             ("start: @nobody", (1, 8), "nobody"),

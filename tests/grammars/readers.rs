@@ -51,9 +51,11 @@ pub(crate) fn ini(text: &str) -> Result<(), String> {
 pub(crate) fn pgn(texts: &[String]) -> Vec<Result<(), String>> {
     const PARSE: &str = "
 const { default: { parse } } = await import('@mliebelt/pgn-parser');
+// A move with the whole square that it comes from is told with a dash.
+const told = (move) => move.notation.notation.replace(/^([KQRBN][a-h][1-8])-/, '$1');
 const read = (text) => {
     const game = parse(text, { startRule: 'game' });
-    return [...game.moves.map((move) => move.notation.notation), game.tags.Result].join(' ');
+    return [...game.moves.map(told), game.tags.Result].join(' ');
 };
 ";
     let Ok(folder) = std::env::var("MASKWRIGHT_PGN") else {

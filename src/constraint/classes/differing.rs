@@ -82,7 +82,7 @@ impl Classes {
                     for &token in trie.subtree_tokens(node) {
                         touched.allow(token);
                         found.inside.deny(token);
-                        found.passed(vocabulary, token, &ends);
+                        passed(vocabulary, &mut dense, token, &ends, &mut found)?;
                     }
                     node = at.subtree_end as usize;
                     continue;
@@ -94,7 +94,7 @@ impl Classes {
                 if at.subtree_end as usize > node + 1 {
                     for (state, ends) in [(next, &mut ends), (known_next, &mut known_ends)] {
                         if state != Dense::DEAD && dense.accepts(state) {
-                            ends.push((at.depth, dense.going_on(state)?));
+                            ends.push((at.depth, state));
                         }
                     }
                 }
@@ -108,6 +108,25 @@ impl Classes {
         found.ends.extend(kept);
         Ok(Some(found))
     }
+}
+
+/// Notes a token that leaves the terminal, by the places in it where that may end.
+fn passed(
+    vocabulary: &Vocabulary,
+    dense: &mut Dense<'_>,
+    token: u32,
+    ends: &[End],
+    found: &mut Found,
+) -> Result<()> {
+    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+    for &(end, state) in ends {
+        let word = dense.going_on(state)?;
+        match bytes.get(usize::from(end)) {
+            Some(&next) if word.contains(next) => found.words = found.words.union(&word),
+            _ => found.ends.push((token, end)),
+        }
+    }
+    Ok(())
 }
 
 /// The successor of most bytes, if it has strings.
@@ -178,13 +197,13 @@ mod tests {
             }
             for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
                 let Some(usual) = Classes::usual(&mut l, state).unwrap() else { continue };
-                let known = classes.walk(&vocabulary, &mut l, usual, every_end).unwrap();
+                let known = classes.walk(&vocabulary, &mut l, (usual, 0), every_end).unwrap();
                 let Found { inside, ends, words, .. } = &known;
                 let known = Known { state: usual, inside, ends, words: *words };
                 let from = (state, every_end);
                 let differing =
                     Classes::differing(&vocabulary, &mut l, from, &known, usize::MAX).unwrap();
-                let walked = classes.walk(&vocabulary, &mut l, state, every_end).unwrap();
+                let walked = classes.walk(&vocabulary, &mut l, (state, 0), every_end).unwrap();
                 assert_eq!(found(differing.unwrap()), found(walked), "{pattern}");
                 compared += 1;
             }

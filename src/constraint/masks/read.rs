@@ -9,6 +9,10 @@ const SUBTREE: u32 = 40;
 /// Below this depth everything is walked: readings nest no deeper.
 const DEPTH: u16 = 64;
 
+/// A subtree with more nodes gets a slice of its own for a state that is not worth telling apart
+/// otherwise: what follows a blank, mostly.
+const SLICED: u32 = 4_096;
+
 impl Machine {
     /// What a terminal allows from some places, and where it may end.
     pub(super) fn reading(
@@ -121,8 +125,9 @@ impl Machine {
                         let absent = self.languages.is_nullable(text);
                         (self.json.unit, u32::MAX, self.json.quote, condition, absent)
                     }
-                    Head::Other if place.node == 0 => {
-                        let slice = self.slice(vocabulary, terminal.state, terminal.every_end)?;
+                    Head::Other if self.is_sliced(vocabulary, place) => {
+                        let Terminal { state, every_end, .. } = terminal;
+                        let slice = self.slice(vocabulary, state, place.node, every_end)?;
                         let Some(slice) = slice else { break };
                         found.words = found.words.union(&slice.words);
                         if !slice.tails.ids().is_empty() {
@@ -276,6 +281,12 @@ impl Machine {
             && vocabulary.trie().nodes().get(place.node as usize).is_some_and(wide)
     }
 
+    /// Are there so many tokens below a wide place that a slice of them is worth its memory?
+    fn is_sliced(&self, vocabulary: &Vocabulary, place: Place) -> bool {
+        let top = vocabulary.trie().nodes()[place.node as usize];
+        top.subtree_end - place.node > SLICED
+    }
+
     /// Notes what is allowed after runs of a unit, if `terminal` is what is left.
     fn read_left(
         &mut self,
@@ -371,10 +382,13 @@ impl Machine {
                 if state == Language::EPSILON {
                     continue;
                 }
-                if self.is_wide(vocabulary, here)
-                    && let Head::Repeat { .. } | Head::Text { .. } =
-                        self.head(vocabulary, state, terminal.text)?
-                {
+                let apart = self.is_wide(vocabulary, here)
+                    && match self.head(vocabulary, state, terminal.text)? {
+                        Head::Repeat { .. } | Head::Text { .. } => true,
+                        Head::Other => self.is_sliced(vocabulary, here),
+                        Head::Narrow => false,
+                    };
+                if apart {
                     self.read_from(vocabulary, Terminal { state, ..terminal }, here, found)?;
                     continue;
                 }

@@ -135,7 +135,7 @@ impl Slices {
             }
             let runs = Runs::decode(from, vocabulary, &classes, prepared.node)?;
             runs.prepare();
-            known.bytes += runs.bytes();
+            known.runs_bytes += runs.bytes();
             known.runs.insert(key(languages, prepared), Arc::new(runs));
         }
         *self.lock() = known;

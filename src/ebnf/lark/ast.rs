@@ -2,12 +2,24 @@
 
 use std::fmt;
 
+use super::parameter::{Condition, Function};
+
 /// All of a text.
 #[derive(Default)]
 pub(super) struct File {
     pub(super) definitions: Vec<Definition>,
     pub(super) ignored: Vec<Expr>,
     pub(super) imports: Vec<Import>,
+    pub(super) options: Options,
+}
+
+/// What `%llguidance {…}` sets.
+#[derive(Default)]
+pub(super) struct Options {
+    /// Does a pattern of `%ignore` describe all that is ignored in one place?
+    pub(super) ignored_once: bool,
+    /// Is nothing ignored before the first terminal?
+    pub(super) begins_with_text: bool,
 }
 
 /// A rule or terminal.
@@ -16,9 +28,18 @@ pub(super) struct Definition {
     pub(super) name: String,
     /// Of a template.
     pub(super) parameters: Vec<String>,
+    /// Has it a parameter of bits, `name::_`?
+    pub(super) parametric: bool,
     pub(super) lazy: bool,
     pub(super) suffix: Option<Expr>,
     pub(super) body: Expr,
+}
+
+impl Definition {
+    /// Is it written out for what it is used with?
+    pub(super) fn is_template(&self) -> bool {
+        self.parametric || !self.parameters.is_empty()
+    }
 }
 
 /// `%import common.NAME -> ALIAS`.
@@ -46,6 +67,8 @@ pub(super) enum ExprKind {
     /// A rule, a terminal or a parameter of a template.
     Name(String),
     Template(String, Vec<Expr>),
+    /// A rule with a parameter, `name::incr(_)`.
+    Parametric(String, Function),
     Text {
         text: String,
         caseless: bool,
@@ -63,6 +86,8 @@ pub(super) enum ExprKind {
     And(Vec<Expr>),
     Not(Box<Expr>),
     Repeat(Box<Expr>, u32, Option<u32>),
+    /// An alternative for some values of the parameter.
+    If(Box<Expr>, Condition),
 }
 
 /// Is it the name of a terminal? Underscores do not tell.

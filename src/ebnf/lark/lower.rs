@@ -1,12 +1,14 @@
-//! From what a Lark grammar says to its rules: templates are written out, and what is ignored is
-//! put behind every terminal of a rule (and before the first).
+//! From what a Lark grammar says to its rules: templates and rules with a parameter are written out
+//! for what they are used with, and what is ignored is put behind every terminal of a rule (and
+//! before the first).
 
 use rustc_hash::FxHashMap;
 
 use super::ast::{Definition, Expr, ExprKind, File, is_terminal};
+use super::parameter::Function;
 use super::{EMBEDDING, common, parse_nested, substring};
 use crate::ebnf::environment::Environment;
-use crate::ebnf::rules::{Item, Kind, Rules};
+use crate::ebnf::rules::{Item, Kind, Rules, defined_twice};
 use crate::ebnf::text::{Text, nearest};
 use crate::ebnf::tokens;
 use crate::error::Result;
@@ -16,6 +18,8 @@ use crate::grammar::{Grammar, SpecialToken};
 const INSTANCES: usize = 2_000;
 /// How long the arguments of a template may grow, printed.
 const ARGUMENTS: usize = 10_000;
+/// How many values of parameters the calls of a grammar may reach, all rules together.
+const VALUES: usize = 1 << 16;
 /// The greatest set of special tokens that is given by ranges.
 const TOKENS: u32 = 4_096;
 /// The rule of what is ignored; no name that can be written.
@@ -27,14 +31,44 @@ pub(super) fn lower(
     environment: &dyn Environment,
     depth: usize,
 ) -> Result<Grammar> {
-    let templates = file.definitions.iter().filter(|definition| !definition.parameters.is_empty());
-    let templates = templates.map(|definition| (definition.name.as_str(), definition)).collect();
-    let ignores = !file.ignored.is_empty();
-    let rules = Rules::new(":", environment);
-    let todo = Vec::new();
-    let mut lowering = Lowering { text, rules, templates, ignores, depth, instances: 0, todo };
+    let mut lowering = Lowering {
+        text,
+        rules: Rules::new(":", environment),
+        templates: templates(text, file)?,
+        ignores: !file.ignored.is_empty(),
+        depth,
+        instances: 0,
+        values: 0,
+        todo: Vec::new(),
+    };
     lowering.file(file)?;
     lowering.rules.finish(text, "start")
+}
+
+/// The rules that are written out for what they are used with.
+fn templates<'f>(text: &Text<'_>, file: &'f File) -> Result<FxHashMap<&'f str, &'f Definition>> {
+    let mut templates: FxHashMap<&str, &Definition> = FxHashMap::default();
+    for definition in file.definitions.iter().filter(|definition| definition.is_template()) {
+        let Definition { at, name, .. } = definition;
+        if is_terminal(name) {
+            return Err(text
+                .error(*at, "a terminal takes no parameters")
+                .with_help("write the name of a template in small letters"));
+        }
+        if definition.parametric && !definition.parameters.is_empty() {
+            return Err(text
+                .error(*at, format!("`{name}` has arguments and a parameter of bits"))
+                .with_help("let a template call a rule with a parameter"));
+        }
+        templates.insert(name, definition);
+    }
+    for definition in &file.definitions {
+        let known = templates.get(definition.name.as_str());
+        if known.is_some_and(|known| known.at != definition.at) {
+            return Err(defined_twice(text, definition.at, &definition.name));
+        }
+    }
+    Ok(templates)
 }
 
 /// What is a piece of text: a part of a terminal, or a part of a rule?
@@ -53,8 +87,15 @@ struct Lowering<'a> {
     /// How many grammars this one is embedded in.
     depth: usize,
     instances: usize,
-    /// Uses of templates that have a name but no body yet: name, template, arguments.
-    todo: Vec<(String, &'a Definition, Vec<Expr>)>,
+    values: usize,
+    /// Uses of templates that have a name but no body yet.
+    todo: Vec<(String, &'a Definition, Arguments)>,
+}
+
+/// What a template is used with.
+enum Arguments {
+    Exprs(Vec<Expr>),
+    Value(u64),
 }
 
 impl Lowering<'_> {
@@ -82,37 +123,14 @@ impl Lowering<'_> {
             for expr in &file.ignored {
                 ignored.push(self.expr(expr, Mode::Terminal)?);
             }
-            let body = Item::choice(first.at, ignored).repeat(0, None);
+            let most = file.options.ignored_once.then_some(1);
+            let body = Item::choice(first.at, ignored).repeat(0, most);
             self.rules.define(self.text, IGNORED, first.at, body)?;
         }
-        for definition in &file.definitions {
+        for definition in file.definitions.iter().filter(|definition| !definition.is_template()) {
             let Definition { at, name, body, .. } = definition;
-            if !definition.parameters.is_empty() {
-                if is_terminal(name) {
-                    return Err(self
-                        .text
-                        .error(*at, "a terminal takes no parameters")
-                        .with_help("write the name of a template in small letters"));
-                }
-                continue;
-            }
-            let mut item = if definition.lazy {
-                let body = self.expr(body, Mode::Terminal)?;
-                let body = match &definition.suffix {
-                    Some(suffix) => {
-                        let suffix = self.expr(suffix, Mode::Terminal)?;
-                        Item::sequence(*at, vec![body, suffix])
-                    }
-                    None => body,
-                };
-                let item = Item::new(*at, Kind::Lazy(Box::new(body)));
-                if is_terminal(name) { item } else { self.followed(item) }
-            } else if is_terminal(name) {
-                self.expr(body, Mode::Terminal)?
-            } else {
-                self.expr(body, Mode::Rule)?
-            };
-            if name == "start" && self.ignores {
+            let mut item = self.body(definition, body)?;
+            if name == "start" && self.ignores && !file.options.begins_with_text {
                 let ignored = self.rules.call(IGNORED, *at);
                 item = Item::sequence(*at, vec![ignored, item]);
             }
@@ -122,13 +140,56 @@ impl Lowering<'_> {
             self.rules.define(self.text, name, *at, item)?;
         }
         while let Some((name, template, arguments)) = self.todo.pop() {
-            let parameters = template.parameters.iter().map(String::as_str);
-            let scope: FxHashMap<&str, &Expr> = parameters.zip(&arguments).collect();
-            let body = substitute(&template.body, &scope);
-            let item = self.expr(&body, Mode::Rule)?;
+            let mut scope = Scope::default();
+            match &arguments {
+                Arguments::Exprs(exprs) => {
+                    let parameters = template.parameters.iter().map(String::as_str);
+                    scope.exprs = parameters.zip(exprs).collect();
+                }
+                Arguments::Value(value) => scope.value = Some(*value),
+            }
+            let item = self.body(template, &scope.substitute(&template.body))?;
             self.rules.define(self.text, &name, template.at, item)?;
         }
         Ok(())
+    }
+
+    /// The right-hand side of a definition, `body` being its own or an instance of it.
+    fn body(&mut self, definition: &Definition, body: &Expr) -> Result<Item> {
+        let is_terminal = is_terminal(&definition.name);
+        if !definition.lazy {
+            return self.expr(body, if is_terminal { Mode::Terminal } else { Mode::Rule });
+        }
+        let at = definition.at;
+        let mut parts = match &body.kind {
+            ExprKind::Sequence(parts) => parts.clone(),
+            _ => vec![body.clone()],
+        };
+        parts.extend(definition.suffix.clone());
+        if let Some((Expr { at, kind: ExprKind::Special(inner) }, before)) = parts.split_last() {
+            let token = self.special(*at, inner)?;
+            if self.is_no_text(&token)? {
+                // The text before it holds no such token, so it ends at the first one anyway.
+                let mut items = self.all(before, Mode::Terminal)?;
+                items.push(self.followed(token));
+                return Ok(Item::sequence(*at, items));
+            }
+        }
+        let text = Item::sequence(at, self.all(&parts, Mode::Terminal)?);
+        let item = Item::new(at, Kind::Lazy(Box::new(text)));
+        Ok(if is_terminal { item } else { self.followed(item) })
+    }
+
+    /// Is it one of some tokens that no text spells?
+    fn is_no_text(&self, item: &Item) -> Result<bool> {
+        let Kind::Special(tokens) = &item.kind else { return Ok(false) };
+        for token in tokens {
+            let special = self.rules.environment.is_special(token);
+            if special.map_err(|error| self.text.embed(item.at, &error))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What is ignored may stand behind it.
@@ -161,12 +222,23 @@ impl Lowering<'_> {
                         )
                         .with_help("write its name in capital letters"));
                 }
-                if self.templates.contains_key(name.as_str()) {
-                    return Err(self.arguments(at, name, 0));
+                if let Some(template) = self.templates.get(name.as_str()) {
+                    return Err(match template.parametric {
+                        false => self.arguments(at, name, 0),
+                        true => self
+                            .text
+                            .error(at, format!("`{name}` takes a parameter"))
+                            .with_help(format!("write `{name}::0x0`, or `{name}::_` to pass on")),
+                    });
                 }
                 Ok(self.rules.call(name, at))
             }
             ExprKind::Template(name, arguments) => self.instance(at, name, arguments, mode),
+            ExprKind::Parametric(name, function) => self.value(at, name, *function, mode),
+            ExprKind::If(..) => Err(self
+                .text
+                .error(at, "`%if` asks for a parameter, and this rule has none")
+                .with_help("define the rule as `name::_: …`")),
             // Everything else is a terminal or takes its place.
             _ => {
                 let item = self.terminal(expr, mode)?;
@@ -234,7 +306,9 @@ impl Lowering<'_> {
             ExprKind::Sequence(_)
             | ExprKind::Choice(_)
             | ExprKind::Repeat(..)
-            | ExprKind::Template(..) => self.expr(expr, mode),
+            | ExprKind::Template(..)
+            | ExprKind::Parametric(..)
+            | ExprKind::If(..) => self.expr(expr, mode),
         }
     }
 
@@ -248,7 +322,8 @@ impl Lowering<'_> {
         if mode == Mode::Terminal {
             return Err(self.text.error(at, "a template is a rule, and a terminal holds no rules"));
         }
-        let Some(&template) = self.templates.get(name) else {
+        let template = self.templates.get(name).filter(|template| !template.parametric);
+        let Some(&template) = template else {
             let error = self.text.error(at, format!("there is no template `{name}`"));
             return Err(match nearest(name, self.templates.keys().copied()) {
                 Some(near) => error.with_help(format!("did you mean `{near}`?")),
@@ -269,9 +344,43 @@ impl Lowering<'_> {
         let known = self.rules.is_known(&printed);
         let item = self.rules.call(&printed, at);
         if !known {
-            self.todo.push((printed, template, arguments.to_vec()));
+            self.todo.push((printed, template, Arguments::Exprs(arguments.to_vec())));
         }
         Ok(item)
+    }
+
+    /// The rule of one value of a parameter.
+    fn value(&mut self, at: usize, name: &str, function: Function, mode: Mode) -> Result<Item> {
+        if mode == Mode::Terminal {
+            let message = "a rule with a parameter is no part of a terminal";
+            return Err(self.text.error(at, message));
+        }
+        let Some(&template) = self.templates.get(name).filter(|template| template.parametric)
+        else {
+            return Err(self
+                .text
+                .error(at, format!("there is no rule `{name}` with a parameter"))
+                .with_help(format!("define it as `{name}::_: …`")));
+        };
+        let Function::Constant(value) = function else {
+            return Err(self
+                .text
+                .error(at, "the rule that this stands in has no parameter to pass on")
+                .with_help(format!("begin with a number, such as `{name}::0x0`")));
+        };
+        let written = format!("{name}::{value:#x}");
+        if !self.rules.is_known(&written) {
+            self.values += 1;
+            if self.values > VALUES {
+                let message = format!("calls reach more than {VALUES} values of parameters");
+                return Err(self
+                    .text
+                    .error(at, message)
+                    .with_help("use fewer bits, or ask in `%if` for what bounds the parameter"));
+            }
+            self.todo.push((written.clone(), template, Arguments::Value(value)));
+        }
+        Ok(self.rules.call(&written, at))
     }
 
     /// `name`, `[7]`, `[7-9,12]`, `[^7]` or `[*]`, from between angle brackets.
@@ -316,23 +425,42 @@ impl Lowering<'_> {
     }
 }
 
-/// The expression with arguments in the place of parameters.
-fn substitute(expr: &Expr, scope: &FxHashMap<&str, &Expr>) -> Expr {
-    let all = |exprs: &[Expr]| exprs.iter().map(|expr| substitute(expr, scope)).collect();
-    let kind = match &expr.kind {
-        ExprKind::Name(name) => match scope.get(name.as_str()) {
-            Some(&argument) => return argument.clone(),
-            None => expr.kind.clone(),
-        },
-        ExprKind::Template(name, arguments) => ExprKind::Template(name.clone(), all(arguments)),
-        ExprKind::Sequence(parts) => ExprKind::Sequence(all(parts)),
-        ExprKind::Choice(parts) => ExprKind::Choice(all(parts)),
-        ExprKind::And(parts) => ExprKind::And(all(parts)),
-        ExprKind::Not(inner) => ExprKind::Not(Box::new(substitute(inner, scope))),
-        ExprKind::Repeat(inner, min, max) => {
-            ExprKind::Repeat(Box::new(substitute(inner, scope)), *min, *max)
-        }
-        other => other.clone(),
-    };
-    Expr { at: expr.at, kind }
+/// What parameters stand for in one use of a template.
+#[derive(Default)]
+struct Scope<'s> {
+    exprs: FxHashMap<&'s str, &'s Expr>,
+    value: Option<u64>,
+}
+
+impl Scope<'_> {
+    /// The expression with arguments in the place of parameters.
+    fn substitute(&self, expr: &Expr) -> Expr {
+        let all = |exprs: &[Expr]| exprs.iter().map(|expr| self.substitute(expr)).collect();
+        let kind = match (&expr.kind, self.value) {
+            (ExprKind::Name(name), _) => match self.exprs.get(name.as_str()) {
+                Some(&argument) => return argument.clone(),
+                None => expr.kind.clone(),
+            },
+            (ExprKind::Parametric(name, function), Some(value)) => {
+                ExprKind::Parametric(name.clone(), Function::Constant(function.apply(value)))
+            }
+            // Without any way there is no text.
+            (ExprKind::If(inner, condition), Some(value)) => match condition.holds(value) {
+                true => return self.substitute(inner),
+                false => ExprKind::Choice(Vec::new()),
+            },
+            (ExprKind::Template(name, arguments), _) => {
+                ExprKind::Template(name.clone(), all(arguments))
+            }
+            (ExprKind::Sequence(parts), _) => ExprKind::Sequence(all(parts)),
+            (ExprKind::Choice(parts), _) => ExprKind::Choice(all(parts)),
+            (ExprKind::And(parts), _) => ExprKind::And(all(parts)),
+            (ExprKind::Not(inner), _) => ExprKind::Not(Box::new(self.substitute(inner))),
+            (ExprKind::Repeat(inner, min, max), _) => {
+                ExprKind::Repeat(Box::new(self.substitute(inner)), *min, *max)
+            }
+            (other, _) => other.clone(),
+        };
+        Expr { at: expr.at, kind }
+    }
 }

@@ -3,7 +3,8 @@
 //!
 //! Small names are rules, capital names are terminals; the text is what `start` derives. Rules are
 //! made of names, strings, ranges `"a".."z"`, patterns `/…/imsux`, groups, `[optional]` parts, `?`,
-//! `*`, `+`, `~n`, `~n..m`, `{m,n}`, templates `sep{item, ","}`, special tokens `<|name|>`, `<[7]>`,
+//! `*`, `+`, `~n`, `~n..m`, `{m,n}`, templates `sep{item, ","}`, rules with a parameter of 64 bits
+//! (`list::set_bit(0) %if bit_clear(0)`), special tokens `<|name|>`, `<[7]>`,
 //! `<[7-9,12]>`, `<[^7]>`, `<[*]>`, `%json {…}`, `%lark {…}`, `%regex {…}` and other grammars `@name`.
 //! In terminals `&` is *and* and `~x` is *not*. `%import common.NAME` knows Lark's own library,
 //! `%ignore` what may stand before, between and after the terminals of rules.
@@ -13,10 +14,23 @@
 //! text accepted or not, so they are read and mean nothing; so do aliases, `!`, `?` and `_` of
 //! names, and captures. `[lazy]` and `[suffix=…]` of a rule do matter: its text is a shortest match.
 //! Patterns are in the syntax of Rust's `regex` crate with look-around.
+//!
+//! Otherwise than in llguidance and XGrammar:
+//!
+//! - What is ignored may stand before the first terminal, too, as in Lark itself;
+//!   `%llguidance {"allow_initial_skip": false}` forbids it.
+//! - A text may be cut into terminals in every way. There a lexer decides, so that a keyword is
+//!   never a name; here `/(?!if\b)[a-z]+/` or `/[a-z]+/ & ~/if/` says so.
+//! - Refused by name: `stop` (it takes back what was written; `suffix` and `lazy` do not),
+//!   `max_tokens` and `temperature` of a rule (they are the request's, and no text is in a language
+//!   or not because of them), `max_chars` (which gives way), text that is no UTF-8
+//!   (`allow_invalid_utf8`), and libraries other than `common`.
+//! - The text of a lazy rule ends with what its pattern ends with; without that it is no text.
 
 mod ast;
 mod common;
 mod lower;
+mod parameter;
 mod substring;
 mod syntax;
 

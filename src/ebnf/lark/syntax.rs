@@ -1,6 +1,8 @@
 //! The syntax of Lark's grammars.
 
-use super::ast::{Definition, Expr, ExprKind, File, Import, is_terminal};
+use serde_json::Value;
+
+use super::ast::{Definition, Expr, ExprKind, File, Import, Options, is_terminal};
 use crate::ebnf::text::{NESTING, Text};
 use crate::ebnf::tokens;
 use crate::error::Result;
@@ -10,7 +12,7 @@ pub(super) struct Parser<'a> {
 }
 
 /// Skips blanks and comments, and line breaks where they mean nothing.
-fn space(text: &mut Text<'_>, lines: bool) {
+pub(super) fn space(text: &mut Text<'_>, lines: bool) {
     while let Some(c) = text.peek() {
         match c {
             ' ' | '\t' | '\u{c}' => text.at += 1,
@@ -52,7 +54,7 @@ impl<'a> Parser<'a> {
         Ok(file)
     }
 
-    fn word(&mut self) -> &'a str {
+    pub(super) fn word(&mut self) -> &'a str {
         self.text.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-')
     }
 
@@ -68,7 +70,8 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             "import" => self.import(start, file),
-            "llguidance" => self.options(start),
+            // XGrammar has it by the second name.
+            "llguidance" | "grammar_options" => self.options(start, &mut file.options),
             "declare" | "override" | "extend" => Err(self
                 .text
                 .error(start, format!("`%{name}` has no meaning without a lexer of one's own"))
@@ -130,19 +133,27 @@ impl<'a> Parser<'a> {
     }
 
     /// `%llguidance {…}`: what it sets about speed means nothing here.
-    fn options(&mut self, start: usize) -> Result<()> {
-        let options = self.braces()?;
-        let value: serde_json::Value = serde_json::from_str(options)
+    fn options(&mut self, start: usize, options: &mut Options) -> Result<()> {
+        let value: Value = serde_json::from_str(self.braces()?)
             .map_err(|error| self.text.error(start, format!("the options are no JSON: {error}")))?;
-        let known = ["no_forcing", "allow_initial_skip"];
-        let keys = value.as_object().map(|object| object.keys().collect::<Vec<_>>());
-        match keys.unwrap_or_default().into_iter().find(|key| !known.contains(&key.as_str())) {
-            None => Ok(()),
-            Some(key) => Err(self
-                .text
-                .error(start, format!("the option `{key}` is not supported"))
-                .with_help("leave it out")),
+        for (key, value) in value.as_object().into_iter().flatten() {
+            match (key.as_str(), value) {
+                ("no_forcing", _) => {}
+                ("allow_initial_skip", Value::Bool(skips)) => options.begins_with_text = !skips,
+                ("skip_repetition", Value::String(times)) if times == "once" => {
+                    options.ignored_once = true;
+                }
+                ("skip_repetition", Value::String(times)) if times == "repeat" => {
+                    options.ignored_once = false;
+                }
+                ("allow_invalid_utf8", Value::Bool(false)) => {}
+                _ => {
+                    let message = format!("the option `{key}` is not supported with {value}");
+                    return Err(self.text.error(start, message).with_help("leave it out"));
+                }
+            }
         }
+        Ok(())
     }
 
     fn definition(&mut self) -> Result<Definition> {
@@ -162,21 +173,25 @@ impl<'a> Parser<'a> {
             at,
             name,
             parameters: Vec::new(),
+            parametric: false,
             lazy: false,
             suffix: None,
             body: Expr { at, kind: ExprKind::Sequence(Vec::new()) },
         };
-        if self.text.starts_with("::") {
-            return Err(self.parametric());
+        if self.text.eat("::") {
+            if self.word() != "_" {
+                return Err(self
+                    .text
+                    .error(at, format!("the parameter of `{}` has no name", definition.name))
+                    .with_help(format!("define the rule as `{}::_: …`", definition.name)));
+            }
+            definition.parametric = true;
         }
         if self.text.eat("{") {
             definition.parameters = self.parameters()?;
         }
         if self.text.eat("[") {
             self.attributes(&mut definition)?;
-        }
-        if self.text.starts_with("::") {
-            return Err(self.parametric());
         }
         if self.text.eat(".") {
             self.text.eat("-");
@@ -199,12 +214,6 @@ impl<'a> Parser<'a> {
         self.text.eat("|");
         definition.body = self.choice()?;
         Ok(definition)
-    }
-
-    fn parametric(&self) -> crate::error::Error {
-        self.text
-            .error(self.text.at, "parametric rules are not supported")
-            .with_help("write the rules out, or describe the text by a JSON Schema")
     }
 
     fn parameters(&mut self) -> Result<Vec<String>> {
@@ -250,10 +259,10 @@ impl<'a> Parser<'a> {
                     definition.lazy = true;
                     definition.suffix = Some(suffix);
                 }
-                ("stop", _) => {
+                ("stop" | "stop_capture", _) => {
                     return Err(self
                         .text
-                        .error(at, "`stop` takes text back after it was written")
+                        .error(at, format!("`{key}` takes text back after it was written"))
                         .with_help("use `suffix`, or `lazy`"));
                 }
                 ("max_tokens" | "temperature", _) => {
@@ -261,6 +270,12 @@ impl<'a> Parser<'a> {
                         .text
                         .error(at, format!("`{key}` is no matter of the language"))
                         .with_help("set it in the request"));
+                }
+                ("max_chars", _) => {
+                    return Err(self
+                        .text
+                        .error(at, "`max_chars` gives way where the text cannot end there")
+                        .with_help("bound the text itself, as in `/(?s:.){0,100}/`"));
                 }
                 _ => {
                     return Err(self
@@ -295,8 +310,15 @@ impl<'a> Parser<'a> {
         let at = self.text.at;
         let mut ways = Vec::new();
         loop {
-            ways.push(self.conjunction()?);
+            let way_at = self.text.at;
+            let mut way = self.conjunction()?;
             self.alias()?;
+            if self.text.eat("%if") {
+                let condition = self.condition()?;
+                way = Expr { at: way_at, kind: ExprKind::If(Box::new(way), condition) };
+                self.alias()?;
+            }
+            ways.push(way);
             if !self.text.eat("|") {
                 return Ok(Expr { at, kind: one_or(ways, ExprKind::Choice) });
             }
@@ -487,6 +509,7 @@ impl<'a> Parser<'a> {
                 }
                 expr(ExprKind::Grammar(name))
             }
+            Some('%') if self.text.starts_with("%if") => Ok(None),
             Some('%') => {
                 self.text.at += 1;
                 let name = self.word();
@@ -498,7 +521,6 @@ impl<'a> Parser<'a> {
                         let inner = self.braces()?;
                         expr(ExprKind::Lark(inner[1..inner.len() - 1].to_owned()))
                     }
-                    "if" => Err(self.parametric()),
                     _ => Err(self
                         .text
                         .error(at, format!("unexpected `%{name}`"))
@@ -520,8 +542,9 @@ impl<'a> Parser<'a> {
         if name.is_empty() {
             return Err(self.text.error(at, "expected a name"));
         }
-        if self.text.starts_with("::") {
-            return Err(self.parametric());
+        if self.text.eat("::") {
+            let function = self.function()?;
+            return Ok(Some(Expr { at, kind: ExprKind::Parametric(name, function) }));
         }
         // A brace right behind a rule's name holds the arguments of a template, unless a number
         // or comma says that it counts.

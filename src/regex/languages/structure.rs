@@ -342,7 +342,7 @@ impl Languages {
     }
 
     /// A language that no token tells apart from this one, as `horizon`, also where and/not
-    /// occurs. `reach` tells how often a token can repeat a unit.
+    /// occurs. `reach` tells how often a token can repeat a unit, or more.
     ///
     /// Texts that do not come to the bounds of its repeats do not see them: without these bounds
     /// the language has the same such texts, and more. So if after any token a way to the end is
