@@ -1,6 +1,7 @@
 //! Reading: rows of derivatives, liveness.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::*;
 use crate::deadline;
@@ -399,16 +400,15 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(live);
         }
-        // Towards a state known to be live, by turns from the newest and from the oldest of the
-        // states to look at: the one finds long strings of narrow languages soon, the other short
-        // strings of languages with long ones. On success the way there is live; on failure
-        // everything seen is dead, since none of it reaches a live state.
-        let mut from: FxHashMap<Language, Language> = FxHashMap::default();
-        let mut open = VecDeque::from([x]);
-        from.insert(x, x);
-        let mut newest = true;
-        while let Some(state) = if newest { open.pop_back() } else { open.pop_front() } {
-            newest = !newest;
+        // Towards a state known to be live, by turns from the state that promises most (the newest
+        // of equals) and from the oldest of the states to look at: the one finds long strings that
+        // many patterns narrow soon, the other short strings where the promise misleads. On
+        // success the way there is live; on failure everything seen is dead, since none of it
+        // reaches a live state.
+        let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
+        let mut open = Open::default();
+        open.push(self.arena.facts(x).effort, x);
+        while let Some(state) = open.pop() {
             deadline::check()?;
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
@@ -434,7 +434,7 @@ impl Languages {
                 }
                 if let std::collections::hash_map::Entry::Vacant(place) = from.entry(next) {
                     place.insert(state);
-                    open.push_back(next);
+                    open.push(self.arena.facts(next).effort, next);
                 }
             }
         }
@@ -442,6 +442,42 @@ impl Languages {
             self.arena.set_live(state, false);
         }
         Ok(false)
+    }
+}
+
+/// States that a search has met and not looked at yet.
+#[derive(Default)]
+struct Open {
+    /// In the order in which they were met; `None` once they were taken.
+    met: Vec<Option<Language>>,
+    /// By how little they promise to need, then from the newest on.
+    best: BinaryHeap<(Reverse<u32>, usize)>,
+    /// All before it were taken.
+    oldest: usize,
+    /// Is the oldest to be taken next?
+    turn: bool,
+}
+
+impl Open {
+    fn push(&mut self, effort: u32, state: Language) {
+        self.best.push((Reverse(effort), self.met.len()));
+        self.met.push(Some(state));
+    }
+
+    fn pop(&mut self) -> Option<Language> {
+        self.turn = !self.turn;
+        loop {
+            let at = match self.turn {
+                true => self.best.pop()?.1,
+                false => {
+                    self.oldest += 1;
+                    self.oldest - 1
+                }
+            };
+            if let Some(state) = self.met.get_mut(at)?.take() {
+                return Some(state);
+            }
+        }
     }
 }
 

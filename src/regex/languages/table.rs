@@ -5,6 +5,7 @@
 //! each step dear, is determinised whole, minimised, and from then on a table: its states are one
 //! look-up apart, and the same automaton serves every arena.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
@@ -25,8 +26,8 @@ pub(crate) struct Table {
     first: Box<[ByteSet]>,
     /// By state: can every string of the unit that it was made with be continued to the end?
     total: Box<[bool]>,
-    /// The most bytes that a state needs to accept.
-    longest_rest: usize,
+    /// By state: the least bytes that it needs to accept.
+    rest: Box<[u32]>,
     pub(super) identity: u128,
 }
 
@@ -48,8 +49,14 @@ impl Table {
         self.total[state as usize]
     }
 
+    /// The length of the shortest string that is accepted from a state.
+    pub(super) fn least_rest(&self, state: u32) -> u32 {
+        self.rest[state as usize]
+    }
+
+    /// The most bytes that a state needs to accept.
     pub(super) fn longest_rest(&self) -> usize {
-        self.longest_rest
+        self.rest.iter().copied().max().unwrap_or(0) as usize
     }
 }
 
@@ -284,8 +291,8 @@ impl Rows {
         &self.next[state * self.width..][..self.width]
     }
 
-    /// Which states lead to an accepting one.
-    fn live(&self, accepts: &[bool]) -> Vec<bool> {
+    /// By state: those that step to it.
+    fn before(&self) -> Vec<SmallVec<[u32; 4]>> {
         let mut before: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); self.len()];
         for state in 0..self.len() {
             let mut last = NONE;
@@ -296,6 +303,12 @@ impl Rows {
                 last = next;
             }
         }
+        before
+    }
+
+    /// Which states lead to an accepting one.
+    fn live(&self, accepts: &[bool]) -> Vec<bool> {
+        let before = self.before();
         let mut live = accepts.to_vec();
         let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
         while let Some(state) = open.pop() {
@@ -378,25 +391,21 @@ impl Rows {
         Self { classes, width: first.len(), next }
     }
 
-    /// The most bytes that any state needs to accept; every state can.
-    fn longest_rest(&self, accepts: &[bool]) -> usize {
-        let mut near = accepts.to_vec();
-        let mut steps = 0;
-        // In rounds: states one byte away from those that are near.
-        while near.contains(&false) {
-            let grown: Vec<bool> = (0..self.len())
-                .map(|state| {
-                    let row = self.row(state);
-                    near[state] || row.iter().any(|&to| to != NONE && near[to as usize])
-                })
-                .collect();
-            steps += 1;
-            if grown == near {
-                break;
+    /// By state: the least bytes that it needs to accept; every state can.
+    fn rest(&self, accepts: &[bool]) -> Vec<u32> {
+        let before = self.before();
+        let mut rest: Vec<u32> = accepts.iter().map(|&a| if a { 0 } else { NONE }).collect();
+        let accepting = (0..rest.len()).filter(|&state| rest[state] == 0);
+        let mut open: VecDeque<usize> = accepting.collect();
+        while let Some(state) = open.pop_front() {
+            for &from in &before[state] {
+                if rest[from as usize] == NONE {
+                    rest[from as usize] = rest[state] + 1;
+                    open.push_back(from as usize);
+                }
             }
-            near = grown;
         }
-        steps
+        rest
     }
 
     fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
@@ -408,7 +417,7 @@ impl Rows {
         let first = first.collect();
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
         Table {
-            longest_rest: self.longest_rest(&accepts),
+            rest: self.rest(&accepts).into(),
             classes: self.classes,
             width: self.width,
             first,
