@@ -25,7 +25,7 @@ use super::runs::{Leaving, Runs, TrieId, new_trie};
 use super::slices::{Slice, word_bytes};
 use super::stacks::StackId;
 use crate::error::Result;
-use crate::regex::{ByteSet, Language};
+use crate::regex::{ByteSet, Language, Spans};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// A trie whose tokens are read.
@@ -350,7 +350,7 @@ pub(super) struct Masks {
     /// By text and node, the tokens that end in what the text lacks, where these are few.
     lacking: FxHashMap<(Language, u32), Option<Arc<[u32]>>>,
     fingerprints: FxHashMap<Language, u128>,
-    spans: FxHashMap<Language, Option<u32>>,
+    spans: Spans,
     nears: FxHashMap<Language, Language>,
     /// Buffers of walks: states by depth.
     paths: Vec<Vec<Language>>,
@@ -378,7 +378,7 @@ impl Default for Masks {
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
-            spans: FxHashMap::default(),
+            spans: Spans::default(),
             nears: FxHashMap::default(),
             paths: Vec::new(),
             bytes: 0,

@@ -36,7 +36,7 @@ mod spelling;
 
 pub use byte_set::ByteSet;
 pub use languages::{Language, Languages, Row};
-pub(crate) use languages::{Tables, Unit};
+pub(crate) use languages::{Spans, Tables, Unit};
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;

@@ -9,6 +9,15 @@ use crate::deadline;
 /// Steps that a state takes before its row of 256 successors is worth computing.
 const ROWLESS_STEPS: u8 = 4;
 
+/// Parts of rows that the row of an automaton that computes its states counts for.
+const COMPUTED: usize = 8;
+
+/// Entries of rows that count as a part more.
+const ENTRIES: usize = 16;
+
+/// Every so many-th state that a search looks at is the oldest that it has met.
+const OLDEST: usize = 4;
+
 /// Parts within parts that a single derivative follows by recursion.
 const DEEPEST: u32 = 200;
 
@@ -281,6 +290,7 @@ impl Languages {
             if stack.len() == before {
                 self.work += match self.arena.expr(top) {
                     Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
+                    Expr::Automaton(_) => COMPUTED,
                     _ => 1,
                 };
                 let (row, border) = self.derive(top);
@@ -374,6 +384,7 @@ impl Languages {
     ) -> (Row, ByteSet) {
         let borders = xs.iter().map(|&x| self.arena.border(x));
         let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
+        self.work += xs.len() * borders.len() / ENTRIES;
         let mut row = [Language::EMPTY; 256];
         let mut kept = ByteSet::EMPTY;
         let mut last = Language::EMPTY;
@@ -400,11 +411,11 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(live);
         }
-        // Towards a state known to be live, by turns from the state that promises most (the newest
-        // of equals) and from the oldest of the states to look at: the one finds long strings that
-        // many patterns narrow soon, the other short strings where the promise misleads. On
-        // success the way there is live; on failure everything seen is dead, since none of it
-        // reaches a live state.
+        // Towards a state known to be live, from the state that promises most (the newest of
+        // equals), and now and then from the oldest of the states to look at: the one finds long
+        // strings that many patterns narrow soon, the other short strings where the promise
+        // misleads. On success the way there is live; on failure everything seen is dead, since
+        // none of it reaches a live state.
         let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
         let mut open = Open::default();
         open.push(self.arena.facts(x).effort, x);
@@ -454,8 +465,8 @@ struct Open {
     best: BinaryHeap<(Reverse<u32>, usize)>,
     /// All before it were taken.
     oldest: usize,
-    /// Is the oldest to be taken next?
-    turn: bool,
+    /// How many were taken.
+    taken: usize,
 }
 
 impl Open {
@@ -465,14 +476,14 @@ impl Open {
     }
 
     fn pop(&mut self) -> Option<Language> {
-        self.turn = !self.turn;
+        self.taken += 1;
         loop {
-            let at = match self.turn {
-                true => self.best.pop()?.1,
-                false => {
+            let at = match self.taken % OLDEST {
+                0 => {
                     self.oldest += 1;
                     self.oldest - 1
                 }
+                _ => self.best.pop()?.1,
             };
             if let Some(state) = self.met.get_mut(at)?.take() {
                 return Some(state);

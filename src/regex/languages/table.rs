@@ -69,6 +69,16 @@ pub(crate) struct Tables {
 /// States before an automaton is minimised; larger ones stay lazy.
 const MOST_STATES: usize = 3_000;
 
+/// States of the parts of a language that is too large as a whole.
+const PART_STATES: usize = 200;
+
+/// Parts of rows after which an automaton is given up, and one of a part.
+const WORK: usize = 20_000;
+const PART_WORK: usize = 4_000;
+
+/// Parts of parts beyond which languages stay as they are.
+const DEEPEST: usize = 20;
+
 /// Bounds up to this are part of an automaton; larger ones stay counters beside it.
 const SMALL_BOUND: u32 = 20;
 
@@ -113,7 +123,7 @@ impl Languages {
         let table = match known {
             Some(table) => table,
             None => {
-                let table = self.table(x, unit, MOST_STATES)?.map(Arc::new);
+                let table = self.table_within(x, unit, MOST_STATES, WORK)?.map(Arc::new);
                 if let Some(shared) = &self.shared {
                     let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
                     known.insert(fingerprint, table.clone());
@@ -130,18 +140,62 @@ impl Languages {
                 }
                 finished
             }
+            None => self.compact_parts(x, unit, 0)?,
+        })
+    }
+
+    /// The same language of finished automata, where it is too large to be one: large counters stay,
+    /// and the patterns beside them are each stepped by a look-up.
+    fn compact_parts(
+        &mut self,
+        x: Language,
+        unit: Option<Language>,
+        depth: usize,
+    ) -> Result<Language> {
+        let (parts, all) = match self.arena.expr(x) {
+            _ if depth == DEEPEST => return Ok(x),
+            Expr::Intersect(parts) => (parts.clone(), true),
+            Expr::Union(parts) if self.arena.facts(x).logical => (parts.clone(), false),
+            &Expr::Complement(inner) if x != Language::ALL => {
+                let inner = self.compact_part(inner, unit, depth + 1)?;
+                return Ok(self.complement(inner));
+            }
+            _ => return Ok(x),
+        };
+        let parts = parts.iter().map(|&part| self.compact_part(part, unit, depth + 1));
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        Ok(if all { self.intersect(parts) } else { self.union(parts) })
+    }
+
+    fn compact_part(
+        &mut self,
+        x: Language,
+        unit: Option<Language>,
+        depth: usize,
+    ) -> Result<Language> {
+        let repeats = |unit| matches!(*self.arena.expr(x), Expr::Repeat(part, ..) if part == unit);
+        let plain = matches!(self.arena.expr(x), Expr::Set(_) | Expr::Table(..));
+        if plain || unit.is_some_and(repeats) {
+            return Ok(x);
+        }
+        let x = self.compact_parts(x, unit, depth)?;
+        Ok(match self.table_within(x, None, PART_STATES, PART_WORK)? {
+            Some(table) => self.import(&Arc::new(table)),
             None => x,
         })
     }
 
     /// The same language as an automaton, if that has no more than `most` states before it is
-    /// minimised and has any string. `unit` is the unit that [`Table::is_total`] speaks of.
-    pub(crate) fn table(
+    /// minimised, takes no more than `work` parts of rows, and has any string. `unit` is the unit
+    /// that [`Table::is_total`] speaks of.
+    fn table_within(
         &mut self,
         x: Language,
         unit: Option<Language>,
         most: usize,
+        work: usize,
     ) -> Result<Option<Table>> {
+        let work = self.work.saturating_add(work);
         let mut states = vec![x];
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
         // By state: the bytes at which its row changes, and where it leads from there on.
@@ -166,7 +220,7 @@ impl Languages {
                 change.push((byte, id));
             }
             changes.push(change);
-            if states.len() > most {
+            if states.len() > most || self.work > work {
                 return Ok(None);
             }
         }
@@ -235,12 +289,12 @@ impl Languages {
 
     /// Where this arena keeps an automaton.
     pub(super) fn table_index(&mut self, table: &Arc<Table>) -> u32 {
-        let known = self.tables.iter().position(|known| Arc::ptr_eq(known, table));
-        let index = known.unwrap_or_else(|| {
+        let next = self.tables.len() as u32;
+        let index = *self.table_indices.entry(Arc::as_ptr(table) as usize).or_insert(next);
+        if index == next {
             self.tables.push(Arc::clone(table));
-            self.tables.len() - 1
-        });
-        index as u32
+        }
+        index
     }
 
     /// A state of an automaton; the empty string alone is always [`Language::EPSILON`].
@@ -441,7 +495,7 @@ mod tests {
         let some = l.repeat(digit, 1, Some(5));
         let seven = l.literal(b"77");
         let without = l.difference(some, seven);
-        let table = Arc::new(l.table(without, Some(digit), 100).unwrap().unwrap());
+        let table = Arc::new(l.table_within(without, Some(digit), 100, WORK).unwrap().unwrap());
         let same = l.import(&table);
         for text in ["", "7", "77", "777", "12345", "123456", "7a"] {
             let bytes = text.as_bytes();
@@ -454,16 +508,16 @@ mod tests {
         assert!(!table.is_total(0));
         let endless = l.repeat(digit, 0, None);
         let without = l.difference(endless, seven);
-        let table = l.table(without, Some(digit), 100).unwrap().unwrap();
+        let table = l.table_within(without, Some(digit), 100, WORK).unwrap().unwrap();
         assert!(table.is_total(0));
-        assert!(l.table(Language::EMPTY, None, 10).unwrap().is_none());
+        assert!(l.table_within(Language::EMPTY, None, 10, WORK).unwrap().is_none());
     }
 
     #[test]
     fn equal_states_are_merged() {
         let mut l = Languages::new();
         let words = l.literals([&b"car"[..], b"bar", b"far"]);
-        let table = l.table(words, None, 100).unwrap().unwrap();
+        let table = l.table_within(words, None, 100, WORK).unwrap().unwrap();
         assert_eq!(table.accepts.len(), 4);
     }
 }
