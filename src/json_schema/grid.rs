@@ -388,8 +388,12 @@ impl Automaton for Literals {
     }
 
     fn effort(&self, state: &[i64]) -> u32 {
-        // A point and digits after it may do, too.
-        1 + self.read(state).and_then(|digits| self.needed(&digits)).unwrap_or(0)
+        let Some(digits) = self.read(state) else { return 1 };
+        match digits.phase {
+            // Where digits before the point may go on for ever, those after it come to an end.
+            FRACTION => 1,
+            _ => 2 + self.needed(&digits).unwrap_or(0),
+        }
     }
 }
 

@@ -130,7 +130,7 @@ enum Test {
 impl Test {
     fn holds(&self, n: u64) -> bool {
         match self {
-            Self::Every(every) => n % every == 0,
+            Self::Every(every) => n.is_multiple_of(*every),
             Self::All(parts) => parts.iter().all(|part| part.holds(n)),
             Self::Any(parts) => parts.iter().any(|part| part.holds(n)),
             Self::Not(part) => !part.holds(n),
