@@ -600,6 +600,45 @@ fn white_space_by_a_pattern() {
     }
 }
 
+/// What is malformed in a corner is an error before the first token.
+#[test]
+fn malformed_corners_are_found_when_compiling() {
+    let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+    let vocabulary = maskwright::Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
+    let compiler = maskwright::Compiler::new(vocabulary);
+    for (corner, pointer, words) in [
+        (r#"{"allOf": 5}"#, "/allOf", "`allOf` must be a non-empty array"),
+        (r#"{"oneOf": []}"#, "/oneOf", "`oneOf` must be a non-empty array"),
+        (r#"{"prefixItems": {}}"#, "/prefixItems", "must be a non-empty array"),
+        (r#"{"multipleOf": 0}"#, "/multipleOf", "must be greater than 0"),
+        (r#"{"exclusiveMinimum": "a"}"#, "/exclusiveMinimum", "must be a number"),
+        (r#"{"dependentRequired": {"a": "b"}}"#, "/dependentRequired/a", "lists of strings"),
+        (r#"{"maxItems": 1.5}"#, "/maxItems", "must be a non-negative integer"),
+        (r#"{"pattern": "("}"#, "/pattern", "the pattern \"(\""),
+        (r##"{"$ref": "#/nowhere"}"##, "/$ref", "leads nowhere"),
+        (r#"{"properties": {"b": 3}}"#, "/properties/b", "a schema must be"),
+    ] {
+        let schema = format!("{{\"properties\": {{\"x\":\n {{\"items\": {corner}}}}}}}");
+        let error = compiler.json_schema_text(&schema).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
+        let place = error.place();
+        assert_eq!(place.pointer.as_deref(), Some(&*format!("/properties/x/items{pointer}")));
+        assert!(
+            place.line_column.is_some_and(|(line, column)| line == 2 && column > 10),
+            "{error}"
+        );
+        assert!(error.message().contains(words), "{error}");
+    }
+}
+
+/// A `$schema` that is no draft names none.
+#[test]
+fn an_unknown_draft_is_none() {
+    let schema = r#"{"$schema": "https://example.org/mine", "type": "object", "required": ["b"],
+        "dependencies": {"b": ["c"]}, "prefixItems": [{"type": "null"}]}"#;
+    check(schema, &[r#"{"b": 1, "c": 2}"#], &[r#"{"b": 1}"#, "{}"]);
+}
+
 #[test]
 fn errors_name_the_keyword_and_its_place() {
     let table = [

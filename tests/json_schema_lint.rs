@@ -53,6 +53,19 @@ fn every_keyword_has_an_effect_or_none() {
         (r#"{"type": "array", "uniqueItems": true}"#, "/uniqueItems", Cost, "to remember"),
         (r#"{"type": "string", "maxLength": 100000}"#, "/maxLength", Cost, "100000"),
         (r#"{"type": "string", "pattern": "(a)\\1"}"#, "/pattern", Error, "backreference"),
+        (
+            r#"{"$schema": "http://json-schema.org/draft-07/schema#"}"#,
+            "/$schema",
+            Annotation,
+            "names the draft",
+        ),
+        (
+            r#"{"$schema": "http://json-schema.org/draft-7/schema#"}"#,
+            "/$schema",
+            Hint,
+            "did you mean `http://json-schema.org/draft-07/schema#`?",
+        ),
+        (r#"{"$schema": "https://example.org/mine"}"#, "/$schema", Hint, "as if it named none"),
     ];
     for (schema, pointer, kind, words) in table {
         says(schema, pointer, kind, words);
@@ -104,6 +117,19 @@ fn common_mistakes_are_recognised() {
             "required": ["a"], "additionalProperties": false}"#,
     );
     assert!(clean.findings.iter().all(|f| f.kind != FindingKind::Hint), "{:?}", clean.findings);
+}
+
+/// What a compiler takes is no error, though a whole grammar could not say it.
+#[test]
+fn what_needs_memory_is_no_error() {
+    for schema in [
+        r#"{"type": "array", "uniqueItems": true}"#,
+        r#"{"type": "array", "contains": {"const": 1}, "minContains": 3, "maxContains": 5}"#,
+    ] {
+        let lint = lint(schema);
+        assert!(lint.error.is_none(), "{schema}: {:?}", lint.error);
+        assert!(lint.least_bytes.is_some(), "{schema}");
+    }
 }
 
 #[test]

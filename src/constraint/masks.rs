@@ -25,7 +25,7 @@ use super::runs::{Leaving, Runs, TrieId, new_trie};
 use super::slices::{Slice, word_bytes};
 use super::stacks::StackId;
 use crate::error::Result;
-use crate::regex::{ByteSet, Language};
+use crate::regex::{ByteSet, Language, Spans};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// A trie whose tokens are read.
@@ -371,7 +371,7 @@ pub(super) struct Masks {
     /// Of texts that lack some: the same that lack none, and what is lacking.
     whole: FxHashMap<Language, Option<Lacking>>,
     fingerprints: FxHashMap<Language, u128>,
-    spans: FxHashMap<Language, Option<u32>>,
+    spans: Spans,
     nears: FxHashMap<Language, Language>,
     most_units: FxHashMap<Language, u32>,
     /// Buffers of walks: what is left to be walked.
@@ -401,7 +401,7 @@ impl Default for Masks {
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
             fingerprints: FxHashMap::default(),
-            spans: FxHashMap::default(),
+            spans: Spans::default(),
             nears: FxHashMap::default(),
             most_units: FxHashMap::default(),
             stacks: Vec::new(),

@@ -73,6 +73,8 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) struct Conditions {
     parts: Vec<Part>,
+    /// Is each met if no further member comes? Formulas share parts, so it is found once for each.
+    ends: Vec<bool>,
     ids: FxHashMap<Part, Condition>,
     /// The statements of conditions that were asked for them.
     statements: FxHashMap<Condition, Rc<[Condition]>>,
@@ -85,8 +87,8 @@ pub(super) struct Conditions {
 
 impl Default for Conditions {
     fn default() -> Self {
-        let (parts, ids, statements, sizes, opposites) = Default::default();
-        let mut this = Self { parts, ids, statements, sizes, opposites, work: 0 };
+        let (parts, ends, ids, statements, sizes, opposites) = Default::default();
+        let mut this = Self { parts, ends, ids, statements, sizes, opposites, work: 0 };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -100,6 +102,12 @@ impl Conditions {
             return known;
         }
         let id = Condition(self.parts.len() as u32);
+        self.ends.push(match &part {
+            Part::Holds | Part::Absent(_) | Part::All(_) | Part::AtMost(_) => true,
+            Part::Fails | Part::Present(..) | Part::Some(_) | Part::AtLeast(_) => false,
+            Part::And(parts) => parts.iter().all(|&part| self.at_end(part)),
+            Part::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
+        });
         self.parts.push(part.clone());
         self.ids.insert(part, id);
         id
@@ -301,12 +309,7 @@ impl Conditions {
 
     /// Is it met if no further member comes?
     pub(super) fn at_end(&self, condition: Condition) -> bool {
-        match self.part(condition) {
-            Part::Holds | Part::Absent(_) | Part::All(_) | Part::AtMost(_) => true,
-            Part::Fails | Part::Present(..) | Part::Some(_) | Part::AtLeast(_) => false,
-            Part::And(parts) => parts.iter().all(|&part| self.at_end(part)),
-            Part::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
-        }
+        self.ends[condition.0 as usize]
     }
 }
 

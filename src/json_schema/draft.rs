@@ -16,6 +16,15 @@ pub enum Draft {
 }
 
 impl Draft {
+    /// What `$schema` calls them.
+    pub(super) const URIS: [&'static str; 5] = [
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ];
+
     /// The draft that a `$schema` names, if it is one of the five.
     pub(super) fn from_uri(uri: &str) -> Option<Self> {
         let uri = uri.trim_end_matches('#');

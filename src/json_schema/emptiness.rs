@@ -21,6 +21,10 @@ use crate::regex::{Language, Languages};
 /// grammar refuses more.
 pub(super) const SOME: usize = 8;
 
+/// A task that failed so often to find out whether something is empty does not ask any more:
+/// each time may be as much work as all that is left to do.
+const UNDECIDED: usize = 1_000;
+
 /// States of counting beyond which an array is taken to have a value.
 const STATES: usize = 10_000;
 
@@ -212,6 +216,9 @@ impl<'d> Sets<'d> {
 
     /// Is it certain that the set has no value, even while some sets are still unfolding?
     pub(super) fn is_surely_empty(&mut self, set: Set) -> bool {
+        if self.undecided > UNDECIDED {
+            return false;
+        }
         let open = self.open.len();
         let assumed: FxHashSet<Set> = self.open.iter().copied().collect();
         match self.is_empty_assuming(set, &assumed) {
@@ -219,6 +226,7 @@ impl<'d> Sets<'d> {
             Err(_) => {
                 // What cannot be decided now is an error, if it is one, when it is needed.
                 self.open.truncate(open);
+                self.undecided += 1;
                 false
             }
         }

@@ -3,12 +3,17 @@
 //! Nine digits of a divisor are a hundred million remainders, and whether bounds leave a multiple
 //! is no longer found by a search among them. So all digits read are kept, and arithmetic says
 //! whether they can be continued: those that follow make up ranges of numbers, one for each number
-//! of digits before the point, and a range holds a multiple or it does not.
+//! of digits before the point, and a range holds a multiple or it does not. Where only some of the
+//! multiples are meant, those that are multiples of one number and not of another (`pick`), what
+//! is picked repeats itself, and is known for one period.
+
+use std::sync::Arc;
 
 use num_bigint::BigInt;
 
 use super::decimal::Decimal;
 use super::number::Side;
+use super::pick::{Pick, Picked};
 use crate::regex::automaton::{Automaton, State};
 
 /// Remainders and places that an automaton may tell apart by a search.
@@ -36,24 +41,31 @@ pub(super) struct Grid {
     high: Option<(Decimal, bool)>,
     /// Have its numbers no point (integers of draft 4)?
     pub(super) plain: bool,
+    /// Which of these multiples are meant; `None`: all.
+    pick: Option<Arc<Pick>>,
 }
 
-fn ten(power: u32) -> BigInt {
+pub(super) fn ten(power: u32) -> BigInt {
     BigInt::from(10).pow(power)
 }
 
-fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
+pub(super) fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (mut x, mut y) = (a.clone(), b.clone());
     while y != BigInt::ZERO {
         (x, y) = (y.clone(), x % y);
     }
-    a / x * b
+    x
+}
+
+pub(super) fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
+    a / gcd(a, b) * b
 }
 
 impl Grid {
     /// Every number.
     pub(super) fn all() -> Self {
-        Self { step: BigInt::ZERO, places: 0, low: None, high: None, plain: false }
+        let (low, high) = (None, None);
+        Self { step: BigInt::ZERO, places: 0, low, high, plain: false, pick: None }
     }
 
     /// All integers; in draft 4, none of them has a point.
@@ -84,11 +96,59 @@ impl Grid {
 
     /// Are there too many remainders to search among them?
     pub(super) fn is_fine(&self) -> bool {
-        &self.step * (self.places + 2) > BigInt::from(STATES)
+        let period = || self.pick.as_ref().map(|pick| pick.period(&self.step, self.places));
+        match self.step == BigInt::ZERO {
+            true => false,
+            false => match period() {
+                None => &self.step * (self.places + 2) > BigInt::from(STATES),
+                Some(period) => period.is_some(),
+            },
+        }
     }
 
-    /// Numbers of both.
-    pub(super) fn and(&self, other: &Self) -> Self {
+    /// Is every number beyond some size a multiple or none without regard to its size?
+    fn is_endless(&self) -> bool {
+        self.low.is_none() && self.high.is_none() && !self.plain
+    }
+
+    /// What its numbers are multiples of, as a condition.
+    fn condition(&self) -> Option<Arc<Pick>> {
+        let step = (self.step != BigInt::ZERO)
+            .then(|| Pick::Multiple { step: self.step.clone(), places: self.places }.into());
+        Pick::all(step.into_iter().chain(self.pick.clone()))
+    }
+
+    /// Numbers of either; `None` where they are no grid.
+    pub(super) fn or(&self, other: &Self) -> Option<Self> {
+        if !self.is_endless() || !other.is_endless() {
+            return None;
+        }
+        let places = self.places.max(other.places);
+        let scaled = |grid: &Self| &grid.step * ten(places - grid.places);
+        // Of what is no multiple of anything nothing is known.
+        let step = match self.step == BigInt::ZERO || other.step == BigInt::ZERO {
+            true => BigInt::ZERO,
+            false => gcd(&scaled(self), &scaled(other)),
+        };
+        let pick = Some(Pick::any([self.condition()?, other.condition()?])?);
+        Some(Self { step, places, pick, ..Self::all() })
+    }
+
+    /// All other numbers; `None` where they are no grid.
+    pub(super) fn not(&self) -> Option<Self> {
+        if !self.is_endless() {
+            return None;
+        }
+        let pick = Some(Pick::not(self.condition()?)?);
+        Some(Self { pick, ..Self::all() })
+    }
+
+    /// Numbers of both; `None` where too much is said of them.
+    pub(super) fn and(&self, other: &Self) -> Option<Self> {
+        let pick = match (&self.pick, &other.pick) {
+            (Some(a), Some(b)) => Some(Pick::all([Arc::clone(a), Arc::clone(b)])?),
+            (one, none) => one.clone().or_else(|| none.clone()),
+        };
         let places = self.places.max(other.places);
         let scaled = |grid: &Self| &grid.step * ten(places - grid.places);
         let step = match (&self.step, &other.step) {
@@ -104,19 +164,22 @@ impl Grid {
             };
             Some(if first { a.clone() } else { b.clone() })
         };
-        Self {
+        Some(Self {
             step,
             places,
             low: tighter(&self.low, &other.low, true),
             high: tighter(&self.high, &other.high, false),
             plain: self.plain || other.plain,
-        }
+            pick,
+        })
     }
 
     /// The literals without exponent of its numbers, with at most `digits` digits on each side of
     /// the point; `plain`: without a point, and without `-0`.
     pub(super) fn literals(&self, digits: Option<u32>, plain: bool) -> Literals {
-        let scale = ten(self.places);
+        // What is picked may be told apart by more places than the multiples have.
+        let places = self.pick.as_ref().map_or(0, |pick| pick.places()).max(self.places);
+        let scale = ten(places);
         // The least and the greatest number, times `scale`, towards the inside.
         let scaled = |bound: &Option<(Decimal, bool)>, up: bool| {
             let (value, inclusive) = bound.as_ref()?;
@@ -135,13 +198,15 @@ impl Grid {
             })
         };
         let (low, high) = (scaled(&self.low, true), scaled(&self.high, false));
-        let mut step = self.step.clone();
-        if let Some(digits) = digits.filter(|&digits| digits < self.places) {
-            step = lcm(&step, &ten(self.places - digits));
+        let mut step = &self.step * ten(places - self.places);
+        if let Some(digits) = digits.filter(|&digits| digits < places) {
+            step = lcm(&step, &ten(places - digits));
         }
+        let picked = self.pick.as_ref().and_then(|pick| pick.among(&step, places));
+        let pick = self.pick.as_deref();
         let name =
-            format!("multiples of {step}e-{} {low:?} {high:?} {digits:?} {plain}", self.places);
-        Literals { name, step, places: self.places, low, high, digits, plain }
+            format!("multiples of {step}e-{places} {low:?} {high:?} {digits:?} {plain} {pick:?}");
+        Literals { name, step, places, low, high, digits, plain, picked }
     }
 }
 
@@ -161,6 +226,8 @@ pub(super) struct Literals {
     high: Option<BigInt>,
     digits: Option<u32>,
     plain: bool,
+    /// Which multiples of `step` are meant; `None`: all.
+    picked: Option<Picked>,
 }
 
 /// What is read so far.
@@ -189,7 +256,7 @@ impl Literals {
         let mut state = vec![digits.phase, digits.negative.into(), digits.count.into()];
         let mut value = digits.value;
         if self.low.is_none() && self.high.is_none() {
-            value %= &self.step;
+            value %= &self.step * self.picked.as_ref().map_or(1, Picked::period);
         }
         while value != BigInt::ZERO {
             // Less than a word.
@@ -209,19 +276,21 @@ impl Literals {
         (least.unwrap_or_default().max(zero), most)
     }
 
-    /// Is there a multiple from `from` to `to`, of the sizes that a sign may have?
+    /// Is there a number from `from` to `to`, of the sizes that a sign may have?
     fn between(&self, negative: bool, from: BigInt, to: Option<BigInt>) -> bool {
         let (least, most) = self.sizes(negative);
         let from = from.max(least);
         let to = match (to, most) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => match a.or(b) {
-                Some(to) => to,
-                None => return true,
-            },
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
         };
-        let first = (from + &self.step - 1) / &self.step * &self.step;
-        first <= to
+        let first = (from + &self.step - 1) / &self.step;
+        // Times `step`; `None`: there is no last one.
+        let last = to.map(|to| floor(&to, &self.step));
+        match &self.picked {
+            None => last.is_none_or(|last| first <= last),
+            Some(picked) => picked.is_any_between(&first, last.as_ref()),
+        }
     }
 
     /// The scaled numbers that begin with these digits, if so many more come before the point.
@@ -234,32 +303,36 @@ impl Literals {
         (&digits.value * &unit, (&digits.value + 1) * unit - 1)
     }
 
-    fn lives(&self, digits: &Digits) -> bool {
+    /// How many digits are still needed before the point at least; `None` if nothing helps.
+    fn needed(&self, digits: &Digits) -> Option<u32> {
         let negative = digits.negative;
         let whole = |negative| {
             let most = self.digits.map(|digits| ten(digits + self.places) - 1);
             self.between(negative, BigInt::ZERO, most)
         };
         match digits.phase {
-            START => whole(false) || whole(true),
-            SIGN => whole(true),
+            START => (whole(false) || whole(true)).then_some(1),
+            SIGN => whole(true).then_some(1),
             WHOLE => {
                 let (_, most) = self.sizes(negative);
+                if self.picked.as_ref().is_some_and(Picked::is_none) {
+                    return None;
+                }
                 let more = self.digits.map_or(u32::MAX, |most| most - digits.count);
                 for more in 0..=more {
                     let (from, to) = self.range(digits, more);
                     if most.as_ref().is_some_and(|most| from > *most) {
-                        return false;
+                        return None;
                     }
                     if self.between(negative, from, Some(to)) {
-                        return true;
+                        return Some(more);
                     }
                 }
-                false
+                None
             }
             _ => {
                 let (from, to) = self.range(digits, 0);
-                self.between(negative, from, Some(to))
+                self.between(negative, from, Some(to)).then_some(0)
             }
         }
     }
@@ -306,12 +379,21 @@ impl Automaton for Literals {
             }
             _ => return None,
         }
-        self.lives(&digits).then(|| self.write(digits))
+        self.needed(&digits).map(|_| self.write(digits))
     }
 
     fn is_live(&self, state: &[i64]) -> Option<bool> {
         // Steps lead to live states; only the first one is not looked at before.
-        Some(self.read(state).is_some_and(|digits| self.lives(&digits)))
+        Some(self.read(state).is_some_and(|digits| self.needed(&digits).is_some()))
+    }
+
+    fn effort(&self, state: &[i64]) -> u32 {
+        let Some(digits) = self.read(state) else { return 1 };
+        match digits.phase {
+            // Where digits before the point may go on for ever, those after it come to an end.
+            FRACTION => 1,
+            _ => 2 + self.needed(&digits).unwrap_or(0),
+        }
     }
 }
 
@@ -326,7 +408,7 @@ mod tests {
     fn grid(divisor: &str, bounds: &[(&str, Side, bool)]) -> Grid {
         let grid = Grid::multiples(&Decimal::parse(divisor).unwrap()).unwrap();
         bounds.iter().fold(grid, |grid, &(value, side, inclusive)| {
-            grid.and(&Grid::bound(&Decimal::parse(value).unwrap(), side, inclusive))
+            grid.and(&Grid::bound(&Decimal::parse(value).unwrap(), side, inclusive)).unwrap()
         })
     }
 

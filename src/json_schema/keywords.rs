@@ -283,8 +283,9 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`multipleOf` must be greater than 0"));
             }
             let Some(multiples) = self.numbers.multiples(&mut self.languages, &divisor) else {
-                let message = "a `multipleOf` with so many digits is not supported yet";
-                return Err(self.malformed(at, message));
+                let message = "`multipleOf` has more digits than can be followed: 1,000, or 18 \
+                               where every spelling of a number counts";
+                return Err(self.document.error(ErrorKind::Limit, at, message));
             };
             set = self.numbers.and(&mut self.languages, set, multiples);
         }

@@ -17,15 +17,16 @@ mod mistakes;
 mod size;
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::Schema;
 use super::document::{Document, Value, ValueId};
-use super::draft::{Dialect, Holds, holds};
+use super::draft::{Dialect, Draft, Holds, holds};
 use super::options::{Options, PropertyOrder};
 use super::references::References;
 use super::set::Sets;
+use super::{Schema, SchemaSource, Shared};
 use crate::error::Error;
 
 /// What a finding is about.
@@ -118,7 +119,9 @@ impl Schema {
         };
         let root = document.root();
         linter.schema(root, "");
-        let error = self.grammar(options).err();
+        // As a compiler takes it: a whole grammar would know no items that must differ.
+        let alone = Arc::new(self.clone());
+        let error = SchemaSource::new(&alone, options, &Shared::default(), None).err();
         if let Some(error) = &error {
             linter.findings.push(Finding {
                 pointer: error.place().pointer.clone().unwrap_or_default(),
@@ -188,6 +191,26 @@ impl Linter<'_> {
         }
     }
 
+    /// Which draft `$schema` names, if it names one.
+    fn draft(&mut self, at: ValueId) {
+        let document = self.document;
+        let uri = document.string(at).unwrap_or_default();
+        let supplied = |uri: &str| document.supplied().any(|(supplied, _)| supplied == uri);
+        if Draft::from_uri(uri).is_some() || supplied(uri.trim_end_matches('#')) {
+            let message = "`$schema` names the draft that the schema is read by";
+            return self.find(at, FindingKind::Annotation, message);
+        }
+        let message = format!(
+            "`$schema` is `{uri}`, which is no draft from 4 to 2020-12 and no metaschema that is \
+             supplied, so the schema is read as if it named none"
+        );
+        let message = match mistakes::nearest(uri, Draft::URIS.into_iter()) {
+            Some(near) => format!("{message}: did you mean `{near}`?"),
+            None => message,
+        };
+        self.find(at, FindingKind::Hint, message);
+    }
+
     /// In which order the members of an object are written.
     fn order(&mut self, schema: ValueId) {
         let Some(at) = self.document.get(schema, "properties") else { return };
@@ -242,6 +265,10 @@ impl Linter<'_> {
         if let Some(other) = lonely {
             let message = format!("`{keyword}` has no effect without {other}");
             self.find(value, FindingKind::Ignored, message);
+            return;
+        }
+        if keyword == "$schema" {
+            self.draft(value);
             return;
         }
         match effect {

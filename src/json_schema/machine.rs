@@ -111,9 +111,10 @@ impl Emitter<'_> {
     /// The one place that says which array sets cannot be emitted yet.
     fn check_supported(&self, array: &ArraySet) -> Result<()> {
         let message = if array.repeats != Repeats::May {
-            "`uniqueItems` is not supported yet"
+            "`uniqueItems` must remember the items, which a schema inside another grammar cannot"
         } else if array.some.iter().any(|some| (some.min, some.max) != (1, None)) {
-            "`minContains` above 1 and `maxContains` are not supported yet"
+            "`minContains` above 1 and `maxContains` must count, which a schema inside another \
+             grammar cannot"
         } else {
             return Ok(());
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::decimal::Decimal;
 use super::grid::Grid;
 use super::number::{NumberSet, Numbers};
+use super::scientific::Formula;
 use crate::regex::Languages;
 use crate::regex::automaton::{Automaton, State};
 
@@ -136,23 +137,37 @@ impl Automaton for Divisor {
         // Digits before the point can always be continued to a multiple.
         Some(true)
     }
+
+    fn effort(&self, state: &[i64]) -> u32 {
+        let &[WHOLE, mut remainder, _] = state else { return 1 };
+        // With this many digits more, some number of those that are possible is a multiple.
+        let (mut digits, mut most) = (0, 1i64);
+        while (self.modulus - remainder) % self.modulus >= most {
+            (digits, most) = (digits + 1, most.saturating_mul(10));
+            remainder = self.append(remainder, 0);
+        }
+        digits.max(1)
+    }
 }
 
 impl Numbers {
     /// The multiples of a positive number; `None` if it has too many digits.
     pub(super) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
-        let divisor = Divisor::new(decimal)?;
-        let formula = self.formula(|formulas| formulas.multiple(&divisor));
-        let grid = Grid::multiples(decimal)?;
+        let (divisor, grid) = (Divisor::new(decimal), Grid::multiples(decimal)?);
+        let formula = match &divisor {
+            Some(divisor) => self.formula(|formulas| formulas.multiple(divisor)),
+            None if self.knows_formulas() => return None,
+            None => Formula::NONE,
+        };
         let set = match grid.is_fine() {
+            // What is too fine for the automaton is made of the grid.
             true => self.all(),
             false => {
-                let literals = l.automaton(Arc::new(divisor), [START, 0, 0].into());
+                let literals = l.automaton(Arc::new(divisor?), [START, 0, 0].into());
                 self.written(l, literals)
             }
         };
         let grid = Some(self.grid(grid));
-        // What is too fine for the automaton is made of the grid.
         let set = NumberSet { formula, grid, ..set };
         Some(self.and(l, set, NumberSet { exponents: false, ..set }))
     }
@@ -185,6 +200,17 @@ mod tests {
             }
         }
         let huge = Decimal::parse("0.12345678901234567890123").unwrap();
-        assert!(numbers.multiples(&mut l, &huge).is_none());
+        let set = numbers.multiples(&mut l, &huge).unwrap();
+        let (spelled, _) = numbers.spelling(&mut l, set, 30);
+        for (text, expected) in [
+            ("0.12345678901234567890123", true),
+            ("-0.24691357802469135780246", true),
+            ("0.12345678901234567890124", false),
+        ] {
+            assert_eq!(l.matches(spelled, text.as_bytes()).unwrap(), expected, "{text}");
+        }
+        // Where every spelling counts, exponents are computed with fewer digits.
+        let mut any = Numbers::new(&mut l, crate::json_schema::Spelling::Any);
+        assert!(any.multiples(&mut l, &huge).is_none());
     }
 }

@@ -153,6 +153,11 @@ impl Numbers {
         self.formulas.as_mut().map_or(Formula::NONE, make)
     }
 
+    /// Does every spelling count?
+    pub(super) fn knows_formulas(&self) -> bool {
+        self.formulas.is_some()
+    }
+
     pub(super) fn grid(&mut self, grid: Grid) -> GridId {
         let next = GridId(self.grids.len() as u32);
         *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
@@ -495,7 +500,7 @@ impl Numbers {
             (Some(GridId(0)), other) | (other, Some(GridId(0))) => other,
             (Some(one), Some(other)) if one != other => {
                 let both = self.grids[one.0 as usize].and(&self.grids[other.0 as usize]);
-                Some(self.grid(both))
+                both.map(|both| self.grid(both))
             }
             (one, _) => one.and(b.grid),
         };
@@ -516,10 +521,20 @@ impl Numbers {
             (Language::EMPTY, _) => b.grid,
             (_, Language::EMPTY) => a.grid,
             (one, other) if one == other => a.grid,
-            _ => full.then_some(GridId(0)),
+            _ if full => Some(GridId(0)),
+            _ => a.grid.zip(b.grid).and_then(|(one, other)| {
+                let either = self.grids[one.0 as usize].or(&self.grids[other.0 as usize])?;
+                Some(self.grid(either))
+            }),
         };
+        // Where their remainders are few they are searched all the same.
+        let fine = if full { None } else { grid.and_then(|grid| self.fine(l, grid)) };
         NumberSet {
-            language: if full { self.all } else { l.union([a.language, b.language]) },
+            language: match fine {
+                Some(fine) => fine,
+                None if full => self.all,
+                None => l.union([a.language, b.language]),
+            },
             grid,
             listed: l.union([a.listed, b.listed]),
             pointed: a.pointed || b.pointed,
@@ -534,7 +549,10 @@ impl Numbers {
         let listed = Language::EMPTY;
         let formula = self.formula(|formulas| formulas.not(a.formula));
         let exponents = a.exponents;
-        NumberSet { language, listed, pointed: true, exponents, formula, grid: None }
+        let grid = a.grid.filter(|_| a.listed == Language::EMPTY);
+        let grid = grid.and_then(|grid| self.grids[grid.0 as usize].not());
+        let grid = grid.map(|grid| self.grid(grid));
+        NumberSet { language, listed, pointed: true, exponents, formula, grid }
     }
 
     /// One literal of each number of a set.
@@ -609,7 +627,11 @@ impl Numbers {
     ) -> Result<Language> {
         let (free, listed) = self.spelling(l, set, digits);
         let text = l.union([free, listed]);
-        l.compact(text, None)
+        // What computes its states has too many for a table.
+        match set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
+            true => Ok(text),
+            false => l.compact(text, None),
+        }
     }
 
     /// The same for a grid that is too fine for an automaton of remainders.

@@ -152,6 +152,7 @@ impl Sets<'_> {
     /// Is an intersection of scalars, listed or constrained without references, empty? Says no
     /// where it would have to follow one.
     pub(super) fn plainly_empty(&mut self, set: Set) -> Result<bool> {
+        self.spend(5);
         let set = self.alike(set);
         let parts = match self.expr(set) {
             Expr::Never => return Ok(true),

@@ -66,7 +66,9 @@ pub struct Options {
     /// Are the formats of draft 2020-12 enforced? If not, they are annotations.
     pub formats: bool,
     /// The draft of schemas that name none in `$schema`. `None`: 2020-12, and keywords of older
-    /// drafts that it does not define keep their old meaning.
+    /// drafts that it does not define keep their old meaning. A `$schema` that is neither one of
+    /// the five drafts nor a metaschema that is supplied names none: it is no error, and
+    /// [`lint`](crate::json_schema::Schema::lint) says so.
     pub draft: Option<Draft>,
     /// How many alternatives (of one type) a schema may combine into.
     pub alternatives: usize,

@@ -285,6 +285,8 @@ pub(super) struct Sets<'d> {
     work: usize,
     /// Where it took too many.
     broken: Option<Set>,
+    /// How often it could not be found out in the present task whether a set is surely empty.
+    pub(super) undecided: usize,
     task: usize,
 }
 
@@ -329,6 +331,7 @@ impl<'d> Sets<'d> {
             few: FxHashMap::default(),
             work: 0,
             broken: None,
+            undecided: 0,
             task: 0,
         };
         this.languages.set_work(options.work / ROW);
@@ -367,7 +370,7 @@ impl<'d> Sets<'d> {
             self.task = self.languages.tasks();
             self.work = 0;
             self.conditions.work = 0;
-            self.broken = None;
+            (self.broken, self.undecided) = (None, 0);
         }
     }
 
@@ -384,7 +387,8 @@ impl<'d> Sets<'d> {
     /// Errors if the present task has taken too many steps, at the place of the set that is being
     /// unfolded, or at one that is given.
     pub(super) fn check_work(&mut self, set: Set) -> Result<()> {
-        if self.work + self.conditions.work <= self.options.work {
+        let most = self.options.work;
+        if self.work + self.conditions.work <= most && self.languages.work() * ROW <= most {
             return Ok(());
         }
         let message = format!(

@@ -8,7 +8,8 @@ use rustc_hash::FxHashSet;
 
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
-use super::draft::{Holds, holds};
+use super::draft::{Draft, Holds, holds};
+use super::emptiness::SOME;
 use super::quotation::QUOTE_FROM;
 use super::set::Sets;
 use crate::deadline;
@@ -18,7 +19,7 @@ use crate::regex::{self, Dialect};
 impl Sets<'_> {
     /// Errors at what is malformed in a schema of the document, or in any that it applies.
     pub(super) fn validate(&mut self, schema: ValueId) -> Result<()> {
-        let mut seen = FxHashSet::default();
+        let (mut seen, mut counting) = (FxHashSet::default(), 0);
         let mut open = vec![schema];
         while let Some(schema) = open.pop() {
             deadline::check()?;
@@ -41,7 +42,8 @@ impl Sets<'_> {
                         continue;
                     }
                     "definitions" | "$defs" | "contentSchema" => continue,
-                    _ => self.validate_keyword(keyword, value)?,
+                    "contains" => counting += 1,
+                    _ => self.validate_keyword(keyword, value, dialect)?,
                 }
                 match (holds(keyword), self.document.value(value)) {
                     (Some(Holds::Map), Value::Object(map)) => {
@@ -60,10 +62,18 @@ impl Sets<'_> {
                 }
             }
         }
-        Ok(())
+        match counting > SOME {
+            true => self.foresee_counts(schema),
+            false => Ok(()),
+        }
     }
 
-    fn validate_keyword(&self, keyword: &str, at: ValueId) -> Result<()> {
+    fn validate_keyword(
+        &self,
+        keyword: &str,
+        at: ValueId,
+        dialect: super::draft::Dialect,
+    ) -> Result<()> {
         let value = self.document.value(at);
         let expected = match keyword {
             "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
@@ -77,9 +87,24 @@ impl Sets<'_> {
                     None => "a non-negative integer",
                 }
             }
-            "maximum" | "minimum" | "multipleOf" if !matches!(value, Value::Number(_)) => {
-                "a number"
-            }
+            "maximum" | "minimum" | "multipleOf" => match value {
+                Value::Number(literal) if keyword == "multipleOf" => {
+                    let positive = Decimal::parse(literal)
+                        .is_none_or(|divisor| !divisor.is_zero() && !divisor.is_negative());
+                    match positive {
+                        true => return Ok(()),
+                        false => "greater than 0",
+                    }
+                }
+                Value::Number(_) => return Ok(()),
+                _ => "a number",
+            },
+            "exclusiveMaximum" | "exclusiveMinimum" => match value {
+                Value::Bool(_) if dialect.exclusive_may_be_boolean() => return Ok(()),
+                Value::Number(_) if dialect.draft > Draft::Draft4 => return Ok(()),
+                _ if dialect.draft > Draft::Draft4 => "a number",
+                _ => "a boolean",
+            },
             "type" => {
                 let one = [at];
                 let names = match value {
@@ -118,7 +143,27 @@ impl Sets<'_> {
                 }
                 _ => "an object",
             },
-            "properties" | "dependentSchemas" | "dependencies" | "dependentRequired"
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => match value {
+                Value::Array(items) if !items.is_empty() => return Ok(()),
+                _ => "a non-empty array",
+            },
+            "dependentRequired" => {
+                match value {
+                    Value::Object(map) => {
+                        let lists = |at| {
+                            matches!(self.document.value(at), Value::Array(keys)
+                        if keys.iter().all(|&key| self.document.string(key).is_some()))
+                        };
+                        return match map.iter().find(|(_, keys)| !lists(*keys)) {
+                            None => Ok(()),
+                            Some((_, keys)) => Err(self
+                                .malformed(keys, "`dependentRequired` must hold lists of strings")),
+                        };
+                    }
+                    _ => "an object",
+                }
+            }
+            "properties" | "dependentSchemas" | "dependencies"
                 if !matches!(value, Value::Object(_)) =>
             {
                 "an object"

@@ -21,6 +21,12 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
     /// Is any string accepted from here? `None`: that is to be searched for.
     fn is_live(&self, state: &[i64]) -> Option<bool>;
+
+    /// About how many bytes lead from here to the end, where this is not one: nothing rests on it
+    /// but where a search looks first.
+    fn effort(&self, _state: &[i64]) -> u32 {
+        1
+    }
 }
 
 /// An automaton in one of its states.

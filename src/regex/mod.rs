@@ -37,7 +37,7 @@ mod triggers;
 
 pub use byte_set::ByteSet;
 pub use languages::{Language, Languages, Row};
-pub(crate) use languages::{Tables, Unit};
+pub(crate) use languages::{Spans, Tables, Unit};
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;

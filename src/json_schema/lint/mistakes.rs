@@ -4,6 +4,7 @@ use super::super::document::{Value, ValueId};
 use super::super::draft::Dialect;
 use super::super::set::Set;
 use super::{FindingKind, Linter};
+use crate::error::ErrorKind;
 
 /// Names listed in one message.
 const NAMES: usize = 12;
@@ -228,12 +229,20 @@ impl Linter<'_> {
         }
     }
 
-    /// A schema that no value satisfies.
+    /// A schema that no value satisfies, or of which a text would come to a limit.
     fn impossible(&mut self, schema: ValueId) {
         let Ok(set) = self.sets.schema(schema) else { return };
-        if schema != self.document.root() && matches!(self.sets.is_empty(set), Ok(true)) {
-            let message = "no value satisfies this schema, so it is never taken";
-            self.find(schema, FindingKind::Hint, message);
+        let limit = match (self.sets.is_empty(set), self.sets.shape(set)) {
+            (Ok(true), _) if schema != self.document.root() => {
+                let message = "no value satisfies this schema, so it is never taken";
+                return self.find(schema, FindingKind::Hint, message);
+            }
+            (Err(error), _) | (_, Err(error)) => Some(error),
+            (_, Ok(shape)) => self.sets.too_many_counts(set, &shape),
+        };
+        if let Some(error) = limit.filter(|error| error.kind() == ErrorKind::Limit) {
+            let message = format!("a text that comes here is refused: {}", error.message());
+            self.find(schema, FindingKind::Cost, message);
         }
     }
 }

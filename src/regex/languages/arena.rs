@@ -25,6 +25,9 @@ pub(super) struct Facts {
     pub(super) logical: bool,
     /// `None` until decided: has it any string? Decided by structure unless and/not occurs.
     pub(super) live: Option<bool>,
+    /// About how many bytes lead to a string of it, those that each part of an intersection needs
+    /// taken together: nothing rests on it but where a search looks first.
+    pub(super) effort: u32,
 }
 
 /// What steps look at: small, and copied with an arena.

@@ -1,12 +1,22 @@
 //! Reading: rows of derivatives, liveness.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::*;
 use crate::deadline;
 
 /// Steps that a state takes before its row of 256 successors is worth computing.
 const ROWLESS_STEPS: u8 = 4;
+
+/// Parts of rows that the row of an automaton that computes its states counts for.
+const COMPUTED: usize = 8;
+
+/// Entries of rows that count as a part more.
+const ENTRIES: usize = 16;
+
+/// Every so many-th state that a search looks at is the oldest that it has met.
+const OLDEST: usize = 4;
 
 /// Parts within parts that a single derivative follows by recursion.
 const DEEPEST: u32 = 200;
@@ -280,6 +290,7 @@ impl Languages {
             if stack.len() == before {
                 self.work += match self.arena.expr(top) {
                     Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
+                    Expr::Automaton(_) => COMPUTED,
                     _ => 1,
                 };
                 let (row, border) = self.derive(top);
@@ -373,6 +384,7 @@ impl Languages {
     ) -> (Row, ByteSet) {
         let borders = xs.iter().map(|&x| self.arena.border(x));
         let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
+        self.work += xs.len() * borders.len() / ENTRIES;
         let mut row = [Language::EMPTY; 256];
         let mut kept = ByteSet::EMPTY;
         let mut last = Language::EMPTY;
@@ -399,16 +411,15 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(live);
         }
-        // Towards a state known to be live, by turns from the newest and from the oldest of the
-        // states to look at: the one finds long strings of narrow languages soon, the other short
-        // strings of languages with long ones. On success the way there is live; on failure
-        // everything seen is dead, since none of it reaches a live state.
-        let mut from: FxHashMap<Language, Language> = FxHashMap::default();
-        let mut open = VecDeque::from([x]);
-        from.insert(x, x);
-        let mut newest = true;
-        while let Some(state) = if newest { open.pop_back() } else { open.pop_front() } {
-            newest = !newest;
+        // Towards a state known to be live, from the state that promises most (the newest of
+        // equals), and now and then from the oldest of the states to look at: the one finds long
+        // strings that many patterns narrow soon, the other short strings where the promise
+        // misleads. On success the way there is live; on failure everything seen is dead, since
+        // none of it reaches a live state.
+        let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
+        let mut open = Open::default();
+        open.push(self.arena.facts(x).effort, x);
+        while let Some(state) = open.pop() {
             deadline::check()?;
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
@@ -434,7 +445,7 @@ impl Languages {
                 }
                 if let std::collections::hash_map::Entry::Vacant(place) = from.entry(next) {
                     place.insert(state);
-                    open.push_back(next);
+                    open.push(self.arena.facts(next).effort, next);
                 }
             }
         }
@@ -442,6 +453,42 @@ impl Languages {
             self.arena.set_live(state, false);
         }
         Ok(false)
+    }
+}
+
+/// States that a search has met and not looked at yet.
+#[derive(Default)]
+struct Open {
+    /// In the order in which they were met; `None` once they were taken.
+    met: Vec<Option<Language>>,
+    /// By how little they promise to need, then from the newest on.
+    best: BinaryHeap<(Reverse<u32>, usize)>,
+    /// All before it were taken.
+    oldest: usize,
+    /// How many were taken.
+    taken: usize,
+}
+
+impl Open {
+    fn push(&mut self, effort: u32, state: Language) {
+        self.best.push((Reverse(effort), self.met.len()));
+        self.met.push(Some(state));
+    }
+
+    fn pop(&mut self) -> Option<Language> {
+        self.taken += 1;
+        loop {
+            let at = match self.taken % OLDEST {
+                0 => {
+                    self.oldest += 1;
+                    self.oldest - 1
+                }
+                _ => self.best.pop()?.1,
+            };
+            if let Some(state) = self.met.get_mut(at)?.take() {
+                return Some(state);
+            }
+        }
     }
 }
 

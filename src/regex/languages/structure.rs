@@ -11,6 +11,22 @@ pub(crate) enum Unit {
     Bytes(u32),
 }
 
+/// How long the shortest ways to the end are, by language.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spans {
+    known: FxHashMap<Language, Option<u32>>,
+    /// What went into those that were too much to find out, in parts of rows: when that is much,
+    /// none is tried any more.
+    wasted: usize,
+}
+
+impl Spans {
+    /// How many are known.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+}
+
 impl Languages {
     /// A fingerprint of the language's structure, equal across arenas of one process. 128 bits of
     /// keyed SipHash: two different expressions with one fingerprint are not to be found, even by
@@ -352,7 +368,7 @@ impl Languages {
         &mut self,
         x: Language,
         reach: &mut dyn FnMut(Language, Unit) -> u32,
-        spans: &mut FxHashMap<Language, Option<u32>>,
+        spans: &mut Spans,
     ) -> Result<Language> {
         let facts = self.arena.facts(x);
         if !facts.counted {
@@ -417,22 +433,25 @@ impl Languages {
 
     /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
     /// is too much to find out.
-    fn span(
-        &mut self,
-        x: Language,
-        known: &mut FxHashMap<Language, Option<u32>>,
-    ) -> Result<Option<u32>> {
+    fn span(&mut self, x: Language, spans: &mut Spans) -> Result<Option<u32>> {
         const MOST: usize = 400;
-        if let Some(&known) = known.get(&x) {
+        // Parts of rows.
+        const WORK: usize = 10_000;
+        const WASTED: usize = 30_000;
+        if let Some(&known) = spans.known.get(&x) {
             return Ok(known);
         }
         let shared = self.shared.clone();
         let fingerprint = self.fingerprint(x, &mut FxHashMap::default());
         let others = shared.as_ref().and_then(|shared| shared.span(fingerprint));
         if let Some(span) = others {
-            known.insert(x, span);
+            spans.known.insert(x, span);
             return Ok(span);
         }
+        if spans.wasted > WASTED {
+            return Ok(None);
+        }
+        let before_it = self.work;
         let mut seen = vec![x];
         let mut ids: FxHashMap<Language, usize> = FxHashMap::from_iter([(x, 0)]);
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
@@ -451,11 +470,12 @@ impl Languages {
                 });
                 before[id].push(next);
             }
-            if seen.len() > MOST {
+            if seen.len() > MOST || self.work - before_it > WORK {
+                spans.wasted += self.work - before_it;
                 if let Some(shared) = &shared {
                     shared.note_span(fingerprint, None);
                 }
-                known.insert(x, None);
+                spans.known.insert(x, None);
                 return Ok(None);
             }
             next += 1;
@@ -485,7 +505,7 @@ impl Languages {
         if let Some(shared) = &shared {
             shared.note_span(fingerprint, Some(span));
         }
-        seen.iter().for_each(|&state| _ = known.insert(state, Some(span)));
+        seen.iter().for_each(|&state| _ = spans.known.insert(state, Some(span)));
         Ok(Some(span))
     }
 

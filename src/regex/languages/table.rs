@@ -5,7 +5,7 @@
 //! each step dear, is determinised whole, minimised, and from then on a table: its states are one
 //! look-up apart, and the same automaton serves every arena.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
@@ -26,8 +26,8 @@ pub(crate) struct Table {
     first: Box<[ByteSet]>,
     /// By state: can every string of the unit that it was made with be continued to the end?
     total: Box<[bool]>,
-    /// The most bytes that a state needs to accept.
-    longest_rest: usize,
+    /// By state: the least bytes that it needs to accept.
+    rest: Box<[u32]>,
     pub(super) identity: u128,
 }
 
@@ -49,8 +49,14 @@ impl Table {
         self.total[state as usize]
     }
 
+    /// The length of the shortest string that is accepted from a state.
+    pub(super) fn least_rest(&self, state: u32) -> u32 {
+        self.rest[state as usize]
+    }
+
+    /// The most bytes that a state needs to accept.
     pub(super) fn longest_rest(&self) -> usize {
-        self.longest_rest
+        self.rest.iter().copied().max().unwrap_or(0) as usize
     }
 }
 
@@ -87,6 +93,16 @@ impl Tables {
 
 /// States before an automaton is minimised; larger ones stay lazy.
 const MOST_STATES: usize = 3_000;
+
+/// States of the parts of a language that is too large as a whole.
+const PART_STATES: usize = 200;
+
+/// Parts of rows after which an automaton is given up, and one of a part.
+const WORK: usize = 20_000;
+const PART_WORK: usize = 4_000;
+
+/// Parts of parts beyond which languages stay as they are.
+const DEEPEST: usize = 20;
 
 /// Bounds up to this are part of an automaton; larger ones stay counters beside it.
 const SMALL_BOUND: u32 = 20;
@@ -136,7 +152,7 @@ impl Languages {
         let table = match known {
             Some(table) => table,
             None => {
-                let table = self.table(x, unit, MOST_STATES)?.map(Arc::new);
+                let table = self.table_within(x, unit, MOST_STATES, WORK)?.map(Arc::new);
                 if let Some(shared) = &self.shared {
                     let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
                     known.insert(fingerprint, table.clone());
@@ -153,6 +169,47 @@ impl Languages {
                 }
                 finished
             }
+            None => self.compact_parts(x, unit, 0)?,
+        })
+    }
+
+    /// The same language of finished automata, where it is too large to be one: large counters stay,
+    /// and the patterns beside them are each stepped by a look-up.
+    fn compact_parts(
+        &mut self,
+        x: Language,
+        unit: Option<Language>,
+        depth: usize,
+    ) -> Result<Language> {
+        let (parts, all) = match self.arena.expr(x) {
+            _ if depth == DEEPEST => return Ok(x),
+            Expr::Intersect(parts) => (parts.clone(), true),
+            Expr::Union(parts) if self.arena.facts(x).logical => (parts.clone(), false),
+            &Expr::Complement(inner) if x != Language::ALL => {
+                let inner = self.compact_part(inner, unit, depth + 1)?;
+                return Ok(self.complement(inner));
+            }
+            _ => return Ok(x),
+        };
+        let parts = parts.iter().map(|&part| self.compact_part(part, unit, depth + 1));
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        Ok(if all { self.intersect(parts) } else { self.union(parts) })
+    }
+
+    fn compact_part(
+        &mut self,
+        x: Language,
+        unit: Option<Language>,
+        depth: usize,
+    ) -> Result<Language> {
+        let repeats = |unit| matches!(*self.arena.expr(x), Expr::Repeat(part, ..) if part == unit);
+        let plain = matches!(self.arena.expr(x), Expr::Set(_) | Expr::Table(..));
+        if plain || unit.is_some_and(repeats) {
+            return Ok(x);
+        }
+        let x = self.compact_parts(x, unit, depth)?;
+        Ok(match self.table_within(x, None, PART_STATES, PART_WORK)? {
+            Some(table) => self.import(&Arc::new(table)),
             None => x,
         })
     }
@@ -166,7 +223,8 @@ impl Languages {
     /// The same language as a finished automaton, with a name for all arenas, unless it is too
     /// large. Names are the caller's, and few.
     pub(crate) fn finish(&mut self, name: &str, x: Language, unit: Language) -> Result<Language> {
-        let Some(table) = self.table(x, Some(unit), MOST_STATES)?.map(Arc::new) else {
+        let Some(table) = self.table_within(x, Some(unit), MOST_STATES, usize::MAX)?.map(Arc::new)
+        else {
             return Ok(x);
         };
         let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,13 +251,16 @@ impl Languages {
     }
 
     /// The same language as an automaton, if that has no more than `most` states before it is
-    /// minimised and has any string. `unit` is the unit that [`Table::is_total`] speaks of.
-    pub(crate) fn table(
+    /// minimised, takes no more than `work` parts of rows, and has any string. `unit` is the unit
+    /// that [`Table::is_total`] speaks of.
+    fn table_within(
         &mut self,
         x: Language,
         unit: Option<Language>,
         most: usize,
+        work: usize,
     ) -> Result<Option<Table>> {
+        let work = self.work.saturating_add(work);
         let mut states = vec![x];
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
         // By state: the bytes at which its row changes, and where it leads from there on.
@@ -224,7 +285,7 @@ impl Languages {
                 change.push((byte, id));
             }
             changes.push(change);
-            if states.len() > most {
+            if states.len() > most || self.work > work {
                 return Ok(None);
             }
         }
@@ -293,12 +354,12 @@ impl Languages {
 
     /// Where this arena keeps an automaton.
     pub(super) fn table_index(&mut self, table: &Arc<Table>) -> u32 {
-        let known = self.tables.iter().position(|known| Arc::ptr_eq(known, table));
-        let index = known.unwrap_or_else(|| {
+        let next = self.tables.len() as u32;
+        let index = *self.table_indices.entry(Arc::as_ptr(table) as usize).or_insert(next);
+        if index == next {
             self.tables.push(Arc::clone(table));
-            self.tables.len() - 1
-        });
-        index as u32
+        }
+        index
     }
 
     /// A state of an automaton; the empty string alone is always [`Language::EPSILON`].
@@ -349,8 +410,8 @@ impl Rows {
         &self.next[state * self.width..][..self.width]
     }
 
-    /// Which states lead to an accepting one.
-    fn live(&self, accepts: &[bool]) -> Vec<bool> {
+    /// By state: those that step to it.
+    fn before(&self) -> Vec<SmallVec<[u32; 4]>> {
         let mut before: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); self.len()];
         for state in 0..self.len() {
             let mut last = NONE;
@@ -361,6 +422,12 @@ impl Rows {
                 last = next;
             }
         }
+        before
+    }
+
+    /// Which states lead to an accepting one.
+    fn live(&self, accepts: &[bool]) -> Vec<bool> {
+        let before = self.before();
         let mut live = accepts.to_vec();
         let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
         while let Some(state) = open.pop() {
@@ -443,25 +510,21 @@ impl Rows {
         Self { classes, width: first.len(), next }
     }
 
-    /// The most bytes that any state needs to accept; every state can.
-    fn longest_rest(&self, accepts: &[bool]) -> usize {
-        let mut near = accepts.to_vec();
-        let mut steps = 0;
-        // In rounds: states one byte away from those that are near.
-        while near.contains(&false) {
-            let grown: Vec<bool> = (0..self.len())
-                .map(|state| {
-                    let row = self.row(state);
-                    near[state] || row.iter().any(|&to| to != NONE && near[to as usize])
-                })
-                .collect();
-            steps += 1;
-            if grown == near {
-                break;
+    /// By state: the least bytes that it needs to accept; every state can.
+    fn rest(&self, accepts: &[bool]) -> Vec<u32> {
+        let before = self.before();
+        let mut rest: Vec<u32> = accepts.iter().map(|&a| if a { 0 } else { NONE }).collect();
+        let accepting = (0..rest.len()).filter(|&state| rest[state] == 0);
+        let mut open: VecDeque<usize> = accepting.collect();
+        while let Some(state) = open.pop_front() {
+            for &from in &before[state] {
+                if rest[from as usize] == NONE {
+                    rest[from as usize] = rest[state] + 1;
+                    open.push_back(from as usize);
+                }
             }
-            near = grown;
         }
-        steps
+        rest
     }
 
     fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
@@ -473,7 +536,7 @@ impl Rows {
         let first = first.collect();
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
         Table {
-            longest_rest: self.longest_rest(&accepts),
+            rest: self.rest(&accepts).into(),
             classes: self.classes,
             width: self.width,
             first,
@@ -497,7 +560,7 @@ mod tests {
         let some = l.repeat(digit, 1, Some(5));
         let seven = l.literal(b"77");
         let without = l.difference(some, seven);
-        let table = Arc::new(l.table(without, Some(digit), 100).unwrap().unwrap());
+        let table = Arc::new(l.table_within(without, Some(digit), 100, WORK).unwrap().unwrap());
         let same = l.import(&table);
         for text in ["", "7", "77", "777", "12345", "123456", "7a"] {
             let bytes = text.as_bytes();
@@ -510,16 +573,16 @@ mod tests {
         assert!(!table.is_total(0));
         let endless = l.repeat(digit, 0, None);
         let without = l.difference(endless, seven);
-        let table = l.table(without, Some(digit), 100).unwrap().unwrap();
+        let table = l.table_within(without, Some(digit), 100, WORK).unwrap().unwrap();
         assert!(table.is_total(0));
-        assert!(l.table(Language::EMPTY, None, 10).unwrap().is_none());
+        assert!(l.table_within(Language::EMPTY, None, 10, WORK).unwrap().is_none());
     }
 
     #[test]
     fn equal_states_are_merged() {
         let mut l = Languages::new();
         let words = l.literals([&b"car"[..], b"bar", b"far"]);
-        let table = l.table(words, None, 100).unwrap().unwrap();
+        let table = l.table_within(words, None, 100, WORK).unwrap().unwrap();
         assert_eq!(table.accepts.len(), 4);
     }
 }
