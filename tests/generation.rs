@@ -209,7 +209,10 @@ fn requests_that_cannot_be_served_name_the_field_and_the_cure() {
     ] {
         let error = run(&engine, &request).unwrap_err();
         assert_eq!(error.to_string(), expected);
-        assert!(matches!(error.kind(), ErrorKind::Request | ErrorKind::Sampling));
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::Request | ErrorKind::Sampling | ErrorKind::Context
+        ));
     }
 }
 

@@ -346,7 +346,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
     for (extra, status, param, says) in [
         (json!({ "model": "gpt" }), 404, "model", "`http-errors`"),
         (json!({ "model": null }), 400, "model", "is missing"),
-        (json!({ "temperature": -1 }), 400, "temperature", "from 0 to 2"),
+        (json!({ "temperature": -1 }), 400, "temperature", "a number from 0 up, not"),
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
         (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
         (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
