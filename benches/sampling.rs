@@ -182,6 +182,32 @@ fn min_p(bencher: Bencher<'_, '_>, kind: Kind) {
     bench(bencher, SamplingParams { min_p: 0.05, ..Default::default() }, kind, Allowed::All);
 }
 
+#[divan::bench(args = KINDS)]
+fn typical_p(bencher: Bencher<'_, '_>, kind: Kind) {
+    bench(bencher, SamplingParams { typical_p: 0.9, ..Default::default() }, kind, Allowed::All);
+}
+
+#[divan::bench(args = KINDS)]
+fn xtc(bencher: Bencher<'_, '_>, kind: Kind) {
+    let params = SamplingParams { xtc_probability: 1.0, ..SamplingParams::default() };
+    bench(bencher, params, kind, Allowed::All);
+}
+
+#[divan::bench(args = KINDS)]
+fn mirostat(bencher: Bencher<'_, '_>, kind: Kind) {
+    bench(bencher, SamplingParams { mirostat: 2, ..Default::default() }, kind, Allowed::All);
+}
+
+#[divan::bench(args = KINDS)]
+fn top_k_of_many(bencher: Bencher<'_, '_>, kind: Kind) {
+    bench(
+        bencher,
+        SamplingParams { top_k: Some(50_000), ..Default::default() },
+        kind,
+        Allowed::All,
+    );
+}
+
 /// No truncation: every token may be drawn.
 #[divan::bench(args = KINDS)]
 fn temperature_only(bencher: Bencher<'_, '_>, kind: Kind) {

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Model,
     /// A request whose fields are out of range or not supported.
     Request,
+    /// A prompt that leaves no room in the model's context.
+    Context,
     /// A file that cannot be read or written.
     Io,
 }

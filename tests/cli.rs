@@ -253,6 +253,9 @@ fn trace_tells_each_step_on_standard_error() {
     assert!(without_time(&lines[4]).contains("`<|end|>` -> Hat"), "{lines:?}");
     assert!(ran.err.lines().last().unwrap().starts_with("4 steps, 4 forced; the mask forbade"));
     assert_eq!(lines.len(), 6);
+    // An error is all that is told where no step was made.
+    let ran = run(&["generate", "--prompt", "x", "--model", &model, "--trace", "--rejection"]);
+    assert!(ran.code == 2 && ran.err.starts_with("error: ") && ran.err.lines().count() == 1);
 }
 
 #[test]
@@ -264,6 +267,8 @@ fn a_trace_as_a_page_needs_nothing_beside_itself() {
     assert!(ran.out.starts_with("<!doctype html>") && ran.out.trim_end().ends_with("</html>"));
     assert_eq!(ran.out.matches("<section class=").count(), 4);
     assert!(ran.out.contains("&lt;x&gt; &amp; &#123;&#123;steps}}") && ran.out.contains("H&lt;t"));
+    // Each card shows what was written, wanted or not.
+    assert_eq!(ran.out.matches("<li class=taken>").count(), 4);
     for outside in ["http:", "https:", "<script", "<link", "src=", "@import", "<x>", "{{"] {
         assert!(!ran.out.contains(outside), "{outside}");
     }
@@ -290,8 +295,44 @@ fn the_best_texts_come_in_order() {
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let logprob = |row: &Value| row["faithfulness"]["raw_logprob"].as_f64().unwrap();
     assert!(rows.len() == 2 && logprob(&rows[0]) >= logprob(&rows[1]), "{}", ran.out);
-    let ran = run(&[&args[..], &["--beam", "2", "--n-best", "3"]].concat());
-    assert!(ran.code == 2 && ran.err.contains("ask for at most 2"), "{}", ran.err);
+    for (search, says) in [
+        (&["--beam", "2"][..], "error: --n-best 3 of 2 that --beam or --best-of make; let one"),
+        (&[], "error: --n-best 3 of 1 that --beam or --best-of make; let one"),
+    ] {
+        let ran = run(&[&args[..], search, &["--n-best", "3"]].concat());
+        assert!(ran.code == 2 && ran.err.starts_with(says), "{}", ran.err);
+    }
+}
+
+/// Several texts are those of seeds that count up, whole as a line each, and for programs.
+#[test]
+fn several_texts_come_one_after_the_other() {
+    let model = text(hey("cli-several"));
+    let args = ["generate", "--prompt", "x", "--model", &model, "--regex", "[a-z]{6}"];
+    let with = |options: &[&str]| run(&[&args[..], &["--temperature", "9"], options].concat());
+    let alone: Vec<String> =
+        ["3", "4", "5"].iter().map(|seed| with(&["--seed", seed]).out).collect();
+    let ran = with(&["--seed", "3", "-n", "3"]);
+    assert_eq!((ran.code, ran.out), (0, alone.concat()));
+    assert_ne!(alone[0], alone[1]);
+    let rows: Vec<Value> = with(&["--seed", "3", "--n", "3", "--output", "json"])
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: String =
+        rows.iter().map(|row| format!("{}\n", row["text"].as_str().unwrap())).collect();
+    assert_eq!(told, alone.concat());
+    // The prompt is read once.
+    let passes: Vec<u64> =
+        rows.iter().map(|row| row["passes"]["model"].as_u64().unwrap()).collect();
+    assert_eq!(passes, [7, 6, 6]);
+    let ran = with(&[
+        "-n", "2", "--seed", "1", "--stop", "a", "--stop", "e", "--stop", "n", "--stop", "d",
+        "--stop", "i", "--stop", "m", "--stop", "s", "--stop", "v",
+    ]);
+    assert_eq!((ran.code, ran.err.lines().count()), (1, 1), "{}", ran.err);
+    assert_eq!(with(&["-n", "2", "--beam", "2"]).code, 2);
 }
 
 #[test]
@@ -314,6 +355,8 @@ fn every_setting_has_an_option() {
         (&["--typical-p", "1", "--top-k", "1", "--dry-multiplier", "0.5"], "Hey\n"),
         (&["--xtc-probability", "0", "--top-p", "0"], "Hey\n"),
         (&["--logit-bias", "101=-0.001", "--repeat-last-n", "3"], "Hey\n"),
+        (&["--top-k", "-1", "--repeat-last-n", "-1", "--seed", "-1", "--top-p", "0"], "Hey\n"),
+        (&["--dry-penalty-last-n", "-1", "--samplers", "penalties;typ_p;temperature"], "Hey\n"),
     ] {
         let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
         assert_eq!((ran.out.as_str(), ran.code), (out, 0), "{args:?}: {}", ran.err);
@@ -329,6 +372,11 @@ fn every_setting_has_an_option() {
         (&["--samplers", "top_q"], "is no step of the chain"),
         (&["--samplers", "temperature", "--top-p", "0.5"], "leaves its step out"),
         (&["--logit-bias", "x"], "ID=NUMBER"),
+        (&["--logit-bias", "5=-inf"], "`banned_token_ids`"),
+        (&["--logit-bias", "260=1"], "`logit_bias` names token 260"),
+        (&["--banned-token-ids", "5,999"], "`banned_token_ids` names token 999"),
+        (&["--top-k", "-2"], "-1 for all"),
+        (&["--beam", "0"], "a whole number from 1 up"),
         (&["--beam", "2", "--best-of", "3"], "cannot be used with"),
     ] {
         let ran = run(&[&["generate", "--prompt", "x", "--model", &model], args].concat());
@@ -372,6 +420,8 @@ fn explore_puts_temperatures_side_by_side() {
         (&["--settings", "'"], "is not closed"),
         (&["--settings", "--top-p 2"], "`top_p` is 2"),
         (&["--settings", "--top-p 1", "--temperatures", "1"], "cannot be used with"),
+        (&["--temperature", "1"], "--temperature is that of no column; write --temperatures"),
+        (&["--settings", "--top-p 1", "--top-k", "1"], "options of sampling beside --settings"),
     ] {
         let ran = run(&[&args[..], settings].concat());
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
@@ -396,6 +446,27 @@ fn chat_remembers_and_obeys_a_constraint_per_turn() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\na b\nHey\n");
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.starts_with("error: ") && err.lines().count() == 1, "{err}");
+}
+
+/// One seed gives one conversation, of which no two answers have the same random numbers.
+#[test]
+fn each_answer_of_a_chat_is_drawn_anew() {
+    use std::io::Write as _;
+    let model = text(hey("cli-chat-seed"));
+    let chat = || {
+        let args = ["chat", "--model", &model, "--max-tokens", "9", "--temperature", "9"];
+        let mut child = command(&[&args[..], &["--seed", "1", "--regex", "[a-z]{9}"]].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"hello\n/reset\nhello\n").unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let told = chat();
+    let answers: Vec<&str> = told.lines().collect();
+    assert!(answers.len() == 2 && answers[0] != answers[1], "{answers:?}");
+    assert_eq!(chat(), told);
 }
 
 /// A conversation longer than the context goes on.

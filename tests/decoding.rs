@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use maskwright::generation::{
-    BeamSearch, EarlyStopping, Engine, Event, FinishReason, Request, Response, Speculation, Step,
-    StopReason,
+    BeamSearch, EarlyStopping, Engine, Event, FinishReason, Prompt, Request, Response, Speculation,
+    Step, StopReason,
 };
 use maskwright::model::ModelOptions;
 use maskwright::sampling::SamplingParams;
@@ -185,6 +185,57 @@ fn the_best_of_several_is_the_best_of_their_seeds() {
         let same = &alone[(response.seed - 10) as usize];
         assert_eq!(response.tokens, same.tokens);
     }
+}
+
+/// Requests with one prompt share its reading, and write what each of them writes alone.
+#[test]
+fn several_texts_have_the_prompt_read_once() {
+    let engine = Engine::load(&ModelOptions::default()).unwrap();
+    let sampling = SamplingParams { temperature: 1.5, ..seeded(7) };
+    let base = Request { sampling, max_tokens: 12, ..Request::text("Who is there?") };
+    let mut requests = base.times(3);
+    assert_eq!(requests[2].sampling.seed, Some(9));
+    let other = Request { prompt: Prompt::Text("Another one".into()), ..base.clone() };
+    requests.extend([other.clone(), Request { best_of: 2, ..other }]);
+    requests.push(Request { beam: Some(BeamSearch::new(2)), ..base.clone() });
+    let mut told = vec![String::new(); requests.len()];
+    let mut ended = Vec::new();
+    let responses = engine
+        .generate_each(&requests, &mut |index, event| {
+            match event {
+                Event::Text(text) => told[index] += text,
+                Event::Ended(_) => ended.push(index),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(ended, [0, 1, 2, 3, 4, 5]);
+    for (index, (response, request)) in responses.iter().zip(&requests).enumerate() {
+        let alone = run(&engine, request).0;
+        assert_eq!((&response.text, &response.tokens), (&alone.text, &alone.tokens));
+        assert_eq!(response.text, told[index]);
+        // The prompt's pass is that of the first that has it.
+        let shared = usize::from([1, 2, 4].contains(&index));
+        assert_eq!(response.passes.model + shared, alone.passes.model, "{index}");
+        assert_eq!(response.timing.prefill.is_zero(), shared == 1);
+    }
+    assert_ne!(responses[0].text, responses[1].text);
+    // To break ends them all.
+    let mut events = 0;
+    let cut = engine.generate_each(&requests, &mut |_, _| {
+        events += 1;
+        if events > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!(cut.unwrap().len(), 1);
+    // What is out of range is refused before anything is written.
+    requests.push(Request { best_of: 0, ..base });
+    let mut events = 0;
+    let refused = engine.generate_each(&requests, &mut |_, _| {
+        events += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(refused.is_err() && events == 0);
 }
 
 #[test]
@@ -620,6 +671,31 @@ fn requests_that_exclude_each_other_are_refused() {
                 ..base.clone()
             },
             "`rejection` cannot know which tokens `top_k`",
+        ),
+        (
+            Request { stop_token_ids: vec![1, 260], ..base.clone() },
+            "`stop_token_ids` names token 260, which the model does not have; write ids from 0 to 259",
+        ),
+        (
+            Request {
+                sampling: SamplingParams { banned_token_ids: vec![999], ..seeded(1) },
+                ..base.clone()
+            },
+            "`banned_token_ids` names token 999",
+        ),
+        (
+            Request {
+                sampling: SamplingParams { allowed_token_ids: vec![999], ..seeded(1) },
+                ..base.clone()
+            },
+            "`allowed_token_ids` names token 999",
+        ),
+        (
+            Request {
+                sampling: SamplingParams { logit_bias: [(300, 1.0)].into(), ..seeded(1) },
+                ..base.clone()
+            },
+            "`logit_bias` names token 300",
         ),
         (
             Request { speculate: Speculation::Draft, ..base },

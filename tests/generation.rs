@@ -125,13 +125,16 @@ fn the_text_ends_before_a_stop_string() {
     let (response, chunks, _) = run_with(&["cx", "de"], 99);
     assert_eq!((response.text.as_str(), response.finish), ("bc", FinishReason::StopString));
     assert_eq!(chunks, ["b", "c"]);
-    assert_eq!(response.tokens.len(), 4);
+    // What was cut off was written all the same.
+    assert_eq!((response.tokens.len(), response.text_tokens), (4, 2));
     let (response, ..) = run_with(&["b"], 99);
     assert_eq!((response.text.as_str(), response.finish), ("", FinishReason::StopString));
+    assert_eq!((response.tokens.len(), response.text_tokens), (1, 0));
     // What might have become one is part of the text after all: at the end, and at a limit.
     let (response, chunks, _) = run_with(&["fgh"], 99);
     assert_eq!((response.text.as_str(), response.finish), ("bcdefg", FinishReason::Stop));
     assert_eq!(chunks, ["b", "c", "d", "e", "fg"]);
+    assert_eq!((response.tokens.len(), response.text_tokens), (6, 6));
     let (response, ..) = run_with(&["fgh"], 5);
     assert_eq!((response.text.as_str(), response.finish), ("bcdef", FinishReason::Length));
 }
@@ -206,7 +209,10 @@ fn requests_that_cannot_be_served_name_the_field_and_the_cure() {
     ] {
         let error = run(&engine, &request).unwrap_err();
         assert_eq!(error.to_string(), expected);
-        assert!(matches!(error.kind(), ErrorKind::Request | ErrorKind::Sampling));
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::Request | ErrorKind::Sampling | ErrorKind::Context
+        ));
     }
 }
 

@@ -356,7 +356,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
     for (extra, status, param, says) in [
         (json!({ "model": "gpt" }), 404, "model", "`http-errors`"),
         (json!({ "model": null }), 400, "model", "is missing"),
-        (json!({ "temperature": -1 }), 400, "temperature", "from 0 to 2"),
+        (json!({ "temperature": -1 }), 400, "temperature", "a number from 0 up, not"),
         (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
         (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
         (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
@@ -376,9 +376,13 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
         (
             json!({ "messages": [{ "role": "user", "content": "x".repeat(3000) }] }),
             400,
-            "",
+            "messages",
             "context of 2048",
         ),
+        (json!({ "min_tokens": 9, "max_tokens": 8 }), 400, "min_tokens", "is above"),
+        (json!({ "logit_bias": { "300": 1 } }), 400, "logit_bias", "names token 300"),
+        (json!({ "allowed_token_ids": [1, 300] }), 400, "allowed_token_ids", "names token 300"),
+        (json!({ "samplers": ["top_q"] }), 400, "samplers", "dry, top_n_sigma, temperature"),
     ] {
         for stream in [false, true] {
             let mut extra = extra.clone();
@@ -391,6 +395,9 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             let message = error["message"].as_str().unwrap();
             assert!(message.contains(says), "{message}");
             assert!(!message.contains('\n'), "{message}");
+            // By which clients know that they must shorten a conversation.
+            let too_long = error["code"] == "context_length_exceeded";
+            assert_eq!(too_long, says == "context of 2048");
         }
     }
 }
@@ -422,6 +429,35 @@ fn log_probabilities_come_with_each_token() {
         .flatten()
         .collect();
     assert_eq!(pieces, content);
+}
+
+/// What a stop string cut off is in no list of log-probabilities, whole or in pieces, drawn or of a
+/// search; a token of which it left a part is.
+#[test]
+fn log_probabilities_are_of_the_answers_tokens() {
+    let address = serve(hey("http-logprobs-stop"), &[]);
+    for search in [json!({}), json!({ "num_beams": 2 }), json!({ "best_of": 2 })] {
+        for (stop, expected) in [("ey", "H"), ("y", "He"), ("H", ""), ("eyx", "Hey")] {
+            let mut fields = json!({ "logprobs": true, "stop": stop, "max_tokens": 8 });
+            fields.as_object_mut().unwrap().extend(search.as_object().unwrap().clone());
+            let tokens = |content: &Value| -> String {
+                let content = content.as_array().into_iter().flatten();
+                content.map(|entry| entry["token"].as_str().unwrap()).collect()
+            };
+            let answer = chat(address, "http-logprobs-stop", fields.clone()).json();
+            let choice = &answer["choices"][0];
+            assert_eq!(choice["message"]["content"], expected, "{fields}");
+            assert_eq!(tokens(&choice["logprobs"]["content"]), expected, "{fields}");
+            fields["stream"] = json!(true);
+            let streamed: String = chat(address, "http-logprobs-stop", fields.clone())
+                .events()
+                .iter()
+                .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+                .map(|event| tokens(&event["choices"][0]["logprobs"]["content"]))
+                .collect();
+            assert_eq!(streamed, expected, "{fields}");
+        }
+    }
 }
 
 /// The `n` best of a search or of several draws: each with log-probabilities of its own, and how hard
@@ -516,6 +552,19 @@ fn settings_change_the_answer() {
         (json!({ "temperature": 1, "typical_p": 0.999, "top_k": 1 }), Some("Hey"), Value::Null),
         (json!({ "temperature": 1, "mirostat": 2, "mirostat_tau": 0 }), Some("Hey"), Value::Null),
         (json!({ "repetition_penalty": 1.0, "samplers": [] }), Some("Hey"), Value::Null),
+        // As other servers have it: no upper bound, other names, what asks for nothing.
+        (json!({ "temperature": 1000, "min_p": 1 }), Some("Hey"), Value::Null),
+        (
+            json!({ "repeat_penalty": 1.1, "samplers": ["penalties", "typ_p", "temperature"] }),
+            Some("Hey"),
+            Value::Null,
+        ),
+        (
+            json!({ "cache_prompt": true, "skip_special_tokens": true,
+                    "add_generation_prompt": true, "spaces_between_special_tokens": false }),
+            Some("Hey"),
+            Value::Null,
+        ),
     ] {
         let mut body = json!({ "max_tokens": 8 });
         body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());

@@ -170,7 +170,9 @@ def check_errors(client, model, url):
     bad, missing = openai.BadRequestError, openai.NotFoundError
     refused(bad, schema, response_format={"type": "json_schema", "json_schema": named})
     refused(bad, schema, response_format={"type": "json_schema", "json_schema": named}, stream=True)
-    refused(bad, "temperature", temperature=9)
+    refused(bad, "temperature", temperature=-1)
+    refused(bad, "logit_bias", logit_bias={"300000": 1})
+    refused(bad, "messages", messages=[{"role": "user", "content": "word " * 5000}])
     refused(bad, "max_tokens", max_tokens=0)
     refused(bad, "top_logprobs", top_logprobs=2)
     refused(bad, "best_of", extra_body={"best_of": 0})
@@ -257,6 +259,40 @@ def check_reasoning(client, model):
     assert choice.message.reasoning_content, choice
 
 
+def check_logprobs(client, model):
+    """Log-probabilities are of the answer's tokens, whole and in pieces, and a stop string cuts both."""
+    for stop, speculate in [(None, "off"), ("London", "off"), ("London", "ngram"), ('e", "', "forced")]:
+        asked = dict(
+            model=model,
+            messages=MESSAGES,
+            response_format=FORMAT,
+            temperature=0,
+            logprobs=True,
+            top_logprobs=2,
+            stop=stop,
+            extra_body={"speculate": speculate},
+        )
+        choice = client.chat.completions.create(**asked).choices[0]
+        tokens = [entry.token for entry in choice.logprobs.content]
+        text = "".join(tokens)
+        assert text.startswith(choice.message.content), choice
+        # Of the last token a part may be cut off, no more.
+        assert len(text) - len(tokens[-1]) < len(choice.message.content), choice
+        assert all(len(entry.top_logprobs) <= 2 for entry in choice.logprobs.content)
+        pieces = [
+            entry.token
+            for chunk in client.chat.completions.create(stream=True, **asked)
+            for told in chunk.choices
+            if told.logprobs
+            for entry in told.logprobs.content
+        ]
+        assert pieces == tokens, (pieces, tokens)
+    # Hotter than OpenAI's own models go.
+    hot = {"temperature": 6, "seed": 1, "extra_body": {"min_p": 0.3}}
+    answer = client.chat.completions.create(model=model, messages=MESSAGES, max_tokens=8, **hot)
+    assert answer.usage.completion_tokens <= 8
+
+
 def check_hanging_up(client, model):
     stream = client.chat.completions.create(model=model, messages=MESSAGES, stream=True)
     next(iter(stream))
@@ -281,6 +317,7 @@ def main():
         check_errors(client, model, url)
         check_tools(client, model)
         check_reasoning(client, model)
+        check_logprobs(client, model)
         check_hanging_up(client, model)
     finally:
         server.terminate()

@@ -80,7 +80,7 @@ fn dry(given: &Given<'_>, p: &SamplingParams, token: u32) -> f64 {
         |(t, forced): (u32, bool)| given.breakers.contains(&t) || (forced && !p.penalize_forced);
     let mut longest = 0;
     for end in 0..whole.len().saturating_sub(1) {
-        if whole[end + 1].0 != token {
+        if whole[end + 1].0 != token || breaks(whole[end + 1]) {
             continue;
         }
         let mut n = 0;
@@ -460,6 +460,28 @@ fn greedy_takes_the_lowest_id_of_equal_logits_and_no_randomness() {
     let mut sampler = Sampler::new(&params).unwrap();
     sampler.accept(1);
     assert_eq!(sampler.draw(&[1.0, 5.0, 4.5], None).unwrap().token, 2);
+}
+
+/// What may stand after any repetition must not be what ends it: else a text that DRY keeps from
+/// repeating itself could not even end its line.
+#[test]
+fn what_ends_a_repetition_for_dry_is_never_penalised() {
+    let params = SamplingParams { dry_multiplier: 10.0, ..SamplingParams::greedy() };
+    let after = |breakers: &[u32], forced: bool| {
+        let mut sampler = Sampler::new(&params).unwrap();
+        sampler.break_dry_at(breakers.iter().copied());
+        for token in [1, 2, 3, 4, 0, 1, 2, 3] {
+            match forced && token == 4 {
+                true => sampler.accept_forced(token),
+                false => sampler.accept(token),
+            }
+        }
+        sampler.draw(&[0.0, 0.0, 0.0, 0.0, 2.0, 1.0], None).unwrap().token
+    };
+    assert_eq!(after(&[], false), 5);
+    assert_eq!(after(&[4], false), 4);
+    // Nor is what the constraint had written there.
+    assert_eq!(after(&[], true), 4);
 }
 
 #[test]

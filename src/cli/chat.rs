@@ -81,6 +81,8 @@ struct Chat {
     messages: Vec<Message>,
     /// Messages at the start that are never dropped.
     fixed: usize,
+    /// Answers so far.
+    answers: u64,
     args: Args,
 }
 
@@ -112,7 +114,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let messages: Vec<Message> =
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
-    let mut chat = Chat { engine, compiler, constraint, messages, fixed, args };
+    let mut chat = Chat { engine, compiler, constraint, messages, fixed, answers: 0, args };
     let mut lines = Lines::open()?;
     if lines.is_terminal() {
         output::note(HELP);
@@ -154,9 +156,13 @@ impl Chat {
     fn answer(&mut self, text: &str) -> std::result::Result<(), Stop> {
         self.messages.push(Message::new("user", text));
         self.make_room()?;
+        let mut sampling = self.args.sampling.params()?;
+        // Each answer has random numbers of its own.
+        sampling.seed = sampling.seed.map(|seed| seed.wrapping_add(self.answers));
+        self.answers += 1;
         let request = Request {
             constraint: self.constraint.clone(),
-            sampling: self.args.sampling.params()?,
+            sampling,
             ..Request::chat(self.messages.clone())
         };
         let request = self.args.writing.apply(request);

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use clap::Parser;
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::Compiler;
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Request, Response};
+use crate::generation::{Event, Request, Response};
 use crate::sampling::SamplingParams;
 
 use super::Outcome;
@@ -26,7 +27,7 @@ const WIDTH: usize = 100;
 /// Between two columns.
 const GAP: usize = 3;
 /// The narrowest column.
-const LEAST: usize = 12;
+const LEAST: usize = 15;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -84,24 +85,29 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
     let mut columns = args.columns(&base)?;
-    for column in &mut columns {
-        let first = column.params.seed.or(base.seed).unwrap_or(0);
-        for sample in 0..args.samples.get() as u64 {
-            // The same seeds for each column, so that only its settings differ.
-            let seed = Some(first.wrapping_add(sample));
-            let sampling = SamplingParams { seed, ..column.params.clone() };
-            let request = Request {
-                raw: args.raw,
-                constraint: constraint.clone(),
-                sampling,
-                faithfulness: true,
-                ..Request::text(&args.prompt)
-            };
-            let request = args.writing.apply(request);
-            let response = engine.generate(&request, &mut |_| ControlFlow::Continue(()))?;
-            column.responses.push(response);
-        }
-    }
+    let samples = args.samples.get();
+    let of = |column: &Column| {
+        // The same seeds for each column, so that only its settings differ.
+        let seed = Some(column.params.seed.or(base.seed).unwrap_or(0));
+        let request = Request {
+            raw: args.raw,
+            constraint: constraint.clone(),
+            sampling: SamplingParams { seed, ..column.params.clone() },
+            faithfulness: true,
+            ..Request::text(&args.prompt)
+        };
+        args.writing.apply(request).times(samples)
+    };
+    let requests: Vec<Request> = columns.iter().flat_map(of).collect();
+    // indicatif draws on standard error, and only on a terminal.
+    let bar = ProgressBar::new(requests.len() as u64);
+    let responses = engine.generate_each(&requests, &mut |_, event| {
+        bar.inc(u64::from(matches!(event, Event::Ended(_))));
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    let mut responses = responses?.into_iter();
+    columns.iter_mut().for_each(|column| column.responses.extend(responses.by_ref().take(samples)));
     match args.output {
         Format::Json => {
             for column in &columns {
@@ -119,7 +125,22 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
 
 impl Args {
     /// The columns, without texts yet.
+    ///
+    /// Errors on an option that the columns would leave without a meaning.
     fn columns(&self, base: &SamplingParams) -> Result<Vec<Column>> {
+        let off = SamplingParams {
+            seed: base.seed,
+            temperature: base.temperature,
+            ..SamplingParams::default()
+        };
+        let others = !self.settings.is_empty() && *base != off;
+        if others || self.sampling.temperature().is_some() {
+            let (message, help) = match self.settings.is_empty() {
+                true => ("--temperature is that of no column", "write --temperatures"),
+                false => ("options of sampling beside --settings", "write them into each"),
+            };
+            return Err(Error::new(ErrorKind::Request, message).with_help(help));
+        }
         let column = |title, params| Column { title, params, responses: Vec::new() };
         let at = |&temperature: &f32| {
             let params = SamplingParams { temperature, ..base.clone() };

@@ -44,6 +44,10 @@ pub(super) struct Args {
     writing: WritingArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
+    /// Writes N texts instead of one, with seeds that count up; the prompt is read once for all
+    #[arg(short = 'n', long = "n", value_name = "N", value_parser = at_least_one)]
+    #[arg(conflicts_with_all = ["stream", "trace", "n_best", "best_of", "beam"])]
+    several: Option<NonZeroUsize>,
     /// Writes the N best texts of --beam or --best-of, best first, each after its log-probability
     /// (of a beam: its score)
     #[arg(long, alias = "num-return-sequences", value_name = "N", value_parser = at_least_one)]
@@ -77,6 +81,9 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);
     }
+    if let Some(n) = args.several {
+        return several(&engine, &request, n, &protocol, args.output);
+    }
     let mut show = Show::new(&args, engine.vocabulary(), &protocol);
     let result = engine.generate(&request, &mut |event| show.event(event));
     let response = result?;
@@ -87,20 +94,12 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let reply = show.finish()?;
     if args.trace == Some(TraceFormat::Html) {
         output::line(&page)?;
-    } else if args.output == Format::Json {
-        output::line(&describe(&response, &reply, &protocol).to_string())?;
-    } else {
-        if !args.streams() {
-            if !reply.reasoning.is_empty() {
-                output::note(&reply.reasoning);
-            }
-            if !reply.text.is_empty() || reply.calls.is_empty() {
-                output::line(&reply.text)?;
-            }
-        }
+    } else if args.streams() {
         for call in tools::calls(&reply) {
             output::line(&call.to_string())?;
         }
+    } else {
+        tell(&response, &reply, &protocol, args.output)?;
     }
     if response.yielded > 0 {
         let (n, s) = (response.yielded, if response.yielded == 1 { "" } else { "s" });
@@ -125,10 +124,14 @@ fn ranked(
     format: Format,
 ) -> Result<Outcome, Stop> {
     let several = request.beam.as_ref().map_or(request.best_of, |beam| beam.width);
-    if !protocol.is_plain() || most.get() > several {
-        let message = "`--n-best` is of so many --beam or --best-of, without tools and reasoning";
+    if !protocol.is_plain() {
+        let message = "--n-best goes with neither tools nor reasoning";
+        return Err(Error::new(ErrorKind::Request, message).with_help("leave one out").into());
+    }
+    if most.get() > several {
+        let message = format!("--n-best {most} of {several} that --beam or --best-of make");
         return Err(Error::new(ErrorKind::Request, message)
-            .with_help(format!("ask for at most {several}, or search for more"))
+            .with_help(format!("let one of them make at least {most}, or draw with `-n {most}`"))
             .into());
     }
     let mut outcome = Outcome::Success;
@@ -147,6 +150,60 @@ fn ranked(
         }
     }
     Ok(outcome)
+}
+
+/// Writes several texts, one after the other, each as it is finished.
+fn several(
+    engine: &Engine,
+    request: &Request,
+    n: NonZeroUsize,
+    protocol: &Protocol,
+    format: Format,
+) -> Result<Outcome, Stop> {
+    let mut message = Message::new(protocol, false);
+    let mut failed = None;
+    let responses = engine.generate_each(&request.times(n.get()), &mut |_, event| {
+        let told = match event {
+            Event::Text(text) => message.text(text),
+            Event::Special(token) => message.special(&engine.vocabulary().token_name(token)),
+            Event::Ended(response) => {
+                let mut message = std::mem::replace(&mut message, Message::new(protocol, false));
+                message.finish().and_then(|reply| tell(response, reply, protocol, format))
+            }
+            Event::Step(_) | Event::Working => Ok(()),
+        };
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    match responses.iter().all(|response| response.complete) {
+        true => Ok(Outcome::Success),
+        false => {
+            output::note("some of the texts are not complete; --output json says which");
+            Ok(Outcome::NotAccepted)
+        }
+    }
+}
+
+/// Writes a text that was not streamed.
+fn tell(response: &Response, reply: &Reply, protocol: &Protocol, format: Format) -> io::Result<()> {
+    if format == Format::Json {
+        return output::line(&describe(response, reply, protocol).to_string());
+    }
+    if !reply.reasoning.is_empty() {
+        output::note(&reply.reasoning);
+    }
+    if !reply.text.is_empty() || reply.calls.is_empty() {
+        output::line(&reply.text)?;
+    }
+    tools::calls(reply).iter().try_for_each(|call| output::line(&call.to_string()))
 }
 
 /// What ended a text before the constraint was satisfied, and what to do about it.
@@ -229,7 +286,7 @@ struct Show {
 impl Show {
     fn new(args: &Args, vocabulary: &Arc<Vocabulary>, protocol: &Protocol) -> Self {
         let (streams, trace) =
-            (args.streams(), args.trace.map(|format| Trace::start(Arc::clone(vocabulary), format)));
+            (args.streams(), args.trace.map(|format| Trace::new(Arc::clone(vocabulary), format)));
         // indicatif draws on standard error, and only on a terminal.
         let spinner = match streams || args.trace.is_some() {
             true => ProgressBar::hidden(),

@@ -11,8 +11,8 @@ pub(super) struct SamplingArgs {
     /// another option asks for a draw]
     #[arg(long, allow_negative_numbers = true, value_name = "T")]
     temperature: Option<f32>,
-    /// Draws from the K most probable tokens only
-    #[arg(long, value_name = "K")]
+    /// Draws from the K most probable tokens only; 0 or -1 from all
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = number_or_all)]
     top_k: Option<usize>,
     /// Draws from the smallest set of tokens whose probabilities reach P
     #[arg(long, allow_negative_numbers = true, value_name = "P")]
@@ -53,8 +53,8 @@ pub(super) struct SamplingArgs {
     /// Taken off a token's logit once it was written
     #[arg(long, allow_negative_numbers = true, value_name = "F", default_value = "0")]
     presence_penalty: f32,
-    /// The penalties look at the last N tokens only
-    #[arg(long, value_name = "N")]
+    /// The penalties look at the last N tokens only; -1: at all
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number_or_all)]
     repeat_last_n: Option<usize>,
     /// What the penalties count [default: as each was published]
     #[arg(
@@ -77,8 +77,8 @@ pub(super) struct SamplingArgs {
     /// The longest repetition that passes, in tokens
     #[arg(long, value_name = "N", default_value = "2")]
     dry_allowed_length: usize,
-    /// Repetitions are looked for in the last N tokens only
-    #[arg(long, value_name = "N")]
+    /// Repetitions are looked for in the last N tokens only; -1: in all
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number_or_all)]
     dry_penalty_last_n: Option<usize>,
     /// A text that ends a repetition (repeat the option) [default: line end, `:`, `"`, `*`]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -95,9 +95,9 @@ pub(super) struct SamplingArgs {
     /// The steps in the order in which they run [default:
     /// logit_bias;repetition_penalty;frequency_penalty;presence_penalty;dry;top_n_sigma;temperature;top_k;top_p;min_p;typical_p;xtc;mirostat]
     #[arg(long, value_name = "STEP;…", value_delimiter = ';')]
-    samplers: Vec<ChainStep>,
+    samplers: Vec<String>,
     /// Makes the draws repeatable
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     seed: Option<u64>,
 }
 
@@ -121,7 +121,33 @@ fn bias(text: &str) -> Result<(u32, f32)> {
     })
 }
 
+/// What `-1` is read as.
+const ALL: usize = usize::MAX;
+
+/// A number of tokens; -1 is all of them, as in llama.cpp and vLLM.
+fn number_or_all(text: &str) -> std::result::Result<usize, &'static str> {
+    match text {
+        "-1" => Ok(ALL),
+        text => text.parse().map_err(|_| "write a whole number from 0 up, or -1 for all"),
+    }
+}
+
+fn limit(given: Option<usize>) -> Option<usize> {
+    given.filter(|&number| number != ALL)
+}
+
+/// All 64 bits count, signed or not, as over HTTP.
+fn seed(text: &str) -> std::result::Result<u64, &'static str> {
+    let signed = || text.parse::<i64>().map(|seed| seed as u64);
+    text.parse().or_else(|_| signed()).map_err(|_| "write an integer of 64 bits")
+}
+
 impl SamplingArgs {
+    /// The temperature, where one was given.
+    pub(super) fn temperature(&self) -> Option<f32> {
+        self.temperature
+    }
+
     /// The settings, each within its range.
     pub(super) fn params(&self) -> Result<SamplingParams> {
         let off = SamplingParams::default();
@@ -138,7 +164,7 @@ impl SamplingArgs {
             repetition_penalty: self.repetition_penalty,
             frequency_penalty: self.frequency_penalty,
             presence_penalty: self.presence_penalty,
-            repeat_last_n: self.repeat_last_n,
+            repeat_last_n: limit(self.repeat_last_n),
             penalty_scope: match self.penalty_scope {
                 Scope::Published => PenaltyScope::Published,
                 Scope::Prompt => PenaltyScope::Prompt,
@@ -149,14 +175,14 @@ impl SamplingArgs {
             dry_multiplier: self.dry_multiplier,
             dry_base: self.dry_base,
             dry_allowed_length: self.dry_allowed_length,
-            dry_penalty_last_n: self.dry_penalty_last_n,
+            dry_penalty_last_n: limit(self.dry_penalty_last_n),
             dry_sequence_breakers: match self.dry_sequence_breaker.as_slice() {
                 [] => off.dry_sequence_breakers,
                 given => given.to_vec(),
             },
             top_n_sigma: self.top_n_sigma.unwrap_or(off.top_n_sigma),
             temperature: self.temperature.unwrap_or(if draws { 1.0 } else { 0.0 }),
-            top_k: self.top_k,
+            top_k: limit(self.top_k),
             top_p: self.top_p.unwrap_or(off.top_p),
             min_p: self.min_p.unwrap_or(off.min_p),
             typical_p: self.typical_p.unwrap_or(off.typical_p),
@@ -167,7 +193,7 @@ impl SamplingArgs {
             mirostat_eta: self.mirostat_eta,
             samplers: match self.samplers.as_slice() {
                 [] => off.samplers,
-                given => given.to_vec(),
+                given => ChainStep::list(given.iter().map(String::as_str))?,
             },
             seed: self.seed,
         };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::Vocabulary;
-use crate::generation::{Response, Step};
+use crate::generation::{Response, Step, Wanted};
 
 use super::output;
 
@@ -28,22 +28,22 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// Says what the columns are. The probabilities are the model's own, before temperature and
-    /// truncation: among the allowed tokens, and among all.
-    pub(super) fn start(vocabulary: Arc<Vocabulary>, format: TraceFormat) -> Self {
-        if format == TraceFormat::Table {
-            output::note(
-                "step  probability     raw  allowed    mass  nucleus  mask us  token -> text so far",
-            );
-        }
+    /// A trace without steps.
+    pub(super) fn new(vocabulary: Arc<Vocabulary>, format: TraceFormat) -> Self {
         Self { vocabulary, format, steps: Vec::new(), text: Vec::new() }
     }
 
-    /// One step.
+    /// One step; before the first of a table, what the columns are. The probabilities are the model's
+    /// own, before temperature and truncation: among the allowed tokens, and among all.
     pub(super) fn step(&mut self, step: &Step) {
         self.steps.push(step.clone());
         if self.format == TraceFormat::Html {
             return;
+        }
+        if self.steps.len() == 1 {
+            output::note(
+                "step  probability     raw  allowed    mass  nucleus  mask us  token -> text so far",
+            );
         }
         self.text.extend(self.vocabulary.token_bytes(step.token).unwrap_or_default());
         // Told only where the mask kept the model from what it wanted most.
@@ -113,8 +113,8 @@ impl Trace {
             ("steps", summary.steps.to_string()),
             ("forced", summary.forced.to_string()),
             ("first choice forbidden", summary.argmax_masked.to_string()),
-            ("mass left, on average", format!("{:.1}%", summary.mean_mass() * 100.0)),
-            ("mass left, at least", format!("{:.1}%", summary.least_mass * 100.0)),
+            ("mass left, on average", percent(summary.mean_mass())),
+            ("mass left, at least", percent(summary.least_mass)),
             ("log-probability", format!("{:.2}", summary.logprob)),
             ("by the model alone", format!("{:.2}", summary.raw_logprob)),
             ("passes of the model", response.passes.model.to_string()),
@@ -151,11 +151,28 @@ fn share(p: f64) -> String {
     }
 }
 
+/// The same in percent.
+fn percent(p: f64) -> String {
+    match p * 100.0 {
+        p if p > 0.0 && p < 0.05 => "&lt;0.1%".to_owned(),
+        p => format!("{p:.1}%"),
+    }
+}
+
 /// One step of the strip.
 fn card(page: &mut String, number: usize, step: &Step) {
+    // What was written stands in the list even where the model did not want it.
+    let written = Wanted {
+        token: step.token,
+        text: step.text.clone(),
+        probability: step.raw_logprob.exp(),
+        allowed: true,
+    };
+    let is_listed = step.wanted.iter().any(|wanted| wanted.token == step.token);
     let wanted: String = step
         .wanted
         .iter()
+        .chain((!is_listed).then_some(&written))
         .map(|wanted| {
             let class = match (wanted.token == step.token, wanted.allowed) {
                 (true, _) => "taken",
@@ -173,7 +190,7 @@ fn card(page: &mut String, number: usize, step: &Step) {
     let facts: String = [
         ("mass left", share(step.allowed_mass)),
         ("probability", share(step.logprob.exp())),
-        ("by the model alone", share(step.raw_logprob.exp())),
+        ("model alone", share(step.raw_logprob.exp())),
         ("allowed", step.allowed.to_string()),
         ("nucleus", step.nucleus.to_string()),
         ("mask", format!("{:.1} µs", step.mask_us)),

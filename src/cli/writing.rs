@@ -33,7 +33,8 @@ pub(super) struct WritingArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
     best_of: NonZeroUsize,
     /// Searches with N beams for the most probable text instead of drawing
-    #[arg(long, alias = "num-beams", value_name = "N", conflicts_with_all = ["best_of", "speculate"])]
+    #[arg(long, alias = "num-beams", value_name = "N", value_parser = at_least_one)]
+    #[arg(conflicts_with_all = ["best_of", "speculate"])]
     pub(super) beam: Option<NonZeroUsize>,
     /// Divides a beam's log-probability by its length to this power
     #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "1")]

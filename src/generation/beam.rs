@@ -61,9 +61,9 @@ pub(super) fn search(
     on_event: &mut Receiver<'_>,
 ) -> Result<Vec<(Response, Vec<Step>)>> {
     let start = Instant::now();
-    let Read { prompt, heal, cache, logits, took: prefill } = read;
+    let Read { prompt, heal, cache, logits, passes, took: prefill } = read;
     let sequence = Sequence::start(engine, request, &prompt, heal, Some(0))?;
-    let mut passes = Passes { model: 1, ..Passes::default() };
+    let mut passes = Passes { model: passes, ..Passes::default() };
     let mut beams = vec![Beam { sequence, steps: Vec::new(), cache, logits, logprob: 0.0 }];
     let mut finished: Vec<Finished<'_>> = Vec::new();
     while !beams.is_empty() {

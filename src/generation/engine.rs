@@ -37,7 +37,22 @@ pub(super) struct Read {
     pub(super) heal: Vec<u8>,
     pub(super) cache: KvCache,
     pub(super) logits: Logits,
+    /// Forward passes: none where the prompt had been read already.
+    pub(super) passes: usize,
     pub(super) took: Duration,
+}
+
+impl Read {
+    /// The same for another text. Both share the cache's memory until one of them reads on.
+    fn fork(&self) -> Self {
+        Self {
+            prompt: self.prompt.clone(),
+            heal: self.heal.clone(),
+            cache: self.cache.fork(),
+            logits: self.logits.clone(),
+            ..*self
+        }
+    }
 }
 
 impl Engine {
@@ -119,6 +134,53 @@ impl Engine {
         on_event: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Response> {
         let read = self.read(request)?;
+        self.answer(request, read, on_event)
+    }
+
+    /// Writes one text for each of the requests, one after the other. `on_event` is told of each with
+    /// its place; to break ends the text at hand, and no other is begun. Requests in a row that have
+    /// the same prompt share its reading: the texts are those that [`generate`](Self::generate)
+    /// writes.
+    ///
+    /// Errors as `generate` does, and before anything is written where a request is out of range.
+    pub fn generate_each(
+        &self,
+        requests: &[Request],
+        on_event: &mut dyn FnMut(usize, Event<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<Response>> {
+        let prompts: Vec<_> =
+            requests.iter().map(|request| self.prompt_of(request)).collect::<Result<_>>()?;
+        let mut responses = Vec::with_capacity(requests.len());
+        let mut kept: Option<Read> = None;
+        for (index, request) in requests.iter().enumerate() {
+            let read = match kept.take() {
+                Some(read) => read,
+                None => self.prefill(prompts[index].clone())?,
+            };
+            if prompts.get(index + 1) == Some(&prompts[index]) {
+                kept = Some(Read { passes: 0, took: Duration::ZERO, ..read.fork() });
+            }
+            let mut cancelled = false;
+            let response = self.answer(request, read, &mut |event| {
+                let told = on_event(index, event);
+                cancelled |= told.is_break();
+                told
+            })?;
+            responses.push(response);
+            if cancelled {
+                break;
+            }
+        }
+        Ok(responses)
+    }
+
+    /// The text of a request whose prompt is read.
+    fn answer(
+        &self,
+        request: &Request,
+        read: Read,
+        on_event: &mut Receiver<'_>,
+    ) -> Result<Response> {
         let response = match request.is_ranked() {
             false => self.write(request, read, request.sampling.seed, on_event)?,
             true => {
@@ -209,7 +271,7 @@ impl Engine {
     }
 
     /// Tells of a text that is finished: its steps, then the text, with special tokens in their
-    /// places where the request asks for them.
+    /// places where the request asks for them, then the steps that have no part in it.
     fn retell(
         &self,
         request: &Request,
@@ -217,9 +279,8 @@ impl Engine {
         steps: &[Step],
         on_event: &mut Receiver<'_>,
     ) -> ControlFlow<()> {
-        for step in steps {
-            on_event(Event::Step(step))?;
-        }
+        let (before, after) = steps.split_at(response.text_tokens.min(steps.len()));
+        before.iter().try_for_each(|step| on_event(Event::Step(step)))?;
         let vocabulary = self.vocabulary();
         let (mut rest, mut bytes) = (response.text.as_str(), Vec::new());
         let specials = response.tokens.iter().filter(|_| request.special_tokens);
@@ -230,17 +291,17 @@ impl Engine {
             }
             let text = String::from_utf8_lossy(&std::mem::take(&mut bytes)).into_owned();
             // A stop string may have ended the text earlier than its tokens.
-            let Some(after) = rest.strip_prefix(text.as_str()) else { break };
-            rest = after;
+            let Some(others) = rest.strip_prefix(text.as_str()) else { break };
+            rest = others;
             if !text.is_empty() {
                 on_event(Event::Text(&text))?;
             }
             on_event(Event::Special(token))?;
         }
-        match rest.is_empty() {
-            true => ControlFlow::Continue(()),
-            false => on_event(Event::Text(rest)),
+        if !rest.is_empty() {
+            on_event(Event::Text(rest))?;
         }
+        after.iter().try_for_each(|step| on_event(Event::Step(step)))
     }
 
     /// Writes all that a request makes, best first: `best_of` texts by their log-probability per
@@ -254,7 +315,15 @@ impl Engine {
     }
 
     fn read(&self, request: &Request) -> Result<Read> {
+        self.prefill(self.prompt_of(request)?)
+    }
+
+    /// The tokens that the model reads for a request, and the bytes that were taken off their end.
+    ///
+    /// Errors on a request that is out of range.
+    fn prompt_of(&self, request: &Request) -> Result<(Vec<u32>, Vec<u8>)> {
         request.validate()?;
+        self.check_tokens(request)?;
         if request.speculate == Speculation::Draft && self.draft.is_none() {
             let message = "`speculate` asks for a draft model, and there is none";
             return Err(Error::new(ErrorKind::Request, message)
@@ -268,10 +337,14 @@ impl Engine {
             true => healing::take_back(self.vocabulary(), &mut prompt),
             false => Vec::new(),
         };
+        Ok((prompt, heal))
+    }
+
+    fn prefill(&self, (prompt, heal): (Vec<u32>, Vec<u8>)) -> Result<Read> {
         let start = Instant::now();
         let mut cache = self.model.new_cache()?;
         let logits = self.model.forward(&prompt, &mut cache)?;
-        Ok(Read { prompt, heal, cache, logits, took: start.elapsed() })
+        Ok(Read { prompt, heal, cache, logits, passes: 1, took: start.elapsed() })
     }
 
     /// At least one text, best first, with what is told of its tokens.
@@ -291,14 +364,7 @@ impl Engine {
         for _ in 0..request.best_of {
             let mut steps = Vec::new();
             let mut cancelled = false;
-            let fork = Read {
-                prompt: read.prompt.clone(),
-                heal: read.heal.clone(),
-                cache: read.cache.fork(),
-                logits: read.logits.clone(),
-                took: read.took,
-            };
-            let response = self.write(request, fork, seed, &mut |event| {
+            let response = self.write(request, read.fork(), seed, &mut |event| {
                 if let Event::Step(step) = event {
                     steps.push(step.clone());
                 }
@@ -331,10 +397,10 @@ impl Engine {
         seed: Option<u64>,
         on_event: &mut Receiver<'_>,
     ) -> Result<Response> {
-        let Read { prompt, heal, mut cache, logits, took: prefill } = read;
+        let Read { prompt, heal, mut cache, logits, passes, took: prefill } = read;
         let start = Instant::now();
         let mut sequence = Sequence::start(self, request, &prompt, heal, seed)?;
-        let mut passes = Passes { model: 1, ..Passes::default() };
+        let mut passes = Passes { model: passes, ..Passes::default() };
         let finish = match sequence.step(&logits, None, on_event)? {
             Some(reason) => reason,
             None if request.speculate == Speculation::Off => {
@@ -405,6 +471,26 @@ impl Engine {
             }
             self.model.keep(cache, from, &path)?;
         }
+    }
+
+    /// Errors, naming the field, on ids that are no tokens of the vocabulary.
+    fn check_tokens(&self, request: &Request) -> Result<()> {
+        let (sampling, width) = (&request.sampling, self.vocabulary().len());
+        let biased: Vec<u32> = sampling.logit_bias.keys().copied().collect();
+        for (field, tokens) in [
+            ("logit_bias", &biased),
+            ("allowed_token_ids", &sampling.allowed_token_ids),
+            ("banned_token_ids", &sampling.banned_token_ids),
+            ("stop_token_ids", &request.stop_token_ids),
+        ] {
+            if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
+                let message =
+                    format!("`{field}` names token {token}, which the model does not have");
+                return Err(Error::new(ErrorKind::Request, message)
+                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1))));
+            }
+        }
+        Ok(())
     }
 
     fn check_vocabulary(&self, constraint: &Constraint) -> Result<()> {

@@ -22,7 +22,7 @@ pub(super) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
     if len >= context {
         let message = format!("a prompt of {len} tokens fills the model's context of {context}");
         let help = format!("shorten it to at most {} tokens", context - 1);
-        return Err(Error::new(ErrorKind::Request, message).with_help(help));
+        return Err(Error::new(ErrorKind::Context, message).with_help(help));
     }
     Ok(tokens)
 }

@@ -50,7 +50,8 @@ pub struct Request {
     pub min_tokens: usize,
     /// Bans the end tokens, as far as the constraint leaves something else.
     pub ignore_eos: bool,
-    /// The text ends before the first of these that it would contain.
+    /// The text ends before the first of these that it would contain. Tokens that this cuts off
+    /// are told all the same ([`Response::text_tokens`](super::Response::text_tokens)).
     pub stop: Vec<String>,
     /// The text ends with the stop string, not before it.
     pub include_stop_str_in_output: bool,
@@ -183,6 +184,18 @@ impl Request {
     /// A request for a conversation.
     pub fn chat(messages: Vec<Message>) -> Self {
         Self::new(Prompt::Chat(messages))
+    }
+
+    /// The same request `n` times, with seeds that count up from its own, where it has one: as many
+    /// texts that differ. [`Engine::generate_each`](super::Engine::generate_each) writes them.
+    #[must_use]
+    pub fn times(&self, n: usize) -> Vec<Self> {
+        let seeded = |index: usize| {
+            let mut request = self.clone();
+            request.sampling.seed = self.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
+            request
+        };
+        (0..n).map(seeded).collect()
     }
 
     /// Are texts written of which the best are told?

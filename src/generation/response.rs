@@ -99,7 +99,8 @@ pub enum StopReason {
 /// How often the model was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Forward passes, the prompt's as one.
+    /// Forward passes, the prompt's as one; less that one where another text had the same prompt
+    /// read ([`Engine::generate_each`](super::Engine::generate_each)).
     pub model: usize,
     /// Tokens that were guessed and read.
     pub drafted: usize,
@@ -133,7 +134,7 @@ pub struct Usage {
 /// How long it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Reading the prompt.
+    /// Reading the prompt; nothing where another text had it read.
     pub prefill: Duration,
     /// Everything after.
     pub decode: Duration,
@@ -147,6 +148,9 @@ pub struct Response {
     pub text: String,
     /// The tokens that were written, without an end token.
     pub tokens: Vec<u32>,
+    /// How many of them, from the first on, have a part in the text: all, unless a stop string has
+    /// cut some off.
+    pub text_tokens: usize,
     /// Why it ended.
     pub finish: FinishReason,
     /// Which stop string or token it was.

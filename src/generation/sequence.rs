@@ -37,6 +37,8 @@ pub(super) struct Sequence<'a> {
     pub(super) tokens: Vec<u32>,
     prompt: usize,
     text: TextStream,
+    /// Where in the text each token begins; kept only where a stop string may cut some off.
+    starts: Vec<usize>,
     summary: Summary,
     stopped_by: Option<u32>,
     /// Bytes of the prompt's end that are still to be written anew.
@@ -77,6 +79,7 @@ impl<'a> Sequence<'a> {
             tokens: Vec::new(),
             prompt: prompt.len(),
             text: TextStream::new(&request.stop, request.include_stop_str_in_output, skip_space),
+            starts: Vec::new(),
             summary: Summary::new(),
             stopped_by: None,
             heal,
@@ -387,6 +390,9 @@ impl<'a> Sequence<'a> {
         if self.tells(token) {
             self.text.interrupt();
         }
+        if !self.request.stop.is_empty() {
+            self.starts.push(self.text.len());
+        }
         let long_enough = self.tokens.len() > self.request.min_tokens;
         let stopped = self.text.push(bytes, long_enough || self.request.min_tokens == 0);
         Ok(stopped.then_some(FinishReason::StopString))
@@ -437,6 +443,10 @@ impl<'a> Sequence<'a> {
             reasoning_tokens: self.thinking.as_ref().map_or(0, Progress::tokens),
         };
         let (seed, text, tokens) = (self.sampler.seed(), self.text.into_text(), self.tokens);
+        let text_tokens = match finish {
+            FinishReason::StopString => self.starts.partition_point(|&start| start < text.len()),
+            _ => tokens.len(),
+        };
         let complete = match (&self.request.constraint, &self.matcher) {
             // A stop string has cut off some of what the matcher accepted.
             (Some(constraint), _) if finish == FinishReason::StopString => {
@@ -452,6 +462,7 @@ impl<'a> Sequence<'a> {
         Response {
             text,
             tokens,
+            text_tokens,
             finish,
             stop_reason,
             complete,

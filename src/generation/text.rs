@@ -49,6 +49,11 @@ impl TextStream {
         self.border = self.text.len();
     }
 
+    /// The length of the text so far, without the beginning of a character at its end.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
     /// The stop string that ended the text.
     pub(super) fn stop(&self) -> Option<&str> {
         self.stopped.map(|stop| self.stops[stop].as_str())

@@ -72,7 +72,8 @@ impl History {
 
     /// Every token that goes on as an earlier place did, with the length of the longest sequence
     /// that it would then repeat: the longest suffix of the last `window` tokens that stood before
-    /// it there already. Breakers and forced tokens end a sequence. O(n) for n tokens.
+    /// it there already. Breakers and forced tokens end a sequence, and go on with none. O(n) for n
+    /// tokens.
     ///
     /// The suffix lengths at all earlier places are the Z-array of the reversed history (Gusfield
     /// 1997, "Algorithms on Strings, Trees, and Sequences", section 1.3).
@@ -87,7 +88,7 @@ impl History {
         let reversed: Vec<u32> = self.tokens[start..].iter().rev().copied().collect();
         for (at, length) in z_array(&reversed).into_iter().enumerate().skip(1) {
             let length = length.min(limit);
-            if length > 0 {
+            if length > 0 && !breaks(&(self.tokens.len() - at)) {
                 let next = longest.entry(reversed[at - 1]).or_insert(0);
                 *next = length.max(*next);
             }

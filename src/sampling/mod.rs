@@ -53,6 +53,7 @@ mod history;
 mod nucleus;
 mod order;
 mod params;
+mod parts;
 mod pressure;
 mod rejection;
 mod sampler;

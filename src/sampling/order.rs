@@ -74,6 +74,26 @@ impl ChainStep {
         }
     }
 
+    /// The steps of these names, in their order. llama.cpp's names for some are known, too: `typ_p`,
+    /// and `penalties` for all three.
+    ///
+    /// Errors on a name that is none.
+    pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Self>> {
+        let mut steps = Vec::new();
+        for name in names {
+            match name {
+                "typ_p" => steps.push(Self::TypicalP),
+                "penalties" => steps.extend([
+                    Self::RepetitionPenalty,
+                    Self::FrequencyPenalty,
+                    Self::PresencePenalty,
+                ]),
+                name => steps.push(name.parse()?),
+            }
+        }
+        Ok(steps)
+    }
+
     /// Does it change logits token by token, without looking at the others?
     pub(super) fn adjusts(self) -> bool {
         matches!(

@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// distribution over the allowed tokens. The fields stand in the order in which their steps run.
 ///
 /// Names and ranges are those of the OpenAI API reference, of Hugging Face's generation config and
-/// of llama.cpp, with one exception: a temperature above 2 is accepted, because min-p was made for
-/// it.
+/// of llama.cpp. The reference lets a temperature be 2 at most; it may be above that here, as in
+/// vLLM and llama.cpp, because min-p was made for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SamplingParams {
     /// Only these tokens may be drawn, as far as the mask allows one of them; empty allows all.
@@ -45,7 +45,8 @@ pub struct SamplingParams {
     pub dry_allowed_length: usize,
     /// DRY looks at this many last tokens of prompt and text; `None` at all.
     pub dry_penalty_last_n: Option<usize>,
-    /// A token with one of these texts in it ends a repetition for DRY. Whoever knows the tokens'
+    /// A token with one of these texts in it ends a repetition for DRY, which never penalises it.
+    /// Whoever knows the tokens'
     /// texts hands their ids to [`Sampler::break_dry_at`](super::Sampler::break_dry_at); the
     /// engine does.
     pub dry_sequence_breakers: Vec<String>,
@@ -186,7 +187,9 @@ impl SamplingParams {
             }
         }
         if let Some(bias) = self.logit_bias.values().find(|bias| !bias.is_finite()) {
-            return Err(out_of_range("logit_bias", bias, "finite numbers, such as -100 to 100"));
+            let range = "finite numbers, such as -100 to 100; what must not be drawn goes into \
+                         `banned_token_ids`";
+            return Err(out_of_range("logit_bias", bias, range));
         }
         if self.dry_allowed_length == 0 {
             return Err(out_of_range("dry_allowed_length", 0, "a number from 1 up"));

@@ -12,6 +12,7 @@ use super::history::History;
 use super::nucleus::{self, Nucleus};
 use super::order::ChainStep;
 use super::params::exact;
+use super::parts::{Keep, Part};
 use super::scan::{self, Ends, Maxima, Scan};
 use super::steps::{self, Candidate};
 use super::wide::Kept;
@@ -56,7 +57,7 @@ const SHORT: usize = 1024;
 /// [`steps::pick`] describes; XTC, where it is on, takes one before; a greedy draw takes none.
 ///
 /// Where the first truncation lets most tokens go, the others are never looked at singly; where
-/// top-p lets many stay, none of them is listed: sums over blocks tell where a draw falls. The
+/// one lets many stay, none of them is listed: sums over blocks tell where a draw falls. The
 /// outcome is that of the plain steps.
 #[derive(Clone, Debug)]
 pub struct Sampler {
@@ -106,6 +107,8 @@ enum Left {
     /// A nucleus of which there is no list, in a row that these tokens have changed; its greatest
     /// logit, and the temperature.
     Wide { kept: Kept, top: f64, changed: Vec<Candidate>, temperature: f64 },
+    /// A part of such a row of which there is no list either.
+    Part { part: Part, top: f64, changed: Vec<Candidate>, temperature: f64 },
 }
 
 impl Sampler {
@@ -200,6 +203,11 @@ impl Sampler {
                 let picked = nucleus.wide.at(&row, &kept, (top, &changed), u * kept.sum);
                 (picked.map(|(token, weight)| (token, weight / kept.sum)), kept.count)
             }
+            Left::Part { part, top, changed, temperature } => {
+                let row = Row { logits, words, maxima, temperature };
+                let picked = part.at(&row, (top, &changed), u * part.sum);
+                (picked.map(|(token, weight)| (token, weight / part.sum)), part.count)
+            }
         };
         // The mask step errors on an empty list and no step removes the last candidate.
         let (token, probability) = picked.ok_or_else(nothing_left)?;
@@ -220,10 +228,18 @@ impl Sampler {
         if self.params.temperature == 0.0 {
             return Ok(vec![(self.greedy(allowed)?, 1.0)]);
         }
-        if let Left::Wide { kept, changed, temperature, .. } = self.truncate(logits, allowed) {
-            let Scratch { words, maxima, candidates, .. } = &mut self.scratch;
-            let row = Row { logits, words, maxima, temperature };
-            row.list_kept(&kept.last, f32::MIN, &changed, candidates);
+        let left = self.truncate(logits, allowed);
+        let Scratch { words, maxima, candidates, .. } = &mut self.scratch;
+        match left {
+            Left::Listed(_) => {}
+            Left::Wide { kept, changed, temperature, .. } => {
+                let row = Row { logits, words, maxima, temperature };
+                row.list_kept(&kept.last, f32::MIN, &changed, candidates);
+            }
+            Left::Part { part, changed, temperature, .. } => {
+                let row = Row { logits, words, maxima, temperature };
+                row.list_part(part.keep(), &changed, candidates);
+            }
         }
         let candidates = &self.scratch.candidates;
         let whole = steps::log_sum_exp(candidates);
@@ -449,15 +465,41 @@ impl Sampler {
         let Allowed { scan, mut changed, .. } = allowed;
         let temperature = self.adjust_changed(&mut changed);
         let prefix = self.prefix();
+        let first = self.chain.get(prefix).copied().filter(|_| scan.allowed > SHORT);
+        let excludes =
+            first == Some(ChainStep::Xtc) && self.uniform() < exact(self.params.xtc_probability);
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         let Scratch { words, maxima, nucleus, .. } = &mut self.scratch;
         candidates.clear();
         let row = Row { logits, words, maxima, temperature };
         let top = greatest(&scan, &changed, temperature);
-        let first = self.chain.get(prefix).copied();
         let mut rest = prefix;
         let mut known = None;
-        match first.filter(|_| scan.allowed > SHORT) {
+        // What the first step keeps, where it is known without a list.
+        let part = match first {
+            Some(ChainStep::TopK) if changed.is_empty() => {
+                let k = self.params.top_k.unwrap_or(usize::MAX);
+                (row.least_of_most_probable(k) == f32::NEG_INFINITY).then(|| row.first_of(k))
+            }
+            Some(ChainStep::TypicalP) => row.typical(top, &changed, exact(self.params.typical_p)),
+            Some(ChainStep::Xtc) if !excludes => Some(Keep::Between(None, None)),
+            Some(ChainStep::Xtc) => {
+                row.without_top_choices(top, &changed, exact(self.params.xtc_threshold))
+            }
+            Some(ChainStep::Mirostat) => best(&scan, &changed, temperature)
+                .map(|best| row.surprising(best, &changed, self.surprise)),
+            _ => None,
+        };
+        if let Some(keep) = part {
+            if prefix + 1 == self.chain.len() {
+                let part = row.part(top, &changed, keep);
+                self.scratch.candidates = candidates;
+                return Left::Part { part, top, changed, temperature };
+            }
+            row.list_part(&keep, &changed, &mut candidates);
+            rest += 1;
+        }
+        match first.filter(|_| part.is_none()) {
             Some(ChainStep::TopP) => {
                 let (p, count) = (exact(self.params.top_p), scan.allowed + changed.len());
                 rest += 1;
@@ -483,10 +525,16 @@ impl Sampler {
                 candidates.retain(|c| top - c.logit <= reach);
                 rest += 1;
             }
-            first => {
+            Some(ChainStep::Xtc) => {
+                row.list(f32::NEG_INFINITY, &changed, &mut candidates);
+                steps::xtc(&mut candidates, exact(self.params.xtc_threshold));
+                rest += 1;
+            }
+            first if part.is_none() => {
                 let least = reach(&row, top, first, &self.params);
                 row.list(least, &changed, &mut candidates);
             }
+            _ => {}
         }
         for i in rest..self.chain.len() {
             known = None;
@@ -553,6 +601,13 @@ impl Sampler {
             _ => self.adjust(step, candidates),
         }
     }
+}
+
+/// The most probable token after them.
+fn best(scan: &Scan, changed: &[Candidate], temperature: f64) -> Option<Candidate> {
+    let unchanged =
+        scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) / temperature });
+    unchanged.into_iter().chain(steps::greedy(changed)).min_by(steps::by_probability)
 }
 
 /// The greatest logit after the steps that look at one token at a time.

@@ -77,8 +77,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
         .map_err(|error| ApiError::bad(format!("the body is not JSON: {error}")))
 }
 
-/// What the model's thread is asked for: one request a choice, or one of whose texts the best are
-/// the choices.
+/// What the model's thread is asked for.
 fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError> {
     let mut request = Request {
         sampling: chat.sampling,
@@ -90,16 +89,10 @@ fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError>
     let asked = (chat.tools, chat.reasoning, &chat.format);
     let protocol = tools::apply(&app.engine, &app.compiler, asked, &mut request)?;
     if request.beam.is_some() || request.best_of > 1 {
-        return Ok((Texts { requests: vec![request], best: chat.choices }, protocol));
+        return Ok((Texts::Best(Box::new(request), chat.choices), protocol));
     }
     // Choices differ in their seeds, so that one seed gives the same set again.
-    let choice = |index: usize| {
-        let mut request = request.clone();
-        request.sampling.seed = request.sampling.seed.map(|seed| seed.wrapping_add(index as u64));
-        request
-    };
-    let requests = (0..chat.choices).map(choice).collect();
-    Ok((Texts { requests, best: 1 }, protocol))
+    Ok((Texts::Each(request.times(chat.choices)), protocol))
 }
 
 /// All choices in one answer.
@@ -122,6 +115,8 @@ async fn whole(
             Reply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
                 let message = std::mem::replace(&mut message, Message::new(protocol)).finish();
+                // What a stop string cut off is not told of.
+                tokens.truncate(response.text_tokens);
                 choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
             }
             Reply::Finished => return Ok(Json(head.completion(&choices, &usage))),

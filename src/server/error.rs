@@ -90,7 +90,15 @@ impl ApiError {
             ErrorKind::Io | ErrorKind::Model => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self::new(status, error.to_string())
+        let mut this = Self::new(status, error.to_string());
+        // OpenAI's code, by which clients know that they must shorten a conversation.
+        if error.kind() == ErrorKind::Context {
+            (this.param, this.code) =
+                (Some("messages".to_owned()), Some("context_length_exceeded"));
+        } else if error.kind() == ErrorKind::Request {
+            this.param = field_of(&this.message);
+        }
+        this
     }
 
     /// The error object, as it also stands in a stream that has begun.
@@ -106,6 +114,13 @@ impl ApiError {
             "code": self.code,
         }})
     }
+}
+
+/// The field that a message of the engine begins with, in its quotes.
+fn field_of(message: &str) -> Option<String> {
+    let (name, _) = message.strip_prefix('`')?.split_once('`')?;
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    is_name.then(|| name.to_owned())
 }
 
 impl IntoResponse for ApiError {

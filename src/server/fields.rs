@@ -61,7 +61,7 @@ impl Fields {
         field: &str,
         range: std::ops::RangeInclusive<f64>,
     ) -> Result<Option<f32>, ApiError> {
-        let wanted = match range.end().is_finite() {
+        let wanted = match *range.end() < f64::from(f32::MAX) {
             true => format!("a number from {} to {}", range.start(), range.end()),
             false => format!("a number from {} up", range.start()),
         };

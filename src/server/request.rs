@@ -135,6 +135,7 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
 fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     // Bookkeeping of the caller, and hints to a scheduler or a cache.
     for field in [
+        "cache_prompt",
         "metadata",
         "prediction",
         "prompt_cache_key",
@@ -155,6 +156,12 @@ fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     fields.only("functions", is_empty, newer)?;
     let no_choice = |value: &Value| matches!(value.as_str(), Some("none" | "auto"));
     fields.only("function_call", no_choice, newer)?;
+    // What is done anyway, and what vLLM's clients often say.
+    fields.only("skip_special_tokens", |value| value == true, "special tokens are no text")?;
+    let as_is = "words of special tokens are not in the text";
+    fields.only("spaces_between_special_tokens", Value::is_boolean, as_is)?;
+    let answer = "the model answers the conversation";
+    fields.only("add_generation_prompt", |value| value == true, answer)?;
     let text_only = |value: &Value| value == &json!(["text"]);
     fields.only("modalities", text_only, "this model writes text only")?;
     fields.only("audio", is_empty, "this model writes text only")?;
@@ -183,7 +190,9 @@ mod tests {
         for (extra, param) in [
             (json!({ "temprature": 1 }), "temprature"),
             (json!({ "temperature": "hot" }), "temperature"),
-            (json!({ "temperature": 2.5 }), "temperature"),
+            (json!({ "temperature": -0.5 }), "temperature"),
+            (json!({ "repetition_penalty": 1.1, "repeat_penalty": 1.1 }), "repeat_penalty"),
+            (json!({ "skip_special_tokens": false }), "skip_special_tokens"),
             (json!({ "top_p": -0.1 }), "top_p"),
             (json!({ "repetition_penalty": 0 }), "repetition_penalty"),
             (json!({ "max_tokens": 0 }), "max_tokens"),

@@ -183,7 +183,8 @@ pub(super) fn logprobs(tokens: Vec<Value>) -> Value {
 /// One token's log-probabilities, as OpenAI tells them, among what the constraint allowed;
 /// `raw_logprob` is the one before the mask, `allowed_mass` the probability that the mask left,
 /// `argmax_masked` whether it forbade the model's first choice, `forced` whether it left no other
-/// text. `None` for an end token, which is not in the text.
+/// text. `None` for an end token, which is not in the text. Nor are tokens that a stop string cut
+/// off, of which clients are not told either, as by llama.cpp: so the tokens are those of the content.
 pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
     if vocabulary.end_tokens().contains(&step.token) {
         return None;

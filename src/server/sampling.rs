@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::generation::{BeamSearch, EarlyStopping, Request, Speculation};
-use crate::sampling::{PenaltyScope, SamplingParams};
+use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 use super::error::ApiError;
 use super::fields::Fields;
@@ -19,15 +19,14 @@ const MAX_TOP_LOGPROBS: u64 = 20;
 pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
     let off = SamplingParams::default();
     let any = 0.0..=f64::from(f32::MAX);
-    let above_zero = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
-    let repetition = fields.read("repetition_penalty", "a number above 0", above_zero)?;
+    let repetition = repetition_penalty(fields)?;
     let params = SamplingParams {
         allowed_token_ids: tokens(fields, "allowed_token_ids")?,
         banned_token_ids: tokens(fields, "banned_token_ids")?,
         logit_bias: fields
             .read("logit_bias", "an object from token ids to numbers from -100 to 100", biases)?
             .unwrap_or_default(),
-        repetition_penalty: repetition.map_or(off.repetition_penalty, |number| number as f32),
+        repetition_penalty: repetition.unwrap_or(off.repetition_penalty),
         frequency_penalty: fields
             .number("frequency_penalty", -2.0..=2.0)?
             .unwrap_or(off.frequency_penalty),
@@ -60,7 +59,8 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
             })?
             .unwrap_or(off.dry_sequence_breakers),
         top_n_sigma: fields.number("top_n_sigma", any.clone())?.unwrap_or(off.top_n_sigma),
-        temperature: fields.number("temperature", 0.0..=2.0)?.unwrap_or(off.temperature),
+        // OpenAI's own models end at 2; local servers do not, and min-p is made for more.
+        temperature: fields.number("temperature", any.clone())?.unwrap_or(off.temperature),
         top_k: window(fields, "top_k")?,
         top_p: fields.number("top_p", 0.0..=1.0)?.unwrap_or(off.top_p),
         min_p: fields.number("min_p", 0.0..=1.0)?.unwrap_or(off.min_p),
@@ -78,9 +78,9 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
         mirostat_tau: fields.number("mirostat_tau", any.clone())?.unwrap_or(off.mirostat_tau),
         mirostat_eta: fields.number("mirostat_eta", any)?.unwrap_or(off.mirostat_eta),
         samplers: fields
-            .read("samplers", "a list of the chain's steps by name", |value| {
-                let list = value.as_array()?;
-                list.iter().map(|item| item.as_str()?.parse().ok()).collect()
+            .read("samplers", &format!("a list of steps of the chain: {}", steps()), |value| {
+                let names = value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
+                ChainStep::list(names?).ok()
             })?
             .unwrap_or(off.samplers),
         // OpenAI's seeds are signed; all 64 bits count.
@@ -90,6 +90,24 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
     };
     params.validate().map_err(|error| ApiError::from_engine(&error))?;
     Ok(params)
+}
+
+/// `repetition_penalty`, which llama.cpp calls `repeat_penalty`.
+fn repetition_penalty(fields: &mut Fields) -> Result<Option<f32>, ApiError> {
+    let mut read = |field| {
+        let above_zero = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
+        fields.read(field, "a number above 0", above_zero)
+    };
+    let (ours, theirs) = (read("repetition_penalty")?, read("repeat_penalty")?);
+    if ours.is_some() && theirs.is_some() {
+        let says = "says the same as `repetition_penalty`; write one of them";
+        return Err(ApiError::field("repeat_penalty", says));
+    }
+    Ok(ours.or(theirs).map(|number| number as f32))
+}
+
+fn steps() -> String {
+    ChainStep::DEFAULT_ORDER.map(ChainStep::name).join(", ")
 }
 
 /// What else a request says of writing: a request with only that.

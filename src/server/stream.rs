@@ -29,6 +29,8 @@ pub(super) struct Chunks {
     vocabulary: Arc<Vocabulary>,
     /// Log-probabilities of tokens whose text is not told yet.
     tokens: Vec<Value>,
+    /// Tokens of this choice whose log-probabilities were told.
+    told: usize,
     replies: Replies,
     /// The choice that is being written, if its role was told.
     speaking: Option<usize>,
@@ -54,6 +56,7 @@ impl Chunks {
             head,
             vocabulary,
             tokens: Vec::new(),
+            told: 0,
             replies,
             speaking: None,
             protocol,
@@ -89,8 +92,10 @@ impl Chunks {
                 add_usage(&mut self.usage, &response.usage);
                 let parts = self.reader.take().map(Reader::finish);
                 self.tell(index, parts.unwrap_or_default());
-                // Those that completed no text of their own.
-                let tokens = std::mem::take(&mut self.tokens);
+                // Those that completed no text of their own, but for what a stop string cut off.
+                let mut tokens = std::mem::take(&mut self.tokens);
+                tokens
+                    .truncate(response.text_tokens.saturating_sub(std::mem::take(&mut self.told)));
                 let message = std::mem::take(&mut self.message);
                 self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
             }
@@ -111,6 +116,7 @@ impl Chunks {
         for part in parts {
             self.message.add(&part);
             let tokens = std::mem::take(&mut self.tokens);
+            self.told += tokens.len();
             let calls = self.message.calls.len();
             self.push(self.head.part_chunk(index, &part, calls, tokens));
         }

@@ -30,11 +30,11 @@ pub(super) enum Reply {
 }
 
 /// What is to be written for one request.
-pub(super) struct Texts {
-    /// One after the other.
-    pub(super) requests: Vec<Request>,
-    /// As many of the best texts of each are its choices.
-    pub(super) best: usize,
+pub(super) enum Texts {
+    /// A choice for each, one after the other.
+    Each(Vec<Request>),
+    /// As many of the best texts of one.
+    Best(Box<Request>, usize),
 }
 
 /// Receives the replies of one job. Dropping it cancels the job at its next token, or before it
@@ -90,17 +90,15 @@ fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
 
 /// Writes the choices of a job, and tells of each as it ends.
 fn write(engine: &Engine, job: &Job) -> Result<()> {
-    let mut first = 0;
-    for request in &job.texts.requests {
-        if job.replies.is_closed() {
-            break;
-        }
-        let texts = engine.generate_best(request, job.texts.best, &mut |rank, event| {
-            forward(first + rank, event, &job.replies)
-        })?;
-        first += texts.len();
+    if job.replies.is_closed() {
+        return Ok(());
     }
-    Ok(())
+    let mut tell = |index, event: Event<'_>| forward(index, event, &job.replies);
+    match &job.texts {
+        Texts::Each(requests) => engine.generate_each(requests, &mut tell),
+        Texts::Best(request, n) => engine.generate_best(request, *n, &mut tell),
+    }
+    .map(drop)
 }
 
 fn forward(

@@ -166,19 +166,19 @@ fn write(
     let (mut times, mut masks) = (Vec::with_capacity(tokens), Duration::ZERO);
     for _ in 1..tokens {
         let clock = Instant::now();
-        let mask = match &mut matcher {
-            None => None,
-            Some(matcher) => Some(matcher.mask()?),
+        let mask = match (&mut matcher, constraint) {
+            (Some(matcher), Some(constraint)) => {
+                if matcher.is_finished() || matcher.mask()?.is_empty() {
+                    *matcher = constraint.matcher();
+                }
+                Some(matcher.mask()?)
+            }
+            _ => None,
         };
         let mask_time = clock.elapsed();
         let token = sampler.draw(&row, mask)?.token;
-        let mut whole = false;
         if let Some(matcher) = &mut matcher {
             matcher.accept(token)?;
-            whole = matcher.is_finished() || matcher.mask()?.is_empty();
-        }
-        if whole {
-            matcher = constraint.map(Constraint::matcher);
         }
         all.push(token);
         let read = if cached {

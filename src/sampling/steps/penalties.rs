@@ -72,8 +72,9 @@ const MOST: f64 = 1e30;
 /// `multiplier * base^(n - allowed)` off the logit of every token that would go on repeating a
 /// sequence of `n` tokens, where `n` is at least `allowed`.
 ///
-/// `repetitions` has each such token once, with its longest `n`. As in llama.cpp, lengths are not
-/// capped (the original stops counting at 50) and a power that overflows is cut off.
+/// `repetitions` has each such token once, with its longest `n`. As in the original and in llama.cpp,
+/// no token that ends a repetition is among them. As in llama.cpp, lengths are not capped (the
+/// original stops counting at 50) and a power that overflows is cut off.
 pub fn dry(
     candidates: &mut [Candidate],
     repetitions: impl IntoIterator<Item = (u32, usize)>,

@@ -1,0 +1,406 @@
+//! Truncations of a long row without a list of it: top-k of many tokens, typical-p, XTC, mirostat.
+//!
+//! What each of them keeps is a range of logits. Where the range ends follows from sums over the row
+//! and from the few tokens near an end, which are looked at singly; then one pass sums for each block
+//! what it has in the range, and a draw looks into one block. So what is kept is what the plain steps
+//! keep ([`steps`]), and no row is sorted or copied.
+
+use super::exponential::{GRAIN, Row, block_at, exp, exponentials};
+use super::scan::{self, BLOCK};
+use super::select::{Key, reach};
+use super::steps::{self, Candidate};
+
+/// Bands of distances from the expected surprise, in all and to a unit.
+const NEAR: usize = 4096;
+const TO_A_UNIT: f64 = 64.0;
+/// Below this threshold XTC's top choices may be too many to be listed.
+const LEAST_THRESHOLD: f64 = 1e-3;
+/// Ranks of logits: those of one rank have the upper 16 bits in common.
+const RANKS: usize = 1 << 16;
+
+/// What a truncation keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keep {
+    /// From the first to the last, in order of probability; from the most or to the least probable
+    /// where none is named.
+    Between(Option<Candidate>, Option<Candidate>),
+    /// What is not farther from the expected surprise than the last: `order` of [`steps::typical_p`].
+    Near { whole: f64, entropy: f64, last: (u64, Key) },
+    /// What surprises by at most so many bits, and the most probable token.
+    Surprising { whole: f64, most: f64, top: Candidate },
+}
+
+/// What was kept of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    keep: Keep,
+    /// The weight that each block has in it.
+    blocks: Vec<f64>,
+    /// How many tokens it has.
+    pub(super) count: usize,
+    /// The sum of their exponentials.
+    pub(super) sum: f64,
+}
+
+impl Keep {
+    pub(super) fn keeps(&self, c: &Candidate) -> bool {
+        match self {
+            Self::Between(first, last) => {
+                first.is_none_or(|first| steps::by_probability(c, &first).is_ge())
+                    && last.is_none_or(|last| steps::by_probability(c, &last).is_le())
+            }
+            Self::Near { whole, entropy, last } => order(c, *whole, *entropy) <= *last,
+            Self::Surprising { whole, most, top } => {
+                c.token == top.token || (whole - c.logit) / std::f64::consts::LN_2 <= *most
+            }
+        }
+    }
+
+    /// Between which logits everything is kept, and beyond which nothing is: of what lies in between
+    /// each token is asked about.
+    fn ends(&self) -> [(f64, f64); 2] {
+        let (low, high) = match self {
+            Self::Between(first, last) => (
+                last.map_or(f64::NEG_INFINITY, |c| c.logit),
+                first.map_or(f64::INFINITY, |c| c.logit),
+            ),
+            Self::Near { whole, entropy, last } => {
+                let reach = f64::from_bits(last.0);
+                (whole - entropy - reach, whole - entropy + reach)
+            }
+            Self::Surprising { whole, most, top } => {
+                (top.logit.min(whole - most * std::f64::consts::LN_2), f64::INFINITY)
+            }
+        };
+        // Far more than rounding, far less than what many tokens lie in.
+        let slack = |end: f64| if end.abs() < f64::MAX { 1e-9 * (1.0 + end.abs()) } else { 0.0 };
+        // −∞ is no logit, but what stands for what is forbidden.
+        let (low, high) = (low.max(f64::MIN), high.min(f64::MAX));
+        [(low + slack(low), high - slack(high)), (low - slack(low), high + slack(high))]
+    }
+}
+
+/// How far a candidate's surprise is from the expected one, as numbers that are ordered so; equal
+/// ones by probability.
+fn order(c: &Candidate, whole: f64, entropy: f64) -> (u64, Key) {
+    ((whole - c.logit - entropy).abs().to_bits(), Key::new(c))
+}
+
+impl Row<'_> {
+    /// Weighs what is kept of the row's allowed tokens and the changed ones (ascending, and not allowed
+    /// by the words), none of them above `top`, from where on exponentials count.
+    pub(super) fn part(&self, top: f64, changed: &[Candidate], keep: Keep) -> Part {
+        let [inner, outer] = keep.ends();
+        let inside = |x: f64| (x > inner.0) & (x < inner.1);
+        let near = |x: f64| (x >= outer.0) & (x <= outer.1);
+        let inverse = 1.0 / self.temperature;
+        let mut blocks = vec![0.0; self.logits.len().div_ceil(BLOCK)];
+        let mut count = 0;
+        self.for_each_block(top, self.down_to(outer.0, 0.0), |start, block, weights| {
+            let (mut sum, mut whole, mut open) = (0.0, 0, false);
+            for (&logit, &weight) in block.iter().zip(weights) {
+                let x = f64::from(logit) * inverse;
+                sum += if inside(x) { weight } else { 0.0 };
+                whole += u32::from(inside(x));
+                open |= near(x) & !inside(x);
+            }
+            count += whole as usize;
+            if open {
+                for (at, &logit) in block.iter().enumerate() {
+                    let x = f64::from(logit) * inverse;
+                    // Vocabularies are far smaller than u32::MAX.
+                    let c = self.candidate((start + at) as u32, logit);
+                    if near(x) && !inside(x) && keep.keeps(&c) {
+                        sum += weights[at];
+                        count += 1;
+                    }
+                }
+            }
+            blocks[start / BLOCK] = sum;
+        });
+        for c in changed.iter().filter(|c| keep.keeps(c)) {
+            blocks[c.token as usize / BLOCK] += exp(c.logit - top);
+            count += 1;
+        }
+        Part { keep, sum: blocks.iter().sum(), blocks, count }
+    }
+
+    /// Fills `candidates` with what is kept, in order of token id.
+    pub(super) fn list_part(
+        &self,
+        keep: &Keep,
+        changed: &[Candidate],
+        candidates: &mut Vec<Candidate>,
+    ) {
+        let [_, (low, _)] = keep.ends();
+        self.list(self.down_to(low, 0.0), changed, candidates);
+        candidates.retain(|c| keep.keeps(c));
+    }
+
+    /// What [`steps::top_k`] keeps of the allowed tokens, if no step has changed one.
+    pub(super) fn first_of(&self, k: usize) -> Keep {
+        let all = || scan::blocks(self.logits, self.words, self.maxima, f32::MIN);
+        let mut counts = vec![0u32; RANKS];
+        for (_, block, words) in all() {
+            for &logit in &scan::masked(block, words) {
+                // −∞ stands for what is forbidden, NaN for what is NaN besides.
+                if logit >= f32::MIN {
+                    counts[rank(logit)] += 1;
+                }
+            }
+        }
+        let mut above = 0;
+        let end = counts.iter().position(|&count| {
+            let reached = above + count as usize >= k;
+            above += if reached { 0 } else { count as usize };
+            reached
+        });
+        let Some(end) = end else { return Keep::Between(None, None) };
+        let mut keys = Vec::new();
+        for (start, block, words) in all() {
+            for (at, &logit) in scan::masked(block, words).iter().enumerate() {
+                if logit >= f32::MIN && rank(logit) == end {
+                    keys.push(Key::new(&self.candidate((start + at) as u32, logit)));
+                }
+            }
+        }
+        let last = (k - above).saturating_sub(1).min(keys.len().saturating_sub(1));
+        match keys.is_empty() {
+            true => Keep::Between(None, None),
+            false => Keep::Between(None, Some(keys.select_nth_unstable(last).1.candidate())),
+        }
+    }
+
+    /// What [`steps::typical_p`] keeps; `None` where that must be found by a list.
+    pub(super) fn typical(&self, top: f64, changed: &[Candidate], p: f64) -> Option<Keep> {
+        let inverse = 1.0 / self.temperature;
+        let (mut total, mut depths) = (0.0, 0.0);
+        self.for_each_block(top, f32::MIN, |_, block, weights| {
+            for (&logit, &weight) in block.iter().zip(weights) {
+                let depth = top - f64::from(logit) * inverse;
+                total += weight;
+                depths += if weight > 0.0 { weight * depth } else { 0.0 };
+            }
+        });
+        for c in changed {
+            let weight = exp(c.logit - top);
+            total += weight;
+            depths += if weight > 0.0 { weight * (top - c.logit) } else { 0.0 };
+        }
+        let (whole, entropy) = (top + total.ln(), total.ln() + depths / total);
+        let band = |x: f64| ((whole - x - entropy).abs() * TO_A_UNIT) as usize;
+        let mut weights_of = vec![0.0; NEAR];
+        self.for_each_block(top, f32::MIN, |_, block, weights| {
+            for (&logit, &weight) in block.iter().zip(weights) {
+                weights_of[band(f64::from(logit) * inverse).min(NEAR - 1)] += weight;
+            }
+        });
+        for c in changed {
+            weights_of[band(c.logit).min(NEAR - 1)] += exp(c.logit - top);
+        }
+        let mut rest = p * total;
+        let end = weights_of.iter().position(|&weight| {
+            let reached = weight >= rest;
+            rest -= if reached { 0.0 } else { weight };
+            reached
+        });
+        let end = end.filter(|&end| end < NEAR - 1)?;
+        let mut found: Vec<((u64, Key), f64)> = Vec::new();
+        let mut find = |c: Candidate| {
+            found.push((order(&c, whole, entropy), exp(c.logit - top)));
+        };
+        for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, f32::MIN) {
+            for (at, &logit) in scan::masked(block, words).iter().enumerate() {
+                if band(f64::from(logit) * inverse) == end && logit >= f32::MIN {
+                    find(self.candidate((start + at) as u32, logit));
+                }
+            }
+        }
+        changed.iter().filter(|c| band(c.logit) == end).for_each(|c| find(*c));
+        let (last, _) = reach(&mut found, rest)?;
+        Some(Keep::Near { whole, entropy, last })
+    }
+
+    /// What [`steps::xtc`] keeps; `None` where that must be found by a list.
+    pub(super) fn without_top_choices(
+        &self,
+        top: f64,
+        changed: &[Candidate],
+        threshold: f64,
+    ) -> Option<Keep> {
+        if threshold < LEAST_THRESHOLD {
+            return None;
+        }
+        let least = threshold * self.total(top, changed);
+        let mut tops = Vec::new();
+        self.list(self.down_to(top, -least.ln()), changed, &mut tops);
+        tops.retain(|c| (c.logit - top).exp() >= least);
+        Some(Keep::Between(tops.into_iter().max_by(steps::by_probability), None))
+    }
+
+    /// What [`steps::mirostat`] keeps; `best` is the most probable token.
+    pub(super) fn surprising(&self, best: Candidate, changed: &[Candidate], most: f64) -> Keep {
+        let whole = best.logit + self.total(best.logit, changed).ln();
+        Keep::Surprising { whole, most, top: best }
+    }
+
+    /// The sum of all exponentials.
+    fn total(&self, top: f64, changed: &[Candidate]) -> f64 {
+        self.sum_of_exponentials(top) + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
+    }
+
+    /// Calls `each` with the first token, the logits and the exponentials of every block that may have
+    /// a logit from `least` on; what is forbidden has a logit of −∞ or NaN, and the weight 0.
+    fn for_each_block(
+        &self,
+        top: f64,
+        least: f32,
+        mut each: impl FnMut(usize, &[f32; BLOCK], &[f64; BLOCK]),
+    ) {
+        let (inverse, start) = (GRAIN / self.temperature, top * GRAIN);
+        let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
+        for (first, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
+            let block = scan::masked(block, words);
+            exponentials(&block, inverse, start, &mut bands, &mut weights);
+            each(first, &block, &weights);
+        }
+    }
+}
+
+/// Greater logits have lesser ranks.
+fn rank(logit: f32) -> usize {
+    let bits = (logit + 0.0).to_bits();
+    let descending = if bits >> 31 == 1 { bits } else { !bits & !(1 << 31) };
+    (descending >> 16) as usize
+}
+
+impl Part {
+    /// The token at a point of the line on which each token that is kept, in order of token id, has its
+    /// exponential from `top` on for length, with that.
+    pub(super) fn at(
+        &self,
+        row: &Row<'_>,
+        (top, changed): (f64, &[Candidate]),
+        point: f64,
+    ) -> Option<(u32, f64)> {
+        let (block, rest) = block_at(&self.blocks, point)?;
+        let mut candidates = row.block(block, changed);
+        candidates.retain(|c| self.keep.keeps(c));
+        let (chosen, weight) = steps::at_point(&candidates, top, rest)?;
+        Some((chosen.token, weight))
+    }
+
+    pub(super) fn keep(&self) -> &Keep {
+        &self.keep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
+
+    use super::super::scan::Ends;
+    use super::*;
+    use crate::vocab::TokenMask;
+
+    /// A row of normally distributed logits, every third with many ties, of which a part is allowed
+    /// and some are changed: handed to `check` with all of its candidates, and the greatest logit.
+    fn with_row(
+        (seed, width, deviation, temperature): (u64, usize, f64, f64),
+        check: impl Fn(&Row<'_>, f64, &[Candidate], &[Candidate]),
+    ) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let grain = if seed.is_multiple_of(3) { 4.0 } else { 1e9 };
+        let mut logits: Vec<f32> = (0..width)
+            .map(|_| {
+                let (a, b) = (1.0 - uniform(), uniform());
+                let normal = (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos();
+                ((deviation * normal * grain).round() / grain) as f32
+            })
+            .collect();
+        let share = if seed.is_multiple_of(2) { 0.7 } else { 2.0 };
+        let mut mask = TokenMask::new(width);
+        (0..width as u32).filter(|_| uniform() < share).for_each(|token| mask.allow(token));
+        let mut changed = Vec::new();
+        let every = if seed.is_multiple_of(5) { usize::MAX } else { 997 };
+        for token in (0..width).filter(|token| token % every == 5) {
+            mask.deny(token as u32);
+            let logit = (f64::from(logits[token]) + 3.0) / temperature;
+            changed.push(Candidate { token: token as u32, logit });
+            // What is forbidden is not looked at.
+            logits[token] = [f32::NAN, f32::INFINITY, 9e9][token % 3];
+        }
+        let mut maxima = Vec::new();
+        let scan = scan::scan(&logits, mask.words(), &mut maxima, Ends::Exact);
+        let row = Row { logits: &logits, words: mask.words(), maxima: &maxima, temperature };
+        let best = f64::from(scan.best.unwrap().1) / temperature;
+        let top = changed.iter().map(|c| c.logit).fold(best, f64::max);
+        let mut plain = Vec::new();
+        row.list(f32::NEG_INFINITY, &changed, &mut plain);
+        check(&row, top, &changed, &plain);
+    }
+
+    fn assert_same(
+        row: &Row<'_>,
+        (top, changed): (f64, &[Candidate]),
+        keep: Keep,
+        expected: &[Candidate],
+    ) {
+        let mut listed = Vec::new();
+        row.list_part(&keep, changed, &mut listed);
+        assert_eq!(listed, expected, "{keep:?}");
+        let part = row.part(top, changed, keep);
+        let sum: f64 = expected.iter().map(|c| (c.logit - top).exp()).sum();
+        assert_eq!(part.count, expected.len(), "{keep:?}");
+        assert!((part.sum / sum - 1.0).abs() < 1e-11, "{keep:?} {} {sum}", part.sum);
+        for u in [0.0, 0.3, 0.999] {
+            let point = u * part.sum;
+            let (token, _) = part.at(row, (top, changed), point).unwrap();
+            let (plain, _) = steps::at_point(expected, top, point).unwrap();
+            // Sums in another order may differ by the last bits at a border.
+            let near = |token| expected.iter().position(|c| c.token == token).unwrap();
+            assert!(near(token).abs_diff(near(plain.token)) <= 1);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn a_part_is_what_the_plain_step_keeps(
+            seed in any::<u64>(),
+            width in 1100usize..9000,
+            deviation in 0.0f64..8.0,
+            p in 0.0f64..1.0,
+            temperature in 0.05f64..30.0,
+        ) {
+            with_row((seed, width, deviation, temperature), |row, top, changed, all| {
+                let mut plain = all.to_vec();
+                steps::typical_p(&mut plain, p);
+                if let Some(keep) = row.typical(top, changed, p) {
+                    assert_same(row, (top, changed), keep, &plain);
+                }
+                for threshold in [p, p / 100.0] {
+                    let mut plain = all.to_vec();
+                    steps::xtc(&mut plain, threshold);
+                    if let Some(keep) = row.without_top_choices(top, changed, threshold) {
+                        assert_same(row, (top, changed), keep, &plain);
+                    }
+                }
+                let mut plain = all.to_vec();
+                let best = steps::greedy(all).unwrap();
+                let most = p * 20.0 - 1.0;
+                steps::mirostat(&mut plain, most);
+                assert_same(row, (top, changed), row.surprising(best, changed, most), &plain);
+                if changed.is_empty() {
+                    let k = 1 + (p * 1.1 * all.len() as f64) as usize;
+                    let mut plain = all.to_vec();
+                    steps::top_k(&mut plain, k);
+                    assert_same(row, (top, changed), row.first_of(k), &plain);
+                }
+            });
+        }
+    }
+}
