@@ -230,7 +230,7 @@ mod tests {
         let not = Pick::not(multiple(65, 1)).unwrap();
         let pick = Pick::all([some, not]).unwrap();
         let picked = pick.among(&BigInt::from(5), 1).unwrap();
-        let said = |n: u64| (n % 6 == 0 || n % 9 == 0) && n % 13 != 0;
+        let said = |n: u64| (n.is_multiple_of(6) || n.is_multiple_of(9)) && !n.is_multiple_of(13);
         assert_eq!(picked.period(), 234);
         for first in 0..600u64 {
             for span in [0, 1, 5, 8, 80, 200] {
