@@ -19,7 +19,7 @@ const INSTANCES: usize = 2_000;
 /// How long the arguments of a template may grow, printed.
 const ARGUMENTS: usize = 10_000;
 /// How many values of parameters the calls of a grammar may reach, all rules together.
-const VALUES: usize = 1 << 16;
+const VALUES: usize = 1 << 14;
 /// The greatest set of special tokens that is given by ranges.
 const TOKENS: u32 = 4_096;
 /// The rule of what is ignored; no name that can be written.
