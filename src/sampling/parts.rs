@@ -13,6 +13,8 @@ use super::steps::{self, Candidate};
 /// Bands of distances from the expected surprise, in all and to a unit.
 const NEAR: usize = 4096;
 const TO_A_UNIT: f64 = 64.0;
+/// A depth beyond all that have a weight.
+const DEEP: f64 = 1e6;
 /// Below this threshold XTC's top choices may be too many to be listed.
 const LEAST_THRESHOLD: f64 = 1e-3;
 /// Ranks of logits: those of one rank have the upper 16 bits in common.
@@ -56,10 +58,9 @@ impl Keep {
         }
     }
 
-    /// Between which logits everything is kept, and beyond which nothing is: of what lies in between
-    /// each token is asked about.
-    fn ends(&self) -> [(f64, f64); 2] {
-        let (low, high) = match self {
+    /// The least and the greatest logit that is kept, up to rounding.
+    fn ends(&self) -> (f64, f64) {
+        match self {
             Self::Between(first, last) => (
                 last.map_or(f64::NEG_INFINITY, |c| c.logit),
                 first.map_or(f64::INFINITY, |c| c.logit),
@@ -71,12 +72,7 @@ impl Keep {
             Self::Surprising { whole, most, top } => {
                 (top.logit.min(whole - most * std::f64::consts::LN_2), f64::INFINITY)
             }
-        };
-        // Far more than rounding, far less than what many tokens lie in.
-        let slack = |end: f64| if end.abs() < f64::MAX { 1e-9 * (1.0 + end.abs()) } else { 0.0 };
-        // −∞ is no logit, but what stands for what is forbidden.
-        let (low, high) = (low.max(f64::MIN), high.min(f64::MAX));
-        [(low + slack(low), high - slack(high)), (low - slack(low), high + slack(high))]
+        }
     }
 }
 
@@ -90,34 +86,50 @@ impl Row<'_> {
     /// Weighs what is kept of the row's allowed tokens and the changed ones (ascending, and not allowed
     /// by the words), none of them above `top`, from where on exponentials count.
     pub(super) fn part(&self, top: f64, changed: &[Candidate], keep: Keep) -> Part {
-        let [inner, outer] = keep.ends();
-        let inside = |x: f64| (x > inner.0) & (x < inner.1);
-        let near = |x: f64| (x >= outer.0) & (x <= outer.1);
-        let inverse = 1.0 / self.temperature;
+        let (low, high) = keep.ends();
+        // All that lies inside is kept, and nothing outside of what is near; about what is near and not
+        // inside each token is asked.
+        let inside = (self.above(low), self.below(high));
+        // −∞ is no logit, but what stands for what is forbidden.
+        let near = (self.below(low).max(f32::MIN), self.above(high));
+        let is_inside = |logit: f32| (logit > inside.0) & (logit < inside.1);
+        let is_near = |logit: f32| (logit >= near.0) & (logit <= near.1);
+        let (inverse, start) = (GRAIN / self.temperature, top * GRAIN);
+        let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
         let mut blocks = vec![0.0; self.logits.len().div_ceil(BLOCK)];
         let mut count = 0;
-        self.for_each_block(top, self.down_to(outer.0, 0.0), |start, block, weights| {
-            let (mut sum, mut whole, mut open) = (0.0, 0, false);
-            for (&logit, &weight) in block.iter().zip(weights) {
-                let x = f64::from(logit) * inverse;
-                sum += if inside(x) { weight } else { 0.0 };
-                whole += u32::from(inside(x));
-                open |= near(x) & !inside(x);
+        for (first, block, words) in scan::blocks(self.logits, self.words, self.maxima, near.0) {
+            let mut block = scan::masked(block, words);
+            let (mut whole, mut open) = (0u32, 0u32);
+            for &logit in &block {
+                whole += u32::from(is_inside(logit));
+                open += u32::from(is_near(logit));
             }
-            count += whole as usize;
-            if open {
-                for (at, &logit) in block.iter().enumerate() {
-                    let x = f64::from(logit) * inverse;
+            let mut kept = whole as usize;
+            if open != whole {
+                for (at, logit) in block.iter_mut().enumerate() {
+                    if is_inside(*logit) {
+                        continue;
+                    }
                     // Vocabularies are far smaller than u32::MAX.
-                    let c = self.candidate((start + at) as u32, logit);
-                    if near(x) && !inside(x) && keep.keeps(&c) {
-                        sum += weights[at];
-                        count += 1;
+                    let candidate = || self.candidate((first + at) as u32, *logit);
+                    if is_near(*logit) && keep.keeps(&candidate()) {
+                        kept += 1;
+                    } else {
+                        *logit = f32::NEG_INFINITY;
                     }
                 }
+            } else if whole as usize != BLOCK {
+                for logit in &mut block {
+                    *logit = if is_inside(*logit) { *logit } else { f32::NEG_INFINITY };
+                }
             }
-            blocks[start / BLOCK] = sum;
-        });
+            if kept > 0 {
+                exponentials(&block, inverse, start, &mut bands, &mut weights);
+                blocks[first / BLOCK] = sum(&weights);
+                count += kept;
+            }
+        }
         for c in changed.iter().filter(|c| keep.keeps(c)) {
             blocks[c.token as usize / BLOCK] += exp(c.logit - top);
             count += 1;
@@ -132,8 +144,7 @@ impl Row<'_> {
         changed: &[Candidate],
         candidates: &mut Vec<Candidate>,
     ) {
-        let [_, (low, _)] = keep.ends();
-        self.list(self.down_to(low, 0.0), changed, candidates);
+        self.list(self.down_to(keep.ends().0, 0.0), changed, candidates);
         candidates.retain(|c| keep.keeps(c));
     }
 
@@ -175,22 +186,25 @@ impl Row<'_> {
     pub(super) fn typical(&self, top: f64, changed: &[Candidate], p: f64) -> Option<Keep> {
         let inverse = 1.0 / self.temperature;
         let (mut total, mut depths) = (0.0, 0.0);
-        self.for_each_block(top, f32::MIN, |_, block, weights| {
-            for (&logit, &weight) in block.iter().zip(weights) {
+        let mut products = [0.0; BLOCK];
+        self.for_each_block(top, |block, weights| {
+            for ((&logit, &weight), product) in block.iter().zip(weights).zip(&mut products) {
                 let depth = top - f64::from(logit) * inverse;
-                total += weight;
-                depths += if weight > 0.0 { weight * depth } else { 0.0 };
+                // What is deeper has the weight 0, and so has what is forbidden.
+                *product = weight * if depth < DEEP { depth } else { DEEP };
             }
+            total += sum(weights);
+            depths += sum(&products);
         });
         for c in changed {
             let weight = exp(c.logit - top);
             total += weight;
-            depths += if weight > 0.0 { weight * (top - c.logit) } else { 0.0 };
+            depths += weight * (top - c.logit).min(DEEP);
         }
         let (whole, entropy) = (top + total.ln(), total.ln() + depths / total);
         let band = |x: f64| ((whole - x - entropy).abs() * TO_A_UNIT) as usize;
         let mut weights_of = vec![0.0; NEAR];
-        self.for_each_block(top, f32::MIN, |_, block, weights| {
+        self.for_each_block(top, |block, weights| {
             for (&logit, &weight) in block.iter().zip(weights) {
                 weights_of[band(f64::from(logit) * inverse).min(NEAR - 1)] += weight;
             }
@@ -209,11 +223,24 @@ impl Row<'_> {
         let mut find = |c: Candidate| {
             found.push((order(&c, whole, entropy), exp(c.logit - top)));
         };
-        for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, f32::MIN) {
-            for (at, &logit) in scan::masked(block, words).iter().enumerate() {
-                if band(f64::from(logit) * inverse) == end && logit >= f32::MIN {
-                    find(self.candidate((start + at) as u32, logit));
-                }
+        // The band is one range of logits above the expected one and one below.
+        let [near, far] = [end, end + 1].map(|band| band as f64 / TO_A_UNIT);
+        let range = |low: f64, high: f64| (self.below(low), self.above(high));
+        let expected = whole - entropy;
+        let (above, below) =
+            (range(expected + near, expected + far), range(expected - far, expected - near));
+        let is_near = |logit: f32| {
+            ((logit >= above.0) & (logit <= above.1)) | ((logit >= below.0) & (logit <= below.1))
+        };
+        for (start, block, words) in scan::blocks(self.logits, self.words, self.maxima, below.0) {
+            let block = scan::masked(block, words);
+            for (index, part) in block.as_chunks::<{ scan::WORD }>().0.iter().enumerate() {
+                scan::for_each_bit(scan::bits_of(part, is_near), |bit| {
+                    if band(f64::from(part[bit]) * inverse) == end {
+                        let token = start + index * scan::WORD + bit;
+                        find(self.candidate(token as u32, part[bit]));
+                    }
+                });
             }
         }
         changed.iter().filter(|c| band(c.logit) == end).for_each(|c| find(*c));
@@ -249,22 +276,36 @@ impl Row<'_> {
         self.sum_of_exponentials(top) + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
     }
 
-    /// Calls `each` with the first token, the logits and the exponentials of every block that may have
-    /// a logit from `least` on; what is forbidden has a logit of −∞ or NaN, and the weight 0.
-    fn for_each_block(
-        &self,
-        top: f64,
-        least: f32,
-        mut each: impl FnMut(usize, &[f32; BLOCK], &[f64; BLOCK]),
-    ) {
+    /// Calls `each` with the logits and the exponentials of every block of which something is allowed;
+    /// what is forbidden has a logit of −∞ or NaN, and the weight 0.
+    fn for_each_block(&self, top: f64, mut each: impl FnMut(&[f32; BLOCK], &[f64; BLOCK])) {
         let (inverse, start) = (GRAIN / self.temperature, top * GRAIN);
         let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
-        for (first, block, words) in scan::blocks(self.logits, self.words, self.maxima, least) {
+        for (_, block, words) in scan::blocks(self.logits, self.words, self.maxima, f32::MIN) {
             let block = scan::masked(block, words);
             exponentials(&block, inverse, start, &mut bands, &mut weights);
-            each(first, &block, &weights);
+            each(&block, &weights);
         }
     }
+
+    /// A little less than the logit that is `end` once divided by the temperature.
+    fn below(&self, end: f64) -> f32 {
+        if end.is_finite() { self.down_to(end, 0.0) } else { end as f32 }
+    }
+
+    /// A little more than that logit.
+    fn above(&self, end: f64) -> f32 {
+        -self.below(-end)
+    }
+}
+
+/// A sum of several sums, which need not wait for each other.
+fn sum(weights: &[f64; BLOCK]) -> f64 {
+    let mut sums = [0.0; 8];
+    for lanes in weights.as_chunks::<8>().0 {
+        sums.iter_mut().zip(lanes).for_each(|(sum, weight)| *sum += weight);
+    }
+    sums.iter().sum()
 }
 
 /// Greater logits have lesser ranks.
