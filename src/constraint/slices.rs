@@ -201,6 +201,11 @@ impl Slices {
         else {
             return Ok(None);
         };
+        // Laying out many tails takes as long as the walk.
+        const MANY: usize = 4_096;
+        if known.ends.len() > MANY {
+            return Ok(None);
+        }
         let (inside, ends) = (&known.inside, &known.ends);
         let known = classes::Known { state: usual, inside, ends, words: known.words };
         // More would be walked sooner by shapes.

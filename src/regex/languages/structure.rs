@@ -154,12 +154,14 @@ impl Languages {
         of(&done, x)
     }
 
-    /// What is repeated with a bound in it, sets of bytes not counted.
+    /// What is repeated with a bound in it, sets of bytes and small bounds not counted: telling a few
+    /// states apart takes less time than to find out how many of a unit a token has.
     pub(crate) fn counted_units(&self, x: Language) -> SmallVec<[Language; 4]> {
+        const FEW: u32 = 8;
         let mut units = SmallVec::new();
         for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
             if let Expr::Repeat(part, min, max) = *self.arena.expr(at)
-                && (min > 1 || max != UNBOUNDED)
+                && (min > FEW || max > FEW && max != UNBOUNDED)
                 && !matches!(self.arena.expr(part), Expr::Set(_))
             {
                 units.push(part);
