@@ -9,15 +9,21 @@
 //! Within a repeat of units ([`Runs`]) nothing is walked at all: what is left of the tokens that
 //! leave it is one place, the *tails* of the runs.
 
+mod form;
 mod gather;
 mod heads;
 mod names;
 mod read;
+mod suspects;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+
+use form::List;
+pub(super) use form::{Base, Form};
+use suspects::Suspects;
 
 use super::machine::{ConfigId, Item, Machine, too_many};
 use super::program::{ACCEPT, Point, PointId, Program};
@@ -103,47 +109,6 @@ const NOWHERE: PlacesId = 0;
 /// The starts of all tokens.
 const START: PlacesId = 1;
 
-/// Many tokens, by reference.
-#[derive(Clone, Debug)]
-pub(super) enum Base {
-    /// Those that need at most so many units.
-    Runs(Arc<Runs>, u32),
-    Slice(Arc<Slice>),
-}
-
-impl Base {
-    fn mask(&self) -> Option<&TokenMask> {
-        match self {
-            Self::Runs(runs, units) => runs.mask(*units),
-            Self::Slice(slice) => Some(&slice.inside),
-        }
-    }
-
-    /// The node of the vocabulary's trie below which its tokens stand.
-    pub(super) fn node(&self) -> u32 {
-        match self {
-            Self::Runs(runs, _) => runs.node,
-            Self::Slice(slice) => slice.node,
-        }
-    }
-
-    /// Calls `found` for each of its tokens.
-    pub(super) fn each(&self, found: &mut dyn FnMut(u32)) {
-        match self {
-            Self::Runs(runs, units) => runs.inside(*units).iter().for_each(|&token| found(token)),
-            Self::Slice(slice) => slice.inside.iter().for_each(found),
-        }
-    }
-
-    /// The tokens one by one, where there is no mask of them.
-    fn tokens(&self) -> &[u32] {
-        match self {
-            Self::Runs(runs, units) => runs.inside(*units),
-            Self::Slice(_) => &[],
-        }
-    }
-}
-
 /// What a terminal is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Terminal {
@@ -190,32 +155,6 @@ impl Reading {
     }
 }
 
-/// Tokens one by one, in any order, and as a mask if they are many.
-#[derive(Clone, Debug)]
-struct List {
-    tokens: Arc<[u32]>,
-    mask: Option<Arc<TokenMask>>,
-}
-
-impl List {
-    /// More tokens than this are written faster as a mask.
-    const MANY: usize = 1_000;
-
-    fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
-        let mask = (tokens.len() > Self::MANY).then(|| {
-            let mut mask = TokenMask::new(vocabulary.len());
-            tokens.iter().for_each(|&token| mask.allow(token));
-            Arc::new(mask)
-        });
-        Self { tokens: tokens.into(), mask }
-    }
-
-    fn bytes(&self) -> usize {
-        let mask = self.mask.as_ref().map_or(0, |mask| size_of_val(mask.words()));
-        size_of_val(&*self.tokens) + mask
-    }
-}
-
 /// The same while it is being found.
 #[derive(Debug)]
 struct Findings {
@@ -243,73 +182,6 @@ struct Exits {
     words: ByteSet,
     /// For what begins with one of them.
     within_words: PlacesId,
-}
-
-/// A mask in few words: the union of these, less some.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Form {
-    bases: SmallVec<[Base; 2]>,
-    lists: SmallVec<[List; 4]>,
-    tokens: Box<[u32]>,
-    /// Tokens that stand in the lists and are not allowed.
-    wrong: Box<[u32]>,
-}
-
-impl Form {
-    pub(super) fn bases(&self) -> &[Base] {
-        &self.bases
-    }
-
-    /// The tokens that stand in no base, some of them more than once.
-    pub(super) fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
-        let lists = self.lists.iter().flat_map(|list| list.tokens.iter());
-        let all = lists.chain(&*self.tokens).copied();
-        all.filter(|token| !self.wrong.contains(token))
-    }
-
-    /// All tokens that are allowed one by one.
-    fn singles(&self) -> impl Iterator<Item = &[u32]> {
-        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
-        let lists = self.lists.iter().filter(|list| list.mask.is_none());
-        few.chain(lists.map(|list| &*list.tokens)).chain([&*self.tokens])
-    }
-
-    /// Writes the mask, over whatever was there.
-    pub(super) fn write(&self, words: &mut [u32]) {
-        let mut first = true;
-        let many = self.lists.iter().filter_map(|list| list.mask.as_deref());
-        for mask in self.bases.iter().filter_map(Base::mask).chain(many) {
-            match first {
-                true => words.copy_from_slice(mask.words()),
-                false => words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from),
-            }
-            first = false;
-        }
-        if first {
-            words.fill(0);
-        }
-        for list in self.singles() {
-            for &token in list {
-                // Tokens are smaller than the vocabulary is long.
-                words[token as usize / 32] |= 1 << (token % 32);
-            }
-        }
-        for &token in &*self.wrong {
-            words[token as usize / 32] &= !(1 << (token % 32));
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
-    }
-}
-
-/// Tokens that are read for real where that may matter.
-#[derive(Debug, Default)]
-struct Suspects {
-    /// Those with a comma.
-    commas: Vec<u32>,
-    doubtful: Vec<u32>,
 }
 
 /// How a terminal's state begins.
@@ -475,43 +347,6 @@ impl Masks {
 /// A terminal to be read, and from where.
 type Way = (Item, PlacesId);
 
-/// A captured text that can go on with so many bytes, or fewer, may be the only one that is left:
-/// more than a number can go on with.
-const FEW_WAYS: usize = 16;
-
-/// How captured texts end in a token.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    /// With which of its quotes at the earliest; 0 where it may be at once.
-    quotes: usize,
-    /// May one be the last of its kind?
-    few: bool,
-}
-
-/// Where a captured text ends in a token, does what follows it in the token depend on it? A comma
-/// does if it may have been the last of its kind, what begins after a comma if that must differ.
-fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
-    let quotes = token.iter().enumerate().filter(|&(_, &byte)| byte == b'"');
-    let from = match ends.quotes {
-        0 => 0,
-        n => match quotes.map(|(at, _)| at).nth(n - 1) {
-            Some(end) => end,
-            None => return false,
-        },
-    };
-    let Some(comma) = token[from..].iter().position(|&byte| byte == b',') else { return false };
-    let (before, after) = token.split_at(from + comma);
-    if !ends.few && before[from + 1..].trim_ascii_start().first() == Some(&b':') {
-        // A key: all that follows it but other keys is the same whichever it is, and of these there
-        // are more. So it matters only what one begins with.
-        let mut keys = after.split(|&byte| byte == b'"').skip(1);
-        return keys.any(|key| !key.is_empty());
-    }
-    // The captured text is a key.
-    let key = before.rsplit(|&byte| byte == b'"').next().is_some_and(|v| v.contains(&b':'));
-    ends.few || key && before.contains(&b'"') || after.contains(&b'"')
-}
-
 impl Machine {
     /// The tokens allowed in a configuration, in few words. O(1) if it was asked for before.
     pub(super) fn form(
@@ -534,91 +369,6 @@ impl Machine {
         self.masks.bytes += form.bytes();
         self.masks.forms.insert(id, Arc::clone(&form));
         Ok(form)
-    }
-
-    /// Takes out what readings allow that leave doubts, and what a walk allows because it captures
-    /// nothing: a token that ends a captured
-    /// string and, further on, another one that must differ from it; and one that ends an array or
-    /// object that must differ from others. The few that might are read for real; all but the last
-    /// are among those with a comma.
-    fn checked(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        mut form: Form,
-        Suspects { commas, doubtful }: Suspects,
-    ) -> Result<Form> {
-        let mut suspects = doubtful;
-        if program.has_captures() {
-            self.captured(program, vocabulary, id, &form, commas, &mut suspects)?;
-        }
-        if program.has_repeats() {
-            let ends_item = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b','))
-            };
-            suspects.extend(form.tokens().filter(ends_item));
-        }
-        suspects.sort_unstable();
-        suspects.dedup();
-        if !suspects.is_empty() {
-            form.wrong = self.rejected(program, vocabulary, id, &suspects)?.into();
-        }
-        Ok(form)
-    }
-
-    /// Adds the tokens of a form that depend on what is captured within them.
-    fn captured(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        form: &Form,
-        commas: Vec<u32>,
-        suspects: &mut Vec<u32>,
-    ) -> Result<()> {
-        let ends = self.capture_ends(program, id)?;
-        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
-        let ends_capture = |token: u32| {
-            let text = vocabulary.token_bytes(token).unwrap_or_default();
-            ends.is_some_and(|ends| depends_on_capture(text, ends))
-        };
-        let commas = commas.into_iter();
-        suspects.extend(commas.filter(|&token| pairs.contains(token) || ends_capture(token)));
-        if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
-            let ends_scope = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b'}'))
-            };
-            suspects.extend(form.tokens().filter(ends_scope));
-        }
-        Ok(())
-    }
-
-    /// `None` if no text is being captured here.
-    fn capture_ends(&mut self, program: &Program, id: ConfigId) -> Result<Option<Ends>> {
-        let mut found: Option<Ends> = None;
-        for i in 0..self.items(id).len() {
-            let Item { point, mut state, .. } = self.items(id)[i];
-            let Point::Capture { .. } = program.point(point) else { continue };
-            let mut first = self.languages.first_bytes(state)?;
-            let mut quotes = 1;
-            if first.contains(b'"') && first.len() == 1 {
-                let inside = self.languages.step(state, b'"')?;
-                // Its first quote, or the one that ends it.
-                if !self.languages.is_nullable(inside) {
-                    (state, quotes) = (inside, 2);
-                    first = self.languages.first_bytes(state)?;
-                }
-            }
-            // A text that can go on in many ways stands between quotes, and is one of many.
-            let few = first.len() <= FEW_WAYS;
-            let quotes = if few && quotes == 1 { 0 } else { quotes };
-            let known = found.unwrap_or(Ends { quotes, few });
-            found = Some(Ends { quotes: quotes.min(known.quotes), few: few || known.few });
-        }
-        Ok(found)
     }
 
     /// By one walk over the whole trie, asking at each token whether it leads to a dead end.

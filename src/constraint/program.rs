@@ -181,12 +181,12 @@ impl Program {
         self.start
     }
 
-    /// Can what it allows depend on strings that were read?
     /// May the end of a text depend on captured ones, too?
     pub(super) fn has_repeats(&self) -> bool {
         self.repeats.get()
     }
 
+    /// Can what it allows depend on strings that were read?
     pub(super) fn has_captures(&self) -> bool {
         self.captures.get()
     }

@@ -56,6 +56,8 @@ mod params;
 mod parts;
 mod pressure;
 mod rejection;
+#[cfg(test)]
+mod rows;
 mod sampler;
 mod scan;
 mod select;

@@ -304,68 +304,33 @@ fn roughly(block: &[f32; BLOCK], best: f32, inverse: f32, end: f32) -> f64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rand_chacha::ChaCha8Rng;
-    use rand_chacha::rand_core::{Rng, SeedableRng};
 
-    use super::scan::Ends;
+    use super::super::rows::with_row;
     use super::*;
-    use crate::vocab::TokenMask;
 
-    /// What the plain step keeps of a row of `width` logits, and what the short cut keeps.
-    fn both(
-        seed: u64,
-        width: usize,
-        deviation: f64,
-        p: f64,
-        temperature: f64,
-    ) -> [Vec<Candidate>; 2] {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        // Every third row has many ties.
-        let grain = if seed.is_multiple_of(3) { 4.0 } else { 1e9 };
-        let logits: Vec<f32> = (0..width)
-            .map(|_| {
-                let (a, b) = (1.0 - uniform(), uniform());
-                let normal = (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos();
-                ((deviation * normal * grain).round() / grain) as f32
-            })
-            .collect();
-        let share = if seed.is_multiple_of(2) { 0.7 } else { 2.0 };
-        let mut mask = TokenMask::new(width);
-        (0..width as u32).filter(|_| uniform() < share).for_each(|token| mask.allow(token));
-        let mut changed = Vec::new();
-        for token in (0..width as u32).filter(|token| token % 997 == 5) {
-            mask.deny(token);
-            let logit = (f64::from(logits[token as usize]) + 3.0) / temperature;
-            changed.push(Candidate { token, logit });
-        }
-        let mut maxima = Vec::new();
-        let scan = scan::scan(&logits, mask.words(), &mut maxima, Ends::Exact);
-        let row = Row { logits: &logits, words: mask.words(), maxima: &maxima, temperature };
-        let best = f64::from(scan.best.unwrap().1) / temperature;
-        let top = changed.iter().map(|c| c.logit).fold(best, f64::max);
-        let end = row.down_to(top, 3.0);
-        let below = row.roughly_below(end, top);
-        let exact: f64 = mask
-            .iter()
-            .map(|token| logits[token as usize])
-            .filter(|logit| *logit < end)
-            .map(|logit| (f64::from(logit) / temperature - top).exp())
-            .sum();
-        assert!((below.sum - exact).abs() <= below.error, "{below:?} {exact}");
-        let mut plain = Vec::new();
-        row.list(f32::NEG_INFINITY, &changed, &mut plain);
-        let mut kept = Vec::new();
-        let count = scan.allowed + changed.len();
-        let found = row.nucleus((top, count), &changed, p, &mut Scratch::default(), &mut kept);
-        steps::top_p(&mut plain, p);
-        if let Nucleus::Wide(wide) = found {
-            row.list_kept(&wide.last, f32::MIN, &changed, &mut kept);
-            assert_eq!(wide.count, kept.len());
-            let sum: f64 = kept.iter().map(|c| (c.logit - top).exp()).sum();
-            assert!((wide.sum / sum - 1.0).abs() < 1e-12, "{wide:?} {sum}");
-        }
-        [plain, kept]
+    /// What the plain step keeps of a row, and what the short cut keeps.
+    fn both(of: (u64, usize, f64, f64), p: f64, check: impl Fn(Vec<Candidate>, Vec<Candidate>)) {
+        with_row(of, |row, top, changed, all| {
+            let end = row.down_to(top, 3.0);
+            let below = row.roughly_below(end, top);
+            let unchanged = all.iter().filter(|c| changed.iter().all(|x| x.token != c.token));
+            let exact: f64 = unchanged
+                .filter(|c| row.logits[c.token as usize] < end)
+                .map(|c| (c.logit - top).exp())
+                .sum();
+            assert!((below.sum - exact).abs() <= below.error, "{below:?} {exact}");
+            let (mut plain, mut kept) = (all.to_vec(), Vec::new());
+            let counted = (top, all.len());
+            let found = row.nucleus(counted, changed, p, &mut Scratch::default(), &mut kept);
+            steps::top_p(&mut plain, p);
+            if let Nucleus::Wide(wide) = found {
+                row.list_kept(&wide.last, f32::MIN, changed, &mut kept);
+                assert_eq!(wide.count, kept.len());
+                let sum: f64 = kept.iter().map(|c| (c.logit - top).exp()).sum();
+                assert!((wide.sum / sum - 1.0).abs() < 1e-12, "{wide:?} {sum}");
+            }
+            check(plain, kept);
+        });
     }
 
     proptest! {
@@ -378,8 +343,7 @@ mod tests {
             p in 0.0f64..1.0,
             temperature in 0.05f64..30.0,
         ) {
-            let [plain, kept] = both(seed, width, deviation, p, temperature);
-            prop_assert_eq!(plain, kept);
+            both((seed, width, deviation, temperature), p, |plain, kept| assert_eq!(plain, kept));
         }
     }
 
@@ -387,8 +351,9 @@ mod tests {
     fn a_wide_and_level_row_needs_the_exact_sum() {
         // Each token's share is less than the rough sum's error.
         let (width, p) = (400_000, 0.5);
-        let [plain, kept] = both(1, width, 1e-7, p, 1.0);
-        assert_eq!(plain.len(), kept.len());
-        assert_eq!(plain, kept);
+        both((1, width, 1e-7, 1.0), p, |plain, kept| {
+            assert_eq!(plain.len(), kept.len());
+            assert_eq!(plain, kept);
+        });
     }
 }

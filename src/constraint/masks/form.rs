@@ -1,0 +1,129 @@
+//! Masks in few words.
+
+use super::*;
+
+/// Many tokens, by reference.
+#[derive(Clone, Debug)]
+pub(in crate::constraint) enum Base {
+    /// Those that need at most so many units.
+    Runs(Arc<Runs>, u32),
+    Slice(Arc<Slice>),
+}
+
+impl Base {
+    pub(super) fn mask(&self) -> Option<&TokenMask> {
+        match self {
+            Self::Runs(runs, units) => runs.mask(*units),
+            Self::Slice(slice) => Some(&slice.inside),
+        }
+    }
+
+    /// The node of the vocabulary's trie below which its tokens stand.
+    pub(in crate::constraint) fn node(&self) -> u32 {
+        match self {
+            Self::Runs(runs, _) => runs.node,
+            Self::Slice(slice) => slice.node,
+        }
+    }
+
+    /// Calls `found` for each of its tokens.
+    pub(in crate::constraint) fn each(&self, found: &mut dyn FnMut(u32)) {
+        match self {
+            Self::Runs(runs, units) => runs.inside(*units).iter().for_each(|&token| found(token)),
+            Self::Slice(slice) => slice.inside.iter().for_each(found),
+        }
+    }
+
+    /// The tokens one by one, where there is no mask of them.
+    pub(super) fn tokens(&self) -> &[u32] {
+        match self {
+            Self::Runs(runs, units) => runs.inside(*units),
+            Self::Slice(_) => &[],
+        }
+    }
+}
+
+/// Tokens one by one, in any order, and as a mask if they are many.
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    pub(super) tokens: Arc<[u32]>,
+    pub(super) mask: Option<Arc<TokenMask>>,
+}
+
+impl List {
+    /// More tokens than this are written faster as a mask.
+    const MANY: usize = 1_000;
+
+    pub(super) fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
+        let mask = (tokens.len() > Self::MANY).then(|| {
+            let mut mask = TokenMask::new(vocabulary.len());
+            tokens.iter().for_each(|&token| mask.allow(token));
+            Arc::new(mask)
+        });
+        Self { tokens: tokens.into(), mask }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let mask = self.mask.as_ref().map_or(0, |mask| size_of_val(mask.words()));
+        size_of_val(&*self.tokens) + mask
+    }
+}
+
+/// A mask in few words: the union of these, less some.
+#[derive(Clone, Debug, Default)]
+pub(in crate::constraint) struct Form {
+    pub(super) bases: SmallVec<[Base; 2]>,
+    pub(super) lists: SmallVec<[List; 4]>,
+    pub(super) tokens: Box<[u32]>,
+    /// Tokens that stand in the lists and are not allowed.
+    pub(super) wrong: Box<[u32]>,
+}
+
+impl Form {
+    pub(in crate::constraint) fn bases(&self) -> &[Base] {
+        &self.bases
+    }
+
+    /// The tokens that stand in no base, some of them more than once.
+    pub(in crate::constraint) fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
+        let lists = self.lists.iter().flat_map(|list| list.tokens.iter());
+        let all = lists.chain(&*self.tokens).copied();
+        all.filter(|token| !self.wrong.contains(token))
+    }
+
+    /// All tokens that are allowed one by one.
+    fn singles(&self) -> impl Iterator<Item = &[u32]> {
+        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
+        let lists = self.lists.iter().filter(|list| list.mask.is_none());
+        few.chain(lists.map(|list| &*list.tokens)).chain([&*self.tokens])
+    }
+
+    /// Writes the mask, over whatever was there.
+    pub(in crate::constraint) fn write(&self, words: &mut [u32]) {
+        let mut first = true;
+        let many = self.lists.iter().filter_map(|list| list.mask.as_deref());
+        for mask in self.bases.iter().filter_map(Base::mask).chain(many) {
+            match first {
+                true => words.copy_from_slice(mask.words()),
+                false => words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from),
+            }
+            first = false;
+        }
+        if first {
+            words.fill(0);
+        }
+        for list in self.singles() {
+            for &token in list {
+                // Tokens are smaller than the vocabulary is long.
+                words[token as usize / 32] |= 1 << (token % 32);
+            }
+        }
+        for &token in &*self.wrong {
+            words[token as usize / 32] &= !(1 << (token % 32));
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
+    }
+}

@@ -1,0 +1,315 @@
+//! From objects to objects on conditions, and from what a condition says plainly back to them.
+
+use super::*;
+
+impl Sets<'_> {
+    /// The same objects in fewer sets: those whose conditions let many of them hold at the same
+    /// time are followed as one, if their names come in the same order.
+    pub(in crate::json_schema) fn gather(
+        &mut self,
+        objects: &[ObjectSet],
+    ) -> Result<Vec<ObjectSet>> {
+        let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
+        if objects.iter().filter(on_condition).count() <= FEW {
+            return Ok(objects.to_vec());
+        }
+        let any_order = self.options.property_order == PropertyOrder::Any;
+        let mut groups: Vec<Vec<ObjectSet>> = Vec::new();
+        for object in objects {
+            let alike = |group: &&mut Vec<ObjectSet>| {
+                let keys = |object: &ObjectSet| {
+                    object.named.iter().map(|named| named.key.clone()).collect::<Vec<_>>()
+                };
+                on_condition(&object)
+                    && on_condition(&&group[0])
+                    && (any_order || keys(&group[0]) == keys(object))
+            };
+            match groups.iter_mut().find(alike) {
+                Some(group) => group.push(object.clone()),
+                None => groups.push(vec![object.clone()]),
+            }
+        }
+        let mut gathered = Vec::with_capacity(groups.len());
+        for mut group in groups {
+            match group.len() > FEW {
+                true => {
+                    let folded = self.fold(&group)?;
+                    gathered.extend(self.settle(folded)?);
+                }
+                false => gathered.append(&mut group),
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// What is said of one key, as a condition.
+    fn on_key(&mut self, key: &Rc<str>, set: Set, required: bool) -> Condition {
+        let set = self.alike(set);
+        let present = self.conditions.of(Part::Present(key.clone(), set));
+        let absent = self.conditions.of(Part::Absent(key.clone()));
+        match (required, set) {
+            (true, Set::NEVER) => Condition::FAILS,
+            (true, _) => present,
+            (false, Set::ANY) => Condition::HOLDS,
+            (false, Set::NEVER) => absent,
+            (false, _) => self.conditions.or([absent, present]),
+        }
+    }
+
+    /// The objects that are not in the set, as one object set with a condition.
+    pub(in crate::json_schema) fn fold_complement(
+        &mut self,
+        object: &ObjectSet,
+    ) -> Result<Option<ObjectSet>> {
+        let mut all = vec![object.condition];
+        for named in &object.named {
+            all.push(self.on_key(&named.key, named.set, named.required));
+        }
+        let names = self.names(object);
+        for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
+            let keys = self.languages.difference(class.keys, names);
+            if self.languages.is_live(keys)? {
+                let set = self.alike(class.set);
+                all.push(self.conditions.of(Part::All(Class { keys, set })));
+            }
+        }
+        if object.min > object.required() as u32 {
+            all.push(self.conditions.of(Part::AtLeast(object.min)));
+        }
+        if let Some(max) = object.max {
+            all.push(self.conditions.of(Part::AtMost(max)));
+        }
+        let all = self.conditions.and(all);
+        let named = object.named.iter();
+        let named = named.map(|n| Named { set: Set::ANY, required: false, key: n.key.clone() });
+        let folded = ObjectSet {
+            named: named.collect(),
+            condition: self.opposite(all),
+            sources: object.sources.clone(),
+            ..ObjectSet::any(self.strings.any)
+        };
+        self.settle(folded)
+    }
+
+    /// Any of the object sets, as one with a condition.
+    pub(in crate::json_schema) fn fold(&mut self, objects: &[ObjectSet]) -> Result<ObjectSet> {
+        let mut keys: Vec<Rc<str>> = Vec::new();
+        let mut seen = FxHashSet::default();
+        for named in objects.iter().flat_map(|object| &object.named) {
+            if seen.insert(named.key.clone()) {
+                keys.push(named.key.clone());
+            }
+        }
+        let names = keys.iter().map(|key| &**key);
+        let names = self.strings.texts(&mut self.languages, names);
+        // By key, what each object set says of it.
+        let mut said = vec![Vec::with_capacity(objects.len()); keys.len()];
+        for object in objects {
+            let own: FxHashMap<&str, &Named> =
+                object.named.iter().map(|named| (&*named.key, named)).collect();
+            for (key, row) in keys.iter().zip(&mut said) {
+                row.push(match own.get(&**key) {
+                    Some(own) => (own.set, own.required),
+                    None => (self.class_of(&object.classes, key)?, false),
+                });
+            }
+        }
+        let common = |row: &[(Set, bool)]| row.windows(2).all(|pair| pair[0] == pair[1]);
+        let mut folded = ObjectSet::any(self.strings.any);
+        for (key, row) in keys.iter().zip(&said) {
+            let (set, required) = if common(row) { row[0] } else { (Set::ANY, false) };
+            folded.named.push(Named { key: key.clone(), set, required });
+        }
+        let same_classes = objects.windows(2).all(|pair| pair[0].classes == pair[1].classes);
+        let mut alternatives = Vec::with_capacity(objects.len());
+        for (i, object) in objects.iter().enumerate() {
+            folded.sources = folded.sources.merged(&object.sources);
+            let mut all = vec![object.condition];
+            for (key, row) in keys.iter().zip(&said) {
+                if common(row) {
+                    continue;
+                }
+                let (set, required) = row[i];
+                all.push(self.on_key(key, set, required));
+            }
+            for class in object.classes.iter().filter(|class| class.set != Set::ANY) {
+                let keys = self.languages.difference(class.keys, names);
+                if !same_classes && self.languages.is_live(keys)? {
+                    let set = self.alike(class.set);
+                    all.push(self.conditions.of(Part::All(Class { keys, set })));
+                }
+            }
+            if object.min > object.required() as u32 {
+                all.push(self.conditions.of(Part::AtLeast(object.min)));
+            }
+            if let Some(max) = object.max {
+                all.push(self.conditions.of(Part::AtMost(max)));
+            }
+            alternatives.push(self.conditions.and(all));
+        }
+        if let (true, Some(first)) = (same_classes, objects.first()) {
+            folded.classes = first.classes.clone();
+        }
+        folded.condition = self.conditions.or(alternatives);
+        Ok(folded)
+    }
+
+    /// Makes of a condition what can be said of single keys, and drops what is granted already.
+    /// `None` if it is plain to see that nothing meets it.
+    pub(in crate::json_schema) fn settle(
+        &mut self,
+        mut object: ObjectSet,
+    ) -> Result<Option<ObjectSet>> {
+        loop {
+            match object.condition {
+                Condition::HOLDS => return Ok(Some(object)),
+                Condition::FAILS => return Ok(None),
+                _ => {}
+            }
+            self.spend(object.named.len());
+            self.check_work(Set::ANY)?;
+            let statements = self.conditions.statements(object.condition);
+            if self.conditions.size(object.condition) > SIZE
+                || self.conditions.parts.len() > CONDITIONS
+            {
+                let message = format!(
+                    "what is asked of the members of an object takes more than {SIZE} conditions, \
+                     or more than {CONDITIONS} in the whole schema"
+                );
+                let at = self.open.last().copied().unwrap_or(Set::ANY);
+                return Err(self.error(ErrorKind::Limit, at, message));
+            }
+            let keys = object.named.iter().enumerate();
+            let keys: FxHashMap<Rc<str>, usize> =
+                keys.map(|(i, named)| (named.key.clone(), i)).collect();
+            let mut by = FxHashMap::default();
+            for &statement in statements.iter() {
+                if let Some(new) = self.granted(&object, &keys, statement)? {
+                    by.insert(statement, new);
+                }
+            }
+            let condition = self.conditions.replace(object.condition, &by);
+            let mut left = Vec::new();
+            for part in self.conditions.conjuncts(condition) {
+                match self.conditions.part(part).clone() {
+                    Part::Present(key, set) => {
+                        if let Some(&at) = keys.get(&key) {
+                            let named = &mut object.named[at];
+                            (named.set, named.required) = (self.and([named.set, set]), true);
+                        }
+                    }
+                    Part::Absent(key) => {
+                        if let Some(&at) = keys.get(&key) {
+                            object.named[at].set = Set::NEVER;
+                        }
+                    }
+                    Part::All(class) => self.restrict(&mut object, class)?,
+                    Part::AtLeast(min) => object.min = object.min.max(min),
+                    Part::AtMost(max) => {
+                        object.max = Some(object.max.map_or(max, |known| known.min(max)));
+                    }
+                    _ => left.push(part),
+                }
+            }
+            let left = self.conditions.and(left);
+            let settled = left == object.condition;
+            object.condition = left;
+            for named in &object.named {
+                if named.required && self.is_plainly_empty(named.set) {
+                    return Ok(None);
+                }
+            }
+            if settled {
+                return Ok(Some(object));
+            }
+        }
+    }
+
+    /// Restricts the values of some keys.
+    fn restrict(&mut self, object: &mut ObjectSet, class: Class) -> Result<()> {
+        for named in &mut object.named {
+            let spelled = self.strings.spell(&named.key);
+            if self.languages.matches(class.keys, &spelled)? {
+                named.set = self.and([named.set, class.set]);
+            }
+        }
+        let mut classes = Vec::new();
+        for old in &object.classes {
+            let inside = self.languages.intersect([old.keys, class.keys]);
+            let outside = self.languages.difference(old.keys, class.keys);
+            if self.languages.is_live(inside)? {
+                classes.push(Class { keys: inside, set: self.and([old.set, class.set]) });
+            }
+            if self.languages.is_live(outside)? {
+                classes.push(Class { keys: outside, set: old.set });
+            }
+        }
+        object.classes = classes;
+        Ok(())
+    }
+
+    /// What a statement comes to, given what an object set says of single keys.
+    fn granted(
+        &mut self,
+        object: &ObjectSet,
+        keys: &FxHashMap<Rc<str>, usize>,
+        statement: Condition,
+    ) -> Result<Option<Condition>> {
+        let (holds, fails) = (Some(Condition::HOLDS), Some(Condition::FAILS));
+        let named = |key: &Rc<str>| {
+            keys.get(key).map(|&at| (object.named[at].set, object.named[at].required))
+        };
+        Ok(match self.conditions.part(statement).clone() {
+            Part::Present(key, set) => {
+                let Some((known, required)) = named(&key) else { return Ok(None) };
+                let both = self.and([known, set]);
+                if set == Set::NEVER || self.is_plainly_empty(both) {
+                    fails
+                } else if self.plainly_within(known, set) {
+                    match (required, set) {
+                        (true, _) => holds,
+                        (false, Set::ANY) => None,
+                        (false, _) => Some(self.conditions.of(Part::Present(key, Set::ANY))),
+                    }
+                } else {
+                    None
+                }
+            }
+            Part::Absent(key) => match named(&key) {
+                Some((_, true)) => fails,
+                Some((Set::NEVER, false)) => holds,
+                _ => None,
+            },
+            Part::All(class) => match class.set == Set::ANY || self.grants_all(object, class)? {
+                true => holds,
+                false => None,
+            },
+            Part::Some(Class { set: Set::NEVER, .. }) => fails,
+            Part::Some(_) => None,
+            Part::AtLeast(n) if n <= object.min.max(object.required() as u32) => holds,
+            Part::AtLeast(n) if object.max.is_some_and(|max| max < n) => fails,
+            Part::AtMost(n) if n < object.min.max(object.required() as u32) => fails,
+            Part::AtMost(n) if object.max.is_some_and(|max| max <= n) => holds,
+            _ => None,
+        })
+    }
+
+    /// Are the values of these keys in this set anyway?
+    fn grants_all(&mut self, object: &ObjectSet, class: Class) -> Result<bool> {
+        for named in &object.named {
+            let spelled = self.strings.spell(&named.key);
+            if self.languages.matches(class.keys, &spelled)?
+                && !self.plainly_within(named.set, class.set)
+            {
+                return Ok(false);
+            }
+        }
+        for own in &object.classes {
+            let both = self.languages.intersect([own.keys, class.keys]);
+            if !self.plainly_within(own.set, class.set) && self.languages.is_live(both)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,227 @@
+//! Is there an object that meets a condition? A search over the members that matter to it.
+
+use super::*;
+
+/// A member that a condition speaks of.
+#[derive(Clone, Debug)]
+struct Relevant {
+    key: Rc<str>,
+    spelled: Vec<u8>,
+    set: Set,
+    required: bool,
+}
+
+/// Has a set a value?
+pub(in crate::json_schema) type HasValue<'f, 'd> =
+    dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
+
+/// The search for members that meet a condition.
+#[derive(Clone, Debug)]
+pub(in crate::json_schema) struct Search {
+    members: Vec<Relevant>,
+    others: Rc<[Other]>,
+    max: Option<u32>,
+    /// Do counts matter? If not, all are 0.
+    counts: bool,
+    /// Members that are worth being written for their number alone.
+    cap: u32,
+}
+
+/// The members before `at` are decided, the condition is what is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::json_schema) struct Place {
+    at: u32,
+    condition: Condition,
+    count: u32,
+}
+
+impl<'d> Sets<'d> {
+    /// A search among members that may still come, from a condition and a number of members.
+    pub(in crate::json_schema) fn search<'a>(
+        &mut self,
+        condition: Condition,
+        count: u32,
+        max: Option<u32>,
+        members: impl Iterator<Item = (&'a Rc<str>, Set, bool)>,
+        others: Rc<[Other]>,
+    ) -> Result<(Search, Place)> {
+        let statements = self.conditions.statements(condition);
+        let part = |this: &Self, statement| this.conditions.part(statement).clone();
+        let least = statements.iter().any(|&s| matches!(part(self, s), Part::AtLeast(_)));
+        let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
+        // By key, how many statements are about it, and how many of these are simple; others are
+        // about any key of some.
+        let mut about: FxHashMap<Rc<str>, (usize, usize)> = FxHashMap::default();
+        let mut classes = Vec::new();
+        for &statement in statements.iter() {
+            let (key, simple) = match part(self, statement) {
+                Part::Absent(key) => (key, false),
+                Part::Present(key, set) => (key, self.reach(set) == Reach::Simple),
+                Part::Some(_) | Part::All(_) => {
+                    classes.push(statement);
+                    continue;
+                }
+                _ => continue,
+            };
+            let counts = about.entry(key).or_default();
+            *counts = (counts.0 + usize::from(simple), counts.1 + 1);
+        }
+        let (mut relevant, mut passed) = (Vec::new(), 0);
+        for (key, set, required) in members {
+            let spelled = self.strings.spell(key);
+            let (mut simple, mut asked) = about.get(key).copied().unwrap_or_default();
+            asked += usize::from(least);
+            for &statement in &classes {
+                if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
+                    asked += 1;
+                    simple += usize::from(self.reach(set) == Reach::Simple);
+                }
+            }
+            let member = Relevant { key: key.clone(), spelled, set, required };
+            match asked {
+                0 => passed += u32::from(required),
+                _ => relevant.push((Reverse((simple, asked)), member)),
+            }
+        }
+        // What tells most alternatives apart is looked at first.
+        self.spend(relevant.len() * (1 + classes.len()));
+        relevant.sort_by_key(|member| member.0);
+        let relevant = relevant.into_iter().map(|(_, member)| member).collect();
+        let count = if counts { count + passed } else { 0 };
+        let condition = match counts {
+            true => self.conditions.counted(condition, count),
+            false => condition,
+        };
+        let start = Place { at: 0, condition, count };
+        let cap = if least { self.conditions.count_cap(condition) } else { 0 };
+        Ok((Search { members: relevant, others, max, counts, cap }, start))
+    }
+
+    /// Are there members that meet the condition, of sets of which it is asked whether they have a
+    /// value? The first that are found will do; `None` if they are not found soon.
+    pub(in crate::json_schema) fn finds(
+        &mut self,
+        search: &Search,
+        start: Place,
+        has_value: &mut HasValue<'_, 'd>,
+    ) -> Result<Option<bool>> {
+        let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
+        let mut work = 0;
+        while let Some(place) = open.pop() {
+            self.spend(10);
+            self.check_work(Set::ANY)?;
+            if self.is_met(search, place) {
+                return Ok(Some(true));
+            }
+            for (set, to) in self.next_steps(search, place)? {
+                if !seen.contains(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
+                    seen.insert(to);
+                    open.push(to);
+                }
+            }
+            work += 1 + self.conditions.size(place.condition);
+            if work > SOON {
+                return Ok(None);
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// The same for all members of an object set, however long it takes: alternatives are tried
+    /// one by one, and each makes others superfluous or impossible (Davis, Logemann, Loveland).
+    pub(in crate::json_schema) fn finds_any(
+        &mut self,
+        object: ObjectSet,
+        has_value: &mut HasValue<'_, 'd>,
+        steps: &mut usize,
+    ) -> Result<bool> {
+        *steps += 1 + self.conditions.size(object.condition) / 256;
+        self.check_steps(*steps)?;
+        let Some(object) = self.settle(object)? else { return Ok(false) };
+        let conjuncts = self.conditions.conjuncts(object.condition);
+        let width = |&&part: &&Condition| match self.conditions.part(part) {
+            Part::Or(parts) => parts.len(),
+            _ => usize::MAX,
+        };
+        let narrowest = conjuncts.iter().min_by_key(width).copied();
+        let choice = narrowest.map(|part| (part, self.conditions.part(part).clone()));
+        if let Some((choice, Part::Or(parts))) = choice {
+            let others = conjuncts.into_iter().filter(|&part| part != choice);
+            let others = self.conditions.and(others);
+            for &part in parts.iter() {
+                let condition = self.conditions.and([others, part]);
+                let object = ObjectSet { condition, ..object.clone() };
+                if self.finds_any(object, has_value, steps)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        for named in object.named.iter().filter(|named| named.required) {
+            if !has_value(self, named.set)? {
+                return Ok(false);
+            }
+        }
+        let others = self.other_keys(&object)?.into();
+        let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
+        let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        match self.finds(&search, start, has_value)? {
+            Some(found) => Ok(found),
+            None => self.check_steps(usize::MAX).map(|()| false),
+        }
+    }
+
+    /// Is nothing more needed from here?
+    pub(in crate::json_schema) fn is_met(&self, search: &Search, place: Place) -> bool {
+        let left = &search.members[place.at as usize..];
+        place.condition == Condition::HOLDS && search.max.is_none()
+            || left.iter().all(|member| !member.required)
+                && self.conditions.at_end(place.condition)
+                && search.max.is_none_or(|max| place.count <= max)
+    }
+
+    /// The next steps: a set of which a value is needed, if one is, and where that leads.
+    pub(in crate::json_schema) fn next_steps(
+        &mut self,
+        search: &Search,
+        place: Place,
+    ) -> Result<Vec<(Option<Set>, Place)>> {
+        let mut steps = Vec::new();
+        let count = place.count + u32::from(search.counts);
+        let full = search.max.is_some_and(|max| count > max);
+        let Some(member) = search.members.get(place.at as usize) else {
+            for other in search.others.iter().filter(|_| !full) {
+                let ways = self.ways(place.condition, Key::Other(&other.inside), other.set)?;
+                for (set, condition) in ways {
+                    let condition = self.conditions.counted(condition, count);
+                    // What changes nothing is not worth a member.
+                    let changes = condition != place.condition || count <= search.cap;
+                    if changes && condition != Condition::FAILS {
+                        steps.push((Some(set), Place { condition, count, ..place }));
+                    }
+                }
+            }
+            return Ok(steps);
+        };
+        let at = place.at + 1;
+        if !member.required {
+            let condition = self.conditions.without(place.condition, &member.key);
+            if condition != Condition::FAILS {
+                steps.push((None, Place { at, condition, ..place }));
+            }
+        }
+        if !full {
+            let key = Key::Named(&member.key, &member.spelled);
+            for (set, condition) in self.ways(place.condition, key, member.set)? {
+                let mut condition = condition;
+                if search.counts {
+                    condition = self.conditions.counted(condition, count);
+                }
+                if condition != Condition::FAILS {
+                    steps.push((Some(set), Place { at, condition, count }));
+                }
+            }
+        }
+        Ok(steps)
+    }
+}
