@@ -11,6 +11,8 @@
 mod fold;
 mod search;
 
+pub(super) use search::MANY;
+
 use std::cmp::Reverse;
 use std::sync::Arc as Rc;
 

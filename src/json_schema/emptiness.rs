@@ -459,7 +459,8 @@ impl<'d> Sets<'d> {
         if object.condition == Condition::HOLDS {
             return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
         }
-        let others = self.other_keys(object)?.into();
+        let others = self.other_keys(object)?;
+        let others = self.with_counts(others)?;
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
         let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
         // Mostly scalars will do, which have no children to be known first.

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Key, Other};
+use super::condition::{Condition, Key, MANY, Other};
 use super::decimal::Decimal;
 use super::emit::Emitter;
 use super::object::{Class, Named, ObjectSet};
@@ -66,6 +66,8 @@ struct Object {
     ranks: Vec<u32>,
     /// Keys without a name.
     others: Rc<[Other]>,
+    /// How many of each class there are, where conditions ask.
+    keys: Rc<[u32]>,
     min: u32,
     max: Option<u32>,
     /// Counts from here on are the same.
@@ -90,7 +92,7 @@ pub(super) struct Lazy {
     objects: Vec<Object>,
     states: FxHashMap<(u32, ObjectState), RuleId>,
     /// Can what is asked of an object still be met from a state?
-    met: FxHashMap<(u32, ObjectState), bool>,
+    met: FxHashMap<(u32, ObjectState, Rc<[u32]>), bool>,
     /// Sets of named members that are written, in any order, as bits.
     seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -266,6 +268,10 @@ impl<'d> Emitter<'d> {
                 others.push(other);
             }
         }
+        let (others, keys) = match condition == Condition::HOLDS {
+            true => (others.into(), Rc::from([])),
+            false => self.sets.with_counts(others)?,
+        };
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
         let counts = self.sets.conditions.count_cap(condition);
@@ -276,7 +282,8 @@ impl<'d> Emitter<'d> {
             trie: Arc::new(trie),
             by_rank,
             ranks,
-            others: others.into(),
+            others,
+            keys,
             min,
             max: object.max,
             cap,
@@ -290,7 +297,7 @@ impl<'d> Emitter<'d> {
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
         let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, condition };
-        if !self.can_meet(id, state)? {
+        if !self.can_meet(id, state, None)? {
             return Ok(None);
         }
         let first = self.call_state(id, state);
@@ -409,7 +416,7 @@ impl<'d> Emitter<'d> {
             after.at = end;
         }
         let ways = self.sets.ways(after.condition, Key::Other(&other.inside), other.set)?;
-        self.alive(id, after, ways)
+        self.alive(id, after, ways, Some(class))
     }
 
     /// The sets that the value of a named member may be in, each with the state after it.
@@ -424,21 +431,22 @@ impl<'d> Emitter<'d> {
             &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
         let key = Key::Named(&member.key, &member.spelled);
         let ways = self.sets.ways(after.condition, key, member.set)?;
-        self.alive(id, after, ways)
+        self.alive(id, after, ways, None)
     }
 
-    /// Those ways that have values and lead on.
+    /// Those ways that have values and lead on, after a key of this class if it has no name.
     fn alive(
         &mut self,
         id: u32,
         after: ObjectState,
         ways: Vec<(Set, Condition)>,
+        class: Option<usize>,
     ) -> Result<Vec<(Set, ObjectState)>> {
         let mut alive = Vec::new();
         for (set, condition) in ways {
             let condition = self.sets.conditions.counted(condition, after.count);
             let next = ObjectState { condition, ..after };
-            if self.has_value(set)? && self.can_meet(id, next)? {
+            if self.has_value(set)? && self.can_meet(id, next, class)? {
                 alive.push((set, next));
             }
         }
@@ -456,16 +464,42 @@ impl<'d> Emitter<'d> {
         passed.iter().fold(condition, |left, member| conditions.without(left, &member.key))
     }
 
-    /// Can what is asked of members still be met, within the most members?
-    fn can_meet(&mut self, id: u32, state: ObjectState) -> Result<bool> {
+    /// How many keys of each class are left, once one more of a class is written.
+    fn keys_left(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        class: Option<usize>,
+    ) -> Result<Rc<[u32]>> {
+        let object = &self.lazy.get_or_insert_default().objects[id as usize];
+        if object.keys.iter().all(|&keys| keys >= MANY) {
+            return Ok(Rc::clone(&object.keys));
+        }
+        let (others, mut left) = (Rc::clone(&object.others), object.keys.to_vec());
+        let used = self.pending().used.get(state.used).clone();
+        for (i, left) in left.iter_mut().enumerate().filter(|(_, left)| **left < MANY) {
+            for key in &used {
+                let spelled = self.sets.strings.spell(key);
+                let written = self.sets.languages.matches(others[i].keys, &spelled)?;
+                *left = left.saturating_sub(u32::from(written));
+            }
+            *left = left.saturating_sub(u32::from(class == Some(i)));
+        }
+        Ok(left.into())
+    }
+
+    /// Can what is asked of members still be met, within the most members, after a key of this
+    /// class?
+    fn can_meet(&mut self, id: u32, state: ObjectState, class: Option<usize>) -> Result<bool> {
         if state.condition == Condition::HOLDS {
             return Ok(true);
         }
         if state.condition == Condition::FAILS {
             return Ok(false);
         }
-        // Which other keys are written does not matter.
-        let key = (id, ObjectState { used: 0, any: true, ..state });
+        // Which other keys are written does not matter, only how many are left.
+        let keys = self.keys_left(id, state, class)?;
+        let key = (id, ObjectState { used: 0, any: true, ..state }, Rc::clone(&keys));
         if let Some(&known) = self.pending().met.get(&key) {
             return Ok(known);
         }
@@ -478,7 +512,7 @@ impl<'d> Emitter<'d> {
         let each = left.iter().map(|member| (&member.key, member.set, member.required));
         let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
         let (search, start) =
-            self.sets.search(state.condition, state.count, max, each, others.clone())?;
+            self.sets.search(state.condition, state.count, max, each, (others.clone(), keys))?;
         let met = match self.sets.finds(&search, start, has_value)? {
             Some(met) => met,
             None => {

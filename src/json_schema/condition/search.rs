@@ -1,5 +1,6 @@
 //! Is there an object that meets a condition? A search over the members that matter to it.
 
+use super::super::emptiness::count_strings;
 use super::*;
 
 /// A member that a condition speaks of.
@@ -20,6 +21,8 @@ pub(in crate::json_schema) type HasValue<'f, 'd> =
 pub(in crate::json_schema) struct Search {
     members: Vec<Relevant>,
     others: Rc<[Other]>,
+    /// How many keys each of these has left; [`MANY`] are as many as are needed.
+    keys: Rc<[u32]>,
     max: Option<u32>,
     /// Do counts matter? If not, all are 0.
     counts: bool,
@@ -27,12 +30,21 @@ pub(in crate::json_schema) struct Search {
     cap: u32,
 }
 
-/// The members before `at` are decided, the condition is what is left.
+/// Keys without a name beyond which there are always enough.
+pub(in crate::json_schema) const MANY: u32 = 1_000;
+
+/// Classes of other keys, and how many keys each has.
+pub(in crate::json_schema) type Counted = (Rc<[Other]>, Rc<[u32]>);
+
+/// The members before `at` are decided, then so many of the other keys one class after the other;
+/// the condition is what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::json_schema) struct Place {
     at: u32,
     condition: Condition,
     count: u32,
+    /// Of the class that is being decided, as far as that matters.
+    taken: u32,
 }
 
 impl<'d> Sets<'d> {
@@ -43,7 +55,7 @@ impl<'d> Sets<'d> {
         count: u32,
         max: Option<u32>,
         members: impl Iterator<Item = (&'a Rc<str>, Set, bool)>,
-        others: Rc<[Other]>,
+        (others, keys): Counted,
     ) -> Result<(Search, Place)> {
         let statements = self.conditions.statements(condition);
         let part = |this: &Self, statement| this.conditions.part(statement).clone();
@@ -92,9 +104,16 @@ impl<'d> Sets<'d> {
             true => self.conditions.counted(condition, count),
             false => condition,
         };
-        let start = Place { at: 0, condition, count };
+        let start = Place { at: 0, condition, count, taken: 0 };
         let cap = if least { self.conditions.count_cap(condition) } else { 0 };
-        Ok((Search { members: relevant, others, max, counts, cap }, start))
+        Ok((Search { members: relevant, others, keys, max, counts, cap }, start))
+    }
+
+    /// Other keys, and how many there are of each class.
+    pub(in crate::json_schema) fn with_counts(&mut self, others: Vec<Other>) -> Result<Counted> {
+        let keys = others.iter().map(|o| count_strings(&mut self.languages, o.keys, MANY));
+        let keys = keys.collect::<Result<_>>()?;
+        Ok((others.into(), keys))
     }
 
     /// Are there members that meet the condition, of sets of which it is asked whether they have a
@@ -162,7 +181,8 @@ impl<'d> Sets<'d> {
                 return Ok(false);
             }
         }
-        let others = self.other_keys(&object)?.into();
+        let others = self.other_keys(&object)?;
+        let others = self.with_counts(others)?;
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
         let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
         match self.finds(&search, start, has_value)? {
@@ -173,7 +193,7 @@ impl<'d> Sets<'d> {
 
     /// Is nothing more needed from here?
     pub(in crate::json_schema) fn is_met(&self, search: &Search, place: Place) -> bool {
-        let left = &search.members[place.at as usize..];
+        let left = search.members.get(place.at as usize..).unwrap_or_default();
         place.condition == Condition::HOLDS && search.max.is_none()
             || left.iter().all(|member| !member.required)
                 && self.conditions.at_end(place.condition)
@@ -190,15 +210,24 @@ impl<'d> Sets<'d> {
         let count = place.count + u32::from(search.counts);
         let full = search.max.is_some_and(|max| count > max);
         let Some(member) = search.members.get(place.at as usize) else {
-            for other in search.others.iter().filter(|_| !full) {
-                let ways = self.ways(place.condition, Key::Other(&other.inside), other.set)?;
-                for (set, condition) in ways {
-                    let condition = self.conditions.counted(condition, count);
-                    // What changes nothing is not worth a member.
-                    let changes = condition != place.condition || count <= search.cap;
-                    if changes && condition != Condition::FAILS {
-                        steps.push((Some(set), Place { condition, count, ..place }));
-                    }
+            let class = place.at as usize - search.members.len();
+            let (Some(other), Some(&keys)) = (search.others.get(class), search.keys.get(class))
+            else {
+                return Ok(steps);
+            };
+            // Which class is next does not matter to what is left.
+            steps.push((None, Place { at: place.at + 1, taken: 0, ..place }));
+            if full || keys < MANY && place.taken == keys {
+                return Ok(steps);
+            }
+            let taken = if keys < MANY { place.taken + 1 } else { 0 };
+            let ways = self.ways(place.condition, Key::Other(&other.inside), other.set)?;
+            for (set, condition) in ways {
+                let condition = self.conditions.counted(condition, count);
+                // What changes nothing is not worth a member.
+                let changes = condition != place.condition || count <= search.cap;
+                if changes && condition != Condition::FAILS {
+                    steps.push((Some(set), Place { condition, count, taken, ..place }));
                 }
             }
             return Ok(steps);
@@ -218,7 +247,7 @@ impl<'d> Sets<'d> {
                     condition = self.conditions.counted(condition, count);
                 }
                 if condition != Condition::FAILS {
-                    steps.push((Some(set), Place { at, condition, count }));
+                    steps.push((Some(set), Place { at, condition, count, taken: 0 }));
                 }
             }
         }
