@@ -242,7 +242,6 @@ pub(super) struct Masks {
     lacking: FxHashMap<(Language, TrieId, u32), Few>,
     /// Of texts that lack some: the same that lack none, and what is lacking.
     whole: FxHashMap<Language, Option<Lacking>>,
-    fingerprints: FxHashMap<Language, u128>,
     spans: Spans,
     nears: FxHashMap<Language, Language>,
     most_units: FxHashMap<Language, u32>,
@@ -272,7 +271,6 @@ impl Default for Masks {
             whole: FxHashMap::default(),
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
-            fingerprints: FxHashMap::default(),
             spans: Spans::default(),
             nears: FxHashMap::default(),
             most_units: FxHashMap::default(),
@@ -286,7 +284,7 @@ impl Masks {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
             + (self.readings.len() + self.forms.len()) * 128
-            + (self.heads.len() + self.fingerprints.len() + self.unions.len()) * 48
+            + (self.heads.len() + self.unions.len()) * 48
             + (self.goings_on.len() + self.slices.len() + self.runs.len() + self.nears.len()) * 48
             + (self.total.len() + self.units.len() + self.spans.len() + self.tries.len()) * 32
     }
@@ -625,7 +623,7 @@ impl Machine {
         if let Some(runs) = self.masks.runs.get(&(unit, node)) {
             return Ok(Arc::clone(runs));
         }
-        let fingerprint = self.languages.fingerprint(unit, &mut self.masks.fingerprints);
+        let fingerprint = self.languages.fingerprint(unit);
         let key = (fingerprint, node);
         let runs = self.shared_slices.runs(key, vocabulary, &mut self.languages, unit)?;
         self.masks.runs.insert((unit, node), Arc::clone(&runs));
@@ -653,7 +651,7 @@ impl Machine {
         if let Some(slice) = self.masks.slices.get(&(state, node, plain)) {
             return Ok(slice.clone());
         }
-        let fingerprint = self.languages.fingerprint(state, &mut self.masks.fingerprints);
+        let fingerprint = self.languages.fingerprint(state);
         let key = (fingerprint, node, plain);
         let slice = self.shared_slices.get(key, vocabulary, &mut self.languages, state)?;
         self.masks.slices.insert((state, node, plain), slice.clone());

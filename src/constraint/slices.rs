@@ -196,7 +196,7 @@ impl Slices {
             return Ok(None);
         }
         let Some(usual) = Classes::usual(languages, state)? else { return Ok(None) };
-        let fingerprint = languages.fingerprint(usual, &mut FxHashMap::default());
+        let fingerprint = languages.fingerprint(usual);
         let Some(known) = self.get((fingerprint, node, every_end), vocabulary, languages, usual)?
         else {
             return Ok(None);

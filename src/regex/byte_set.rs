@@ -95,6 +95,12 @@ impl ByteSet {
         Self(self.0.map(|w| !w))
     }
 
+    /// The least byte.
+    pub(crate) fn first(&self) -> Option<u8> {
+        let word = self.0.iter().position(|&bits| bits != 0)?;
+        Some((64 * word as u32 + self.0[word].trailing_zeros()) as u8)
+    }
+
     /// The bytes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
         (0..4u8).flat_map(|word| {

@@ -36,7 +36,7 @@ impl Machine {
         if unit == self.json.unit || self.masks.most_units.contains_key(&unit) {
             return Ok(());
         }
-        let fingerprint = self.languages.fingerprint(unit, &mut self.masks.fingerprints);
+        let fingerprint = self.languages.fingerprint(unit);
         let most =
             self.shared_slices.most_units(fingerprint, vocabulary, &mut self.languages, unit)?;
         self.masks.most_units.insert(unit, most);

@@ -26,8 +26,7 @@ impl Machine {
         }
         let from = Arc::clone(&self.masks.places[places as usize]);
         let key = (terminal.shared && from.iter().all(Place::is_shared)).then(|| {
-            let fingerprints = &mut self.masks.fingerprints;
-            let fingerprint = self.languages.fingerprint(terminal.state, fingerprints);
+            let fingerprint = self.languages.fingerprint(terminal.state);
             let how = [terminal.text, terminal.plain, terminal.every_end];
             (fingerprint, how, Arc::clone(&from))
         });

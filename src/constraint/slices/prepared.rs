@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use rustc_hash::FxHashMap;
 
-use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use crate::constraint::classes::Classes;
 use crate::constraint::limits::Limits;
 use crate::constraint::runs::{Runs, RunsKey};
@@ -46,7 +46,7 @@ fn prepared(languages: &mut Languages, vocabulary: &Vocabulary) -> Vec<Prepared>
 }
 
 fn key(languages: &Languages, prepared: &Prepared) -> RunsKey {
-    (languages.fingerprint(prepared.unit, &mut FxHashMap::default()), prepared.node)
+    (languages.fingerprint_beside(prepared.unit, &mut FxHashMap::default()), prepared.node)
 }
 
 impl Slices {

@@ -102,6 +102,8 @@ pub(super) struct Arena {
     /// With the bytes whose successors may differ from those of the byte before.
     rows: Layered<Box<(Row, ByteSet)>>,
     firsts: Layered<ByteSet>,
+    /// Fingerprints, 0 where they are not known, of as many states as have been asked for.
+    prints: Layered<u128>,
     /// Expressions by their hash, which is kept so that growing looks at none of them.
     ids: HashTable<(u32, Language)>,
 }
@@ -116,6 +118,7 @@ impl Clone for Arena {
             exprs: self.exprs.clone(),
             rows: self.rows.clone(),
             firsts: self.firsts.clone(),
+            prints: self.prints.clone(),
             ids: self.ids.clone(),
         }
     }
@@ -131,6 +134,7 @@ impl Arena {
         self.exprs.freeze();
         self.rows.freeze();
         self.firsts.freeze();
+        self.prints.freeze();
         // Clones grow soon, and should not have to make room first.
         self.ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
     }
@@ -245,6 +249,21 @@ impl Arena {
         }
     }
 
+    /// The fingerprint, once it is known.
+    #[inline]
+    pub(super) fn print(&self, x: Language) -> Option<u128> {
+        (x.index() < self.prints.len()).then(|| self.prints[x.index()]).filter(|&print| print != 0)
+    }
+
+    /// Does nothing for a state that is shared and was not known to have one.
+    pub(super) fn set_print(&mut self, x: Language, print: u128) {
+        let Some(own) = x.index().checked_sub(self.prints.shared.len()) else { return };
+        if self.prints.own.len() <= own {
+            self.prints.own.resize(own + 1, 0);
+        }
+        self.prints.own[own] = print;
+    }
+
     /// Counts a step without a row, and says how many there were before.
     pub(super) fn count_step(&mut self, x: Language) -> u8 {
         let steps = &mut self.states[x.index()].steps;
@@ -258,5 +277,6 @@ impl Arena {
             + self.exprs.own.len() * (size_of::<Expr>() + 32)
             + self.rows.own.len() * (size_of::<(Row, ByteSet)>() + 16)
             + self.firsts.own.len() * size_of::<ByteSet>()
+            + self.prints.own.len() * size_of::<u128>()
     }
 }

@@ -29,16 +29,20 @@ impl Languages {
         if self.arena.clean_row(x).is_none() {
             self.fill_row(x)?;
             let (mut row, border) = (self.raw(x), self.arena.border(x));
-            let mut last = (Language::EMPTY, Language::EMPTY);
-            let mut changed = false;
-            for next in &mut row {
-                if *next != last.0 {
-                    last = (*next, if self.is_live(*next)? { *next } else { Language::EMPTY });
-                    changed |= last.0 != last.1;
+            let (mut first, mut changed) = (ByteSet::EMPTY, false);
+            let mut starts = border.union(&ByteSet::single(0));
+            while let Some(start) = starts.first() {
+                starts.remove(start);
+                let end = starts.first().map_or(u8::MAX, |next| next - 1);
+                let next = row[usize::from(start)];
+                if next == Language::EMPTY {
+                } else if self.is_live(next)? {
+                    first = first.union(&ByteSet::range(start, end));
+                } else {
+                    row[usize::from(start)..=usize::from(end)].fill(Language::EMPTY);
+                    changed = true;
                 }
-                *next = last.1;
             }
-            let first = (0..=255).filter(|&b| row[usize::from(b)] != Language::EMPTY).collect();
             self.arena.set_first(x, first);
             // Searches may have forgotten it.
             match changed || self.arena.row(x).is_none() {
@@ -200,7 +204,7 @@ impl Languages {
         match self.arena.expr(x) {
             Expr::Set(set) => Some(*set),
             &Expr::Concat(a, b) => {
-                if self.arena.facts(b).live != Some(true) {
+                if !self.is_surely_live(b, depth) {
                     return None;
                 }
                 let first = self.plain_first(a, depth)?;
@@ -214,10 +218,35 @@ impl Languages {
             }),
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
             &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
-            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => {
-                None
-            }
+            Expr::Intersect(_) => self.plain_first(self.total_over(x)?, depth),
+            Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => None,
         }
+    }
+
+    /// Has it strings, as far as structure says it?
+    fn is_surely_live(&self, x: Language, depth: u32) -> bool {
+        if let Some(live) = self.arena.facts(x).live {
+            return live;
+        }
+        match self.arena.expr(x) {
+            _ if depth > DEEPEST => false,
+            &Expr::Concat(a, b) => {
+                self.is_surely_live(a, depth + 1) && self.is_surely_live(b, depth + 1)
+            }
+            Expr::Intersect(_) => self.total_over(x).is_some(),
+            _ => false,
+        }
+    }
+
+    /// The unit of texts every beginning of which can be completed to a string of `x`, all of
+    /// whose strings are such texts.
+    fn total_over(&self, x: Language) -> Option<Language> {
+        let Expr::Intersect(xs) = self.arena.expr(x) else { return None };
+        let unit = xs.iter().find_map(|&part| match *self.arena.expr(part) {
+            Expr::Repeat(unit, _, UNBOUNDED) => Some(unit),
+            _ => None,
+        })?;
+        self.is_total(x, unit, &mut FxHashMap::default()).then_some(unit)
     }
 
     /// Is the whole of `text` in it?
@@ -357,19 +386,12 @@ impl Languages {
             }
             Expr::Table(table, state) => {
                 let at = Arc::clone(&self.tables[table as usize]);
-                let mut row = [Language::EMPTY; 256];
-                let mut last = (None, Language::EMPTY);
-                for byte in 0..=255u8 {
-                    let next = at.step(state, byte);
-                    if next != last.0 {
-                        let language = match next {
-                            Some(next) => self.table_state(table, next),
-                            None => Language::EMPTY,
-                        };
-                        last = (next, language);
-                    }
-                    row[usize::from(byte)] = last.1;
-                }
+                let next = at.successors(state).map(|next| match next {
+                    Some(next) => self.table_state(table, next),
+                    None => Language::EMPTY,
+                });
+                let next: SmallVec<[Language; 16]> = next.collect();
+                let row = std::array::from_fn(|byte| next[at.class(byte as u8)]);
                 (row, border(&row))
             }
         }
@@ -385,21 +407,35 @@ impl Languages {
         let borders = xs.iter().map(|&x| self.arena.border(x));
         let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
         self.work += xs.len() * borders.len() / ENTRIES;
+        // By border, then by part: what they lead to.
+        let width = xs.len();
+        let mut parts = std::mem::take(&mut self.entries);
+        parts.clear();
+        parts.resize(width * borders.len(), Language::EMPTY);
+        for (i, x) in xs.iter().enumerate() {
+            let Some(row) = self.arena.row(*x) else { continue };
+            let column = parts[i..].iter_mut().step_by(width);
+            column.zip(borders.iter()).for_each(|(part, byte)| *part = row[usize::from(byte)]);
+        }
         let mut row = [Language::EMPTY; 256];
         let mut kept = ByteSet::EMPTY;
         let mut last = Language::EMPTY;
         let mut from = 0;
-        for byte in borders.iter() {
+        let mut same: (&[Language], Language) = (&[], Language::EMPTY);
+        for (byte, parts) in borders.iter().zip(parts.chunks_exact(width)) {
             let at = usize::from(byte);
             row[from..at].fill(last);
-            let part = |x: &Language| self.arena.row(*x).map_or(Language::EMPTY, |row| row[at]);
-            let parts = xs.iter().map(part).collect();
-            let next = f(self, parts);
+            let next = match parts == same.0 {
+                true => same.1,
+                false => f(self, SmallVec::from_slice(parts)),
+            };
+            same = (parts, next);
             if next != last {
                 kept.insert(byte);
             }
             (from, last) = (at, next);
         }
+        self.entries = parts;
         row[from..].fill(last);
         (row, kept)
     }

@@ -30,47 +30,82 @@ impl Spans {
 impl Languages {
     /// A fingerprint of the language's structure, equal across arenas of one process. 128 bits of
     /// keyed SipHash: two different expressions with one fingerprint are not to be found, even by
-    /// someone who chooses the expressions.
-    pub(crate) fn fingerprint(&self, x: Language, done: &mut FxHashMap<Language, u128>) -> u128 {
+    /// someone who chooses the expressions. O(what it is made of) once, then O(1).
+    pub(crate) fn fingerprint(&mut self, x: Language) -> u128 {
+        if let Some(print) = self.arena.print(x) {
+            return print;
+        }
+        // Variables may be given other identities yet.
+        if self.is_recursive(x) {
+            return self.fingerprint_beside(x, &mut FxHashMap::default());
+        }
+        let mut last = 0;
+        for at in self.parts(x, false, |part| self.arena.print(part).is_some()) {
+            last = self.print_of(at, |part| self.arena.print(part).unwrap_or_default());
+            self.arena.set_print(at, last);
+        }
+        // Parts come before wholes.
+        last
+    }
+
+    /// The same, noted in `done` alone.
+    pub(crate) fn fingerprint_beside(
+        &self,
+        x: Language,
+        done: &mut FxHashMap<Language, u128>,
+    ) -> u128 {
         for at in self.parts(x, false, |part| done.contains_key(&part)) {
-            let fingerprint = keyed_hash(|hasher| {
-                let expr = self.arena.expr(at);
-                std::mem::discriminant(expr).hash(hasher);
-                let mut parts: SmallVec<[u128; 4]> = match expr {
-                    Expr::Set(set) => {
-                        set.hash(hasher);
-                        SmallVec::new()
-                    }
-                    Expr::Concat(a, b) => SmallVec::from_slice(&[done[a], done[b]]),
-                    // In the order of ids, which differs between arenas.
-                    Expr::Union(xs) | Expr::Intersect(xs) => {
-                        let mut parts: SmallVec<_> = xs.iter().map(|x| done[x]).collect();
-                        parts.sort_unstable();
-                        parts
-                    }
-                    Expr::Complement(inner) => SmallVec::from_slice(&[done[inner]]),
-                    Expr::Repeat(inner, min, max) => {
-                        (min, max).hash(hasher);
-                        SmallVec::from_slice(&[done[inner]])
-                    }
-                    &Expr::Variable(v) => {
-                        SmallVec::from_slice(&[self.variables[v as usize].identity])
-                    }
-                    Expr::Automaton(running) => {
-                        running.hash(hasher);
-                        SmallVec::new()
-                    }
-                    &Expr::Table(table, state) => {
-                        let identity = self.tables[table as usize].identity;
-                        SmallVec::from_slice(&[identity, state.into()])
-                    }
-                };
-                parts.push(parts.len() as u128);
-                parts.hash(hasher);
-            });
-            done.insert(at, fingerprint);
+            let print = self.print_of(at, |part| done[&part]);
+            done.insert(at, print);
         }
         done[&x]
+    }
+
+    /// The fingerprint of an expression by those of its parts.
+    fn print_of(&self, x: Language, of: impl Fn(Language) -> u128) -> u128 {
+        let mut words: SmallVec<[u128; 8]> = SmallVec::new();
+        let kind = match self.arena.expr(x) {
+            Expr::Set(set) => {
+                words.extend(
+                    set.bits()
+                        .chunks_exact(2)
+                        .map(|bits| u128::from(bits[0]) << 64 | u128::from(bits[1])),
+                );
+                0
+            }
+            &Expr::Concat(a, b) => {
+                words.extend([of(a), of(b)]);
+                1
+            }
+            expr @ (Expr::Union(xs) | Expr::Intersect(xs)) => {
+                words.extend(xs.iter().map(|&x| of(x)));
+                // They stand in the order of ids, which differs between arenas.
+                words.sort_unstable();
+                if matches!(expr, Expr::Union(_)) { 2 } else { 3 }
+            }
+            &Expr::Complement(inner) => {
+                words.push(of(inner));
+                4
+            }
+            &Expr::Repeat(inner, min, max) => {
+                words.extend([of(inner), u128::from(min) << 64 | u128::from(max)]);
+                5
+            }
+            &Expr::Variable(v) => {
+                words.push(self.variables[v as usize].identity);
+                6
+            }
+            Expr::Automaton(running) => {
+                words.push(keyed_hash(|hasher| running.hash(hasher)));
+                7
+            }
+            &Expr::Table(table, state) => {
+                words.extend([self.tables[table as usize].identity, state.into()]);
+                8
+            }
+        };
+        words.push(kind);
+        keyed_hash(|hasher| words.hash(hasher))
     }
 
     /// A language and all that it is made of, less what is `known`, parts before wholes; not what
@@ -383,6 +418,9 @@ impl Languages {
         loop {
             let (free, slack) = self.without_bounds(x, least, reach);
             let Some(slack) = slack else { return Ok(x) };
+            if self.plain_span(free, 0).is_some_and(|span| span <= slack) {
+                return Ok(free);
+            }
             // The shortest text is one of these ways.
             if self.least_bytes(free, 0) <= slack
                 && self.span(free, spans)?.is_some_and(|span| span <= slack)
@@ -433,6 +471,25 @@ impl Languages {
         (of(&done, x), narrowest)
     }
 
+    /// No [span](Self::span) is longer; `None` if structure does not say it.
+    fn plain_span(&self, x: Language, depth: u32) -> Option<u32> {
+        const DEEPEST: u32 = 50;
+        let of = |part: Language| self.plain_span(part, depth + 1);
+        match self.arena.expr(x) {
+            _ if depth == DEEPEST => None,
+            _ if x == Language::EPSILON => Some(0),
+            Expr::Set(set) => (!set.is_empty()).then_some(1),
+            // Of a union of states no more than the shortest way counts.
+            &Expr::Concat(a, b) => Some(of(a)?.saturating_add(of(b)?)),
+            Expr::Union(xs) => xs.iter().try_fold(0, |span, &part| Some(of(part)?.max(span))),
+            &Expr::Repeat(part, min, _) => Some(of(part)?.saturating_mul(min.max(1))),
+            &Expr::Table(table, _) => Some(self.tables[table as usize].longest_rest() as u32),
+            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => {
+                None
+            }
+        }
+    }
+
     /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
     /// is too much to find out.
     fn span(&mut self, x: Language, spans: &mut Spans) -> Result<Option<u32>> {
@@ -444,7 +501,7 @@ impl Languages {
             return Ok(known);
         }
         let shared = self.shared.clone();
-        let fingerprint = self.fingerprint(x, &mut FxHashMap::default());
+        let fingerprint = self.fingerprint(x);
         let others = shared.as_ref().and_then(|shared| shared.span(fingerprint));
         if let Some(span) = others {
             spans.known.insert(x, span);
@@ -546,7 +603,7 @@ impl Languages {
                     continue;
                 }
                 &Expr::Variable(v) => {
-                    let fingerprint = self.fingerprint(at, &mut FxHashMap::default());
+                    let fingerprint = self.fingerprint_beside(at, &mut FxHashMap::default());
                     let there = to.known.get(&fingerprint).copied().unwrap_or_else(|| {
                         let Variable { nullable, body, identity } = self.variables[v as usize];
                         let there = to.variable(nullable);

@@ -6,7 +6,11 @@
 //! look-up apart, and the same automaton serves every arena.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::Hasher as _;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
 
 use super::*;
 use crate::deadline;
@@ -33,8 +37,18 @@ pub(crate) struct Table {
 
 impl Table {
     pub(super) fn step(&self, state: u32, byte: u8) -> Option<u32> {
-        let class = usize::from(self.classes[usize::from(byte)]);
-        Some(self.next[state as usize * self.width + class]).filter(|&next| next != NONE)
+        Some(self.next[state as usize * self.width + self.class(byte)]).filter(|&next| next != NONE)
+    }
+
+    /// The class of a byte.
+    pub(super) fn class(&self, byte: u8) -> usize {
+        usize::from(self.classes[usize::from(byte)])
+    }
+
+    /// Where a state leads, by class.
+    pub(super) fn successors(&self, state: u32) -> impl Iterator<Item = Option<u32>> + '_ {
+        let row = &self.next[state as usize * self.width..][..self.width];
+        row.iter().map(|&next| (next != NONE).then_some(next))
     }
 
     pub(super) fn accepts(&self, state: u32) -> bool {
@@ -142,8 +156,7 @@ impl Languages {
                 return Ok(self.intersect(bounds.into_iter().chain([others])));
             }
         }
-        let fingerprint =
-            self.fingerprint(x, &mut FxHashMap::default()) ^ u128::from(unit.is_some());
+        let fingerprint = self.fingerprint(x) ^ u128::from(unit.is_some());
         // Consistent between any two operations.
         let known = self.shared.as_ref().and_then(|shared| {
             let known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -425,70 +438,62 @@ impl Rows {
         before
     }
 
-    /// Which states lead to an accepting one.
-    fn live(&self, accepts: &[bool]) -> Vec<bool> {
-        let before = self.before();
-        let mut live = accepts.to_vec();
-        let mut open: Vec<usize> = (0..live.len()).filter(|&state| live[state]).collect();
-        while let Some(state) = open.pop() {
-            for &from in &before[state] {
-                if !std::mem::replace(&mut live[from as usize], true) {
-                    open.push(from as usize);
-                }
-            }
-        }
-        live
-    }
-
     /// Merges states that no string tells apart (Moore, 1956) and leaves out dead ones, then merges
     /// classes that no state tells apart. `None` if the first state is dead.
-    fn minimal(mut self, accepts: &[bool]) -> Option<(Self, Vec<bool>)> {
-        let live = self.live(accepts);
-        if !live[0] {
+    fn minimal(self, accepts: &[bool]) -> Option<(Self, Vec<bool>)> {
+        // Of the classes many are alike, and each would be compared in each round.
+        let mut this = self.narrowed();
+        // States that are not as far from the end are told apart; what counts has few others.
+        let mut block = this.rest(accepts);
+        if block[0] == NONE {
             return None;
         }
-        for next in &mut self.next {
-            if *next != NONE && !live[*next as usize] {
+        for next in &mut this.next {
+            if *next != NONE && block[*next as usize] == NONE {
                 *next = NONE;
             }
         }
-        let mut block: Vec<u32> = accepts.iter().map(|&accepts| accepts.into()).collect();
-        let mut count = 0;
+        let live: Vec<usize> = (0..block.len()).filter(|&state| block[state] != NONE).collect();
+        let mut known: HashTable<(u64, usize)> = HashTable::with_capacity(live.len());
+        let (mut next, mut count) = (vec![NONE; block.len()], 0);
         loop {
-            let mut ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
-            let mut signature: Vec<u32> = Vec::with_capacity(self.width + 1);
-            let mut next = vec![NONE; self.len()];
-            for state in (0..self.len()).filter(|&state| live[state]) {
-                signature.clear();
-                signature.push(block[state]);
-                signature.extend(self.row(state).iter().map(|&to| match to {
-                    NONE => NONE,
-                    to => block[to as usize],
-                }));
-                let id = ids.len() as u32;
-                next[state] = match ids.get(&*signature) {
-                    Some(&known) => known,
-                    None => *ids.entry(signature.as_slice().into()).or_insert(id),
+            let sign = |state: usize| {
+                let to = |&to: &u32| if to == NONE { NONE } else { block[to as usize] };
+                std::iter::once(block[state]).chain(this.row(state).iter().map(to))
+            };
+            known.clear();
+            for &state in &live {
+                let mut hasher = FxHasher::default();
+                sign(state).for_each(|part| hasher.write_u32(part));
+                let hash = hasher.finish();
+                let id = known.len() as u32;
+                let same = |&(other, at): &(u64, usize)| other == hash && sign(at).eq(sign(state));
+                next[state] = match known.find(hash, same) {
+                    Some(&(_, at)) => next[at],
+                    None => {
+                        known.insert_unique(hash, (hash, state), |&(hash, _)| hash);
+                        id
+                    }
                 };
             }
-            let before = std::mem::replace(&mut count, ids.len());
-            block = next;
+            let before = std::mem::replace(&mut count, known.len());
+            std::mem::swap(&mut block, &mut next);
             if count == before {
                 break;
             }
         }
         // The first state is the first to be seen, so its block is the first, and each block's
         // first state comes before those of later blocks.
-        let (mut merged, mut ends) = (Vec::with_capacity(count * self.width), Vec::new());
-        for state in (0..self.len()).filter(|&state| live[state]) {
+        let (mut merged, mut ends) = (Vec::with_capacity(count * this.width), Vec::new());
+        for state in live {
             if block[state] as usize == ends.len() {
                 let to = |&to: &u32| if to == NONE { NONE } else { block[to as usize] };
-                merged.extend(self.row(state).iter().map(to));
+                merged.extend(this.row(state).iter().map(to));
                 ends.push(accepts[state]);
             }
         }
-        self.next = merged;
-        Some((self.narrowed(), ends))
+        this.next = merged;
+        Some((this.narrowed(), ends))
     }
 
     /// With one class for all bytes that no state tells apart, numbered by their first bytes.
@@ -510,7 +515,7 @@ impl Rows {
         Self { classes, width: first.len(), next }
     }
 
-    /// By state: the least bytes that it needs to accept; every state can.
+    /// By state: the least bytes that it needs to accept, or [`NONE`].
     fn rest(&self, accepts: &[bool]) -> Vec<u32> {
         let before = self.before();
         let mut rest: Vec<u32> = accepts.iter().map(|&a| if a { 0 } else { NONE }).collect();
@@ -528,10 +533,11 @@ impl Rows {
     }
 
     fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
+        let mut members = vec![ByteSet::EMPTY; self.width];
+        (0..=u8::MAX).for_each(|b| members[usize::from(self.classes[usize::from(b)])].insert(b));
         let first = (0..self.len()).map(|state| {
-            let row = self.row(state);
-            let leads = |byte: &u8| row[usize::from(self.classes[usize::from(*byte)])] != NONE;
-            (0..=u8::MAX).filter(leads).collect()
+            let leads = self.row(state).iter().zip(&members).filter(|&(&next, _)| next != NONE);
+            leads.fold(ByteSet::EMPTY, |first, (_, class)| first.union(class))
         });
         let first = first.collect();
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
