@@ -267,11 +267,15 @@ impl Conditions {
         self.replace(condition, &by)
     }
 
-    /// What is left if the member with this key does not come any more.
-    pub(super) fn without(&mut self, condition: Condition, key: &str) -> Condition {
+    /// What is left if the members with these keys do not come any more.
+    pub(super) fn without(
+        &mut self,
+        condition: Condition,
+        passed: impl Fn(&str) -> bool,
+    ) -> Condition {
         self.map(condition, |part| match part {
-            Part::Present(k, _) if **k == *key => Some(Condition::FAILS),
-            Part::Absent(k) if **k == *key => Some(Condition::HOLDS),
+            Part::Present(key, _) if passed(key) => Some(Condition::FAILS),
+            Part::Absent(key) if passed(key) => Some(Condition::HOLDS),
             _ => None,
         })
     }
@@ -400,9 +404,14 @@ impl Sets<'_> {
         if self.is_plainly_within(a, b) {
             return true;
         }
+        if let Some(&known) = self.plainly_within.get(&(a, b)) {
+            return known;
+        }
         let not = self.not(b);
         let outside = self.and([a, not]);
-        self.is_plainly_empty(outside)
+        let Ok(within) = self.plainly_empty(outside) else { return false };
+        self.plainly_within.insert((a, b), within);
+        within
     }
 
     /// The same as `plainly_empty`, where what cannot be decided is no error.

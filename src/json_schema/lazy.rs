@@ -58,6 +58,8 @@ struct ObjectState {
 #[derive(Debug)]
 struct Object {
     members: Vec<Member>,
+    /// By key, where a condition asks for them: the index.
+    indices: FxHashMap<Rc<str>, u32>,
     /// Names by rank.
     trie: Arc<Trie>,
     /// By rank: the index of the member.
@@ -241,7 +243,7 @@ impl<'d> Emitter<'d> {
                 if member.required {
                     return Ok(None);
                 }
-                condition = self.sets.conditions.without(condition, &member.key);
+                condition = self.sets.conditions.without(condition, |key| *key == *member.key);
                 continue;
             }
             let mut text = vec![b'"'];
@@ -277,8 +279,13 @@ impl<'d> Emitter<'d> {
         let counts = self.sets.conditions.count_cap(condition);
         let cap = object.max.unwrap_or(min).max(min).max(counts);
         let condition = self.sets.conditions.counted(condition, 0);
+        let indices = match condition == Condition::HOLDS {
+            true => FxHashMap::default(),
+            false => (0..).zip(&members).map(|(at, member)| (member.key.clone(), at)).collect(),
+        };
         let this = Object {
             members,
+            indices,
             trie: Arc::new(trie),
             by_rank,
             ranks,
@@ -458,10 +465,9 @@ impl<'d> Emitter<'d> {
         if condition == Condition::HOLDS {
             return condition;
         }
-        let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
-        let passed = &members[passed.start as usize..passed.end as usize];
-        let conditions = &mut self.sets.conditions;
-        passed.iter().fold(condition, |left, member| conditions.without(left, &member.key))
+        let indices = &self.lazy.get_or_insert_default().objects[id as usize].indices;
+        let passed = |key: &str| indices.get(key).is_some_and(|index| passed.contains(index));
+        self.sets.conditions.without(condition, passed)
     }
 
     /// How many keys of each class are left, once one more of a class is written.

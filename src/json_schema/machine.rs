@@ -201,7 +201,8 @@ impl Emitter<'_> {
                     written(self, key, set, State { at, condition, ..state })?;
                 }
                 if !named.required {
-                    let condition = self.sets.conditions.without(state.condition, &named.key);
+                    let condition =
+                        self.sets.conditions.without(state.condition, |key| *key == *named.key);
                     let to = machine.state(State { at, condition, ..state });
                     edges.push(Edge { node: None, to });
                 }

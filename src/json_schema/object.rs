@@ -87,6 +87,18 @@ impl Sets<'_> {
         a: &ObjectSet,
         b: &ObjectSet,
     ) -> Result<Option<ObjectSet>> {
+        match self.objects_together(a, b)? {
+            Some(both) => self.settle(both),
+            None => Ok(None),
+        }
+    }
+
+    /// The same with a condition that is not settled yet.
+    pub(super) fn objects_together(
+        &mut self,
+        a: &ObjectSet,
+        b: &ObjectSet,
+    ) -> Result<Option<ObjectSet>> {
         self.spend(40 + 4 * (a.named.len() + b.named.len() + a.classes.len() * b.classes.len()));
         self.check_work(Set::ANY)?;
         let mut others: FxHashMap<&str, &Named> =
@@ -121,15 +133,14 @@ impl Sets<'_> {
                 }
             }
         }
-        let both = ObjectSet {
+        Ok(Some(ObjectSet {
             named,
             classes,
             condition: self.conditions.and([a.condition, b.condition]),
             min: a.min.max(b.min),
             max: smaller(a.max, b.max),
             sources: a.sources.merged(&b.sources),
-        };
-        self.settle(both)
+        }))
     }
 
     /// Is the empty object in it?
@@ -159,11 +170,20 @@ impl Sets<'_> {
             Expr::And(parts) => parts.clone(),
             _ => return Ok(false),
         };
+        if let Some(&known) = self.plainly_empty.get(&set) {
+            return Ok(known);
+        }
+        let empty = self.intersection_is_empty(set, &parts)?;
+        self.plainly_empty.insert(set, empty);
+        Ok(empty)
+    }
+
+    fn intersection_is_empty(&mut self, set: Set, parts: &[Set]) -> Result<bool> {
         if self.reach(set) == Reach::Far {
             return Ok(false);
         }
         let mut all = [true; 2];
-        for &part in &parts {
+        for &part in parts {
             let holds = self.holds_containers(part)?;
             all = [all[0] && holds[0], all[1] && holds[1]];
         }

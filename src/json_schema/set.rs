@@ -34,6 +34,9 @@ const NESTING: usize = 128;
 /// More sets than this are combined by halves, so that each is looked at a few times only.
 pub(super) const HALVED: usize = 64;
 
+/// Every so many intersections what they ask of members is looked at.
+const SETTLED: usize = 8;
+
 /// Steps that a new name counts for.
 const STEPS_A_NAME: usize = 10;
 
@@ -41,7 +44,7 @@ const STEPS_A_NAME: usize = 10;
 const ROW: usize = 25;
 
 /// From this number of alternatives on it is worth looking for those that others hold already.
-const CROWD: usize = 16;
+const CROWD: usize = 4;
 
 /// From this number of alternatives on objects are followed as one with a condition.
 const MANY: usize = 64;
@@ -275,6 +278,10 @@ pub(super) struct Sets<'d> {
     pub(super) open: Vec<Set>,
     /// How often one of them was needed while it was open.
     cycles: usize,
+    /// Intersections known to be plainly empty or not.
+    pub(super) plainly_empty: FxHashMap<Set, bool>,
+    /// Is every value of the first plainly one of the second?
+    pub(super) plainly_within: FxHashMap<(Set, Set), bool>,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.
@@ -317,6 +324,8 @@ impl<'d> Sets<'d> {
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
             texts: FxHashMap::default(),
+            plainly_empty: FxHashMap::default(),
+            plainly_within: FxHashMap::default(),
             listed_names: FxHashMap::default(),
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),
@@ -685,10 +694,12 @@ impl<'d> Sets<'d> {
             return self.intersection(&first, &second);
         }
         let mut result: Option<Shape> = None;
-        for &part in parts {
+        for (i, &part) in parts.iter().enumerate() {
             let shape = self.shape(part)?;
+            // What is asked of members together is looked at now and then, and at the end.
+            let settle = i + 1 == parts.len() || i % SETTLED == 0;
             result = Some(match result {
-                Some(so_far) => self.intersection(&so_far, &shape)?,
+                Some(so_far) => self.intersection_settled(&so_far, &shape, settle)?,
                 None => (*shape).clone(),
             });
         }
@@ -711,6 +722,11 @@ impl<'d> Sets<'d> {
 
     /// Values in both.
     pub(super) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+        self.intersection_settled(a, b, true)
+    }
+
+    /// The same, perhaps with conditions that are not settled yet.
+    fn intersection_settled(&mut self, a: &Shape, b: &Shape, settle: bool) -> Result<Shape> {
         let mut arrays = Vec::new();
         for (x, y) in pairs(&a.arrays, &b.arrays) {
             self.spend(1 + x.prefix.len() + y.prefix.len() + arrays.len());
@@ -720,7 +736,7 @@ impl<'d> Sets<'d> {
             }
             self.check_alternatives(arrays.len())?;
         }
-        let mut objects = self.objects_in_both(a, b)?;
+        let mut objects = self.objects_in_both(a, b, settle)?;
         let mut listed = Vec::new();
         for (from, against) in [(&a.listed, b), (&b.listed, a)] {
             for &value in from {
@@ -762,7 +778,7 @@ impl<'d> Sets<'d> {
         })
     }
 
-    fn objects_in_both(&mut self, a: &Shape, b: &Shape) -> Result<Vec<ObjectSet>> {
+    fn objects_in_both(&mut self, a: &Shape, b: &Shape, settle: bool) -> Result<Vec<ObjectSet>> {
         // A complement is one condition where its alternatives would be too many.
         let mut sides = [&a.objects[..], &b.objects];
         for (side, shape) in sides.iter_mut().zip([a, b]) {
@@ -771,6 +787,9 @@ impl<'d> Sets<'d> {
             {
                 *side = std::slice::from_ref(folded);
             }
+        }
+        if let (false, [x], [y]) = (settle, sides[0], sides[1]) {
+            return Ok(self.objects_together(x, y)?.into_iter().collect());
         }
         let (mut objects, mut crowd) = (Vec::new(), CROWD);
         for (x, y) in pairs(sides[0], sides[1]) {

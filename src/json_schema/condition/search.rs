@@ -234,7 +234,7 @@ impl<'d> Sets<'d> {
         };
         let at = place.at + 1;
         if !member.required {
-            let condition = self.conditions.without(place.condition, &member.key);
+            let condition = self.conditions.without(place.condition, |key| *key == *member.key);
             if condition != Condition::FAILS {
                 steps.push((None, Place { at, condition, ..place }));
             }
