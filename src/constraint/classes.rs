@@ -22,6 +22,12 @@ use crate::vocab::{Reader, TokenMask, Trie, Vocabulary};
 #[derive(Debug)]
 pub(super) struct Classes {
     trie: Trie,
+    /// Of each of its nodes, and of each of the vocabulary's trie, the [groups](GROUP) of the bytes
+    /// below it.
+    below: Box<[u64]>,
+    bytes_below: Box<[u64]>,
+    /// The length of the longest token.
+    deepest: u16,
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
@@ -49,6 +55,81 @@ const CLASS: [u8; 256] = {
     }
     class
 };
+
+/// By the first byte of a class: its bytes, as bits.
+const MEMBERS: [[u64; 4]; 256] = {
+    let mut members = [[0; 4]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        members[CLASS[byte] as usize][byte / 64] |= 1 << (byte % 64);
+        byte += 1;
+    }
+    members
+};
+
+/// A number below 64 for each byte: letters, blanks and what JSON's strings are cut by have their
+/// own, others share one with bytes of their kind.
+const GROUP: [u8; 256] = {
+    let mut group = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let byte = i as u8;
+        group[i] = match byte {
+            b'a'..=b'z' => byte - b'a',
+            b'A'..=b'Z' => 26 + byte - b'A',
+            b' ' => 52,
+            b'"' => 53,
+            b'\\' => 54,
+            b'0'..=b'9' => 55,
+            b'.' | b'-' | b'_' => 56,
+            b'/' | b':' | b'@' | b'#' => 57,
+            0..0x20 | 0x7F => 58,
+            0x80..=0xBF => 59,
+            0xC2..=0xDF => 60,
+            0xE0..=0xF4 => 61,
+            0xC0..=0xC1 | 0xF5..=0xFF => 62,
+            _ => 63,
+        };
+        i += 1;
+    }
+    group
+};
+
+/// The groups of the bytes below each node of a trie, those of all bytes of their classes if it is
+/// one of shapes.
+fn groups_below(trie: &Trie, shapes: bool) -> Box<[u64]> {
+    let of = |byte: u8| match shapes {
+        true => (0..=u8::MAX).filter(|&b| class_of(b) == byte).fold(0, |all, b| all | bit(b)),
+        false => bit(byte),
+    };
+    let of: [u64; 256] = std::array::from_fn(|byte| of(byte as u8));
+    let nodes = trie.nodes();
+    let mut below = vec![0; nodes.len()];
+    // By depth: the last node there.
+    let mut path: Vec<usize> = Vec::new();
+    for (node, at) in nodes.iter().enumerate() {
+        let depth = usize::from(at.depth);
+        while path.len() > depth {
+            let child = path.pop().unwrap_or(0);
+            if let Some(&parent) = path.last() {
+                below[parent] |= below[child] | of[usize::from(nodes[child].byte)];
+            }
+        }
+        path.push(node);
+    }
+    while let [.., parent, child] = path[..] {
+        below[parent] |= below[child] | of[usize::from(nodes[child].byte)];
+        path.pop();
+    }
+    below.into()
+}
+
+fn bit(byte: u8) -> u64 {
+    1 << GROUP[usize::from(byte)]
+}
+
+/// So many tokens of one shape are read one by one.
+const FEW: usize = 64;
 
 /// The first byte of a byte's class.
 pub(super) fn class_of(byte: u8) -> u8 {
@@ -95,12 +176,20 @@ impl Classes {
         let ids = vocabulary.trie().ids();
         let mut shapes: Vec<(Vec<u8>, u32)> = ids.iter().map(|&id| (shape(id), id)).collect();
         shapes.sort_unstable();
-        Self { trie: Trie::from_sorted(shapes.iter().map(|(shape, id)| (&shape[..], *id))) }
+        let shapes = shapes.iter().map(|(shape, id)| (&shape[..], *id));
+        Self::of(Trie::from_sorted(shapes), vocabulary)
+    }
+
+    fn of(trie: Trie, vocabulary: &Vocabulary) -> Self {
+        let (below, bytes_below) =
+            (groups_below(&trie, true), groups_below(vocabulary.trie(), false));
+        let deepest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
+        Self { trie, below, bytes_below, deepest }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
     pub(super) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
-        Some(Self { trie: Trie::decode(from, vocabulary.len())? })
+        Some(Self::of(Trie::decode(from, vocabulary.len())?, vocabulary))
     }
 
     /// The tokens by their shapes.
@@ -176,17 +265,17 @@ impl Classes {
         every_end: bool,
     ) -> Result<Found> {
         let mut found = Found::new(vocabulary);
-        let top = vocabulary.trie().nodes()[node as usize].depth;
         let mut walk = Walk {
             dense: Dense::new(languages, state, every_end),
-            path: vec![(Dense::START, 0); usize::from(top) + 1],
+            path: vec![(Dense::START, 0); usize::from(self.deepest) + 1],
+            depth: 0,
             ends: Vec::new(),
         };
+        let bytes = Nodes { trie: vocabulary.trie(), below: &self.bytes_below };
         let first = walk.dense.languages.first_bytes(state)?;
         let shapes = self.same_node(vocabulary, node);
         for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
             deadline::check()?;
-            let bytes = first.iter().filter(|&byte| class_of(byte) == class);
             match shapes {
                 Some(at) if walk.dense.is_uniform(Dense::START, class)? => {
                     if first.contains(class)
@@ -196,13 +285,14 @@ impl Classes {
                     }
                 }
                 _ => {
-                    for byte in bytes {
-                        if let Some(child) = vocabulary.trie().child(node as usize, byte) {
-                            found.by_bytes(vocabulary, &mut walk, child)?;
-                        }
+                    let class =
+                        first.intersection(&ByteSet::from_bits(MEMBERS[usize::from(class)]));
+                    for child in bytes.trie.children(node as usize, class.bits()) {
+                        found.by_bytes(&mut walk, bytes, child)?;
                     }
                 }
             }
+            walk.ends.clear();
         }
         Ok(found)
     }
@@ -227,23 +317,56 @@ impl Classes {
         mut node: usize,
         found: &mut Found,
     ) -> Result<()> {
+        let shapes = Nodes { trie: &self.trie, below: &self.below };
+        let bytes = Nodes { trie: vocabulary.trie(), below: &self.bytes_below };
         let nodes = self.trie.nodes();
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let at = nodes[node];
             let before = walk.climb(at.depth);
             if !walk.dense.is_uniform(before, at.byte)? {
-                for &token in self.trie.subtree_tokens(node) {
-                    found.read(vocabulary, walk, token, at.depth - 1)?;
+                match self.trie.subtree_tokens(node) {
+                    tokens if tokens.len() > FEW => {
+                        for child in self.same_shape(vocabulary, node) {
+                            found.by_bytes(walk, bytes, child as usize)?;
+                        }
+                    }
+                    tokens => {
+                        for &token in tokens {
+                            found.read(vocabulary, walk, token, at.depth - 1)?;
+                        }
+                    }
                 }
                 node = at.subtree_end as usize;
                 continue;
             }
-            node = found.visit(walk, &self.trie, node, before)?;
+            node = found.visit(walk, shapes, node, before)?;
         }
-        walk.ends.clear();
         Ok(())
     }
+
+    /// The nodes of bytes below which the same tokens stand as below one of shapes.
+    fn same_shape(&self, vocabulary: &Vocabulary, node: usize) -> Vec<u32> {
+        let depth = usize::from(self.trie.nodes()[node].depth);
+        let token = self.trie.subtree_tokens(node).first();
+        let bytes = token.and_then(|&token| vocabulary.token_bytes(token)).unwrap_or_default();
+        let mut found = vec![0];
+        for &byte in &bytes[..depth] {
+            let class = &MEMBERS[usize::from(class_of(byte))];
+            let (trie, before) = (vocabulary.trie(), std::mem::take(&mut found));
+            for node in before {
+                found.extend(trie.children(node as usize, *class).map(|child| child as u32));
+            }
+        }
+        found
+    }
+}
+
+/// A trie, and the groups of the bytes below its nodes.
+#[derive(Clone, Copy)]
+struct Nodes<'a> {
+    trie: &'a Trie,
+    below: &'a [u64],
 }
 
 /// The way to a node, and the depths at which the terminal may end.
@@ -251,6 +374,8 @@ struct Walk<'a> {
     dense: Dense<'a>,
     /// By depth: the state, and the byte before it.
     path: Vec<(u32, u8)>,
+    /// The depth up to which the path leads now.
+    depth: u16,
     ends: Vec<End>,
 }
 
@@ -261,8 +386,15 @@ impl Walk<'_> {
         while self.ends.last().is_some_and(|&(end, _)| end >= depth) {
             self.ends.pop();
         }
-        self.path.truncate(depth.into());
+        self.depth = depth - 1;
         self.path[usize::from(depth) - 1].0
+    }
+
+    /// Goes on to a state.
+    #[inline]
+    fn push(&mut self, state: u32, byte: u8) {
+        self.depth += 1;
+        self.path[usize::from(self.depth)] = (state, byte);
     }
 }
 
@@ -278,7 +410,10 @@ impl Found {
         for i in 0..walk.ends.len() {
             let (end, state) = walk.ends[i];
             let word = walk.dense.going_on(state)?;
-            let next = walk.path.get(usize::from(end) + 1).map_or(byte, |&(_, byte)| byte);
+            let next = match end < walk.depth {
+                true => walk.path[usize::from(end) + 1].1,
+                false => byte,
+            };
             match word.contains(next) {
                 true => self.words = self.words.union(&word),
                 false => self.ends.extend(tokens.iter().map(|&token| (token, end))),
@@ -288,14 +423,15 @@ impl Found {
     }
 
     /// Reads the byte of a node: the next one to visit.
-    #[inline]
+    #[inline(always)]
     fn visit(
         &mut self,
         walk: &mut Walk<'_>,
-        trie: &Trie,
+        nodes: Nodes<'_>,
         node: usize,
         before: u32,
     ) -> Result<usize> {
+        let trie = nodes.trie;
         let at = trie.nodes()[node];
         let next = walk.dense.step(before, at.byte)?;
         self.work += 1;
@@ -305,9 +441,17 @@ impl Found {
             }
             return Ok(at.subtree_end as usize);
         }
+        // All that is below may stay where it is.
+        const SMALL: usize = 8;
+        let last = at.subtree_end as usize;
+        if last - node > SMALL && walk.dense.stays(next)? & nodes.below[node] == nodes.below[node] {
+            trie.subtree_tokens(node).iter().for_each(|&token| self.inside.allow(token));
+            self.work += last - node - 1;
+            return Ok(last);
+        }
         trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
-        if at.subtree_end as usize > node + 1 {
-            walk.path.push((next, at.byte));
+        if last > node + 1 {
+            walk.push(next, at.byte);
             if walk.dense.accepts(next) {
                 walk.ends.push((at.depth, next));
             }
@@ -316,20 +460,13 @@ impl Found {
     }
 
     /// The tokens from a node of the trie of bytes on.
-    fn by_bytes(
-        &mut self,
-        vocabulary: &Vocabulary,
-        walk: &mut Walk<'_>,
-        mut node: usize,
-    ) -> Result<()> {
-        let trie = vocabulary.trie();
-        let nodes = trie.nodes();
+    fn by_bytes(&mut self, walk: &mut Walk<'_>, bytes: Nodes<'_>, mut node: usize) -> Result<()> {
+        let nodes = bytes.trie.nodes();
         let last = nodes[node].subtree_end as usize;
         while node < last {
             let before = walk.climb(nodes[node].depth);
-            node = self.visit(walk, trie, node, before)?;
+            node = self.visit(walk, bytes, node, before)?;
         }
-        walk.ends.clear();
         Ok(())
     }
 
@@ -342,7 +479,7 @@ impl Found {
         from: u16,
     ) -> Result<()> {
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        let (path, ends) = (walk.path.len(), walk.ends.len());
+        let ends = walk.ends.len();
         let mut state = walk.path[usize::from(from)].0;
         let mut left = None;
         for (i, &byte) in bytes.iter().enumerate().skip(from.into()) {
@@ -352,7 +489,7 @@ impl Found {
                 left = Some(byte);
                 break;
             }
-            walk.path.push((state, byte));
+            walk.push(state, byte);
             if walk.dense.accepts(state) && i + 1 < bytes.len() {
                 walk.ends.push((i as u16 + 1, state));
             }
@@ -361,7 +498,7 @@ impl Found {
             Some(byte) => self.passed(walk, &[token], byte)?,
             None => self.inside.allow(token),
         }
-        walk.path.truncate(path);
+        walk.depth = from;
         walk.ends.truncate(ends);
         Ok(())
     }
@@ -381,6 +518,8 @@ struct Dense<'a> {
     goings_on: Vec<Option<ByteSet>>,
     /// The first bytes of the classes of which it treats the bytes alike. Once asked.
     uniform: Vec<Option<ByteSet>>,
+    /// The groups of the bytes that leave it where it is. Once asked.
+    stays: Vec<Option<u64>>,
 }
 
 impl<'a> Dense<'a> {
@@ -392,9 +531,9 @@ impl<'a> Dense<'a> {
     fn new(languages: &'a mut Languages, start: Language, every_end: bool) -> Self {
         let (states, ids) = (Vec::new(), FxHashMap::default());
         let (next, accepts, uniform) = (Vec::new(), Vec::new(), Vec::new());
-        let goings_on = Vec::new();
+        let (goings_on, stays) = (Vec::new(), Vec::new());
         let mut this =
-            Self { languages, states, ids, next, accepts, every_end, goings_on, uniform };
+            Self { languages, states, ids, next, accepts, every_end, goings_on, uniform, stays };
         this.number(start);
         this
     }
@@ -405,12 +544,13 @@ impl<'a> Dense<'a> {
             self.next.push([Self::OPEN; 256]);
             self.uniform.push(None);
             self.goings_on.push(None);
+            self.stays.push(None);
             self.states.push(state);
             self.states.len() as u32 - 1
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, state: u32, byte: u8) -> Result<u32> {
         match self.next[state as usize][usize::from(byte)] {
             Self::OPEN => self.open(state, byte),
@@ -439,6 +579,19 @@ impl<'a> Dense<'a> {
         let bytes = word_bytes(self.languages.first_bytes(self.states[state as usize])?);
         self.goings_on[state as usize] = Some(bytes);
         Ok(bytes)
+    }
+
+    /// The groups of which all bytes lead from a state to itself.
+    fn stays(&mut self, state: u32) -> Result<u64> {
+        if let Some(known) = self.stays[state as usize] {
+            return Ok(known);
+        }
+        let language = self.states[state as usize];
+        let row = self.languages.plain_row(language)?;
+        let leaves = (0..=u8::MAX).filter(|&byte| row[usize::from(byte)] != language);
+        let stays = !leaves.fold(0, |all, byte| all | bit(byte));
+        self.stays[state as usize] = Some(stays);
+        Ok(stays)
     }
 
     fn accepts(&self, state: u32) -> bool {

@@ -12,6 +12,11 @@ impl ByteSet {
         self.0
     }
 
+    /// The same from bits.
+    pub(crate) fn from_bits(bits: [u64; 4]) -> Self {
+        Self(bits)
+    }
+
     /// No byte.
     pub const EMPTY: Self = Self([0; 4]);
     /// Every byte.
