@@ -442,7 +442,7 @@ impl Found {
             return Ok(at.subtree_end as usize);
         }
         // All that is below may stay where it is.
-        const SMALL: usize = 8;
+        const SMALL: usize = 2;
         let last = at.subtree_end as usize;
         if last - node > SMALL && walk.dense.stays(next)? & nodes.below[node] == nodes.below[node] {
             trie.subtree_tokens(node).iter().for_each(|&token| self.inside.allow(token));

@@ -143,6 +143,8 @@ struct Inner {
     memo: FxHashMap<(NodeId, PointId), PointId>,
     names: Vec<Names>,
     name_ids: FxHashMap<u32, u32>,
+    /// The other way round.
+    name_tags: Vec<u32>,
     captured: Captured,
     source: Option<Box<dyn Source>>,
     limit: usize,
@@ -492,14 +494,6 @@ impl Inner {
 
     /// The tags of the choices of names that were mentioned and not asked for.
     fn new_names(&self) -> Vec<u32> {
-        let known = self.names.len() as u32;
-        let mut tags: Vec<(u32, u32)> = self
-            .name_ids
-            .iter()
-            .filter(|&(_, &id)| id >= known)
-            .map(|(&tag, &id)| (id, tag))
-            .collect();
-        tags.sort_unstable();
-        tags.into_iter().map(|(_, tag)| tag).collect()
+        self.name_tags[self.names.len()..].to_vec()
     }
 }

@@ -105,6 +105,8 @@ pub(super) struct Lazy {
     captures: Vec<Captured>,
     arrays: Vec<Array>,
     array_states: FxHashMap<(u32, ArrayState), RuleId>,
+    /// The arrays and objects of sets of items that must differ.
+    structures: FxHashMap<Set, Vec<NodeId>>,
     /// How many items of each counted kind are written.
     counts: Interned<SmallVec<[u32; 4]>>,
 }

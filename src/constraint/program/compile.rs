@@ -230,8 +230,11 @@ impl ProgramCompiler<'_> {
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
             // Both lead on by themselves: nothing follows them.
             &Node::Names(tag) => {
-                let fresh = self.inner.name_ids.len() as u32;
-                let names = *self.inner.name_ids.entry(tag).or_insert(fresh);
+                let super::Inner { name_ids, name_tags, .. } = &mut *self.inner;
+                let names = *name_ids.entry(tag).or_insert_with(|| {
+                    name_tags.push(tag);
+                    name_tags.len() as u32 - 1
+                });
                 self.push(Point::Names(names))?
             }
             &Node::Scope(node, tag) => {

@@ -241,10 +241,16 @@ impl Emitter<'_> {
                 _ => {}
             }
         }
-        let digits = self.sets.options.digits;
+        let number = match numbers == shape.numbers {
+            true => self.sets.number_text(numbers)?,
+            false => {
+                let digits = self.sets.options.digits;
+                let languages = &mut self.sets.languages;
+                let (free, listed) = self.sets.numbers.spelling(languages, numbers, digits);
+                languages.union([free, listed])
+            }
+        };
         let languages = &mut self.sets.languages;
-        let (free, listed) = self.sets.numbers.spelling(languages, numbers, digits);
-        let number = languages.union([free, listed]);
         if languages.is_live(number)? {
             scalars.push(number);
         }
@@ -258,14 +264,23 @@ impl Emitter<'_> {
             let node = self.builder.add(Node::Capture(language, tag));
             nodes.push(self.mark(node, &shape.sources));
         }
-        let mut structures = Vec::new();
-        let name = self.origin(&shape.sources.0);
-        for array in &shape.arrays {
-            structures.extend(self.array(array, &name)?);
-        }
-        for object in &shape.objects {
-            structures.extend(self.object(object, &name)?);
-        }
+        // The same after any items.
+        let known = self.pending().structures.get(&set).cloned();
+        let mut structures = match known {
+            Some(known) => known,
+            None => {
+                let mut structures = Vec::new();
+                let name = self.origin(&shape.sources.0);
+                for array in &shape.arrays {
+                    structures.extend(self.array(array, &name)?);
+                }
+                for object in &shape.objects {
+                    structures.extend(self.object(object, &name)?);
+                }
+                self.pending().structures.insert(set, structures.clone());
+                structures
+            }
+        };
         for &value in &shape.listed {
             let mut text = String::new();
             let known = write_canonical(self.sets.document, value, &mut text).is_some();

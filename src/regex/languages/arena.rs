@@ -23,6 +23,10 @@ pub(super) struct Facts {
     pub(super) counted: bool,
     /// Does and/not occur in it, [`Language::ALL`] not counted?
     pub(super) logical: bool,
+    /// Is the number of its strings finite, as far as structure says it?
+    pub(super) finite: bool,
+    /// Has it strings, and is it made without and/not, [`Language::ALL`] not counted?
+    pub(super) plain: bool,
     /// `None` until decided: has it any string? Decided by structure unless and/not occurs.
     pub(super) live: Option<bool>,
     /// About how many bytes lead to a string of it, those that each part of an intersection needs

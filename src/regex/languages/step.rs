@@ -447,6 +447,10 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(live);
         }
+        if self.is_surely_live(x, 0) {
+            self.arena.set_live(x, true);
+            return Ok(true);
+        }
         // Towards a state known to be live, from the state that promises most (the newest of
         // equals), and now and then from the oldest of the states to look at: the one finds long
         // strings that many patterns narrow soon, the other short strings where the promise

@@ -287,13 +287,15 @@ impl Languages {
         let total = match self.arena.expr(x) {
             Expr::Repeat(..) => self.is_endless(x, unit),
             // What follows has strings of units.
-            &Expr::Concat(a, b) => self.is_endless(a, unit) && self.is_plain(b),
+            &Expr::Concat(a, b) => self.is_endless(a, unit) && self.arena.facts(b).plain,
             Expr::Union(xs) => xs.iter().any(|&part| self.is_total(part, unit, known)),
             // Endlessly many continuations, less finitely many; what is found stays found.
             Expr::Intersect(xs) => {
                 xs.iter().any(|&part| self.is_endless(part, unit))
                     && xs.iter().all(|&part| match *self.arena.expr(part) {
-                        Expr::Complement(inner) if part != Language::ALL => self.is_finite(inner),
+                        Expr::Complement(inner) if part != Language::ALL => {
+                            self.arena.facts(inner).finite
+                        }
                         _ => self.is_endless(part, unit) || self.is_found_at_last(part, unit),
                     })
             }
@@ -338,55 +340,12 @@ impl Languages {
         };
         match self.arena.expr(x) {
             _ if x == Language::ALL => true,
-            &Expr::Concat(a, b) => self.is_endless(a, unit) && ends_in_all(b) && self.is_plain(b),
+            &Expr::Concat(a, b) => {
+                self.is_endless(a, unit) && ends_in_all(b) && self.arena.facts(b).plain
+            }
             Expr::Union(xs) => xs.iter().any(|&part| self.is_found_at_last(part, unit)),
             _ => false,
         }
-    }
-
-    /// Has it strings, and is it made without and/not?
-    fn is_plain(&self, x: Language) -> bool {
-        let mut todo = vec![x];
-        while let Some(at) = todo.pop() {
-            match self.arena.expr(at) {
-                _ if at == Language::ALL || at == Language::EPSILON => {}
-                Expr::Set(set) if set.is_empty() => return false,
-                Expr::Set(_) => {}
-                &Expr::Concat(a, b) => todo.extend([a, b]),
-                Expr::Union(xs) => todo.extend_from_slice(xs),
-                &Expr::Repeat(part, ..) => todo.push(part),
-                Expr::Intersect(_)
-                | Expr::Complement(_)
-                | Expr::Variable(_)
-                | Expr::Table(..)
-                | Expr::Automaton(_) => return false,
-            }
-        }
-        true
-    }
-
-    /// Is the number of its strings finite? Decided by structure: no means perhaps.
-    fn is_finite(&self, x: Language) -> bool {
-        let mut todo = vec![x];
-        while let Some(at) = todo.pop() {
-            match self.arena.expr(at) {
-                Expr::Set(_) => {}
-                &Expr::Concat(a, b) => todo.extend([a, b]),
-                Expr::Union(xs) => todo.extend_from_slice(xs),
-                &Expr::Repeat(part, _, max) => {
-                    if part != Language::EMPTY && max == UNBOUNDED {
-                        return false;
-                    }
-                    todo.push(part);
-                }
-                Expr::Intersect(_)
-                | Expr::Complement(_)
-                | Expr::Variable(_)
-                | Expr::Table(..)
-                | Expr::Automaton(_) => return false,
-            }
-        }
-        true
     }
 
     /// Do bounds on repeats occur in it? If not, no other language is [near](Self::near) it.
