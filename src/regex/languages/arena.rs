@@ -4,7 +4,7 @@
 //! these are [frozen](Arena::freeze), clones share them, and copy only a few bytes for each.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault};
-use std::ops::Index;
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
@@ -98,32 +98,113 @@ impl<T> Index<usize> for Layered<T> {
     }
 }
 
+/// So many states are copied together.
+const CHUNK: usize = 16;
+
+/// The states of expressions. Of those that all clones share, an arena copies what it changes.
+#[derive(Debug, Default)]
+struct States {
+    shared: Arc<Vec<State>>,
+    /// By chunk of those shared: where its copy is, or [`NOWHERE`].
+    moved: Vec<u32>,
+    copies: Vec<State>,
+    own: Vec<State>,
+}
+
+impl States {
+    fn len(&self) -> usize {
+        self.shared.len() + self.own.len()
+    }
+
+    fn freeze(&mut self) {
+        let all = (0..self.len()).map(|i| self[i]).collect();
+        *self = Self { shared: Arc::new(all), ..Self::default() };
+        self.moved = vec![NOWHERE; self.shared.len().div_ceil(CHUNK)];
+    }
+
+    /// All that differ from what is shared.
+    fn changed(&mut self) -> impl Iterator<Item = &mut State> {
+        self.copies.iter_mut().chain(&mut self.own)
+    }
+
+    fn bytes(&self) -> usize {
+        (self.copies.len() + self.own.len()) * size_of::<State>() + size_of_val(&*self.moved)
+    }
+}
+
+impl Clone for States {
+    fn clone(&self) -> Self {
+        // Clones grow soon.
+        let mut own = Vec::with_capacity(self.own.len() + ROOM);
+        own.extend_from_slice(&self.own);
+        let (shared, moved) = (Arc::clone(&self.shared), self.moved.clone());
+        Self { shared, moved, copies: self.copies.clone(), own }
+    }
+}
+
+impl Index<usize> for States {
+    type Output = State;
+
+    #[inline]
+    fn index(&self, index: usize) -> &State {
+        match index.checked_sub(self.shared.len()) {
+            Some(own) => &self.own[own],
+            None => match self.moved[index / CHUNK] {
+                NOWHERE => &self.shared[index],
+                at => &self.copies[at as usize + index % CHUNK],
+            },
+        }
+    }
+}
+
+impl IndexMut<usize> for States {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut State {
+        match index.checked_sub(self.shared.len()) {
+            Some(own) => &mut self.own[own],
+            None => {
+                let at = &mut self.moved[index / CHUNK];
+                if *at == NOWHERE {
+                    *at = self.copies.len() as u32;
+                    let start = index / CHUNK * CHUNK;
+                    let end = self.shared.len().min(start + CHUNK);
+                    self.copies.extend_from_slice(&self.shared[start..end]);
+                }
+                &mut self.copies[*at as usize + index % CHUNK]
+            }
+        }
+    }
+}
+
+/// Expressions by their hash, which is kept so that growing looks at none of them.
+type Ids = HashTable<(u32, Language)>;
+
 /// Hash-consed expressions, by number.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    states: Vec<State>,
+    states: States,
     exprs: Layered<Expr>,
     /// With the bytes whose successors may differ from those of the byte before.
     rows: Layered<Box<(Row, ByteSet)>>,
     firsts: Layered<ByteSet>,
     /// Fingerprints, 0 where they are not known, of as many states as have been asked for.
     prints: Layered<u128>,
-    /// Expressions by their hash, which is kept so that growing looks at none of them.
-    ids: HashTable<(u32, Language)>,
+    shared_ids: Arc<Ids>,
+    ids: Ids,
 }
 
 impl Clone for Arena {
     fn clone(&self) -> Self {
-        // Clones grow soon.
-        let mut states = Vec::with_capacity(self.states.len() + ROOM);
-        states.extend_from_slice(&self.states);
+        let mut ids = self.ids.clone();
+        ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
         Self {
-            states,
+            states: self.states.clone(),
             exprs: self.exprs.clone(),
             rows: self.rows.clone(),
             firsts: self.firsts.clone(),
             prints: self.prints.clone(),
-            ids: self.ids.clone(),
+            shared_ids: Arc::clone(&self.shared_ids),
+            ids,
         }
     }
 }
@@ -139,8 +220,12 @@ impl Arena {
         self.rows.freeze();
         self.firsts.freeze();
         self.prints.freeze();
-        // Clones grow soon, and should not have to make room first.
-        self.ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
+        self.states.freeze();
+        let mut ids = Ids::clone(&self.shared_ids);
+        for own in self.ids.drain() {
+            ids.insert_unique(Self::spread(own.0), own, |&(hash, _)| Self::spread(hash));
+        }
+        self.shared_ids = Arc::new(ids);
     }
 
     fn hash(expr: &Expr) -> u32 {
@@ -162,14 +247,15 @@ impl Arena {
     ) -> Language {
         let hash = Self::hash(&expr);
         let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
-        let known = self.ids.find(Self::spread(hash), same);
+        let spread = Self::spread(hash);
+        let known = self.ids.find(spread, same).or_else(|| self.shared_ids.find(spread, same));
         if let Some(&(_, id)) = known {
             return id;
         }
         let facts = describe(self, &expr);
         let id = Language(self.exprs.push(expr));
-        self.states.push(State { facts, clean: false, steps: 0, row: NOWHERE, first: NOWHERE });
-        self.ids.insert_unique(Self::spread(hash), (hash, id), |&(hash, _)| Self::spread(hash));
+        self.states.own.push(State { facts, clean: false, steps: 0, row: NOWHERE, first: NOWHERE });
+        self.ids.insert_unique(spread, (hash, id), |&(hash, _)| Self::spread(hash));
         id
     }
 
@@ -227,7 +313,7 @@ impl Arena {
             return;
         }
         let shared = self.rows.shared.len();
-        for state in &mut self.states {
+        for state in self.states.changed() {
             if state.row != NOWHERE && state.row as usize >= shared {
                 (state.row, state.clean, state.steps) = (NOWHERE, false, 0);
             }
@@ -277,7 +363,8 @@ impl Arena {
 
     /// About how many bytes it takes, what is shared not counted.
     pub(super) fn bytes(&self) -> usize {
-        self.states.len() * (size_of::<State>() + 2 * size_of::<(u32, Language)>())
+        self.states.bytes()
+            + 2 * self.ids.len() * size_of::<(u32, Language)>()
             + self.exprs.own.len() * (size_of::<Expr>() + 32)
             + self.rows.own.len() * (size_of::<(Row, ByteSet)>() + 16)
             + self.firsts.own.len() * size_of::<ByteSet>()
