@@ -131,7 +131,9 @@ impl Parser<'_> {
             }
             self.blank();
             let value = self.value(depth + 1)?;
-            if !members.insert(key.clone(), value) {
+            if !members.insert(key, value) {
+                self.at = start;
+                let key = self.string()?;
                 let message = format!("the key \"{}\" is written twice", key.escape_debug());
                 return Err(self.error_at(start, message).with_help("write it once"));
             }
@@ -176,18 +178,24 @@ impl Parser<'_> {
         let mut out = String::new();
         loop {
             let rest = &self.text[self.at..];
-            let plain = rest.bytes().position(|b| b == b'"' || b == b'\\' || b < b' ');
-            let Some(plain) = plain else {
+            let Some(plain) = plain(rest.as_bytes()) else {
                 self.at = self.text.len();
                 return Err(self.expected("`\"`"));
             };
-            out.push_str(&rest[..plain]);
             self.at += plain;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
+                    // Most have no escapes.
+                    if out.is_empty() {
+                        return Ok(rest[..plain].into());
+                    }
+                    out.push_str(&rest[..plain]);
                     return Ok(out.into());
                 }
+                _ => out.push_str(&rest[..plain]),
+            }
+            match self.peek() {
                 Some(b'\\') => out.push(self.escape()?),
                 _ => return Err(self.expected("an escape for a control character")),
             }
@@ -238,4 +246,15 @@ impl Parser<'_> {
         self.at += 4;
         Ok(u16::from_str_radix(digits, 16).unwrap_or(0))
     }
+}
+
+/// How many bytes of a string come before its end, an escape or what must be escaped.
+fn plain(text: &[u8]) -> Option<usize> {
+    /// So many are looked at side by side.
+    const WIDTH: usize = 32;
+    let special = |b: u8| (b == b'"') | (b == b'\\') | (b < b' ');
+    let blocks = text.chunks_exact(WIDTH);
+    let plain = blocks.take_while(|block| !block.iter().fold(false, |any, &b| any | special(b)));
+    let from = plain.count() * WIDTH;
+    Some(from + text[from..].iter().position(|&b| special(b))?)
 }

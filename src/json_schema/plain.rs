@@ -59,10 +59,16 @@ impl Sets<'_> {
         match self.expr(set).clone() {
             Expr::Any | Expr::Never | Expr::Value(_) | Expr::Text(_) => Reach::Simple,
             Expr::Schema(at, _) | Expr::Own(at, _) => self.schema_reach(at),
-            Expr::And(parts) | Expr::Or(parts) => {
-                let parts = parts.iter().map(|&part| self.reach(part));
-                parts.max().unwrap_or(Reach::Simple)
-            }
+            // Sets share parts.
+            Expr::And(parts) | Expr::Or(parts) => match self.set_reaches.get(&set) {
+                Some(&known) => known,
+                None => {
+                    let all = parts.iter().map(|&part| self.reach(part));
+                    let reach = all.max().unwrap_or(Reach::Simple);
+                    self.set_reaches.insert(set, reach);
+                    reach
+                }
+            },
             Expr::Not(inner) => self.reach(inner),
             Expr::Has(_) | Expr::Members(..) | Expr::Items(..) => Reach::Far,
         }

@@ -261,6 +261,8 @@ pub(super) struct Sets<'d> {
     pub(super) likes: FxHashMap<Set, Set>,
     /// How much schemas lead to, where that was asked.
     pub(super) reaches: FxHashMap<ValueId, Reach>,
+    /// The same of intersections and unions.
+    pub(super) set_reaches: FxHashMap<Set, Reach>,
     /// The first set of each schema that was written down.
     pub(super) texts: FxHashMap<String, Set>,
     /// The languages of lists of names.
@@ -323,6 +325,7 @@ impl<'d> Sets<'d> {
             conditions: Conditions::default(),
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
+            set_reaches: FxHashMap::default(),
             texts: FxHashMap::default(),
             plainly_empty: FxHashMap::default(),
             plainly_within: FxHashMap::default(),
