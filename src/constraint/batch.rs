@@ -139,14 +139,15 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
         }
         Ok(())
     };
+    // This thread only waits. Allocators keep memory by thread, and what constraints hold is mostly
+    // of the thread that compiled them, which is this one: at work itself it would meet each other
+    // thread at every piece of that memory that grows there.
     thread::scope(|scope| {
-        let work = &work;
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        // This thread has a share, too.
-        let mut done = work();
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            done = done.and(other);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut done = Ok(());
+        for worker in workers {
+            let worker = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            done = done.and(worker);
         }
         done
     })
