@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::compiler::{Memory, cores};
 use super::masks::Form;
@@ -17,6 +18,9 @@ pub struct DraftToken {
     /// Its predecessor, as an index into the draft; `None` where the draft begins.
     pub parent: Option<usize>,
 }
+
+/// How long one thread computes before others help: about as long as these take to begin.
+const ALONE: Duration = Duration::from_micros(100);
 
 impl Matcher {
     /// The masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that
@@ -86,10 +90,11 @@ impl Matcher {
 
 /// The masks of many sequences, each written into its row as [`Matcher::fill_mask`] does.
 ///
-/// Rows whose masks are all known are copied by the calling thread, which memory bounds. Where some
-/// must be computed, the machine's cores share the work: each computes the masks of one memory
-/// after the other (matchers that learn together use one, at most some sixteen of them while there
-/// are cores without), so that none waits for another; who has no more to compute writes rows.
+/// Rows whose masks are all known are copied by the calling thread, which memory bounds, and so are
+/// those that little time computes. Beyond, the machine's cores share the work: each computes the
+/// masks of one memory after the other (matchers that learn together use one, at most some sixteen
+/// of them while there are cores without), so that none waits for another; who has no more to
+/// compute writes rows.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -108,7 +113,6 @@ impl Matcher {
 pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     let mut groups: BTreeMap<*const (), Vec<(&mut Matcher, &mut [u32])>> = BTreeMap::new();
     let mut known = Vec::new();
-    let rows = batch.len();
     for (matcher, row) in batch {
         matcher.check_row(row)?;
         match matcher.known_form() {
@@ -116,15 +120,24 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
             None => groups.entry(matcher.cell.address()).or_default().push((matcher, row)),
         }
     }
-    let threads = cores().min(rows - known.len());
-    if threads < 2 {
-        known.into_iter().for_each(|(form, row)| form.write(row));
-        let mut rest = groups.into_values().flatten();
-        return rest.try_for_each(|(matcher, row)| matcher.fill_mask(row));
-    }
     // The largest first.
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(Vec::len);
+    let began = Instant::now();
+    while began.elapsed() < ALONE || cores() < 2 {
+        let Some(group) = groups.last_mut() else { break };
+        match group.pop() {
+            Some((matcher, row)) => known.push((matcher.form()?, row)),
+            None => _ = groups.pop(),
+        }
+    }
+    let left: usize = groups.iter().map(Vec::len).sum();
+    let threads = cores().min(left);
+    if threads < 2 {
+        known.into_iter().for_each(|(form, row)| form.write(row));
+        let mut left = groups.into_iter().flatten();
+        return left.try_for_each(|(matcher, row)| matcher.fill_mask(row));
+    }
     let groups = Mutex::new(groups);
     let known = Mutex::new(known);
     let work = || -> Result<()> {
@@ -139,14 +152,15 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
         }
         Ok(())
     };
+    // This thread only waits. Allocators keep memory by thread, and what constraints hold is mostly
+    // of the thread that compiled them, which is this one: at work itself it would meet each other
+    // thread at every piece of that memory that grows there.
     thread::scope(|scope| {
-        let work = &work;
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        // This thread has a share, too.
-        let mut done = work();
-        for other in others {
-            let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            done = done.and(other);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut done = Ok(());
+        for worker in workers {
+            let worker = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            done = done.and(worker);
         }
         done
     })

@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::closure::{Closure, Pending};
+pub(super) use super::configs::ConfigId;
+use super::configs::Configs;
 use super::finish::Finishing;
 use super::lent::Lent;
 use super::limits::Limits;
@@ -23,10 +25,6 @@ use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{Trie, Vocabulary};
-
-/// A configuration, by identity within its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct ConfigId(u32);
 
 /// One live way to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,8 +95,7 @@ pub(super) struct Machine {
     pub(super) stacks: Stacks,
     /// For vocabularies in which not all that is viable can be spelled.
     pub(super) liveness: Option<Liveness>,
-    configs: Vec<Box<[Item]>>,
-    ids: FxHashMap<Box<[Item]>, ConfigId>,
+    configs: Configs,
     pub(super) shared_slices: Arc<Slices>,
     /// In bytes.
     pub(super) longest_token: u32,
@@ -106,7 +103,6 @@ pub(super) struct Machine {
     pub(super) lent: Lent,
     pub(super) finishing: Finishing,
     pub(super) json: Json,
-    item_count: usize,
     pub(super) states_per_step: usize,
     pub(super) closure: Closure,
     texts: Texts,
@@ -114,6 +110,8 @@ pub(super) struct Machine {
     pub(super) walking: bool,
     /// Items by depth in the trie, for walks.
     levels: Vec<Vec<Item>>,
+    /// Items before and after a byte, for reading.
+    buffers: (Vec<Item>, Vec<Item>),
 }
 
 /// Called by a walk for a node of the trie and the items there.
@@ -143,20 +141,19 @@ impl Machine {
             languages,
             liveness,
             stacks: Stacks::new(limits.depth),
-            configs: Vec::new(),
-            ids: FxHashMap::default(),
+            configs: Configs::default(),
             shared_slices: slices,
             longest_token: spelling.longest,
             masks: Masks::default(),
             lent: Lent::default(),
             finishing: Finishing::default(),
             json,
-            item_count: 0,
             states_per_step: limits.states_per_step,
             closure: Closure::default(),
             texts: Texts::default(),
             walking: false,
             levels: Vec::new(),
+            buffers: Default::default(),
         };
         let mut items = Vec::new();
         if program.entry(program.start()).is_none() {
@@ -177,11 +174,9 @@ impl Machine {
 
     /// About how many bytes the memory takes.
     pub(super) fn bytes(&self) -> usize {
-        // Each configuration is kept twice, as value and as key.
-        let configs = self.configs.len() * 64 + self.item_count * 2 * size_of::<Item>();
         self.languages.bytes()
             + self.stacks.bytes()
-            + configs
+            + self.configs.bytes()
             + self.masks.bytes()
             + self.finishing.bytes()
             + self.lent.bytes()
@@ -189,18 +184,11 @@ impl Machine {
     }
 
     pub(super) fn items(&self, id: ConfigId) -> &[Item] {
-        &self.configs[id.0 as usize]
+        self.configs.items(id)
     }
 
     pub(super) fn intern(&mut self, items: &[Item]) -> ConfigId {
-        if let Some(&id) = self.ids.get(items) {
-            return id;
-        }
-        let id = ConfigId(self.configs.len() as u32);
-        self.configs.push(items.into());
-        self.ids.insert(items.into(), id);
-        self.item_count += items.len();
-        id
+        self.configs.intern(items)
     }
 
     /// Is the text so far complete?
@@ -372,19 +360,81 @@ impl Machine {
         from: ConfigId,
         bytes: &[u8],
     ) -> Result<std::result::Result<ConfigId, usize>> {
-        let mut items = self.items(from).to_vec();
-        let mut next = Vec::new();
+        let (mut items, mut next) = std::mem::take(&mut self.buffers);
+        items.clear();
+        items.extend_from_slice(self.configs.items(from));
         self.resume_text(&mut items);
+        let mut read = Ok(bytes.len());
         for (i, &byte) in bytes.iter().enumerate() {
-            let read = self.step(program, &items, byte, &mut next);
-            if read.is_err() || next.is_empty() {
-                self.closure.text = None;
-                return read.map(|()| Err(i));
+            let stepped = self.step_in_place(program, &mut items, &mut next, byte);
+            if stepped.is_err() || items.is_empty() {
+                read = stepped.map(|()| i);
+                break;
             }
-            std::mem::swap(&mut items, &mut next);
         }
-        self.keep_text(&mut items);
-        Ok(Ok(self.intern(&items)))
+        let found = match read {
+            Ok(read) if read == bytes.len() => {
+                self.keep_text(&mut items);
+                Ok(Ok(self.configs.intern(&items)))
+            }
+            read => {
+                self.closure.text = None;
+                read.map(Err)
+            }
+        };
+        self.buffers = (items, next);
+        found
+    }
+
+    /// Reads one byte: `items` become the items after it, none if it is not allowed. `next` is a
+    /// buffer.
+    ///
+    /// Mostly there is one item, and the byte stays inside its terminal.
+    fn step_in_place(
+        &mut self,
+        program: &Program,
+        items: &mut Vec<Item>,
+        next: &mut Vec<Item>,
+        byte: u8,
+    ) -> Result<()> {
+        if let [item] = &mut items[..]
+            && !self.stacks.records(item.stack)
+        {
+            match program.point(item.point) {
+                Point::Regular { next: after, .. } => {
+                    let state = self.languages.step(item.state, byte)?;
+                    if state == Language::EMPTY {
+                        items.clear();
+                    } else if !self.languages.is_nullable(state) {
+                        item.state = state;
+                    } else {
+                        next.clear();
+                        if state != Language::EPSILON {
+                            next.push(Item { state, ..*item });
+                        }
+                        // No open scope wants to know what was read before.
+                        self.closure.text.iter_mut().for_each(Vec::clear);
+                        self.closure.starts.clear();
+                        self.closure.starts.push(((after, 0), item.stack));
+                        self.close(program, next)?;
+                        self.merge(next)?;
+                        std::mem::swap(items, next);
+                    }
+                    return Ok(());
+                }
+                Point::Names(names) => {
+                    let step = program.name_step(names, item.state.number(), byte);
+                    if let NameStep::Inside(node) = step {
+                        item.state = Language::from_number(node);
+                        return Ok(());
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.step(program, items, byte, next)?;
+        std::mem::swap(items, next);
+        Ok(())
     }
 
     /// Which of some tokens are not allowed, each read for real.
@@ -433,6 +483,23 @@ impl Machine {
         from: ConfigId,
         token: u32,
     ) -> Result<std::result::Result<ConfigId, usize>> {
+        if let Some(next) = self.configs.after(from, token) {
+            return Ok(Ok(next));
+        }
+        let read = self.read_new_token(program, vocabulary, from, token)?;
+        if let Ok(next) = read {
+            self.configs.remember(from, token, next);
+        }
+        Ok(read)
+    }
+
+    fn read_new_token(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        token: u32,
+    ) -> Result<std::result::Result<ConfigId, usize>> {
         let mut items = self.read_special(program, from, token)?;
         let text = match vocabulary.token_bytes(token) {
             Some(bytes) if !bytes.is_empty() && !vocabulary.end_tokens().contains(&token) => {
@@ -441,13 +508,14 @@ impl Machine {
             _ => Err(0),
         };
         match text {
-            Ok(id) => items.extend_from_slice(self.items(id)),
+            Ok(id) if items.is_empty() && self.liveness.is_none() => return Ok(Ok(id)),
+            Ok(id) => items.extend_from_slice(self.configs.items(id)),
             Err(read) if items.is_empty() => return Ok(Err(read)),
             Err(_) => {}
         }
         self.merge(&mut items)?;
         match self.is_live(program, vocabulary, &items)? {
-            true => Ok(Ok(self.intern(&items))),
+            true => Ok(Ok(self.configs.intern(&items))),
             // All of its bytes fit, but the vocabulary cannot spell what must follow.
             false => Ok(Err(0)),
         }
@@ -461,15 +529,19 @@ impl Machine {
         token: u32,
     ) -> Result<Vec<Item>> {
         let mut items = Vec::new();
-        for item in &self.configs[from.0 as usize] {
+        // Left over where an earlier step has failed.
+        self.closure.starts.clear();
+        for item in self.configs.items(from) {
             if let Point::Special { tokens, next } = program.point(item.point)
                 && program.tokens(tokens).contains(&token)
             {
                 self.closure.starts.push(((next, 0), item.stack));
             }
         }
-        self.close(program, &mut items)?;
-        self.merge(&mut items)?;
+        if !self.closure.starts.is_empty() {
+            self.close(program, &mut items)?;
+            self.merge(&mut items)?;
+        }
         Ok(items)
     }
 

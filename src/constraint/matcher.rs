@@ -265,18 +265,18 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Rejected, "the text is finished")
                 .with_help("roll back, or start a new matcher"));
         }
-        let vocabulary = Arc::clone(self.constraint.vocabulary());
+        let here = self.here();
+        let vocabulary = self.constraint.vocabulary();
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        let here = self.here();
-        if machine.is_accepting(here) && vocabulary.end_tokens().contains(&token) {
+        if vocabulary.end_tokens().contains(&token) && machine.is_accepting(here) {
             self.finished = true;
             drop(memory);
             self.history.push(here);
             return Ok(());
         }
         let shared = &self.constraint.shared;
-        match shared.timed(|| machine.read_token(program, &vocabulary, here, token))? {
+        match shared.timed(|| machine.read_token(program, vocabulary, here, token))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);

@@ -31,6 +31,7 @@ mod batch;
 mod classes;
 mod closure;
 mod compiler;
+mod configs;
 mod explain;
 mod finish;
 mod forced;

@@ -9,7 +9,7 @@
 
 mod prepared;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rustc_hash::FxHashMap;
 
@@ -56,7 +56,8 @@ pub(super) fn word_bytes(bytes: ByteSet) -> ByteSet {
 /// The slices of one vocabulary, by fingerprint of the terminal state; bounded in bytes.
 #[derive(Debug)]
 pub(super) struct Slices {
-    known: Mutex<Known>,
+    /// Read far more often than written, by many threads at once.
+    known: RwLock<Known>,
     classes: OnceLock<Arc<Classes>>,
     pairs: OnceLock<Pairs>,
     limit: usize,
@@ -148,7 +149,7 @@ impl Slices {
     pub(super) fn new(limits: &Limits) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
         Self {
-            known: Mutex::default(),
+            known: RwLock::default(),
             classes: OnceLock::new(),
             pairs: OnceLock::new(),
             limit,
@@ -164,7 +165,7 @@ impl Slices {
         languages: &mut Languages,
         state: Language,
     ) -> Result<Option<Arc<Slice>>> {
-        if let Some(known) = self.lock().slices.get(&key) {
+        if let Some(known) = self.read().slices.get(&key) {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
@@ -178,7 +179,7 @@ impl Slices {
         };
         let slice = slice.map(Arc::new);
         let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
-        let mut known = self.lock();
+        let mut known = self.write();
         known.make_room(bytes, self.limit);
         known.slices.insert(key, slice.clone());
         Ok(slice)
@@ -221,7 +222,7 @@ impl Slices {
     pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         const LITTLE: u32 = 16;
         {
-            let known = &self.lock().longest;
+            let known = &self.read().longest;
             if let Some(&longest) = known.get(&set) {
                 return longest;
             }
@@ -234,7 +235,7 @@ impl Slices {
         }
         let classes: ByteSet = set.iter().map(class_of).collect();
         let [longest] = longest_runs(self.classes(vocabulary).trie(), &[classes]);
-        self.lock().longest.insert(set, longest);
+        self.write().longest.insert(set, longest);
         longest
     }
 
@@ -246,11 +247,11 @@ impl Slices {
         languages: &mut Languages,
         unit: Language,
     ) -> Result<u32> {
-        if let Some(&known) = self.lock().units.get(&fingerprint) {
+        if let Some(&known) = self.read().units.get(&fingerprint) {
             return Ok(known);
         }
         let most = self.classes(vocabulary).most_units(languages, unit)?;
-        let mut known = self.lock();
+        let mut known = self.write();
         known.bytes += 32;
         known.units.insert(fingerprint, most);
         Ok(most)
@@ -307,13 +308,13 @@ impl Slices {
 
     /// What a terminal allows from some places, if any constraint has asked for it.
     pub(super) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
-        self.lock().readings.get(key).map(Arc::clone)
+        self.read().readings.get(key).map(Arc::clone)
     }
 
     /// Shares a reading with all constraints.
     pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
         let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
-        let mut known = self.lock();
+        let mut known = self.write();
         known.make_room(bytes, self.limit);
         known.readings.insert(key, Arc::clone(reading));
     }
@@ -326,21 +327,25 @@ impl Slices {
         languages: &mut Languages,
         unit: Language,
     ) -> Result<Arc<Runs>> {
-        if let Some(known) = self.lock().runs.get(&key) {
+        if let Some(known) = self.read().runs.get(&key) {
             return Ok(Arc::clone(known));
         }
         let classes = self.classes(vocabulary);
         let runs = Arc::new(Runs::new(vocabulary, classes, languages, unit, key.1 as usize)?);
-        let mut known = self.lock();
+        let mut known = self.write();
         known.make_room(0, self.limit);
         known.runs.insert(key, Arc::clone(&runs));
         known.runs_bytes += runs.bytes();
         Ok(runs)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
         // Consistent between any two operations.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

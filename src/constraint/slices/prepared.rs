@@ -1,7 +1,7 @@
 //! What nearly every constraint needs of a vocabulary: computed when a compiler is made, or read
 //! from the vocabulary's index.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, RwLock};
 
 use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use rustc_hash::FxHashMap;
@@ -70,7 +70,7 @@ impl Slices {
         self.pairs(vocabulary);
         let sets = sets();
         let longest = longest_runs(vocabulary.trie(), &sets);
-        self.lock().longest.extend(sets.into_iter().zip(longest));
+        self.write().longest.extend(sets.into_iter().zip(longest));
         for prepared in all {
             let key = key(languages, prepared);
             // Only speed is lost if it fails.
@@ -99,7 +99,7 @@ impl Slices {
         }
         self.classes(vocabulary).trie().encode(to);
         for prepared in all {
-            let runs = self.lock().runs.get(&key(languages, prepared)).map(Arc::clone);
+            let runs = self.read().runs.get(&key(languages, prepared)).map(Arc::clone);
             to.number(u8::from(runs.is_some()));
             if let Some(runs) = runs {
                 runs.encode(to);
@@ -138,7 +138,7 @@ impl Slices {
             known.runs_bytes += runs.bytes();
             known.runs.insert(key(languages, prepared), Arc::new(runs));
         }
-        *self.lock() = known;
+        *self.write() = known;
         // Not yet known: nothing was asked for before.
         let _ = self.classes.set(Arc::new(classes));
         let _ = self.pairs.set(pairs);
@@ -148,7 +148,7 @@ impl Slices {
     /// The same with other limits, less what was learned since.
     pub(in crate::constraint) fn with_limits(&self, limits: &Limits) -> Self {
         let fresh = Self::new(limits);
-        let known = self.lock();
+        let known = self.read();
         let kept = Known {
             runs: known.runs.clone(),
             longest: known.longest.clone(),
@@ -156,7 +156,7 @@ impl Slices {
             ..Known::default()
         };
         Self {
-            known: Mutex::new(kept),
+            known: RwLock::new(kept),
             classes: self.classes.clone(),
             pairs: self.pairs.clone(),
             ..fresh
