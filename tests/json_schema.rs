@@ -345,10 +345,17 @@ fn patterns_and_formats() {
     // At most 64 characters before the commercial at (RFC 5321, section 4.5.3.1.1).
     let mail = |local: &str, n: usize| format!("\"{}@a.b\"", local.replace('*', &"a".repeat(n)));
     let quoted = |n: usize| mail(r#"\"*\\ \""#, n);
+    // At most 253 behind it (RFC 1035, section 2.3.4).
+    let at = |n: usize| format!("\"a@{}{}\"", "a.".repeat(100), "b".repeat(n - 200));
     check(
         r#"{"type": "string", "format": "email"}"#,
-        &[&mail("*", 64), &quoted(60)],
-        &[&mail("*", 65), &quoted(61)],
+        &[&mail("*", 64), &quoted(60), &at(253)],
+        &[&mail("*", 65), &quoted(61), &at(254)],
+    );
+    check(
+        r#"{"type": "string", "format": "hostname"}"#,
+        &[r#""a""#, r#""www.example.com""#, r#""xn--bcher-kva.example""#, r#""a.xn--4dbc5h""#],
+        &[r#""xn--bcher-kvb""#, r#""xn--abc-""#, r#""ab--c""#, r#""a.xn--x""#, r#""bücher""#],
     );
     check(r#"{"type": "string", "format": "unheard-of"}"#, &[r#""x""#], &[]);
     let e = error(r#"{"not": {"type": "string", "format": "regex"}}"#);
@@ -669,6 +676,59 @@ fn errors_name_the_keyword_and_its_place() {
 }
 
 #[test]
+fn errors_say_what_to_write_instead() {
+    let table = [
+        (r#"{"type": "any"}"#, "/type", "leave `type` out"),
+        (r#"{"type": "int"}"#, "/type", r#"write `"type": "integer"`"#),
+        (r#"{"type": ["string", "nul"]}"#, "/type/1", "did you mean `null`?"),
+        (r#"{"type": "date"}"#, "/type", r#""format": "date""#),
+        (
+            r#"{"properties": {"a": {"required": true}}}"#,
+            "/properties/a/required",
+            "list the names",
+        ),
+        (r#"{"required": "a"}"#, "/required", r#"`"required": ["a"]`"#),
+        (r#"{"enum": "a"}"#, "/enum", r#"`"enum": ["a"]`"#),
+        (r#"{"minLength": "10"}"#, "/minLength", "write 10 without quotes"),
+        (r#"{"additionalProperties": "false"}"#, "/additionalProperties", "false without quotes"),
+        (r#"{"uniqueItems": "true"}"#, "/uniqueItems", "true without quotes"),
+        (r#"{"properties": {"a": "string"}}"#, "/properties/a", r#"write `{"type": "string"}`"#),
+        (r#"{"properties": {"type": "object"}}"#, "/properties/type", "`properties` holds names"),
+        (r#"{"properties": {"a": null}}"#, "/properties/a", "`{}` for any value"),
+        (r#"{"properties": [{"a": {}}]}"#, "/properties", "a schema for each name"),
+        (r#"{"allOf": {"type": "string"}}"#, "/allOf", "square brackets"),
+        (r#"{"items": "string"}"#, "/items", r#"write `{"type": "string"}`"#),
+        (
+            r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "minimum": 3,
+                "exclusiveMinimum": true}"#,
+            "/exclusiveMinimum",
+            r#"write `"exclusiveMinimum": 3` and leave `minimum` out"#,
+        ),
+        (
+            r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "items": [{}]}"#,
+            "/items",
+            "write `prefixItems`",
+        ),
+        (
+            r##"{"$ref": "#/$defs/adress", "$defs": {"address": {}}}"##,
+            "/$ref",
+            "`#/$defs/address`?",
+        ),
+        (r##"{"$ref": "#/definitions/a", "$defs": {"a": {}}}"##, "/$ref", "`#/$defs/a`?"),
+        (r##"{"$ref": "#$defs/a", "$defs": {"a": {}}}"##, "/$ref", "`#/$defs/a`?"),
+        (r#"{"$ref": "a", "$defs": {"a": {}}}"#, "/$ref", "`#/$defs/a`?"),
+        (r##"{"$ref": "#foo", "$defs": {"a": {"$anchor": "fooo"}}}"##, "/$ref", "`#fooo`?"),
+    ];
+    for (schema, pointer, help) in table {
+        let e = error(schema);
+        assert_eq!(e.kind(), ErrorKind::Schema, "{schema}: {e}");
+        assert_eq!(e.place().pointer.as_deref(), Some(pointer), "{schema}: {e}");
+        assert!(e.place().line_column.is_some(), "{schema}: {e}");
+        assert!(e.help().is_some_and(|said| said.contains(help)), "{schema}: {e}");
+    }
+}
+
+#[test]
 fn what_cannot_be_counted_out_has_no_value() {
     for schema in [
         r#"{"type": "array", "contains": {"const": 1}, "minContains": 3, "maxItems": 2}"#,
@@ -719,7 +779,25 @@ fn contradictions_name_their_keywords() {
         ),
         (
             r#"{"type": "string", "pattern": "^a{5}$", "minLength": 1, "maxLength": 4}"#,
-            "`/type`, `/pattern` and `/maxLength` cannot hold together",
+            "column 31: at /pattern: no value satisfies the schema: `/type`, `/pattern` and \
+             `/maxLength` cannot hold together",
+        ),
+        (
+            r#"{"type": "object", "required": ["b"], "properties": {"a": true},
+                "additionalProperties": false}"#,
+            "`/type`, `/required` and `/additionalProperties` cannot hold together",
+        ),
+        (
+            r#"{"type": "array", "minItems": 1, "items": false}"#,
+            "`/type`, `/minItems` and `/items` cannot hold together",
+        ),
+        (
+            r#"{"oneOf": [{"type": "string"}, {"type": "string"}]}"#,
+            "`/oneOf`, `/oneOf/0/type` and `/oneOf/1/type` cannot hold together",
+        ),
+        (
+            r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}"##,
+            "`/type`, `/properties/a/$ref` and `/required` cannot hold together",
         ),
     ];
     for (schema, message) in table {

@@ -72,6 +72,75 @@ fn every_keyword_has_an_effect_or_none() {
     }
 }
 
+/// What other notations, other drafts and haste leave in schemas.
+const HABITS: &[(&str, &str, &str)] = &[
+    (r#"{"type": "string", "nullable": true}"#, "/nullable", "`\"type\": [\"…\", \"null\"]`"),
+    (r#"{"oneOf": [{}], "discriminator": {}}"#, "/discriminator", "`const`"),
+    (r#"{"type": "string", "example": "x"}"#, "/example", "`examples`"),
+    (r#"{"type": "integer", "min": 3}"#, "/min", "write `minimum`"),
+    (r#"{"type": "object", "name": {"type": "string"}}"#, "/name", "put it into `properties`?"),
+    (r#"{"type": "integer", "format": "int32"}"#, "/format", "`type` is `integer`"),
+    (r#"{"type": "string", "format": "datetime"}"#, "/format", "did you mean `date-time`?"),
+    (r#"{"type": "string", "format": "password"}"#, "/format", "it is for forms"),
+    (r#"{"type": "string", "minimum": 3}"#, "/minimum", "did you mean `minLength`?"),
+    (r#"{"type": "array", "maxLength": 3}"#, "/maxLength", "did you mean `maxItems`?"),
+    (r#"{"type": "array", "required": ["a"]}"#, "/required", "put it into `items`?"),
+    (r#"{"type": "integer", "enum": ["1", 2]}"#, "/enum/0", "did you mean it without quotes?"),
+    (r#"{"enum": ["a", "b", "a"]}"#, "/enum/2", "listed twice"),
+    (r#"{"type": ["string", "null"], "enum": ["a"]}"#, "/enum", "did you mean to list `null`?"),
+    (r#"{"type": "string", "default": 5}"#, "/default", "the schema does not accept it"),
+    (r#"{"type": "string", "examples": ["a", 5]}"#, "/examples/1", "the schema does not accept it"),
+    (r#"{"const": "a", "enum": ["a", "b"]}"#, "/enum/1", "other keywords of the schema refuse it"),
+    (r#"{"type": "string", "pattern": "^\\d{5}|\\d{9}$"}"#, "/pattern", "^(?:\\d{5}|\\d{9})$"),
+    (r#"{"type": "string", "pattern": "/^a+$/"}"#, "/pattern", "slashes"),
+    (
+        r#"{"type": "object", "patternProperties": {"x_": {"type": "null"}}}"#,
+        "/patternProperties/x_",
+        "every name that contains",
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": false,
+            "dependentRequired": {"a": ["aa"]}}"#,
+        "/dependentRequired/a/0",
+        "did you mean `a`?",
+    ),
+    (
+        r#"{"type": "object", "propertyNames": {"type": "integer"}}"#,
+        "/propertyNames",
+        "names of members are strings",
+    ),
+    (
+        r#"{"type": "object", "allOf": [
+            {"properties": {"a": {"type": "null"}}, "additionalProperties": false},
+            {"properties": {"b": {"type": "null"}}}]}"#,
+        "/allOf/0/additionalProperties",
+        "did you mean `unevaluatedProperties`",
+    ),
+    (
+        r##"{"type": "object", "$ref": "#/$defs/a", "properties": {"b": {"type": "null"}},
+            "additionalProperties": false, "$defs": {"a": {"properties": {"c": {"type": "null"}}}}}"##,
+        "/additionalProperties",
+        "forbids what `$ref` describes",
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}},
+            "if": {"properties": {"a": {"const": "x"}}}, "then": {"minProperties": 2}}"#,
+        "/if",
+        "holds for objects without `a`, too",
+    ),
+    (
+        r#"{"oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"required": ["c"]}]}"#,
+        "/oneOf",
+        "did you mean `anyOf`?",
+    ),
+    (
+        r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 2}}}"#,
+        "/properties/a",
+        "such a member is never written: `/properties/a/type`, `/properties/a/minimum` and \
+         `/properties/a/maximum` cannot hold together",
+    ),
+];
+
 #[test]
 fn common_mistakes_are_recognised() {
     let table = [
@@ -89,7 +158,7 @@ fn common_mistakes_are_recognised() {
         (
             r#"{"type": "string", "enum": ["a", 1]}"#,
             "/enum/1",
-            "other keywords of the schema refuse it",
+            "1 is listed, but `type` allows `string` alone",
         ),
         (
             r#"{"oneOf": [{"type": "integer"}, {"type": "number"}]}"#,
@@ -102,7 +171,7 @@ fn common_mistakes_are_recognised() {
             "no value satisfies this schema",
         ),
     ];
-    for (schema, pointer, words) in table {
+    for (schema, pointer, words) in table.into_iter().chain(HABITS.iter().copied()) {
         says(schema, pointer, FindingKind::Hint, words);
     }
     says(
@@ -117,6 +186,34 @@ fn common_mistakes_are_recognised() {
             "required": ["a"], "additionalProperties": false}"#,
     );
     assert!(clean.findings.iter().all(|f| f.kind != FindingKind::Hint), "{:?}", clean.findings);
+}
+
+/// Schemas that ask for what such mistakes look like get no hint.
+#[test]
+fn what_is_meant_is_no_mistake() {
+    for schema in [
+        r#"{"type": ["string", "null"], "enum": ["a", null], "default": "a"}"#,
+        r#"{"type": ["integer", "string"], "minimum": 3, "minLength": 1, "pattern": "^(a|b)$"}"#,
+        r#"{"type": "object", "patternProperties": {"^x_": {"type": "null"}, ".*": true},
+            "additionalProperties": false}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "null"}},
+            "required": ["a"], "if": {"properties": {"a": {"const": "x"}}},
+            "then": {"required": ["b"]}, "additionalProperties": false}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false,
+            "anyOf": [{"properties": {"a": {"const": "x"}}}, {"required": ["a"]}]}"#,
+        r#"{"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}"#,
+    ] {
+        let hints = lint(schema).findings;
+        let hints: Vec<_> = hints.iter().filter(|f| f.kind == FindingKind::Hint).collect();
+        assert!(hints.is_empty(), "{schema}: {hints:?}");
+    }
+    // Where references lead is no keyword without effect.
+    says(
+        r##"{"$ref": "#/shared/a", "shared": {"a": {"type": "null"}}}"##,
+        "/shared",
+        FindingKind::Annotation,
+        "references lead into it",
+    );
 }
 
 /// What a compiler takes is no error, though a whole grammar could not say it.
@@ -139,6 +236,9 @@ fn places_and_order() {
     assert_eq!(order.line_column, Some((2, 16)));
     assert!(order.message.contains("`b`, `a`"), "{}", order.message);
     assert!(order.to_string().starts_with("2:16: /properties: order: members are written"));
+    // What is said of a place stands together, in the order of the text.
+    let places: Vec<_> = lint.findings.iter().map(|finding| finding.line_column).collect();
+    assert!(places.is_sorted(), "{places:?}");
 }
 
 #[test]
@@ -174,5 +274,6 @@ fn sizes() {
     assert!((7..20).contains(&bounded.most_bytes.unwrap()), "{:?}", bounded.most_bytes);
     assert_eq!(lint(r#"{"type": "array", "items": {"const": 1}}"#).most_bytes, None);
     let refused = lint(r#"{"type": "strin"}"#);
+    assert_eq!((refused.least_bytes, refused.most_bytes), (None, None));
     assert_eq!(refused.error.unwrap().place().pointer.as_deref(), Some("/type"));
 }

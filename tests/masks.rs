@@ -13,6 +13,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use common::suite::{Case, DRAFTS, files, remotes, suite};
 use maskwright::json_schema::{Options, PropertyOrder, Spelling, Whitespace};
 use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 use serde_json::Value;
@@ -145,6 +146,79 @@ fn every_prefix_of_a_valid_instance_is_allowed() {
     println!("{masks} tokens of {instances} instances are allowed; refused: {refused:?}");
     // Labels that are wrong, and what is beyond the limits.
     assert!(instances > 0 && refused.len() * 100 < instances);
+}
+
+/// Is a text accepted token by token, each allowed by the mask?
+fn accepts_tokens(constraint: &Constraint, vocabulary: &Vocabulary, tokens: &[u32]) -> bool {
+    let mut matcher = constraint.matcher();
+    let allowed = tokens.iter().all(|&token| {
+        matcher.mask().unwrap().contains(token) && {
+            matcher.accept(token).unwrap();
+            true
+        }
+    });
+    allowed && matcher.mask().unwrap().contains(vocabulary.end_tokens()[0])
+}
+
+/// Valid or not, a text of the corpus or of the official suite is accepted in bytes if and only if
+/// it is in tokens, whichever make it.
+#[test]
+fn bytes_and_tokens_answer_alike() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let stride = std::env::var("MASKWRIGHT_INSTANCE_STRIDE").map_or(37, |n| n.parse().unwrap());
+    let path = shared.join("tokenizers/tiktoken/o200k_base.tiktoken");
+    let plain = Compiler::new(Vocabulary::from_file(path).unwrap());
+    let vocabulary = plain.vocabulary();
+    let mut random = 0xD1B5_4A32_D192_ED03;
+    let (mut texts, mut accepted, mut wrong) = (0, 0, Vec::new());
+    let mut compare = |constraint: &Constraint, name: &str, text: &str| {
+        let bytes = accepts(constraint, text);
+        for _ in 0..2 {
+            let split = tokens(vocabulary, text, &mut random);
+            if accepts_tokens(constraint, vocabulary, &split) != bytes {
+                wrong.push(format!("{name}: {bytes} in bytes: {text}"));
+            }
+        }
+        texts += 1;
+        accepted += usize::from(bytes);
+    };
+    for entry in schemas(&shared).iter().step_by(stride) {
+        let Ok(constraint) = plain.json_schema(&entry["schema"]) else { continue };
+        for test in entry["tests"].as_array().unwrap() {
+            compare(&constraint, entry["id"].as_str().unwrap(), &common::dumps(&test["data"]));
+        }
+    }
+    let Some(suite) = suite() else { return };
+    let remotes = remotes(&suite);
+    for (name, draft) in DRAFTS {
+        let folder = suite.join("tests").join(name);
+        if !folder.is_dir() {
+            continue;
+        }
+        let mut options = Options::default();
+        options.draft = Some(draft);
+        options.spelling = Spelling::Any;
+        options.property_order = PropertyOrder::Any;
+        options.whitespace = Whitespace::Any;
+        options.digits = 400;
+        let free = plain.clone().with_json_options(options);
+        for path in files(&folder, "json") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let cases: Vec<Case<'_>> = serde_json::from_str(&text).unwrap();
+            for case in cases.iter().step_by(stride.div_ceil(10)) {
+                let compiled = case.schema(&remotes).and_then(|schema| free.schema(schema));
+                let Ok(constraint) = compiled else { continue };
+                for test in &case.tests {
+                    compare(&constraint, &case.description, test.data.get());
+                }
+            }
+        }
+    }
+    println!("{texts} texts, {accepted} of them accepted; {} differ", wrong.len());
+    assert!(wrong.is_empty() && accepted > 0 && accepted < texts, "{wrong:#?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write as _};
 
 use serde_json::json;
 
+use crate::ErrorKind;
 use crate::json_schema::{FindingKind, Lint, Schema};
 
 use super::Outcome;
@@ -61,12 +62,19 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
 }
 
 fn sizes(lint: &Lint) -> String {
-    let least =
-        lint.least_bytes.map_or("no text is accepted".into(), |n| format!("at least {n} bytes"));
-    match (lint.least_bytes, lint.most_bytes) {
-        (Some(_), Some(most)) => format!("{least}, at most {most}, without white space"),
-        (Some(_), None) => format!("{least}, without white space; no upper bound"),
-        (None, _) => least,
+    let bytes = |n: u64| format!("{n} byte{}", if n == 1 { "" } else { "s" });
+    match (lint.least_bytes, lint.most_bytes, &lint.error) {
+        (_, _, Some(error)) if error.kind() != ErrorKind::Unsatisfiable => {
+            "nothing is written: the schema is refused".into()
+        }
+        (_, _, Some(_)) => "nothing is written: no text is accepted".into(),
+        (Some(least), Some(most), _) => {
+            format!("at least {}, at most {most}, without white space", bytes(least))
+        }
+        (Some(least), None, _) => {
+            format!("at least {}, without white space; no upper bound", bytes(least))
+        }
+        (None, ..) => "how long a text is was not found out".into(),
     }
 }
 

@@ -20,33 +20,70 @@ const CHECKS: u32 = 200;
 pub(super) fn unsatisfiable(document: &Document, options: &Options) -> Error {
     let message = "no value satisfies the schema";
     let root = document.root();
+    match contradiction(document, options, root) {
+        Some((at, because)) => {
+            document.error(ErrorKind::Unsatisfiable, at, format!("{message}: {because}"))
+        }
+        None => document.error(ErrorKind::Unsatisfiable, root, message),
+    }
+}
+
+/// Why a schema has no value: the keyword that tells most, and all of them in words. `None` if
+/// that takes too long to find.
+pub(super) fn contradiction(
+    document: &Document,
+    options: &Options,
+    root: ValueId,
+) -> Option<(ValueId, String)> {
     let keywords = keywords(document, root);
     let base = Base::new(options.spelling);
     let (checks, work) = (CHECKS, options.work);
     let diagnosis = Diagnosis { document, options, base, root, all: keywords, checks, work };
-    match diagnosis.core() {
-        Some(core) if !core.is_empty() => {
-            // Those that only lead to the others go without saying.
-            let leads = |at: &ValueId| {
-                let pointer = document.pointer(*at);
-                let keyword = pointer.rsplit('/').next().unwrap_or_default();
-                keyword == "$ref" || holds(keyword).is_some()
-            };
-            let telling: Vec<ValueId> = core.iter().copied().filter(|at| !leads(at)).collect();
-            let telling = if telling.is_empty() { core } else { telling };
-            let pointers: Vec<String> =
-                telling.iter().map(|&at| format!("`{}`", document.pointer(at))).collect();
-            let because = match &pointers[..] {
-                [most @ .., last] if !most.is_empty() => {
-                    format!("{message}: {} and {last} cannot hold together", most.join(", "))
-                }
-                one => format!("{message}: {} rules out every value", one.concat()),
-            };
-            document.error(ErrorKind::Unsatisfiable, telling[0], because)
+    let core = diagnosis.core().filter(|core| !core.is_empty())?;
+    let pointers: Vec<String> = core.iter().map(|&at| document.pointer(at)).collect();
+    // Those that only lead to the others go without saying.
+    let leads = |(at, pointer): &(ValueId, &String)| {
+        let below = |other: &String| {
+            other.strip_prefix(pointer.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        match pointer.rsplit('/').next() {
+            Some("$ref") => !is_within_its_target(document, *at),
+            Some("oneOf" | "not" | "if") => false,
+            _ => pointers.iter().any(below),
         }
-        _ => document.error(ErrorKind::Unsatisfiable, root, message),
+    };
+    let all = || core.iter().copied().zip(&pointers);
+    let mut telling: Vec<(ValueId, &String)> = all().filter(|keyword| !leads(keyword)).collect();
+    if telling.is_empty() {
+        telling = all().collect();
     }
+    // A type alone is seldom what is wrong.
+    let place = telling.iter().find(|(_, pointer)| !pointer.ends_with("/type"));
+    let (at, _) = *place.unwrap_or(&telling[0]);
+    let named: Vec<String> = telling.iter().map(|(_, pointer)| format!("`{pointer}`")).collect();
+    let because = match &named[..] {
+        [most @ .., last] if !most.is_empty() => {
+            format!("{} and {last} cannot hold together", most.join(", "))
+        }
+        one => format!("{} rules out every value", one.concat()),
+    };
+    Some((at, because))
 }
+
+/// Does a reference by JSON pointer lead to a schema that it stands in?
+fn is_within_its_target(document: &Document, at: ValueId) -> bool {
+    let fragment = document.string(at).and_then(|reference| reference.strip_prefix('#'));
+    let target = fragment.and_then(|pointer| document.at_pointer(document.root(), pointer));
+    let mut around = Some(at);
+    while let Some(at) = around {
+        if Some(at) == target {
+            return true;
+        }
+        around = document.parent(at);
+    }
+    false
+}
+
 /// The keywords of all schemas below `root`, in the order of the document.
 fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
     let mut found = Vec::new();

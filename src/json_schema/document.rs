@@ -304,6 +304,14 @@ impl Document {
         }
     }
 
+    /// All texts of the schema and the documents supplied with it, names of members aside.
+    pub(super) fn strings(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| match &entry.value {
+            Value::String(text) => Some(&**text),
+            _ => None,
+        })
+    }
+
     /// The key or index under which a value stands in its parent.
     pub(super) fn key(&self, id: ValueId) -> Option<&str> {
         let entry = self.entry(id);
@@ -403,12 +411,36 @@ mod tests {
                 "{\"a\": 1,\n \"a\": 2}",
                 "line 2, column 2: the key \"a\" is written twice; write it once",
             ),
-            ("[1 2]", "line 1, column 4: not JSON: expected `,` or `]`, found `2`"),
+            (
+                "[1 2]",
+                "line 1, column 4: not JSON: expected `,` or `]`, found `2`; a comma stands between \
+                 members and between items",
+            ),
+            (
+                "{\"a\": 1,\n}",
+                "line 2, column 1: not JSON: expected a key in double quotes, found `}`; no comma \
+                 stands behind the last one",
+            ),
+            (
+                "{'a': 1}",
+                "line 1, column 2: not JSON: expected a key in double quotes, found `\\'`; texts and \
+                 keys stand in double quotes",
+            ),
+            ("[True]", "line 1, column 2: not JSON: expected a value, found `T`; write `true`"),
+            (
+                "\"\\d\"",
+                "line 1, column 3: not JSON: expected one of `\"\\/bfnrtu` after a backslash, found \
+                 `d`; write a backslash that is meant as two: `\\\\`",
+            ),
             (
                 "\"\\ud800\"",
                 "line 1, column 2: not JSON text: half of a surrogate pair stands alone",
             ),
-            ("01", "line 1, column 2: not JSON: expected the end of the text, found `1`"),
+            (
+                "01",
+                "line 1, column 2: not JSON: expected the end of the text, found `1`; leave the \
+                 zeros at the front of the number out",
+            ),
             (
                 "\"\\u00g0\"",
                 "line 1, column 4: not JSON: expected four hexadecimal digits, found `0`",

@@ -60,7 +60,44 @@ impl Parser<'_> {
             Some(c) => format!("found `{}`", c.escape_debug()),
             None => "the text ends".into(),
         };
-        self.error_at(self.at, format!("not JSON: expected {what}, {found}"))
+        let error = self.error_at(self.at, format!("not JSON: expected {what}, {found}"));
+        match self.habit(what) {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
+    }
+
+    /// What other notations allow where JSON has something else, and how JSON has it.
+    fn habit(&self, expected: &str) -> Option<&'static str> {
+        let rest = &self.text[self.at..];
+        let before = self.text[..self.at].trim_end_matches([' ', '\t', '\n', '\r']);
+        let word =
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        Some(match (rest.chars().next()?, word) {
+            ('}' | ']', _) if before.ends_with(',') => "no comma stands behind the last one",
+            ('\'', _) => "texts and keys stand in double quotes",
+            ('/', _) if rest.starts_with("//") || rest.starts_with("/*") => {
+                "JSON has no comments; `$comment` is a keyword for them"
+            }
+            ('#', _) => "JSON has no comments; `$comment` is a keyword for them",
+            ('\u{feff}', _) => "remove the byte order mark",
+            ('.', _) => "write a 0 before the point",
+            ('+', _) => "leave the plus sign out",
+            ('0'..='9', _) if before.ends_with('0') && before.len() == self.at => {
+                "leave the zeros at the front of the number out"
+            }
+            ('"' | '{' | '[' | '-' | '0'..='9', _) if expected.starts_with("`,`") => {
+                "a comma stands between members and between items"
+            }
+            (_, "True") => "write `true`",
+            (_, "False") => "write `false`",
+            (_, "None" | "undefined" | "nil") => "write `null`",
+            (_, "NaN" | "Infinity") => "JSON has no such number",
+            (_, key) if !key.is_empty() && rest[key.len()..].trim_start().starts_with(':') => {
+                "keys stand in double quotes"
+            }
+            _ => return None,
+        })
     }
 
     fn value(&mut self, depth: usize) -> Result<ValueId> {
@@ -197,7 +234,12 @@ impl Parser<'_> {
             }
             match self.peek() {
                 Some(b'\\') => out.push(self.escape()?),
-                _ => return Err(self.expected("an escape for a control character")),
+                _ => {
+                    let error = self.expected("an escape for a control character");
+                    return Err(
+                        error.with_help("write `\\n` for the end of a line, `\\t` for a tab")
+                    );
+                }
             }
         }
     }
@@ -234,7 +276,8 @@ impl Parser<'_> {
             }
             _ => {
                 self.at = start + 1;
-                return Err(self.expected("one of `\"\\/bfnrtu` after a backslash"));
+                let error = self.expected("one of `\"\\/bfnrtu` after a backslash");
+                return Err(error.with_help("write a backslash that is meant as two: `\\\\`"));
             }
         })
     }

@@ -8,6 +8,7 @@ use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::advice;
 use super::array::{ArraySet, Repeats, SomeItem};
 use super::condition::{Condition, Part};
 use super::decimal::Decimal;
@@ -162,8 +163,13 @@ impl<'d> Sets<'d> {
         }
     }
 
+    /// The error for a value of the wrong kind, with what to write instead.
     pub(super) fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
-        self.document.error(ErrorKind::Schema, at, message)
+        let error = self.document.error(ErrorKind::Schema, at, message);
+        match advice::instead(self.document, at) {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
     }
 
     /// What the keywords accept that look at this value alone.
@@ -211,12 +217,16 @@ impl<'d> Sets<'d> {
         for &name in names {
             let known = self.document.string(name).is_some_and(|name| types.add(name));
             if !known {
-                let message = "`type` must be one or several of `null`, `boolean`, `integer`, \
-                               `number`, `string`, `array`, `object`";
-                return Err(self.malformed(name, message));
+                return Err(self.no_type(name));
             }
         }
         Ok(types)
+    }
+
+    /// The error for what is no type.
+    pub(super) fn no_type(&self, at: ValueId) -> Error {
+        let types = advice::TYPES.map(|name| format!("`{name}`")).join(", ");
+        self.malformed(at, format!("`type` must be one or several of {types}"))
     }
 
     /// A number that a keyword holds.
@@ -349,7 +359,7 @@ impl<'d> Sets<'d> {
                 }
                 Value::Array(_) => {
                     let message = "`items` must be a schema";
-                    return Err(self.malformed(at, message).with_help("write `prefixItems`"));
+                    return Err(self.malformed(at, message));
                 }
                 _ => array.rest = self.schema(at)?,
             }

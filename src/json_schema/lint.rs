@@ -13,14 +13,19 @@
 //! ```
 
 mod effects;
+mod foreign;
+mod members;
 mod mistakes;
+mod patterns;
 mod size;
+mod values;
 
 use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::advice::nearest;
 use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, holds};
 use super::options::{Options, PropertyOrder};
@@ -28,6 +33,10 @@ use super::references::References;
 use super::set::Sets;
 use super::{Schema, SchemaSource, Shared};
 use crate::error::Error;
+
+/// Under these a schema refines another, which says the type.
+const REFINING: &[&str] =
+    &["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +125,7 @@ impl Schema {
             references: References::new(options.draft),
             findings: Vec::new(),
             seen: FxHashSet::default(),
+            diagnosed: 0,
         };
         let root = document.root();
         linter.schema(root, "");
@@ -133,8 +143,14 @@ impl Schema {
                 },
             });
         }
-        let (least_bytes, most_bytes) = linter.sizes(root);
-        Lint { findings: linter.findings, least_bytes, most_bytes, error }
+        let (least_bytes, most_bytes) = match &error {
+            Some(_) => (None, None),
+            None => linter.sizes(root),
+        };
+        let mut findings = linter.findings;
+        // All that is said of a place stands together.
+        findings.sort_by_key(|finding| finding.line_column);
+        Lint { findings, least_bytes, most_bytes, error }
     }
 }
 
@@ -146,9 +162,24 @@ struct Linter<'d> {
     references: References,
     findings: Vec<Finding>,
     seen: FxHashSet<ValueId>,
+    /// Schemas without a value so far.
+    diagnosed: usize,
 }
 
-impl Linter<'_> {
+impl<'d> Linter<'d> {
+    fn has(&self, schema: ValueId, keyword: &str) -> bool {
+        self.document.get(schema, keyword).is_some()
+    }
+
+    /// The names that `type` has, if it is there.
+    fn types(&self, schema: ValueId) -> Option<Vec<&'d str>> {
+        let at = self.document.get(schema, "type")?;
+        match self.document.value(at) {
+            Value::Array(names) => names.iter().map(|&name| self.document.string(name)).collect(),
+            _ => Some(vec![self.document.string(at)?]),
+        }
+    }
+
     fn find(&mut self, at: ValueId, kind: FindingKind, message: impl Into<String>) {
         let (pointer, line_column) = (self.document.pointer(at), self.document.line_column(at));
         self.findings.push(Finding { pointer, line_column, kind, message: message.into() });
@@ -204,7 +235,7 @@ impl Linter<'_> {
             "`$schema` is `{uri}`, which is no draft from 4 to 2020-12 and no metaschema that is \
              supplied, so the schema is read as if it named none"
         );
-        let message = match mistakes::nearest(uri, Draft::URIS.into_iter()) {
+        let message = match nearest(uri, Draft::URIS.into_iter()) {
             Some(near) => format!("{message}: did you mean `{near}`?"),
             None => message,
         };
@@ -219,35 +250,98 @@ impl Linter<'_> {
             return;
         }
         let names: Vec<&str> = properties.iter().map(|(key, _)| key).collect();
-        let message = format!(
-            "members are written in the order of the schema: {}; then others that are required, \
-             then the rest",
-            mistakes::listed(&names)
-        );
+        let listed = mistakes::listed(&names);
+        let message = match self.is_closed(schema) {
+            true => format!("members are written in the order of the schema: {listed}"),
+            false => format!(
+                "members are written in the order of the schema: {listed}; then others that are \
+                 required, then the rest"
+            ),
+        };
         self.find(at, FindingKind::Order, message);
+    }
+
+    /// A keyword that no draft has.
+    fn no_keyword(&mut self, schema: ValueId, keyword: &str, value: ValueId) {
+        let document = self.document;
+        let message = format!("`{keyword}` is a keyword of no draft, and has no effect");
+        if let Some(words) = foreign::instead(keyword) {
+            return self.find(value, FindingKind::Hint, format!("{message}; {words}"));
+        }
+        let known = effects::KEYWORDS.iter().map(|(known, _)| *known);
+        if let Some(near) = nearest(keyword, known) {
+            let message = format!("{message}: did you mean `{near}`?");
+            return self.find(value, FindingKind::Hint, message);
+        }
+        // What references lead into may be called anything.
+        let led_into = |text: &str| {
+            let rest = text.strip_prefix("#/").and_then(|pointer| pointer.strip_prefix(keyword));
+            rest.is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+        };
+        let root = schema == document.root();
+        if root && document.strings().any(led_into) {
+            let message = format!("`{keyword}` is a keyword of no draft; references lead into it");
+            return self.find(value, FindingKind::Annotation, message);
+        }
+        if foreign::looks_like_a_schema(document, value) && !keyword.starts_with("x-") {
+            let message = format!("{message}: did you mean to put it into `properties`?");
+            return self.find(value, FindingKind::Hint, message);
+        }
+        self.find(value, FindingKind::Ignored, message);
+    }
+
+    /// A keyword for values of a type that `type` beside it does not allow, in words.
+    fn of_another_type(&self, schema: ValueId, keyword: &str) -> Option<String> {
+        let wanted = effects::looks_at(keyword)?;
+        let types = self.types(schema)?;
+        if types.is_empty()
+            || types.iter().any(|name| *name == wanted || (wanted, *name) == ("number", "integer"))
+        {
+            return None;
+        }
+        let names: Vec<String> = types.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!(
+            "`{keyword}` looks at values of the type `{wanted}` alone, and `type` is {}: it has no \
+             effect",
+            names.join(" or ")
+        );
+        Some(match (wanted, &types[..]) {
+            ("object", ["array"]) => format!("{message}; did you mean to put it into `items`?"),
+            ("number" | "array", ["string"]) if keyword.starts_with("min") => {
+                format!("{message}; did you mean `minLength`?")
+            }
+            ("number" | "array", ["string"]) if keyword.starts_with("max") => {
+                format!("{message}; did you mean `maxLength`?")
+            }
+            ("number" | "string", ["array"]) if keyword.starts_with("min") => {
+                format!("{message}; did you mean `minItems`?")
+            }
+            ("number" | "string", ["array"]) if keyword.starts_with("max") => {
+                format!("{message}; did you mean `maxItems`?")
+            }
+            ("string", ["integer" | "number"]) if keyword == "minLength" => {
+                format!("{message}; did you mean `minimum`?")
+            }
+            ("string", ["integer" | "number"]) if keyword == "maxLength" => {
+                format!("{message}; did you mean `maximum`?")
+            }
+            ("array", ["object"]) => format!("{message}; did you mean `\"type\": \"array\"`?"),
+            _ => message,
+        })
     }
 
     /// What one keyword does.
     fn keyword(&mut self, schema: ValueId, keyword: &str, value: ValueId, dialect: Dialect) {
         let Some(effect) = effects::effect(keyword) else {
-            let known = effects::KEYWORDS.iter().map(|(known, _)| *known);
-            let message = format!("`{keyword}` is a keyword of no draft, and has no effect");
-            match mistakes::nearest(keyword, known) {
-                Some(near) => {
-                    self.find(
-                        value,
-                        FindingKind::Hint,
-                        format!("{message}: did you mean `{near}`?"),
-                    );
-                }
-                None => self.find(value, FindingKind::Ignored, message),
-            }
-            return;
+            return self.no_keyword(schema, keyword, value);
         };
         if !dialect.knows(keyword) {
             let message = format!("`{keyword}` is not a keyword of the schema's draft");
             self.find(value, FindingKind::Ignored, message);
             return;
+        }
+        if let Some(message) = self.of_another_type(schema, keyword) {
+            return self.find(value, FindingKind::Hint, message);
         }
         let has = |other: &str| self.document.get(schema, other).is_some();
         let lonely = match keyword {

@@ -19,6 +19,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+mod advice;
 mod alike;
 mod apart;
 mod applied;

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::advice;
 use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, Vocabularies, holds};
 use super::metaschemas::METASCHEMAS;
@@ -311,10 +312,17 @@ impl References {
                 Some(root) => root,
                 None => {
                     let message = format!("the reference leads to `{uri}`, which is not supplied");
-                    return Err(document.error(ErrorKind::Schema, at, message).with_help(
+                    let error = document.error(ErrorKind::Schema, at, message);
+                    // What looks like a name or a pointer was hardly meant for a document.
+                    let local = !reference.contains([':', '#', '.']);
+                    let near =
+                        || advice::near_reference(document, own_root, reference, [].into_iter());
+                    let near = local.then(near).flatten();
+                    return Err(error.with_help(near.unwrap_or_else(|| {
                         "supply that document, or put the schema into this one, under `$defs`; \
-                         nothing is fetched",
-                    ));
+                         nothing is fetched"
+                            .into()
+                    })));
                 }
             }
         };
@@ -326,13 +334,19 @@ impl References {
             (document.at_pointer(root, &fragment), None)
         } else {
             let index = self.index_of(document, root);
-            (index.anchors.get(&(root, fragment.clone())).copied(), Some(fragment))
+            (index.anchors.get(&(root, fragment.clone())).copied(), Some(fragment.clone()))
         };
         match target {
             Some(schema) => Ok(Target { schema, anchor }),
             None => {
                 let message = format!("the reference `{reference}` leads nowhere");
-                Err(document.error(ErrorKind::Schema, at, message))
+                let error = document.error(ErrorKind::Schema, at, message);
+                let anchors = &self.index_of(document, root).anchors;
+                let names = anchors.keys().filter(|key| key.0 == root).map(|key| &*key.1);
+                Err(match advice::near_reference(document, root, &fragment, names) {
+                    Some(help) => error.with_help(help),
+                    None => error,
+                })
             }
         }
     }

@@ -489,11 +489,7 @@ impl<'d> Sets<'d> {
                 let scope = self.references.enter(self.document, self.scope, schema);
                 Ok(self.intern(Expr::Schema(schema, scope)))
             }
-            _ => Err(self.document.error(
-                ErrorKind::Schema,
-                schema,
-                "a schema must be an object or a boolean",
-            )),
+            _ => Err(self.malformed(schema, "a schema must be an object or a boolean")),
         }
     }
 

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::advice::TYPES;
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
 use super::draft::{Draft, Holds, holds};
@@ -174,15 +175,9 @@ impl Sets<'_> {
     }
 
     fn validate_type(&self, name: ValueId) -> Result<()> {
-        const TYPES: [&str; 7] =
-            ["null", "boolean", "integer", "number", "string", "array", "object"];
         match self.document.string(name) {
             Some(known) if TYPES.contains(&known) => Ok(()),
-            _ => {
-                let message = "`type` must be one or several of `null`, `boolean`, `integer`, \
-                               `number`, `string`, `array`, `object`";
-                Err(self.malformed(name, message))
-            }
+            _ => Err(self.no_type(name)),
         }
     }
 

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
+pub(crate) mod suite;
+
 use std::collections::{HashMap, HashSet};
 
 use maskwright::Constraint;

@@ -1,10 +1,11 @@
 //! What each keyword does to generation.
 
+use super::super::advice::nearest;
 use super::super::decimal::Decimal;
 use super::super::document::{Value, ValueId};
 use super::super::draft::Dialect;
 use super::super::format::{FORMATS, Format, format};
-use super::{FindingKind, Linter, mistakes};
+use super::{FindingKind, Linter, foreign};
 
 /// Counts from here on are felt: what is counted is told apart by its number.
 const LARGE_COUNT: u32 = 10_000;
@@ -92,6 +93,28 @@ pub(super) const KEYWORDS: &[(&str, Effect)] = &[
     ("contentSchema", Says("is not enforced: the string may hold anything")),
 ];
 
+/// The type of values that a keyword looks at, if it looks at one type alone.
+pub(super) fn looks_at(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "properties"
+        | "required"
+        | "additionalProperties"
+        | "patternProperties"
+        | "minProperties"
+        | "maxProperties"
+        | "propertyNames"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "dependencies"
+        | "unevaluatedProperties" => "object",
+        "items" | "prefixItems" | "additionalItems" | "minItems" | "maxItems" | "uniqueItems"
+        | "contains" | "minContains" | "maxContains" | "unevaluatedItems" => "array",
+        "minLength" | "maxLength" | "pattern" | "format" => "string",
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => "number",
+        _ => return None,
+    })
+}
+
 /// What a keyword does, if any draft has it.
 pub(super) fn effect(keyword: &str) -> Option<Effect> {
     KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, effect)| *effect)
@@ -103,12 +126,17 @@ impl Linter<'_> {
         match format(name) {
             Format::Unknown => {
                 let message = format!("the format `{name}` is not known, and not enforced");
-                match mistakes::nearest(name, FORMATS.iter().copied()) {
+                match nearest(name, FORMATS.iter().copied()) {
                     Some(near) => {
                         let message = format!("{message}: did you mean `{near}`?");
                         self.find(at, FindingKind::Hint, message);
                     }
-                    None => self.find(at, FindingKind::Annotation, message),
+                    None => match foreign::format_instead(name) {
+                        Some(words) => {
+                            self.find(at, FindingKind::Hint, format!("{message}; {words}"));
+                        }
+                        None => self.find(at, FindingKind::Annotation, message),
+                    },
                 }
             }
             Format::NotRegular => {

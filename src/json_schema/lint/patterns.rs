@@ -1,0 +1,154 @@
+//! Patterns that say less, or something else, than they look as if they did.
+
+use super::super::document::ValueId;
+use super::{FindingKind, Linter};
+
+/// Characters that stand for themselves as well as for something in a pattern.
+const SPECIAL: [char; 12] = ['.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
+
+impl Linter<'_> {
+    /// Those of `pattern` and `patternProperties`.
+    pub(super) fn loose_patterns(&mut self, schema: ValueId) {
+        let document = self.document;
+        if let Some(at) = document.get(schema, "pattern")
+            && let Some(pattern) = document.string(at)
+            && let Some(message) = loose(pattern)
+        {
+            self.find(at, FindingKind::Hint, message);
+        }
+        let Some(names) = document.get(schema, "patternProperties") else { return };
+        let Some(names) = document.members(names) else { return };
+        for (pattern, at) in names.iter() {
+            // A piece of a name is often meant; a whole one without anchors is not.
+            let message = match loose(pattern) {
+                Some(message) if is_odd(pattern) => message,
+                _ if pattern.contains(['^', '$']) || matches!(pattern, "" | ".*" | ".+" | ".") => {
+                    continue;
+                }
+                _ => format!(
+                    "`{pattern}` matches every name that contains such a text: did you mean `^` and \
+                     `$` around it?"
+                ),
+            };
+            self.find(at, FindingKind::Hint, message);
+        }
+    }
+}
+
+/// Is it written as other notations write patterns?
+fn is_odd(pattern: &str) -> bool {
+    is_between_slashes(pattern) || pattern.contains("[[:")
+}
+
+fn is_between_slashes(pattern: &str) -> bool {
+    pattern.len() > 2
+        && pattern.starts_with('/')
+        && pattern.trim_end_matches(['g', 'i', 'm', 'u', 's']).ends_with('/')
+        && pattern.contains(SPECIAL)
+}
+
+/// What is probably not meant about a pattern.
+fn loose(pattern: &str) -> Option<String> {
+    if is_between_slashes(pattern) {
+        return Some(
+            "the slashes around the pattern are part of it: did you mean it without them?".into(),
+        );
+    }
+    if let Some((_, class)) = pattern.split_once("[[:")
+        && let Some((name, _)) = class.split_once(":]")
+    {
+        return Some(format!(
+            "`[:{name}:]` is no class in ECMA-262, but these characters: did you mean `\\p{{…}}`, or \
+             a range?"
+        ));
+    }
+    let branches = branches(pattern);
+    let starts = branches.iter().filter(|branch| branch.starts_with('^')).count();
+    let ends = branches.iter().filter(|branch| ends(branch)).count();
+    let one = branches.len() == 1;
+    let all = |count: usize| count == branches.len();
+    Some(match (starts, ends) {
+        _ if pattern.is_empty() || (all(starts) && all(ends)) => return None,
+        (0, 0) if one => {
+            "anything may stand around what the pattern matches: did you mean `^` and `$`?".into()
+        }
+        (_, 0) if one => {
+            "anything may follow what the pattern matches: did you mean a `$` at its end?".into()
+        }
+        (0, _) if one => {
+            "anything may precede what the pattern matches: did you mean a `^` at its start?".into()
+        }
+        // Words that are looked for are often meant.
+        (0, 0) => return None,
+        _ => {
+            let inner = pattern.strip_prefix('^').unwrap_or(pattern);
+            let inner = if ends > 0 { inner.strip_suffix('$').unwrap_or(inner) } else { inner };
+            format!(
+                "`^` and `$` belong to the alternatives that they stand in, and others match \
+                 anywhere: did you mean `^(?:{inner})$`?"
+            )
+        }
+    })
+}
+
+fn ends(branch: &str) -> bool {
+    branch
+        .strip_suffix('$')
+        .is_some_and(|rest| rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0)
+}
+
+/// The alternatives of a pattern, as far as they stand in no group.
+fn branches(pattern: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    let (mut class, mut escaped) = (false, false);
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => {}
+            '[' => class = true,
+            ']' => class = false,
+            _ if class => {}
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '|' if depth == 0 => {
+                found.push(&pattern[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    found.push(&pattern[start..]);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_belong_to_their_alternative() {
+        for (pattern, words) in [
+            ("^a$", None),
+            ("^a$|^b$", None),
+            ("^(a|b)$", None),
+            ("cat|dog", None),
+            ("", None),
+            ("[a-z]+", Some("`^` and `$`?")),
+            ("^[a-z|]+", Some("a `$` at its end")),
+            ("[a-z]+$", Some("a `^` at its start")),
+            (r"^\$", Some("a `$` at its end")),
+            ("^a|b$", Some("`^(?:a|b)$`")),
+            ("^a$|b", Some("others match anywhere")),
+            ("/^a+$/i", Some("slashes")),
+            ("^[[:alpha:]]+$", Some("`[:alpha:]`")),
+        ] {
+            let said = loose(pattern);
+            let right = match (words, &said) {
+                (None, None) => true,
+                (Some(words), Some(said)) => said.contains(words),
+                _ => false,
+            };
+            assert!(right, "{pattern}: {said:?}");
+        }
+    }
+}
