@@ -248,7 +248,7 @@ impl Emitter<'_> {
         if languages.is_live(number)? {
             scalars.push(number);
         }
-        let written = self.sets.strings.texts(languages, texts.iter().map(String::as_str));
+        let written = self.sets.strings.written(languages, texts.iter().map(String::as_str));
         let strings = languages.difference(shape.strings, written);
         if languages.is_live(strings)? {
             let quote = languages.literal(b"\"");

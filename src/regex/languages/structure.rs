@@ -344,6 +344,7 @@ impl Languages {
                     }
                     todo.push(part);
                 }
+                Expr::Automaton(running) if running.automaton.is_finite() => {}
                 Expr::Intersect(_)
                 | Expr::Complement(_)
                 | Expr::Variable(_)
