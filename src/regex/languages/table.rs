@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::together::Together;
 use super::*;
 use crate::deadline;
 
@@ -54,6 +55,11 @@ impl Table {
         self.rest[state as usize]
     }
 
+    /// The number of states.
+    pub(super) fn len(&self) -> usize {
+        self.accepts.len()
+    }
+
     /// The most bytes that a state needs to accept.
     pub(super) fn longest_rest(&self) -> usize {
         self.rest.iter().copied().max().unwrap_or(0) as usize
@@ -67,6 +73,8 @@ pub(crate) struct Tables {
     known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
     /// How long the ways to the end are.
     spans: Mutex<FxHashMap<u128, Option<u32>>>,
+    /// Patterns that hold together.
+    together: Mutex<FxHashMap<u128, Option<Together>>>,
 }
 
 /// Finished automata with names, of this process.
@@ -76,6 +84,17 @@ static NAMED: Mutex<BTreeMap<Box<str>, Arc<Table>>> = Mutex::new(BTreeMap::new()
 const MOST_SPANS: usize = 10_000;
 
 impl Tables {
+    /// What several patterns come to, if any arena has multiplied them.
+    pub(super) fn together(&self, fingerprint: u128) -> Option<Option<Together>> {
+        let together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+        together.get(&fingerprint).cloned()
+    }
+
+    pub(super) fn note_together(&self, fingerprint: u128, found: Option<Together>) {
+        let mut together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+        together.insert(fingerprint, found);
+    }
+
     /// The span of a language, if any arena has looked for it.
     pub(super) fn span(&self, fingerprint: u128) -> Option<Option<u32>> {
         let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +152,7 @@ impl Languages {
                 });
             // What counts words has a state for each of them, each as many as a word has.
             if others.iter().any(|&part| self.counts_units(part, SMALL_BOUND / 4)) {
-                return Ok(x);
+                return Ok(self.together(x, unit)?.unwrap_or(x));
             }
             if !bounds.is_empty() {
                 let text = self.repeat(unit, 0, None);
@@ -169,7 +188,10 @@ impl Languages {
                 }
                 finished
             }
-            None => self.compact_parts(x, unit, 0)?,
+            None => match unit.map_or(Ok(None), |unit| self.together(x, unit))? {
+                Some(together) => together,
+                None => self.compact_parts(x, unit, 0)?,
+            },
         })
     }
 
@@ -260,6 +282,16 @@ impl Languages {
         most: usize,
         work: usize,
     ) -> Result<Option<Table>> {
+        let Made::Rows(rows, accepts) = self.rows_within(x, most, work)? else { return Ok(None) };
+        let total = match unit {
+            Some(unit) => self.total_states(&rows, unit)?,
+            None => vec![false; rows.len()],
+        };
+        Ok(Some(rows.packed(accepts, total)))
+    }
+
+    /// The same as rows of a minimal automaton.
+    pub(super) fn rows_within(&mut self, x: Language, most: usize, work: usize) -> Result<Made> {
         let work = self.work.saturating_add(work);
         let mut states = vec![x];
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
@@ -286,23 +318,19 @@ impl Languages {
             }
             changes.push(change);
             if states.len() > most || self.work > work {
-                return Ok(None);
+                return Ok(Made::TooLarge);
             }
         }
         let accepts: Vec<bool> = states.iter().map(|&state| self.is_nullable(state)).collect();
-        let Some((rows, accepts)) = Rows::new(&changes, borders).minimal(&accepts) else {
-            return Ok(None);
-        };
-        let total = match unit {
-            Some(unit) => self.total_states(&rows, unit)?,
-            None => vec![false; rows.len()],
-        };
-        Ok(Some(rows.packed(accepts, total)))
+        Ok(match Rows::new(&changes, borders).minimal(&accepts) {
+            Some((rows, accepts)) => Made::Rows(rows, accepts),
+            None => Made::Nothing,
+        })
     }
 
     /// From which states can every string of units be continued? A greatest fixed point over pairs
     /// of a state and a place within a unit.
-    fn total_states(&mut self, rows: &Rows, unit: Language) -> Result<Vec<bool>> {
+    pub(super) fn total_states(&mut self, rows: &Rows, unit: Language) -> Result<Vec<bool>> {
         let mut places = vec![unit];
         let mut steps: Vec<Vec<(u8, usize)>> = Vec::new();
         while let Some(&place) = places.get(steps.len()) {
@@ -372,8 +400,17 @@ impl Languages {
     }
 }
 
+/// What came of making an automaton.
+pub(super) enum Made {
+    TooLarge,
+    /// It accepts nothing.
+    Nothing,
+    /// Its rows, and which states accept.
+    Rows(Rows, Vec<bool>),
+}
+
 /// Successors by state and class of bytes, [`NONE`] where there is none.
-struct Rows {
+pub(super) struct Rows {
     classes: [u8; 256],
     width: usize,
     next: Vec<u32>,
@@ -402,7 +439,7 @@ impl Rows {
         Self { classes, width, next }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.next.len() / self.width
     }
 
@@ -491,6 +528,52 @@ impl Rows {
         Some((self.narrowed(), ends))
     }
 
+    /// What two automata, with their accepting states, accept both, if that has no more than `most`
+    /// states before it is minimised.
+    pub(super) fn product(
+        (a, ends_of_a): &(Self, Vec<bool>),
+        (b, ends_of_b): &(Self, Vec<bool>),
+        most: usize,
+    ) -> Result<Made> {
+        let mut pairs: Vec<(u8, u8)> = Vec::new();
+        let mut classes = [0u8; 256];
+        for (byte, class) in classes.iter_mut().enumerate() {
+            let pair = (a.classes[byte], b.classes[byte]);
+            let known = pairs.iter().position(|&known| known == pair);
+            // Not more than bytes.
+            *class = known.unwrap_or(pairs.len()) as u8;
+            if known.is_none() {
+                pairs.push(pair);
+            }
+        }
+        let mut states = vec![(0u32, 0u32)];
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::from_iter([((0, 0), 0)]);
+        let (mut next, mut accepts) = (Vec::new(), Vec::new());
+        while let Some(&(x, y)) = states.get(accepts.len()) {
+            deadline::check()?;
+            accepts.push(ends_of_a[x as usize] && ends_of_b[y as usize]);
+            let (from_x, from_y) = (a.row(x as usize), b.row(y as usize));
+            for &(in_a, in_b) in &pairs {
+                let to = (from_x[usize::from(in_a)], from_y[usize::from(in_b)]);
+                next.push(match to {
+                    (NONE, _) | (_, NONE) => NONE,
+                    to => *ids.entry(to).or_insert_with(|| {
+                        states.push(to);
+                        states.len() as u32 - 1
+                    }),
+                });
+            }
+            if states.len() > most {
+                return Ok(Made::TooLarge);
+            }
+        }
+        let product = Self { classes, width: pairs.len(), next };
+        Ok(match product.minimal(&accepts) {
+            Some((rows, accepts)) => Made::Rows(rows, accepts),
+            None => Made::Nothing,
+        })
+    }
+
     /// With one class for all bytes that no state tells apart, numbered by their first bytes.
     fn narrowed(self) -> Self {
         let mut ids: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
@@ -527,7 +610,7 @@ impl Rows {
         rest
     }
 
-    fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
+    pub(super) fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
         let first = (0..self.len()).map(|state| {
             let row = self.row(state);
             let leads = |byte: &u8| row[usize::from(self.classes[usize::from(*byte)])] != NONE;
