@@ -322,10 +322,7 @@ impl Languages {
             }
         }
         let accepts: Vec<bool> = states.iter().map(|&state| self.is_nullable(state)).collect();
-        Ok(match Rows::new(&changes, borders).minimal(&accepts) {
-            Some((rows, accepts)) => Made::Rows(rows, accepts),
-            None => Made::Nothing,
-        })
+        Ok(Rows::new(&changes, borders).minimal(&accepts, usize::MAX))
     }
 
     /// From which states can every string of units be continued? A greatest fixed point over pairs
@@ -478,12 +475,13 @@ impl Rows {
     }
 
     /// Merges states that no string tells apart (Moore, 1956) and leaves out dead ones, then merges
-    /// classes that no state tells apart. `None` if the first state is dead.
-    fn minimal(mut self, accepts: &[bool]) -> Option<(Self, Vec<bool>)> {
+    /// classes that no state tells apart; in no more than so many looks at a state.
+    fn minimal(mut self, accepts: &[bool], looks: usize) -> Made {
         let live = self.live(accepts);
         if !live[0] {
-            return None;
+            return Made::Nothing;
         }
+        let mut left = looks;
         for next in &mut self.next {
             if *next != NONE && !live[*next as usize] {
                 *next = NONE;
@@ -513,6 +511,10 @@ impl Rows {
             if count == before {
                 break;
             }
+            match left.checked_sub(self.len()) {
+                Some(fewer) => left = fewer,
+                None => return Made::TooLarge,
+            }
         }
         // The first state is the first to be seen, so its block is the first, and each block's
         // first state comes before those of later blocks.
@@ -525,15 +527,16 @@ impl Rows {
             }
         }
         self.next = merged;
-        Some((self.narrowed(), ends))
+        Made::Rows(self.narrowed(), ends)
     }
 
     /// What two automata, with their accepting states, accept both, if that has no more than `most`
-    /// states before it is minimised.
+    /// states before it is minimised, and that takes no more than so many looks at a state.
     pub(super) fn product(
         (a, ends_of_a): &(Self, Vec<bool>),
         (b, ends_of_b): &(Self, Vec<bool>),
         most: usize,
+        looks: usize,
     ) -> Result<Made> {
         let mut pairs: Vec<(u8, u8)> = Vec::new();
         let mut classes = [0u8; 256];
@@ -567,11 +570,7 @@ impl Rows {
                 return Ok(Made::TooLarge);
             }
         }
-        let product = Self { classes, width: pairs.len(), next };
-        Ok(match product.minimal(&accepts) {
-            Some((rows, accepts)) => Made::Rows(rows, accepts),
-            None => Made::Nothing,
-        })
+        Ok(Self { classes, width: pairs.len(), next }.minimal(&accepts, looks))
     }
 
     /// With one class for all bytes that no state tells apart, numbered by their first bytes.

@@ -19,7 +19,12 @@ const SOME: usize = 4;
 /// States of one pattern, and of a product, before they are minimised; steps of one pattern.
 const PART_STATES: usize = 300;
 const MOST_STATES: usize = 40_000;
+/// Looks at a state of a product while it is minimised.
+const MOST_ROUNDS: usize = 1_500_000;
 const PART_WORK: usize = 6_000;
+
+/// States that are looked at before patterns are multiplied to find out whether any text is left.
+const SOON: usize = 300;
 
 /// Least numbers of characters that are patterns where there is no most.
 const SMALL_MIN: u32 = 20;
@@ -71,9 +76,10 @@ impl Languages {
     /// Is any text in `x`, whose units are these? As [`is_live`](Self::is_live), which many patterns
     /// at once make a long search.
     pub(crate) fn has_text(&mut self, x: Language, unit: Language) -> Result<bool> {
-        if self.arena.facts(x).live.is_none()
-            && let Some(together) = self.together(x, unit)?
-        {
+        if let Some(live) = self.is_live_soon(x, SOON)? {
+            return Ok(live);
+        }
+        if let Some(together) = self.together(x, unit)? {
             let live = self.is_live(together)?;
             self.arena.set_live(x, live);
             return Ok(live);
@@ -100,11 +106,7 @@ impl Languages {
         parts.sort_unstable();
         parts.dedup();
         for part in parts {
-            let counted = match *self.arena.expr(part) {
-                Expr::Repeat(of, min, max) if part != text => Some((of, min, max)),
-                _ => None,
-            };
-            match counted {
+            match self.repeated(part).filter(|_| part != text) {
                 Some((of, min, max)) if self.is_kind_of(of, unit)? => {
                     bounds = (bounds.0.max(min), bounds.1.min(max));
                     patterns.push(self.repeat(of, 0, None));
@@ -119,6 +121,34 @@ impl Languages {
         patterns.sort_unstable();
         patterns.dedup();
         Ok(Some((patterns, bounds)))
+    }
+
+    /// What is repeated in it, and how often, if it is nothing but that; written out or not.
+    fn repeated(&self, x: Language) -> Option<(Language, u32, u32)> {
+        let mut rest = Some(x);
+        let mut found: Option<(Language, u32, u32)> = None;
+        while let Some(at) = rest {
+            let first = match *self.arena.expr(at) {
+                Expr::Concat(first, others) => {
+                    rest = Some(others);
+                    first
+                }
+                _ => {
+                    rest = None;
+                    at
+                }
+            };
+            let (of, min, max) = match *self.arena.expr(first) {
+                Expr::Repeat(of, min, max) => (of, min, max),
+                _ => (first, 1, 1),
+            };
+            let (known, least, most) = found.unwrap_or((of, 0, 0));
+            if known != of {
+                return None;
+            }
+            found = Some((of, least.saturating_add(min), most.saturating_add(max)));
+        }
+        found
     }
 
     /// Is every string of `x` one of the unit?
@@ -181,7 +211,7 @@ impl Languages {
         let mut tables = tables.into_iter();
         let Some(mut product) = tables.next() else { return Ok(None) };
         for next in tables {
-            product = match Rows::product(&product, &next, MOST_STATES)? {
+            product = match Rows::product(&product, &next, MOST_STATES, MOST_ROUNDS)? {
                 Made::TooLarge => return Ok(None),
                 Made::Nothing => return Ok(Some(Together::Nothing)),
                 Made::Rows(rows, accepts) => (rows, accepts),
