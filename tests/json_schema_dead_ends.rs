@@ -5,6 +5,7 @@
 mod common;
 
 use common::accepts_by_masks;
+use maskwright::json_schema::{Options, PropertyOrder, Spelling};
 use maskwright::{Compiler, Constraint, Vocabulary};
 use serde_json::{Value, json};
 
@@ -127,5 +128,83 @@ fn items_leave_what_others_need() {
             "items": {"type": "array", "maxItems": 1, "items": {"const": 0}}}),
         &["null"],
         &["["],
+    );
+}
+
+/// Members must be so many, and the keys that are left are few.
+#[test]
+fn enough_keys_are_left() {
+    let few = |more: Value| {
+        let mut schema = json!({"type": "object", "additionalProperties": false, "minProperties": 3,
+            "properties": {"c": {"const": 0}, "d": {"const": 0}},
+            "patternProperties": {"^[ab]$": {"const": 0}}});
+        let added = more.as_object().unwrap().clone();
+        schema.as_object_mut().unwrap().extend(added);
+        schema
+    };
+    // The members with names come first.
+    check(
+        &few(json!({})),
+        &[r#"{"c":0,"d":0,"a":0}"#, r#"{"d":0,"b":0,"a":0}"#, r#"{"c":0,"d":0,"b":0,"a":0}"#],
+        &["{\"a", "{\"b", r#"{"c":0,"a":0}"#, "{}"],
+    );
+    check(
+        &few(json!({"minProperties": 4})),
+        &[r#"{"c":0,"d":0,"a":0,"b":0}"#],
+        &["{\"a", "{\"d", r#"{"c":0,"a"#],
+    );
+    // Together with what else is asked of members.
+    let either = json!({"not": {"required": ["a", "b"]}});
+    check(&few(either), &[r#"{"c":0,"d":0,"a":0}"#], &["{\"d", "{\"a", r#"{"c":0,"b"#]);
+    check(
+        &few(json!({"dependentRequired": {"a": ["c"], "b": ["c"], "c": ["d"], "d": ["c"]}})),
+        &[r#"{"c":0,"d":0,"b":0}"#],
+        &["{\"a", "{\"d", r#"{"c":0,"a"#],
+    );
+    let pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")];
+    let apart: Vec<Value> =
+        pairs.iter().map(|(x, y)| json!({"not": {"required": [x, y]}})).collect();
+    check(
+        &json!({"anyOf": [{"type": "null"}, few(json!({"minProperties": 2, "allOf": apart}))]}),
+        &["null"],
+        &["{"],
+    );
+}
+
+/// The same where every spelling counts: a key is one, however it is written.
+#[test]
+fn keys_are_counted_by_what_they_say() {
+    let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+    let mut options = Options::default();
+    options.spelling = Spelling::Any;
+    options.property_order = PropertyOrder::Schema;
+    let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+    let compiler = compiler.with_json_options(options);
+    let check = |schema: Value, accepted: &[&str], rejected: &[&str]| {
+        let constraint = compiler.json_schema(&schema).unwrap();
+        for text in accepted {
+            assert!(accepts_by_masks(&constraint, text), "{schema} must accept {text}");
+        }
+        for text in rejected {
+            assert!(!accepts_by_masks(&constraint, text), "{schema} must reject {text}");
+        }
+    };
+    check(
+        json!({"type": "object", "additionalProperties": false, "minProperties": 3,
+            "properties": {"c": true, "d": true}, "patternProperties": {"^[ab]$": true}}),
+        &[r#"{"c":0,"d":0,"a":0}"#, r#"{"d":0,"\u0062":0,"a":0}"#],
+        &["{\"a", "{\"\\u0061", r#"{"c":0,"a":0}"#],
+    );
+    check(
+        json!({"type": ["object", "null"], "additionalProperties": false, "minProperties": 3,
+            "patternProperties": {"^[ab]$": true}}),
+        &["null"],
+        &["{"],
+    );
+    check(
+        json!({"type": "object", "minProperties": 2, "propertyNames": {"pattern": "^[ab]$"},
+            "anyOf": [{"required": ["a"]}, {"minProperties": 3}]}),
+        &[r#"{"\u0061":0,"b":0}"#],
+        &["{\"b\":0,\"b", "{}"],
     );
 }

@@ -32,8 +32,8 @@ impl Validator {
                 })
                 .with_format("regex", |_: &str| true)
                 .with_format("email", |text: &str| {
-                    let at = text.rfind('@').unwrap_or(0);
-                    let text = format!("{}{}", &text[..at], hyphens_apart(&text[at..]));
+                    let domain = text.rfind('@').map_or(0, |at| at + 1);
+                    let text = format!("{}{}", &text[..domain], hyphens_apart(&text[domain..]));
                     EMAIL.is_valid(&text.into())
                 });
             options.should_validate_formats(formats).build(schema).ok()

@@ -15,7 +15,7 @@ const VALUES: usize = 128;
 const HOPS: usize = 8;
 
 /// Keywords that say nothing of values.
-const ANNOTATIONS: [&str; 9] = [
+pub(super) const ANNOTATIONS: [&str; 9] = [
     "title",
     "description",
     "default",

@@ -18,6 +18,14 @@ const EVERY_TYPE: u8 = 0b11_1111;
 
 const OBJECT: u8 = 0b10_0000;
 
+/// What a schema says beside a `oneOf`.
+#[derive(Debug)]
+struct Around<'d> {
+    types: u8,
+    /// Members that must be there.
+    required: FxHashSet<&'d str>,
+}
+
 /// What is plain to see of a branch.
 #[derive(Debug)]
 struct Branch {
@@ -27,10 +35,13 @@ struct Branch {
     listed: FxHashMap<Option<String>, Vec<String>>,
 }
 
-impl Sets<'_> {
-    /// For each branch the later ones that it may hold a value together with.
-    pub(super) fn may_overlap(&mut self, branches: &[Set]) -> Vec<Vec<usize>> {
-        let seen: Vec<Branch> = branches.iter().map(|&set| self.plain_branch(set)).collect();
+impl<'d> Sets<'d> {
+    /// For each branch the later ones that it may hold a value together with, beside what the
+    /// schema `around` them says itself.
+    pub(super) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
+        let around = self.plain_around(around);
+        let seen: Vec<Branch> =
+            branches.iter().map(|&set| self.plain_branch(set, &around)).collect();
         // What most branches list values of.
         let mut often: FxHashMap<&Option<String>, usize> = FxHashMap::default();
         for key in seen.iter().flat_map(|branch| branch.listed.keys()) {
@@ -66,29 +77,40 @@ impl Sets<'_> {
         overlaps
     }
 
-    fn plain_branch(&mut self, set: Set) -> Branch {
-        let mut branch = Branch { types: EVERY_TYPE, listed: FxHashMap::default() };
+    fn plain_around(&self, at: ValueId) -> Around<'d> {
+        let mut around = Around { types: EVERY_TYPE, required: FxHashSet::default() };
+        if self.ignored.is_empty() {
+            around.types = self.plain_types(at);
+            around.required = self.plain_required(at);
+        }
+        around
+    }
+
+    fn plain_required(&self, at: ValueId) -> FxHashSet<&'d str> {
+        let document = self.document;
+        let required = document.members(at).and_then(|members| members.get("required"));
+        match required.map(|at| document.value(at)) {
+            Some(Value::Array(keys)) => keys.iter().filter_map(|&k| document.string(k)).collect(),
+            _ => FxHashSet::default(),
+        }
+    }
+
+    fn plain_branch(&mut self, set: Set, around: &Around<'_>) -> Branch {
+        let mut branch = Branch { types: around.types, listed: FxHashMap::default() };
         let Some(at) = self.plain_schema(set) else { return branch };
-        branch.types = self.plain_types(at);
+        branch.types &= self.plain_types(at);
         if let Some(values) = self.plain_values(at) {
             branch.types &= types_of(&values);
             branch.listed.insert(None, values);
         }
         let document = self.document;
         let Some(members) = document.members(at) else { return branch };
-        let (Some(required), Some(properties)) = (
-            members.get("required").map(|at| document.value(at)),
-            members.get("properties").and_then(|at| document.members(at)),
-        ) else {
-            return branch;
-        };
+        let properties = members.get("properties").and_then(|at| document.members(at));
         // Whatever is no object has no members.
-        let Value::Array(keys) = required else { return branch };
-        if branch.types != OBJECT {
-            return branch;
-        }
-        let keys: FxHashSet<&str> = keys.iter().filter_map(|&key| document.string(key)).collect();
-        for (key, schema) in properties.iter().filter(|(key, _)| keys.contains(key)) {
+        let Some(properties) = properties.filter(|_| branch.types == OBJECT) else { return branch };
+        let keys = self.plain_required(at);
+        let required = |key: &str| keys.contains(key) || around.required.contains(key);
+        for (key, schema) in properties.iter().filter(|(key, _)| required(key)) {
             if let Some(values) = self.plain_values(schema) {
                 branch.listed.insert(Some(key.to_owned()), values);
             }

@@ -7,6 +7,7 @@
 //! the branches need not be disjoint, and of two branches that evaluate the same the larger one
 //! will do.
 
+use super::alike::ANNOTATIONS;
 use super::document::{Value, ValueId};
 use super::keywords::Reader;
 use super::set::{Expr, Set, Sets};
@@ -268,6 +269,11 @@ impl<'d> Sets<'d> {
             alone.extend(self.list(at, "allOf")?);
         }
         for set in alone {
+            // A choice that stands by itself is one of this schema.
+            if let Some(at) = self.only_choice(set) {
+                components.push(self.choice(at, reader.schema, aspect)?);
+                continue;
+            }
             let branches = aspect.map_or(Ok(Vec::new()), |aspect| self.branches(set, aspect))?;
             components.push(Component { set, branches });
         }
@@ -277,19 +283,7 @@ impl<'d> Sets<'d> {
             components.push(Component { set: self.or(sets), branches });
         }
         if let Some(at) = reader.get("oneOf") {
-            let sets = self.list(at, "oneOf")?;
-            let alternatives = self.exactly_one(&sets)?;
-            let mut branches = Vec::new();
-            for (&set, others) in sets.iter().zip(&alternatives) {
-                let Some(aspect) = aspect else { break };
-                for mut branch in self.branches(set, aspect)? {
-                    branch.sets.push(*others);
-                    branches.push(branch);
-                }
-            }
-            let alternatives: Vec<Set> =
-                sets.into_iter().zip(alternatives).map(|(a, b)| self.and([a, b])).collect();
-            components.push(Component { set: self.or(alternatives), branches });
+            components.push(self.choice(at, reader.schema, aspect)?);
         }
         if let Some(at) = reader.get("not") {
             let inner = self.schema(at)?;
@@ -307,6 +301,39 @@ impl<'d> Sets<'d> {
             }
         }
         Ok(components)
+    }
+
+    /// The `oneOf` of a schema that says nothing else.
+    fn only_choice(&self, set: Set) -> Option<ValueId> {
+        let &Expr::Schema(at, _) = self.expr(set) else { return None };
+        let members = self.document.members(at).filter(|_| self.ignored.is_empty())?;
+        let mut says = members.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(keyword));
+        match (says.next(), says.next()) {
+            (Some(("oneOf", choice)), None) => Some(choice),
+            _ => None,
+        }
+    }
+
+    /// Core, section 10.2.1.3, beside what the schema `around` it says itself.
+    fn choice(
+        &mut self,
+        at: ValueId,
+        around: ValueId,
+        aspect: Option<Aspect>,
+    ) -> Result<Component> {
+        let sets = self.list(at, "oneOf")?;
+        let alternatives = self.exactly_one(&sets, around)?;
+        let mut branches = Vec::new();
+        for (&set, others) in sets.iter().zip(&alternatives) {
+            let Some(aspect) = aspect else { break };
+            for mut branch in self.branches(set, aspect)? {
+                branch.sets.push(*others);
+                branches.push(branch);
+            }
+        }
+        let alternatives: Vec<Set> =
+            sets.into_iter().zip(alternatives).map(|(a, b)| self.and([a, b])).collect();
+        Ok(Component { set: self.or(alternatives), branches })
     }
 
     /// Core, section 10.2.2.
@@ -387,10 +414,11 @@ impl<'d> Sets<'d> {
     }
 
     /// For each branch of a `oneOf` what its values must not be in besides (Core, section
-    /// 10.2.1.3). Branches that cannot hold together need not exclude each other.
-    fn exactly_one(&mut self, branches: &[Set]) -> Result<Vec<Set>> {
+    /// 10.2.1.3). Branches that cannot hold together, beside what the schema `around` them says
+    /// itself, need not exclude each other.
+    fn exactly_one(&mut self, branches: &[Set], around: ValueId) -> Result<Vec<Set>> {
         let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
-        for (i, later) in self.may_overlap(branches).into_iter().enumerate() {
+        for (i, later) in self.may_overlap(branches, around).into_iter().enumerate() {
             let a = branches[i];
             for j in later {
                 let b = branches[j];

@@ -76,6 +76,9 @@ pub(super) struct Emitter<'d> {
     pub(super) colon: NodeId,
 }
 
+/// Items that are listed one by one beyond which each waits for a text.
+const LONG: usize = 64;
+
 /// A member of an object, ready to be written.
 struct Member {
     node: NodeId,
@@ -395,6 +398,17 @@ impl<'d> Emitter<'d> {
         self.quoted(key)
     }
 
+    /// An item of a long list: a value that is listed is written down when a text comes to it.
+    fn item_of_many(&mut self, set: Set) -> Result<Option<NodeId>> {
+        let Some(lazy) = &mut self.lazy else { return self.value(set) };
+        if !matches!(self.sets.expr(set), Expr::Value(_) | Expr::Text(_)) {
+            return self.value(set);
+        }
+        let rule = self.builder.declare_from(self.items.clone());
+        lazy.set_rule(rule, set);
+        Ok(Some(self.builder.call(rule)))
+    }
+
     pub(super) fn array(&mut self, array: &ArraySet, name: &Origin) -> Result<Option<NodeId>> {
         if !array.some.is_empty() || array.repeats != Repeats::May {
             return match self.lazy {
@@ -405,7 +419,11 @@ impl<'d> Emitter<'d> {
         let mut items = Vec::new();
         let mut max = array.max;
         for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
-            match self.value(item)? {
+            let item = match array.prefix.len() > LONG {
+                true => self.item_of_many(item)?,
+                false => self.value(item)?,
+            };
+            match item {
                 Some(node) => items.push(node),
                 None => {
                     max = Some(items.len() as u32);

@@ -235,7 +235,8 @@ impl<'d> Sets<'d> {
     /// Has the set a value by the text of its schema alone? If so, it is remembered.
     fn is_evident(&mut self, set: Set) -> bool {
         let evident = match *self.expr(set) {
-            Expr::Any => true,
+            // What is listed is there.
+            Expr::Any | Expr::Value(_) | Expr::Text(_) => true,
             Expr::Schema(at, _) => {
                 self.ignored.is_empty()
                     && evident::has_value(self.document, at, self.options.digits)
@@ -313,6 +314,13 @@ impl<'d> Sets<'d> {
             self.emptiness.extend(has_value.iter().map(|&set| (set, false)));
         }
         Ok(undecided.iter().any(|this| this.set == set))
+    }
+
+    /// How many keys there are of some, or `most` if there are more: one is one, however it is
+    /// spelled.
+    pub(super) fn count_keys(&mut self, keys: Language, most: u32) -> Result<u32> {
+        let keys = self.strings.canonical(&mut self.languages, keys);
+        count_strings(&mut self.languages, keys, most)
     }
 
     /// Has an alternative of a set no value, its condition apart? It may have none where another
@@ -446,7 +454,7 @@ impl<'d> Sets<'d> {
             needed.extend(object.classes.iter().map(|class| class.set));
             for class in &object.classes {
                 let others = self.languages.difference(class.keys, names);
-                keys.push(count_strings(&mut self.languages, others, object.min)?);
+                keys.push(self.count_keys(others, object.min)?);
             }
         }
         let ways = self.object_search(object, needed)?;
@@ -462,7 +470,8 @@ impl<'d> Sets<'d> {
         let others = self.other_keys(object)?;
         let others = self.with_counts(others)?;
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
-        let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        let asked = self.with_least(object);
+        let (search, start) = self.search(asked, 0, object.max, members, others)?;
         // Mostly scalars will do, which have no children to be known first.
         let plain = &mut |this: &mut Sets<'d>, set| this.has_plain_value(set);
         let mut found = self.finds(&search, start, plain)?;

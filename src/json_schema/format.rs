@@ -166,6 +166,7 @@ fn email(more: &str) -> Texts {
     let quoted = Texts::bounded(format!("\"{units}\""), 2, 64);
     let alphanumeric = format!("[A-Za-z0-9{more}]");
     let label = format!("{alphanumeric}(?:[A-Za-z0-9{more}\\-]{{0,61}}{alphanumeric})?");
+    // A domain of 255 octets on the wire has 253 characters (RFC 1035, section 2.3.4).
     let domain = Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 253);
     let literal = Texts::Finished(format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6()));
     let at = Texts::Pattern("@".into());

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Key, MANY, Other};
+use super::condition::{Condition, Key, MANY, Other, Part};
 use super::decimal::Decimal;
 use super::emit::Emitter;
 use super::object::{Class, Named, ObjectSet};
@@ -272,12 +272,18 @@ impl<'d> Emitter<'d> {
                 others.push(other);
             }
         }
+        let required = object.required() as u32;
+        let mut min = if object.min <= required { 0 } else { object.min };
+        if min > 0 && (condition != Condition::HOLDS || self.are_few(&others, min)?) {
+            // It is asked for together with all else.
+            let least = self.sets.conditions.of(Part::AtLeast(min));
+            condition = self.sets.conditions.and([condition, least]);
+            min = 0;
+        }
         let (others, keys) = match condition == Condition::HOLDS {
             true => (others.into(), Rc::from([])),
             false => self.sets.with_counts(others)?,
         };
-        let required = object.required() as u32;
-        let min = if object.min <= required { 0 } else { object.min };
         let counts = self.sets.conditions.count_cap(condition);
         let cap = object.max.unwrap_or(min).max(min).max(counts);
         let condition = self.sets.conditions.counted(condition, 0);
@@ -312,6 +318,15 @@ impl<'d> Emitter<'d> {
         let first = self.call_state(id, state);
         let node = self.builder.sequence([self.open_object, first]);
         Ok(Some(self.mark(node, &object.sources)))
+    }
+
+    /// Are these some keys, and fewer than so many?
+    fn are_few(&mut self, others: &[Other], many: u32) -> Result<bool> {
+        let mut all = 0u32;
+        for other in others {
+            all = all.saturating_add(self.sets.count_keys(other.keys, many)?);
+        }
+        Ok(all > 0 && all < many)
     }
 
     fn call_state(&mut self, object: u32, state: ObjectState) -> NodeId {
@@ -359,7 +374,7 @@ impl<'d> Emitter<'d> {
             }
             let keys = other.keys;
             let languages = &mut self.sets.languages;
-            let written = self.sets.strings.texts(languages, used.iter().map(|key| &**key));
+            let written = self.sets.strings.written(languages, used.iter().map(|key| &**key));
             let keys = languages.difference(keys, written);
             if !used.is_empty() && !languages.is_live(keys)? {
                 continue;

@@ -56,22 +56,35 @@ pub(super) enum Reach {
 impl Sets<'_> {
     /// How much a set leads to.
     pub(super) fn reach(&mut self, set: Set) -> Reach {
-        match self.expr(set).clone() {
+        match self.expr(set) {
             Expr::Any | Expr::Never | Expr::Value(_) | Expr::Text(_) => Reach::Simple,
-            Expr::Schema(at, _) | Expr::Own(at, _) => self.schema_reach(at),
-            // Sets share parts.
-            Expr::And(parts) | Expr::Or(parts) => match self.set_reaches.get(&set) {
-                Some(&known) => known,
-                None => {
-                    let all = parts.iter().map(|&part| self.reach(part));
-                    let reach = all.max().unwrap_or(Reach::Simple);
-                    self.set_reaches.insert(set, reach);
-                    reach
-                }
-            },
-            Expr::Not(inner) => self.reach(inner),
+            &Expr::Schema(at, _) | &Expr::Own(at, _) => self.schema_reach(at),
+            Expr::And(_) | Expr::Or(_) | Expr::Not(_) => self.reach_of_parts(set),
             Expr::Has(_) | Expr::Members(..) | Expr::Items(..) => Reach::Far,
         }
+    }
+
+    /// Sets share parts, so it is found once for each.
+    fn reach_of_parts(&mut self, set: Set) -> Reach {
+        if let Some(&known) = self.reaches_of_sets.get(&set) {
+            return known;
+        }
+        let reach = match self.expr(set).clone() {
+            Expr::And(parts) | Expr::Or(parts) => {
+                let mut reach = Reach::Simple;
+                for &part in &parts {
+                    reach = reach.max(self.reach(part));
+                    if reach == Reach::Far {
+                        break;
+                    }
+                }
+                reach
+            }
+            Expr::Not(inner) => self.reach(inner),
+            _ => Reach::Far,
+        };
+        self.reaches_of_sets.insert(set, reach);
+        reach
     }
 
     fn schema_reach(&mut self, at: ValueId) -> Reach {

@@ -261,8 +261,8 @@ pub(super) struct Sets<'d> {
     pub(super) likes: FxHashMap<Set, Set>,
     /// How much schemas lead to, where that was asked.
     pub(super) reaches: FxHashMap<ValueId, Reach>,
-    /// The same of intersections and unions.
-    pub(super) set_reaches: FxHashMap<Set, Reach>,
+    /// The same of sets that are made of others.
+    pub(super) reaches_of_sets: FxHashMap<Set, Reach>,
     /// The first set of each schema that was written down.
     pub(super) texts: FxHashMap<String, Set>,
     /// The languages of lists of names.
@@ -325,7 +325,7 @@ impl<'d> Sets<'d> {
             conditions: Conditions::default(),
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
-            set_reaches: FxHashMap::default(),
+            reaches_of_sets: FxHashMap::default(),
             texts: FxHashMap::default(),
             plainly_empty: FxHashMap::default(),
             plainly_within: FxHashMap::default(),
@@ -489,7 +489,18 @@ impl<'d> Sets<'d> {
                 let scope = self.references.enter(self.document, self.scope, schema);
                 Ok(self.intern(Expr::Schema(schema, scope)))
             }
-            _ => Err(self.malformed(schema, "a schema must be an object or a boolean")),
+            _ => self.check_schema(schema).map(|()| Set::NEVER),
+        }
+    }
+
+    /// Errors if it is no schema at all.
+    pub(super) fn check_schema(&self, at: ValueId) -> Result<()> {
+        match self.document.value(at) {
+            Value::Bool(_) | Value::Object(_) => Ok(()),
+            _ => {
+                let message = "a schema must be an object or a boolean";
+                Err(self.document.error(ErrorKind::Schema, at, message))
+            }
         }
     }
 
@@ -661,13 +672,39 @@ impl<'d> Sets<'d> {
                 Shape { arrays: vec![array], ..self.any() }
             }
             Expr::Value(value) => self.value_shape(value)?,
-            Expr::And(parts) => self.all_of(&parts)?,
-            Expr::Or(parts) => self.any_of(&parts)?,
+            Expr::And(parts) => match self.known_but_one(&parts, Expr::And) {
+                Some((others, last)) => {
+                    let last = self.shape(last)?;
+                    self.intersection(&others, &last)?
+                }
+                None => self.all_of(&parts)?,
+            },
+            Expr::Or(parts) => match self.known_but_one(&parts, Expr::Or) {
+                Some((others, last)) => {
+                    let last = self.shape(last)?;
+                    self.union(&others, &last)?
+                }
+                None => self.any_of(&parts)?,
+            },
             Expr::Not(inner) => {
                 let shape = self.shape(inner)?;
                 self.complement(&shape)?
             }
         })
+    }
+
+    /// What all parts but the last come to, if that has been unfolded: sets grow part by part.
+    fn known_but_one(
+        &self,
+        parts: &[Set],
+        made_of: fn(Box<[Set]>) -> Expr,
+    ) -> Option<(Rc<Shape>, Set)> {
+        let (&last, others) = parts.split_last()?;
+        if others.len() < 2 || parts.len() > HALVED {
+            return None;
+        }
+        let others = self.ids.get(&made_of(others.into()))?;
+        Some((self.shapes[others.0 as usize].clone()?, last))
     }
 
     /// All JSON values.
@@ -767,7 +804,11 @@ impl<'d> Sets<'d> {
             null: a.null && b.null,
             booleans: [a.booleans[0] && b.booleans[0], a.booleans[1] && b.booleans[1]],
             numbers: self.numbers.and(&mut self.languages, a.numbers, b.numbers),
-            strings: self.languages.intersect([a.strings, b.strings]),
+            // Every set of strings is one of texts.
+            strings: match (a.strings, b.strings) {
+                (any, other) | (other, any) if any == self.strings.any => other,
+                (a, b) => self.languages.intersect([a, b]),
+            },
             arrays,
             objects,
             folded: None,

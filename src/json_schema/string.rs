@@ -10,6 +10,9 @@ use crate::regex::{
     any_text,
 };
 
+/// Bytes of texts beyond which these are not spelled out.
+const LONG: usize = 100;
+
 /// The languages that all string sets are made of; without quotes.
 #[derive(Clone, Debug)]
 pub(super) struct Strings {
@@ -47,6 +50,22 @@ impl Strings {
         }
         let spelled: Vec<Vec<u8>> = texts.into_iter().map(spell).collect();
         l.literals(spelled.iter().map(Vec::as_slice))
+    }
+
+    /// The same for texts that were just written: each asked of once, and perhaps long.
+    pub(super) fn written<'t>(
+        &self,
+        l: &mut Languages,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Language {
+        let texts: Vec<&str> = texts.into_iter().collect();
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        match self.spelling {
+            Spelling::Canonical if bytes > LONG => {
+                regex::listed(l, texts.into_iter().map(spell).collect())
+            }
+            _ => self.texts(l, texts),
+        }
     }
 
     /// Any of these texts, in every spelling but the canonical one.

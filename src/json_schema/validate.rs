@@ -28,8 +28,8 @@ impl Sets<'_> {
             if schema.is_builtin() || !seen.insert(schema) {
                 continue;
             }
-            // Says what is no schema at all.
-            self.schema(schema)?;
+            // Not named yet: sets are in the order in which they are named, which is that of keys.
+            self.check_schema(schema)?;
             let Some(members) = self.document.members(schema) else { continue };
             let dialect = self.references.dialect(self.document, schema)?;
             let alone = dialect.reference_stands_alone() && members.get("$ref").is_some();

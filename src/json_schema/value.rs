@@ -273,12 +273,12 @@ impl Sets<'_> {
         if shape.null || shape.booleans != [false; 2] || !shape.listed.is_empty() {
             return Ok(false);
         }
-        let languages = [shape.numbers.language, shape.numbers.listed, shape.strings];
-        for language in languages {
+        for language in [shape.numbers.language, shape.numbers.listed] {
             if language != Language::EMPTY && self.languages.is_live(language)? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        let (strings, unit) = (shape.strings, self.strings.char);
+        Ok(strings == Language::EMPTY || !self.languages.has_text(strings, unit)?)
     }
 }

@@ -22,6 +22,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
     /// Is any string accepted from here? `None`: that is to be searched for.
     fn is_live(&self, state: &[i64]) -> Option<bool>;
 
+    /// Is it known that finitely many strings are accepted?
+    fn is_finite(&self) -> bool {
+        false
+    }
+
     /// About how many bytes lead from here to the end, where this is not one: nothing rests on it
     /// but where a search looks first.
     fn effort(&self, _state: &[i64]) -> u32 {

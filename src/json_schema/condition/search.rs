@@ -1,6 +1,5 @@
 //! Is there an object that meets a condition? A search over the members that matter to it.
 
-use super::super::emptiness::count_strings;
 use super::*;
 
 /// A member that a condition speaks of.
@@ -111,9 +110,18 @@ impl<'d> Sets<'d> {
 
     /// Other keys, and how many there are of each class.
     pub(in crate::json_schema) fn with_counts(&mut self, others: Vec<Other>) -> Result<Counted> {
-        let keys = others.iter().map(|o| count_strings(&mut self.languages, o.keys, MANY));
+        let keys = others.iter().map(|other| self.count_keys(other.keys, MANY));
         let keys = keys.collect::<Result<_>>()?;
         Ok((others.into(), keys))
+    }
+
+    /// What is asked of an object's members together, and how many there are at least.
+    pub(in crate::json_schema) fn with_least(&mut self, object: &ObjectSet) -> Condition {
+        if object.min as usize <= object.required() {
+            return object.condition;
+        }
+        let least = self.conditions.of(Part::AtLeast(object.min));
+        self.conditions.and([object.condition, least])
     }
 
     /// Are there members that meet the condition, of sets of which it is asked whether they have a
@@ -184,7 +192,8 @@ impl<'d> Sets<'d> {
         let others = self.other_keys(&object)?;
         let others = self.with_counts(others)?;
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
-        let (search, start) = self.search(object.condition, 0, object.max, members, others)?;
+        let asked = self.with_least(&object);
+        let (search, start) = self.search(asked, 0, object.max, members, others)?;
         match self.finds(&search, start, has_value)? {
             Some(found) => Ok(found),
             None => self.check_steps(usize::MAX).map(|()| false),

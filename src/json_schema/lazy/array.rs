@@ -254,7 +254,7 @@ impl Emitter<'_> {
         if languages.is_live(number)? {
             scalars.push(number);
         }
-        let written = self.sets.strings.texts(languages, texts.iter().map(String::as_str));
+        let written = self.sets.strings.written(languages, texts.iter().map(String::as_str));
         let strings = languages.difference(shape.strings, written);
         if languages.is_live(strings)? {
             let quote = languages.literal(b"\"");
@@ -264,8 +264,10 @@ impl Emitter<'_> {
             let node = self.builder.add(Node::Capture(language, tag));
             nodes.push(self.mark(node, &shape.sources));
         }
-        // The same after any items.
-        let known = self.pending().structures.get(&set).cloned();
+        let left = self.sets.without_written(set, &used)?;
+        let shape = self.sets.shape(left)?;
+        // The same after most items.
+        let known = self.pending().structures.get(&left).cloned();
         let mut structures = match known {
             Some(known) => known,
             None => {
@@ -277,7 +279,7 @@ impl Emitter<'_> {
                 for object in &shape.objects {
                     structures.extend(self.object(object, &name)?);
                 }
-                self.pending().structures.insert(set, structures.clone());
+                self.pending().structures.insert(left, structures.clone());
                 structures
             }
         };

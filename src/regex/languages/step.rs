@@ -444,12 +444,18 @@ impl Languages {
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn is_live(&mut self, x: Language) -> Result<bool> {
+        // Nothing is more than the most.
+        Ok(self.is_live_soon(x, usize::MAX)?.unwrap_or(false))
+    }
+
+    /// The same, if it is found out with so many states; `None` if it is not.
+    pub(super) fn is_live_soon(&mut self, x: Language, most: usize) -> Result<Option<bool>> {
         if let Some(live) = self.arena.facts(x).live {
-            return Ok(live);
+            return Ok(Some(live));
         }
         if self.is_surely_live(x, 0) {
             self.arena.set_live(x, true);
-            return Ok(true);
+            return Ok(Some(true));
         }
         // Towards a state known to be live, from the state that promises most (the newest of
         // equals), and now and then from the oldest of the states to look at: the one finds long
@@ -459,8 +465,13 @@ impl Languages {
         let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
         let mut open = Open::default();
         open.push(self.arena.facts(x).effort, x);
+        let mut looked_at = 0;
         while let Some(state) = open.pop() {
             deadline::check()?;
+            looked_at += 1;
+            if looked_at > most {
+                return Ok(None);
+            }
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
             let border = self.arena.border(state);
@@ -479,7 +490,7 @@ impl Languages {
                         // Every state in `from` was reached from another, the first from itself.
                         match from.get(&at) {
                             Some(&before) if before != at => at = before,
-                            _ => return Ok(true),
+                            _ => return Ok(Some(true)),
                         }
                     }
                 }
@@ -492,7 +503,7 @@ impl Languages {
         for state in from.into_keys() {
             self.arena.set_live(state, false);
         }
-        Ok(false)
+        Ok(Some(false))
     }
 }
 

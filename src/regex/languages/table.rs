@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
+use super::together::Together;
 use super::*;
 use crate::deadline;
 
@@ -68,6 +69,11 @@ impl Table {
         self.rest[state as usize]
     }
 
+    /// The number of states.
+    pub(super) fn len(&self) -> usize {
+        self.accepts.len()
+    }
+
     /// The most bytes that a state needs to accept.
     pub(super) fn longest_rest(&self) -> usize {
         self.rest.iter().copied().max().unwrap_or(0) as usize
@@ -81,6 +87,8 @@ pub(crate) struct Tables {
     known: Mutex<FxHashMap<u128, Option<Arc<Table>>>>,
     /// How long the ways to the end are.
     spans: Mutex<FxHashMap<u128, Option<u32>>>,
+    /// Patterns that hold together.
+    together: Mutex<FxHashMap<u128, Option<Together>>>,
 }
 
 /// Finished automata with names, of this process.
@@ -90,6 +98,17 @@ static NAMED: Mutex<BTreeMap<Box<str>, Arc<Table>>> = Mutex::new(BTreeMap::new()
 const MOST_SPANS: usize = 10_000;
 
 impl Tables {
+    /// What several patterns come to, if any arena has multiplied them.
+    pub(super) fn together(&self, fingerprint: u128) -> Option<Option<Together>> {
+        let together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+        together.get(&fingerprint).cloned()
+    }
+
+    pub(super) fn note_together(&self, fingerprint: u128, found: Option<Together>) {
+        let mut together = self.together.lock().unwrap_or_else(PoisonError::into_inner);
+        together.insert(fingerprint, found);
+    }
+
     /// The span of a language, if any arena has looked for it.
     pub(super) fn span(&self, fingerprint: u128) -> Option<Option<u32>> {
         let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +166,7 @@ impl Languages {
                 });
             // What counts words has a state for each of them, each as many as a word has.
             if others.iter().any(|&part| self.counts_units(part, SMALL_BOUND / 4)) {
-                return Ok(x);
+                return Ok(self.together(x, unit)?.unwrap_or(x));
             }
             if !bounds.is_empty() {
                 let text = self.repeat(unit, 0, None);
@@ -182,7 +201,10 @@ impl Languages {
                 }
                 finished
             }
-            None => self.compact_parts(x, unit, 0)?,
+            None => match unit.map_or(Ok(None), |unit| self.together(x, unit))? {
+                Some(together) => together,
+                None => self.compact_parts(x, unit, 0)?,
+            },
         })
     }
 
@@ -273,6 +295,16 @@ impl Languages {
         most: usize,
         work: usize,
     ) -> Result<Option<Table>> {
+        let Made::Rows(rows, accepts) = self.rows_within(x, most, work)? else { return Ok(None) };
+        let total = match unit {
+            Some(unit) => self.total_states(&rows, unit)?,
+            None => vec![false; rows.len()],
+        };
+        Ok(Some(rows.packed(accepts, total)))
+    }
+
+    /// The same as rows of a minimal automaton.
+    pub(super) fn rows_within(&mut self, x: Language, most: usize, work: usize) -> Result<Made> {
         let work = self.work.saturating_add(work);
         let mut states = vec![x];
         let mut ids: FxHashMap<Language, u32> = FxHashMap::from_iter([(x, 0)]);
@@ -299,23 +331,16 @@ impl Languages {
             }
             changes.push(change);
             if states.len() > most || self.work > work {
-                return Ok(None);
+                return Ok(Made::TooLarge);
             }
         }
         let accepts: Vec<bool> = states.iter().map(|&state| self.is_nullable(state)).collect();
-        let Some((rows, accepts)) = Rows::new(&changes, borders).minimal(&accepts) else {
-            return Ok(None);
-        };
-        let total = match unit {
-            Some(unit) => self.total_states(&rows, unit)?,
-            None => vec![false; rows.len()],
-        };
-        Ok(Some(rows.packed(accepts, total)))
+        Ok(Rows::new(&changes, borders).minimal(&accepts, usize::MAX))
     }
 
     /// From which states can every string of units be continued? A greatest fixed point over pairs
     /// of a state and a place within a unit.
-    fn total_states(&mut self, rows: &Rows, unit: Language) -> Result<Vec<bool>> {
+    pub(super) fn total_states(&mut self, rows: &Rows, unit: Language) -> Result<Vec<bool>> {
         let mut places = vec![unit];
         let mut steps: Vec<Vec<(u8, usize)>> = Vec::new();
         while let Some(&place) = places.get(steps.len()) {
@@ -385,8 +410,17 @@ impl Languages {
     }
 }
 
+/// What came of making an automaton.
+pub(super) enum Made {
+    TooLarge,
+    /// It accepts nothing.
+    Nothing,
+    /// Its rows, and which states accept.
+    Rows(Rows, Vec<bool>),
+}
+
 /// Successors by state and class of bytes, [`NONE`] where there is none.
-struct Rows {
+pub(super) struct Rows {
     classes: [u8; 256],
     width: usize,
     next: Vec<u32>,
@@ -415,7 +449,7 @@ impl Rows {
         Self { classes, width, next }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.next.len() / self.width
     }
 
@@ -439,15 +473,16 @@ impl Rows {
     }
 
     /// Merges states that no string tells apart (Moore, 1956) and leaves out dead ones, then merges
-    /// classes that no state tells apart. `None` if the first state is dead.
-    fn minimal(self, accepts: &[bool]) -> Option<(Self, Vec<bool>)> {
+    /// classes that no state tells apart; in no more than so many looks at a state.
+    fn minimal(self, accepts: &[bool], looks: usize) -> Made {
         // Of the classes many are alike, and each would be compared in each round.
         let mut this = self.narrowed();
         // States that are not as far from the end are told apart; what counts has few others.
         let mut block = this.rest(accepts);
         if block[0] == NONE {
-            return None;
+            return Made::Nothing;
         }
+        let mut left = looks;
         for next in &mut this.next {
             if *next != NONE && block[*next as usize] == NONE {
                 *next = NONE;
@@ -481,6 +516,10 @@ impl Rows {
             if count == before {
                 break;
             }
+            match left.checked_sub(live.len()) {
+                Some(fewer) => left = fewer,
+                None => return Made::TooLarge,
+            }
         }
         // The first state is the first to be seen, so its block is the first, and each block's
         // first state comes before those of later blocks.
@@ -493,7 +532,50 @@ impl Rows {
             }
         }
         this.next = merged;
-        Some((this.narrowed(), ends))
+        Made::Rows(this.narrowed(), ends)
+    }
+
+    /// What two automata, with their accepting states, accept both, if that has no more than `most`
+    /// states before it is minimised, and that takes no more than so many looks at a state.
+    pub(super) fn product(
+        (a, ends_of_a): &(Self, Vec<bool>),
+        (b, ends_of_b): &(Self, Vec<bool>),
+        most: usize,
+        looks: usize,
+    ) -> Result<Made> {
+        let mut pairs: Vec<(u8, u8)> = Vec::new();
+        let mut classes = [0u8; 256];
+        for (byte, class) in classes.iter_mut().enumerate() {
+            let pair = (a.classes[byte], b.classes[byte]);
+            let known = pairs.iter().position(|&known| known == pair);
+            // Not more than bytes.
+            *class = known.unwrap_or(pairs.len()) as u8;
+            if known.is_none() {
+                pairs.push(pair);
+            }
+        }
+        let mut states = vec![(0u32, 0u32)];
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::from_iter([((0, 0), 0)]);
+        let (mut next, mut accepts) = (Vec::new(), Vec::new());
+        while let Some(&(x, y)) = states.get(accepts.len()) {
+            deadline::check()?;
+            accepts.push(ends_of_a[x as usize] && ends_of_b[y as usize]);
+            let (from_x, from_y) = (a.row(x as usize), b.row(y as usize));
+            for &(in_a, in_b) in &pairs {
+                let to = (from_x[usize::from(in_a)], from_y[usize::from(in_b)]);
+                next.push(match to {
+                    (NONE, _) | (_, NONE) => NONE,
+                    to => *ids.entry(to).or_insert_with(|| {
+                        states.push(to);
+                        states.len() as u32 - 1
+                    }),
+                });
+            }
+            if states.len() > most {
+                return Ok(Made::TooLarge);
+            }
+        }
+        Ok(Self { classes, width: pairs.len(), next }.minimal(&accepts, looks))
     }
 
     /// With one class for all bytes that no state tells apart, numbered by their first bytes.
@@ -532,7 +614,7 @@ impl Rows {
         rest
     }
 
-    fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
+    pub(super) fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Table {
         let mut members = vec![ByteSet::EMPTY; self.width];
         (0..=u8::MAX).for_each(|b| members[usize::from(self.classes[usize::from(b)])].insert(b));
         let first = (0..self.len()).map(|state| {
