@@ -258,8 +258,6 @@ impl Emitter<'_> {
             let node = self.builder.add(Node::Capture(language, tag));
             nodes.push(self.mark(node, &shape.sources));
         }
-        let left = self.sets.without_written(set, &used)?;
-        let shape = self.sets.shape(left)?;
         let mut structures = Vec::new();
         let name = self.origin(&shape.sources.0);
         for array in &shape.arrays {
