@@ -208,3 +208,57 @@ fn keys_are_counted_by_what_they_say() {
         &["{\"b\":0,\"b", "{}"],
     );
 }
+
+/// Keys come in the order in which schemas name them, what is unevaluated being said or not.
+#[test]
+fn the_order_of_keys_is_that_of_the_schema() {
+    let own = json!({"mode": {"enum": ["a", "b"]}});
+    let more = json!([{"properties": {"x": {"const": 0}, "y": {"const": 0}}},
+        {"properties": {"z": {"const": 0}}}]);
+    let [open, closed] = [json!({}), json!({"unevaluatedProperties": false})];
+    for (said, keyword) in [(&open, "allOf"), (&closed, "allOf"), (&closed, "anyOf")] {
+        let mut schema = json!({"type": "object", "properties": own, "required": ["mode"]});
+        schema[keyword] = more.clone();
+        schema.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+        check(
+            &schema,
+            &[
+                r#"{"mode":"a","x":0,"y":0,"z":0}"#,
+                r#"{"mode":"b","y":0}"#,
+                r#"{"mode":"b","z":0}"#,
+            ],
+            &[r#"{"x":0,"mode"#, r#"{"mode":"a","y":0,"x":0"#],
+        );
+    }
+    check(
+        &json!({"type": "object", "properties": own, "required": ["mode"],
+            "if": {"properties": {"mode": {"const": "a"}}},
+            "then": {"properties": {"x": {"const": 0}, "y": {"const": 0}}},
+            "else": {"properties": {"z": {"const": 0}}, "required": ["z"]},
+            "unevaluatedProperties": false}),
+        &[r#"{"mode":"a","x":0,"y":0}"#, r#"{"mode":"b","z":0}"#],
+        &[r#"{"x":0"#, r#"{"mode":"b"}"#, r#"{"mode":"a","z":0"#],
+    );
+}
+
+/// What ends a long item in time is looked for at each of its characters.
+#[test]
+fn long_items_that_differ_cost_what_they_are_long() {
+    let schema = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true,
+        "minItems": 2});
+    let constraint = constraint(&schema);
+    let mut matcher = constraint.matcher();
+    matcher.accept_bytes(b"[\"").unwrap();
+    for n in 0..1_200u32 {
+        matcher.accept_bytes(&[b'a' + (n % 7) as u8]).unwrap();
+        if n % 2 == 0 {
+            assert!(matcher.mask_within(2_000).unwrap().contains(u32::from(b'"')));
+        }
+    }
+    let first: String = (0..1_200u32).map(|n| char::from(b'a' + (n % 7) as u8)).collect();
+    matcher.accept_bytes(b"\",\"").unwrap();
+    matcher.accept_bytes(first.as_bytes()).unwrap();
+    assert!(!matcher.mask().unwrap().contains(u32::from(b'"')));
+    matcher.accept_bytes(b"b\"]").unwrap();
+    assert!(matcher.is_accepting());
+}

@@ -236,6 +236,45 @@ fn items_that_are_counted() {
     );
 }
 
+/// A text that must match a dozen patterns, which together need most of its characters.
+#[test]
+fn many_patterns_on_one_text() {
+    let words = ["ab1", "b12", "bc1", "c12", "ca1", "a12", "ac", "a2", "a1", "1.*2"];
+    let mut all: Vec<Value> = words.iter().map(|word| json!({"pattern": word})).collect();
+    all.extend([json!({"pattern": format!("^{}$", ".".repeat(40))}), json!({"pattern": "^\\w*$"})]);
+    let schema = json!({"type": "string", "maxLength": 200,
+        "not": {"not": {"allOf": all}}});
+    let text = format!("\"ab12bc12ca12aca2{}\"", "x".repeat(24));
+    assert_eq!(handles(&schema, &text), Ok(true));
+    let text = format!("\"{}ab12bc12ca12aca2\"", "x".repeat(25));
+    assert_eq!(handles(&schema, &text), Ok(false));
+    let words: Vec<Value> = (0..8).map(|i| json!({"pattern": format!("w{i:02}x")})).collect();
+    let unmet = json!({"anyOf": [{"type": "null"},
+        {"type": "string", "allOf": words, "maxLength": 31}]});
+    assert_eq!(handles(&unmet, "\"w"), Ok(false));
+    assert_eq!(handles(&unmet, "null"), Ok(true));
+}
+
+/// The tag is required by what stands around the branches.
+#[test]
+fn a_tag_that_the_parent_requires() {
+    let branch = |i: usize| {
+        json!({"properties": {"type": {"enum": [format!("t{i}")]},
+            "of": {"properties": {"x": {"multipleOf": i + 2}}, "additionalProperties": false}}})
+    };
+    let branches: Vec<Value> = (0..40).map(branch).collect();
+    let schema = json!({"type": "object", "required": ["type", "of"],
+        "allOf": [{"properties": {"id": {"type": "integer"}}}, {"oneOf": branches}]});
+    assert_eq!(handles(&schema, r#"{"type": "t3", "id": 1, "of": {"x": 10}}"#), Ok(true));
+    assert_eq!(handles(&schema, r#"{"type": "t3", "of": {"x": 11}}"#), Ok(false));
+    assert_eq!(handles(&schema, r#"{"of": {}, "type": "t41"}"#), Ok(false));
+    // Without the tag, more than one of the branches holds.
+    let open = json!({"oneOf": (0..3).map(branch).collect::<Vec<_>>()});
+    assert_eq!(handles(&open, r#"{"of": {"x": 1}}"#), Ok(false));
+    assert_eq!(handles(&open, r#"{"of": {"x": 2}}"#), Ok(true));
+    assert_eq!(handles(&open, "1"), Ok(false));
+}
+
 /// Alternatives that are told apart by what they list are never multiplied.
 #[test]
 fn many_alternatives_that_are_apart() {

@@ -79,7 +79,7 @@ pub(super) fn instead(document: &Document, at: ValueId) -> Option<String> {
     };
     // A name, where names stand: the value is a schema.
     let by_name = document.key(schema).and_then(holds) == Some(Holds::Map)
-        && !document.parent(schema).is_none_or(|around| document.members(around).is_none());
+        && document.parent(schema).is_some_and(|around| document.members(around).is_some());
     if by_name {
         return schema_instead(document, at, keyword, schema);
     }

@@ -80,6 +80,9 @@ pub(super) struct Conditions {
     parts: Vec<Part>,
     /// Is each met if no further member comes? Formulas share parts, so it is found once for each.
     ends: Vec<bool>,
+    /// Which statements occur in each: a bit for every 64th statement. What has no bit of a
+    /// statement does not hold it.
+    marks: Vec<u64>,
     ids: FxHashMap<Part, Condition>,
     /// The statements of conditions that were asked for them.
     statements: FxHashMap<Condition, Rc<[Condition]>>,
@@ -92,8 +95,9 @@ pub(super) struct Conditions {
 
 impl Default for Conditions {
     fn default() -> Self {
-        let (parts, ends, ids, statements, sizes, opposites) = Default::default();
-        let mut this = Self { parts, ends, ids, statements, sizes, opposites, work: 0 };
+        let (parts, ends, marks, ids) = Default::default();
+        let (statements, sizes, opposites) = Default::default();
+        let mut this = Self { parts, ends, marks, ids, statements, sizes, opposites, work: 0 };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -113,9 +117,20 @@ impl Conditions {
             Part::And(parts) => parts.iter().all(|&part| self.at_end(part)),
             Part::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
         });
+        self.marks.push(match &part {
+            Part::Holds | Part::Fails => 0,
+            Part::And(parts) | Part::Or(parts) => {
+                parts.iter().fold(0, |marks, &part| marks | self.marks(part))
+            }
+            _ => 1 << (id.0 % u64::BITS),
+        });
         self.parts.push(part.clone());
         self.ids.insert(part, id);
         id
+    }
+
+    fn marks(&self, condition: Condition) -> u64 {
+        self.marks[condition.0 as usize]
     }
 
     pub(super) fn part(&self, condition: Condition) -> &Part {
@@ -227,18 +242,19 @@ impl Conditions {
         condition: Condition,
         by: &FxHashMap<Condition, Condition>,
     ) -> Condition {
-        if by.is_empty() {
-            return condition;
-        }
-        self.replaced(condition, by, &mut FxHashMap::default())
+        let marks = by.keys().fold(0, |marks, &statement| marks | self.marks(statement));
+        self.replaced(condition, (by, marks), &mut FxHashMap::default())
     }
 
     fn replaced(
         &mut self,
         condition: Condition,
-        by: &FxHashMap<Condition, Condition>,
+        (by, marks): (&FxHashMap<Condition, Condition>, u64),
         known: &mut FxHashMap<Condition, Condition>,
     ) -> Condition {
+        if self.marks(condition) & marks == 0 {
+            return condition;
+        }
         let (parts, all) = match self.part(condition) {
             Part::And(parts) => (parts.clone(), true),
             Part::Or(parts) => (parts.clone(), false),
@@ -247,9 +263,13 @@ impl Conditions {
         if let Some(&known) = known.get(&condition) {
             return known;
         }
-        let parts: Vec<Condition> =
-            parts.iter().map(|&part| self.replaced(part, by, known)).collect();
-        let new = if all { self.and(parts) } else { self.or(parts) };
+        let new: Vec<Condition> =
+            parts.iter().map(|&part| self.replaced(part, (by, marks), known)).collect();
+        let new = match (*new == *parts, all) {
+            (true, _) => condition,
+            (false, true) => self.and(new),
+            (false, false) => self.or(new),
+        };
         known.insert(condition, new);
         new
     }

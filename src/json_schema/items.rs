@@ -19,9 +19,6 @@ use super::set::{Set, Sets, Shape};
 use crate::error::{ErrorKind, Result};
 use crate::regex::{Language, Languages};
 
-/// Arrays and objects that are told apart one by one where items must differ.
-const FEW_STRUCTURES: usize = 64;
-
 /// A set with so many values is endless.
 const FEW_VALUES: usize = 2_000;
 
@@ -330,22 +327,6 @@ impl<'d> Sets<'d> {
             return Ok(true);
         }
         Ok(is_matched(&few))
-    }
-
-    /// Those of a set that are not written yet, as far as arrays and objects go, if it has few
-    /// values: what leads to the end is then no value that was written.
-    pub(super) fn without_written(&mut self, set: Set, used: &[Text]) -> Result<Set> {
-        let structures = |text: &&Text| text.starts_with(['[', '{']);
-        if !used.iter().any(|text| structures(&text)) {
-            return Ok(set);
-        }
-        let Some(values) = self.few_values(set, FEW_STRUCTURES)? else { return Ok(set) };
-        let mut left = vec![set];
-        for text in used.iter().filter(structures).filter(|text| values.contains(text)) {
-            let one = self.text(text);
-            left.push(self.not(one));
-        }
-        Ok(self.and(left))
     }
 
     /// The values of a set, if they are fewer than `most`.

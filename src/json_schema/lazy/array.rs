@@ -264,10 +264,8 @@ impl Emitter<'_> {
             let node = self.builder.add(Node::Capture(language, tag));
             nodes.push(self.mark(node, &shape.sources));
         }
-        let left = self.sets.without_written(set, &used)?;
-        let shape = self.sets.shape(left)?;
-        // The same after most items.
-        let known = self.pending().structures.get(&left).cloned();
+        // The same after any items.
+        let known = self.pending().structures.get(&set).cloned();
         let mut structures = match known {
             Some(known) => known,
             None => {
@@ -279,7 +277,7 @@ impl Emitter<'_> {
                 for object in &shape.objects {
                     structures.extend(self.object(object, &name)?);
                 }
-                self.pending().structures.insert(left, structures.clone());
+                self.pending().structures.insert(set, structures.clone());
                 structures
             }
         };

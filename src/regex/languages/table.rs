@@ -421,7 +421,7 @@ pub(super) enum Made {
 
 /// Successors by state and class of bytes, [`NONE`] where there is none.
 pub(super) struct Rows {
-    classes: [u8; 256],
+    classes: Box<[u8; 256]>,
     width: usize,
     next: Vec<u32>,
 }
@@ -446,7 +446,7 @@ impl Rows {
                 next.push(last);
             }
         }
-        Self { classes, width, next }
+        Self { classes: Box::new(classes), width, next }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -575,6 +575,7 @@ impl Rows {
                 return Ok(Made::TooLarge);
             }
         }
+        let classes = Box::new(classes);
         Ok(Self { classes, width: pairs.len(), next }.minimal(&accepts, looks))
     }
 
@@ -594,7 +595,7 @@ impl Rows {
         let rows = self.next.chunks_exact(self.width);
         let next = rows.flat_map(|row| first.iter().map(|&class| row[class])).collect();
         let classes = self.classes.map(|class| wide[usize::from(class)]);
-        Self { classes, width: first.len(), next }
+        Self { classes: Box::new(classes), width: first.len(), next }
     }
 
     /// By state: the least bytes that it needs to accept, or [`NONE`].
@@ -625,7 +626,7 @@ impl Rows {
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
         Table {
             rest: self.rest(&accepts).into(),
-            classes: self.classes,
+            classes: *self.classes,
             width: self.width,
             first,
             next: self.next.into(),

@@ -34,6 +34,9 @@ const SMALL_MIN: u32 = 20;
 const MOST_UNITS: u32 = 4_096;
 const MOST_STEPS: usize = 20_000_000;
 
+/// Patterns, and the least and the most units.
+type Asked = (Vec<Language>, (u32, u32));
+
 /// Patterns that hold together.
 #[derive(Clone, Debug)]
 pub(super) enum Together {
@@ -89,11 +92,7 @@ impl Languages {
 
     /// What holds of a text of units as patterns, and between which bounds its number of units is;
     /// `None` if these need not be such texts.
-    fn patterns_and_bounds(
-        &mut self,
-        x: Language,
-        unit: Language,
-    ) -> Result<Option<(Vec<Language>, (u32, u32))>> {
+    fn patterns_and_bounds(&mut self, x: Language, unit: Language) -> Result<Option<Asked>> {
         let text = self.repeat(unit, 0, None);
         let mut parts = self.conjuncts(x, text);
         let of_units = |part: &Language| {
