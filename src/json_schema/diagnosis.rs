@@ -57,6 +57,7 @@ pub(super) fn contradiction(
     if telling.is_empty() {
         telling = all().collect();
     }
+    telling.sort_by_key(|&(at, pointer)| (document.start(at), pointer));
     // A type alone is seldom what is wrong.
     let place = telling.iter().find(|(_, pointer)| !pointer.ends_with("/type"));
     let (at, _) = *place.unwrap_or(&telling[0]);

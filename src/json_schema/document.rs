@@ -365,6 +365,11 @@ impl Document {
         })
     }
 
+    /// Where a value starts in its text; 0 if it was read from none.
+    pub(super) fn start(&self, at: ValueId) -> u32 {
+        self.entry(at).start
+    }
+
     /// Line and column of a value, both from 1, where its text is known.
     pub(super) fn line_column(&self, at: ValueId) -> Option<(usize, usize)> {
         let text = self.source(at).text.as_deref()?;

@@ -497,10 +497,7 @@ impl<'d> Sets<'d> {
     pub(super) fn check_schema(&self, at: ValueId) -> Result<()> {
         match self.document.value(at) {
             Value::Bool(_) | Value::Object(_) => Ok(()),
-            _ => {
-                let message = "a schema must be an object or a boolean";
-                Err(self.document.error(ErrorKind::Schema, at, message))
-            }
+            _ => Err(self.malformed(at, "a schema must be an object or a boolean")),
         }
     }
 
