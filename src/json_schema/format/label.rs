@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex_syntax::hir::{Class, ClassUnicode, HirKind};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use super::characters::{
     COMBINING, COMPOSITIONS, JOINING_BEFORE, JOINING_ON_BOTH_SIDES, NEUTRAL, NOT_IN_LABELS,
@@ -66,6 +66,11 @@ const EXTENDED: &str = r"\u{6F0}-\u{6F9}";
 fn class(pattern: &str) -> ClassUnicode {
     match regex_syntax::parse(pattern).map(regex_syntax::hir::Hir::into_kind) {
         Ok(HirKind::Class(Class::Unicode(class))) => class,
+        // A class of one character comes back as a literal.
+        Ok(HirKind::Literal(literal)) => {
+            let one = String::from_utf8_lossy(&literal.0).into_owned();
+            ClassUnicode::new(one.chars().map(|c| ClassUnicodeRange::new(c, c)))
+        }
         _ => ClassUnicode::empty(),
     }
 }
