@@ -156,7 +156,7 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     // of the thread that compiled them, which is this one: at work itself it would meet each other
     // thread at every piece of that memory that grows there.
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let mut done = Ok(());
         for worker in workers {
             let worker = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
