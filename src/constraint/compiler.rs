@@ -185,6 +185,8 @@ pub(super) struct Cell {
     pub(super) start: ConfigId,
     /// The bytes that it took at first.
     pub(super) bytes: usize,
+    /// The states of terminals that it held at first.
+    states: usize,
 }
 
 impl Cell {
@@ -246,8 +248,8 @@ impl Recipe {
             &compiler.limits,
         )?;
         let memory = Memory { program, machine };
-        let bytes = memory.bytes();
-        Ok(Cell { memory: Arc::new(Mutex::new(memory)), start, bytes })
+        let (bytes, states) = (memory.bytes(), memory.machine.languages.len());
+        Ok(Cell { memory: Arc::new(Mutex::new(memory)), start, bytes, states })
     }
 }
 
@@ -293,13 +295,23 @@ impl Shared {
             }
             None => least().unwrap_or(0),
         };
-        let most = self.compiler.limits.cache_bytes / cells.len() + cells[index].bytes;
-        if cells[index].lock().bytes() > most
+        if self.is_outgrown(&cells[index], cells.len())
             && let Ok(cell) = fresh()
         {
             cells[index] = cell;
         }
         cells[index].clone()
+    }
+
+    /// Has one of so many memories learned so much that the next text should begin without? Beyond
+    /// its bytes, or so many states of terminals that half of what is left of them may not be
+    /// enough for a text.
+    fn is_outgrown(&self, cell: &Cell, cells: usize) -> bool {
+        let limits = &self.compiler.limits;
+        let memory = cell.lock();
+        let states = memory.machine.languages.len() - cell.states;
+        memory.bytes() > limits.cache_bytes / cells + cell.bytes
+            || states > limits.language_states.saturating_sub(cell.states) / 2
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Cell>> {
@@ -363,5 +375,36 @@ impl Constraint {
 impl fmt::Debug for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Constraint").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Each text needs states of its own; all of them together need more than there may be.
+    #[test]
+    fn texts_do_not_use_up_the_states_of_those_that_follow() {
+        let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();
+        let limits = Limits { language_states: 4_000, ..Limits::default() };
+        let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+        let constraint = compiler
+            .with_limits(limits)
+            .json_schema_text(
+                r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true}"#,
+            )
+            .unwrap();
+        let mut states = 0;
+        for n in 0..300 {
+            let mut matcher = constraint.matcher();
+            let before = matcher.cell.lock().machine.languages.len();
+            for byte in format!(r#"["first {n}", "{n} second", "third {n}"]"#).bytes() {
+                matcher.mask().unwrap();
+                matcher.accept(byte.into()).unwrap();
+            }
+            states += matcher.cell.lock().machine.languages.len() - before;
+        }
+        assert!(states > 2 * 4_000, "{states}");
     }
 }

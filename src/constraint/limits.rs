@@ -48,7 +48,7 @@ impl Default for Limits {
             time_per_constraint: Some(Duration::from_secs(30)),
             time_per_mask: Some(Duration::from_secs(10)),
             cache_bytes: 256 << 20,
-            slice_bytes: 256 << 20,
+            slice_bytes: 64 << 20,
             slice_nodes: 256,
         }
     }
