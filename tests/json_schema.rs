@@ -793,7 +793,7 @@ fn contradictions_name_their_keywords() {
         ),
         (
             r#"{"oneOf": [{"type": "string"}, {"type": "string"}]}"#,
-            "`/oneOf/0/type`, `/oneOf/1/type` and `/oneOf` cannot hold together",
+            "`/oneOf`, `/oneOf/0/type` and `/oneOf/1/type` cannot hold together",
         ),
         (
             r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}"##,
