@@ -1,13 +1,6 @@
 //! The formats of draft 2020-12 that are regular, as patterns (Validation, section 7.3).
 
-mod a_label;
-mod characters;
-mod label;
-mod punycode;
-
 use std::sync::LazyLock;
-
-pub(super) use a_label::a_labels;
 
 /// What a format name means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,10 +26,6 @@ pub(super) enum Texts {
     Sequence(Vec<Texts>),
     Any(Vec<Texts>),
     All(Vec<Texts>),
-    /// One or more of the first, with the second between them.
-    Separated(Box<Texts>, Box<Texts>),
-    /// A label of a host name in Punycode.
-    ALabel,
 }
 
 impl Texts {
@@ -173,14 +162,12 @@ fn email(more: &str) -> Texts {
     Texts::sequence([Texts::any([dotted, quoted]), at, Texts::any([domain, literal])])
 }
 
-/// RFC 1123, section 2.1, with the A-labels of RFC 5890. Other labels with hyphens in the third and
-/// fourth place are reserved (RFC 5891, section 4.2.3.1).
+/// RFC 1123, section 2.1. Labels with hyphens in the third and fourth place are reserved (RFC
+/// 5891, section 4.2.3.1); those that begin with `xn--` may be valid, but which of them are is
+/// beyond a regular language, so none is.
 fn hostname() -> Texts {
     let label = "(?![A-Za-z0-9]{2}--)[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
-    let label = Texts::any([Texts::Finished(label.into()), Texts::ALabel]);
-    let dot = Texts::Pattern("\\.".into());
-    let names = Texts::Separated(Box::new(label), Box::new(dot));
-    Texts::All(vec![names, Texts::Length(1, 253)])
+    Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 253)
 }
 
 /// RFC 3986, section 3.2.2 (`IPv4address`).

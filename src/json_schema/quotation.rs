@@ -66,16 +66,14 @@ impl Sets<'_> {
                 let Some((inner, start)) = regex::quotation_automaton(&units)? else {
                     return Ok(Language::EMPTY);
                 };
-                Ok(self.any_spelling(inner, &start))
+                let name = format!("{} in any spelling", inner.name());
+                let start = Place::Plain.state(&start);
+                Ok(self.languages.automaton(
+                    Arc::new(AnySpelling { name, inner, next: Mutex::default() }),
+                    start,
+                ))
             }
         }
-    }
-
-    /// What an automaton accepts from a state, in every spelling.
-    pub(super) fn any_spelling(&mut self, inner: Arc<dyn Automaton>, start: &[i64]) -> Language {
-        let name = format!("{} in any spelling", inner.name());
-        let spelled = AnySpelling { name, inner, next: Mutex::default() };
-        self.languages.automaton(Arc::new(spelled), Place::Plain.state(start))
     }
 }
 

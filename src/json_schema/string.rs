@@ -1,7 +1,7 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
 use super::document::ValueId;
-use super::format::{Format, Texts, a_labels, format};
+use super::format::{Format, Texts, format};
 use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{Error, ErrorKind, Result};
@@ -227,19 +227,6 @@ impl Sets<'_> {
             Texts::All(parts) => {
                 let parts = self.each_of(parts)?;
                 self.languages.intersect(parts)
-            }
-            Texts::Separated(part, separator) => {
-                let (part, separator) = (self.texts_of(part)?, self.texts_of(separator)?);
-                let more = self.languages.concat([separator, part]);
-                let more = self.languages.repeat(more, 0, None);
-                self.languages.concat([part, more])
-            }
-            Texts::ALabel => {
-                let (labels, start) = a_labels();
-                match self.options.spelling {
-                    Spelling::Canonical => self.languages.automaton(labels, start),
-                    Spelling::Any => self.any_spelling(labels, &start),
-                }
             }
         })
     }
