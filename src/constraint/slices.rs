@@ -70,6 +70,8 @@ pub(super) struct Pairs {
     pub(super) pairs: TokenMask,
     /// All tokens with a comma.
     pub(super) commas: TokenMask,
+    /// All tokens with a comma or the end of an array or object.
+    pub(super) ends: TokenMask,
 }
 
 #[derive(Debug, Default)]
@@ -268,6 +270,7 @@ impl Slices {
         self.pairs.get_or_init(|| {
             let mut pairs = TokenMask::new(vocabulary.len());
             let mut commas = TokenMask::new(vocabulary.len());
+            let mut ends = TokenMask::new(vocabulary.len());
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
                 let around = |comma: usize| {
@@ -298,11 +301,14 @@ impl Slices {
                 if bytes.contains(&b',') {
                     commas.allow(id);
                 }
+                if bytes.iter().any(|byte| matches!(byte, b',' | b']' | b'}')) {
+                    ends.allow(id);
+                }
                 if (0..bytes.len()).any(|i| bytes[i] == b',' && (around(i) || inside(i))) {
                     pairs.allow(id);
                 }
             }
-            Pairs { pairs, commas }
+            Pairs { pairs, commas, ends }
         })
     }
 

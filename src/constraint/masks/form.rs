@@ -75,7 +75,7 @@ pub(in crate::constraint) struct Form {
     pub(super) bases: SmallVec<[Base; 2]>,
     pub(super) lists: SmallVec<[List; 4]>,
     pub(super) tokens: Box<[u32]>,
-    /// Tokens that stand in the lists and are not allowed.
+    /// Tokens that stand in these and are not allowed.
     pub(super) wrong: Box<[u32]>,
 }
 
@@ -89,6 +89,25 @@ impl Form {
         let lists = self.lists.iter().flat_map(|list| list.tokens.iter());
         let all = lists.chain(&*self.tokens).copied();
         all.filter(|token| !self.wrong.contains(token))
+    }
+
+    /// The tokens that are among some others.
+    pub(super) fn among(&self, others: &TokenMask) -> Vec<u32> {
+        let mut found: Vec<u32> = self.tokens().filter(|&token| others.contains(token)).collect();
+        for base in &self.bases {
+            let Some(mask) = base.mask() else {
+                found.extend(base.tokens().iter().filter(|&&token| others.contains(token)));
+                continue;
+            };
+            for (word, (a, b)) in (0u32..).zip(mask.words().iter().zip(others.words())) {
+                let mut both = a & b;
+                while both != 0 {
+                    found.push(32 * word + both.trailing_zeros());
+                    both &= both - 1;
+                }
+            }
+        }
+        found
     }
 
     /// All tokens that are allowed one by one.

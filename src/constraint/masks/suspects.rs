@@ -70,7 +70,8 @@ impl Machine {
                 let text = vocabulary.token_bytes(*token).unwrap_or_default();
                 text.iter().any(|byte| matches!(byte, b']' | b','))
             };
-            suspects.extend(form.tokens().filter(ends_item));
+            let ends = &self.shared_slices.pairs(vocabulary).ends;
+            suspects.extend(form.among(ends).into_iter().filter(ends_item));
         }
         suspects.sort_unstable();
         suspects.dedup();
@@ -103,7 +104,8 @@ impl Machine {
                 let text = vocabulary.token_bytes(*token).unwrap_or_default();
                 text.iter().any(|byte| matches!(byte, b']' | b'}'))
             };
-            suspects.extend(form.tokens().filter(ends_scope));
+            let ends = &self.shared_slices.pairs(vocabulary).ends;
+            suspects.extend(form.among(ends).into_iter().filter(ends_scope));
         }
         Ok(())
     }

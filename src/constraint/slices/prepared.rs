@@ -90,8 +90,8 @@ impl Slices {
         vocabulary: &Vocabulary,
         all: &[Prepared],
     ) {
-        let Pairs { pairs, commas } = self.pairs(vocabulary);
-        for mask in [pairs, commas] {
+        let Pairs { pairs, commas, ends } = self.pairs(vocabulary);
+        for mask in [pairs, commas, ends] {
             to.list(mask.words().iter().copied());
         }
         for set in sets() {
@@ -123,7 +123,7 @@ impl Slices {
             to.iter_mut().zip(words).for_each(|(to, from)| *to = from);
             Some(mask)
         };
-        let pairs = Pairs { pairs: mask()?, commas: mask()? };
+        let pairs = Pairs { pairs: mask()?, commas: mask()?, ends: mask()? };
         let mut known = Known::default();
         for set in sets() {
             known.longest.insert(set, from.number()?);
