@@ -270,4 +270,3 @@ impl Sequence for PeerSequence {
         Ok(self.parser.is_accepting())
     }
 }
-

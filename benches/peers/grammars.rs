@@ -57,7 +57,8 @@ fn main() -> Result<()> {
             std::fs::read_to_string(&path).with_context(|| path.display().to_string())
         };
         let (grammar, texts) = (file("lark")?, file("jsonl")?);
-        let texts = texts.lines().map(|line| Ok((words.encode)(&serde_json::from_str::<String>(line)?)));
+        let texts =
+            texts.lines().map(|line| Ok((words.encode)(&serde_json::from_str::<String>(line)?)));
         let texts: Vec<Vec<u32>> = texts.collect::<Result<_>>()?;
         let ours = match args.ready {
             true => Input::Ready(&name),
@@ -129,9 +130,11 @@ fn print_slowest(words: &Words, outcomes: &[Outcome], texts: &[Vec<u32>], n: usi
     masks.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (us, i, step) in masks.into_iter().take(n) {
         let text = &texts[i % texts.len()];
-        let before: Vec<u8> = text[..step].iter().flat_map(|&t| &words.bytes[t as usize]).copied().collect();
+        let before: Vec<u8> =
+            text[..step].iter().flat_map(|&t| &words.bytes[t as usize]).copied().collect();
         let before = String::from_utf8_lossy(&before).into_owned();
-        let tail: String = before.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+        let tail: String =
+            before.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
         println!("{us:9.1} µs  text {i}, token {step}, after {tail:?}");
     }
 }
