@@ -139,6 +139,13 @@ fn small_constraints() -> Vec<(String, Constraint)> {
         json!({"type": "object", "minProperties": 3}),
         json!({"type": "array", "uniqueItems": true, "minItems": 3, "items": {"enum": [0, 1, 12, "a"]}}),
         json!({"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": "string"}}),
+        json!({"type": "array", "uniqueItems": true, "minItems": 3, "items": {
+            "type": "object", "additionalProperties": false,
+            "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}}}}),
+        json!({"$ref": "#/$defs/all", "$defs": {"all": {
+            "type": "array", "uniqueItems": true, "minItems": 2, "items": {
+                "type": "object", "additionalProperties": false,
+                "properties": {"a": {"$ref": "#/$defs/all"}, "b": {"const": ""}}}}}}),
         json!({"oneOf": [{"type": "number"}, {"multipleOf": 5}]}),
         json!({}),
     ];

@@ -259,7 +259,11 @@ impl Machine {
         }
         match at.is_some_and(|at| self.is_accepting(at)) {
             true => Ok(Some(tokens)),
-            false => self.search_by_bytes(program, vocabulary, from),
+            // Blanks make a way longer and seldom help, but each of them would be looked at.
+            false => match self.search_by_bytes(program, vocabulary, from, false)? {
+                Some(tokens) => Ok(Some(tokens)),
+                None => self.search_by_bytes(program, vocabulary, from, true),
+            },
         }
     }
 
@@ -385,6 +389,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         from: ConfigId,
+        blanks: bool,
     ) -> Result<Option<Vec<u32>>> {
         use std::cmp::Reverse;
         use std::collections::BinaryHeap;
@@ -409,7 +414,7 @@ impl Machine {
             if expanded > SEARCH {
                 return Ok(None);
             }
-            for byte in self.tried_bytes(program, at)? {
+            for byte in self.tried_bytes(program, at, blanks)? {
                 let Ok(next) = self.read(program, at, &[byte])? else { continue };
                 if before.contains_key(&next) {
                     continue;
@@ -430,9 +435,14 @@ impl Machine {
     }
 
     /// Bytes that are worth trying from a configuration: those of its items' shortest texts, and a
-    /// few of each range. Each text that is captured on the way costs memory, and no constraint
-    /// tells all bytes of a range apart.
-    fn tried_bytes(&mut self, program: &Program, id: ConfigId) -> Result<Vec<u8>> {
+    /// few of each range, with blanks or without. Each text that is captured on the way costs memory,
+    /// and no constraint tells all bytes of a range apart.
+    fn tried_bytes(
+        &mut self,
+        program: &Program,
+        id: ConfigId,
+        blanks: bool,
+    ) -> Result<Vec<u8>> {
         const OF_EACH_RANGE: u8 = 3;
         let all = self.next_bytes(program, id)?;
         let mut tried = Vec::new();
@@ -440,7 +450,7 @@ impl Machine {
         for byte in all.iter() {
             let continues = byte > 0 && all.contains(byte - 1);
             place = if continues { place + 1 } else { 0 };
-            if place < OF_EACH_RANGE {
+            if place < OF_EACH_RANGE && (blanks || !byte.is_ascii_whitespace()) {
                 tried.push(byte);
             }
         }

@@ -236,8 +236,8 @@ struct Digits {
     negative: bool,
     /// Digits before the point, or after it, as far as their number matters.
     count: u32,
-    /// All digits as one number, those after the last place left out; without bounds, its
-    /// remainder.
+    /// All digits as one number, those after the last place left out; where no more is to be
+    /// known of it than its remainder, a small number with that remainder.
     value: BigInt,
 }
 
@@ -255,8 +255,14 @@ impl Literals {
     fn write(&self, digits: Digits) -> State {
         let mut state = vec![digits.phase, digits.negative.into(), digits.count.into()];
         let mut value = digits.value;
-        if self.low.is_none() && self.high.is_none() {
-            value %= &self.step * self.picked.as_ref().map_or(1, Picked::period);
+        if let (least, None) = self.sizes(digits.negative) {
+            // What is as large as the least stays so whatever follows, and then the remainder says
+            // all.
+            let period = &self.step * self.picked.as_ref().map_or(1, Picked::period);
+            let enough = (least + &period - 1) / &period * &period;
+            if value > enough {
+                value = (value - &enough) % period + enough;
+            }
         }
         while value != BigInt::ZERO {
             // Less than a word.

@@ -179,11 +179,13 @@ impl Picked {
         };
         // Less than the period.
         let from = u64::try_from(first % self.period).unwrap_or(0);
-        if (0..=span.min(FEW)).any(|n| self.test.holds((from + n) % self.period)) {
-            return true;
-        }
-        if span <= FEW {
-            return false;
+        if self.table.get().is_none() {
+            if (0..=span.min(FEW)).any(|n| self.test.holds((from + n) % self.period)) {
+                return true;
+            }
+            if span <= FEW {
+                return false;
+            }
         }
         let end = from + span;
         self.holds_within(from, end.min(most)) || end > most && self.holds_within(0, end - most - 1)
