@@ -437,12 +437,7 @@ impl Machine {
     /// Bytes that are worth trying from a configuration: those of its items' shortest texts, and a
     /// few of each range, with blanks or without. Each text that is captured on the way costs memory,
     /// and no constraint tells all bytes of a range apart.
-    fn tried_bytes(
-        &mut self,
-        program: &Program,
-        id: ConfigId,
-        blanks: bool,
-    ) -> Result<Vec<u8>> {
+    fn tried_bytes(&mut self, program: &Program, id: ConfigId, blanks: bool) -> Result<Vec<u8>> {
         const OF_EACH_RANGE: u8 = 3;
         let all = self.next_bytes(program, id)?;
         let mut tried = Vec::new();

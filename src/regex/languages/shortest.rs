@@ -2,11 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::step::Open;
 use super::*;
+
+/// States among which a shortest string is searched for; among more, a short one is.
+const BREADTH: usize = 3_000;
 
 impl Languages {
     /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
-    /// leaves is searched breadth first. Remembered.
+    /// leaves is searched breadth first, and where that goes through thousands of states, a short
+    /// string will do. Remembered.
     ///
     /// ```
     /// let mut l = maskwright::regex::Languages::new();
@@ -62,19 +67,46 @@ impl Languages {
         needed
     }
 
-    /// Breadth first, through states that have strings.
+    /// Breadth first, and if that takes long, from the states on that promise most.
     fn search_shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
         if !self.is_live(x)? {
             return Ok(None);
         }
+        let mut open = VecDeque::from([x]);
+        let found =
+            self.search_nullable(x, BREADTH, &mut open, VecDeque::pop_front, |open, _, x| {
+                open.push_back(x);
+            })?;
+        if let Some(text) = found {
+            return Ok(Some(text));
+        }
+        let mut open = Open::default();
+        open.push(0, x);
+        self.search_nullable(x, usize::MAX, &mut open, Open::pop, |open, effort, state| {
+            open.push(effort, state);
+        })
+    }
+
+    /// A string to a state that accepts, looking at the states in the order in which they are taken
+    /// out of those that are open, and at so many at most.
+    fn search_nullable<S>(
+        &mut self,
+        x: Language,
+        most: usize,
+        open: &mut S,
+        take: impl Fn(&mut S) -> Option<Language>,
+        put: impl Fn(&mut S, u32, Language),
+    ) -> Result<Option<Arc<[u8]>>> {
         let mut from: FxHashMap<Language, (Language, u8)> = FxHashMap::default();
-        let mut queue = VecDeque::from([x]);
-        while let Some(state) = queue.pop_front() {
+        let mut looked_at = 0;
+        while let Some(state) = take(open).filter(|_| looked_at < most) {
+            crate::deadline::check()?;
+            looked_at += 1;
             if self.is_nullable(state) {
                 let mut bytes = Vec::new();
                 let mut at = state;
                 while at != x {
-                    // Every queued state but the first was reached from another.
+                    // Every state met but the first was reached from another.
                     let Some(&(previous, byte)) = from.get(&at) else { break };
                     bytes.push(byte);
                     at = previous;
@@ -83,9 +115,11 @@ impl Languages {
                 return Ok(Some(bytes.into()));
             }
             for (byte, next) in (*self.row(state)?).into_iter().enumerate() {
-                if next != Language::EMPTY && next != x && !from.contains_key(&next) {
+                let facts = self.arena.facts(next);
+                let (dead, effort) = (facts.live == Some(false), facts.effort);
+                if !dead && next != Language::EMPTY && next != x && !from.contains_key(&next) {
                     from.insert(next, (state, byte as u8));
-                    queue.push_back(next);
+                    put(open, effort, next);
                 }
             }
         }
@@ -147,6 +181,23 @@ mod tests {
         assert_eq!(l.shortest(odd).unwrap(), None);
         let others = l.difference(word, ab);
         assert_eq!(l.shortest(others).unwrap().as_deref(), Some(&b"aa"[..]));
+    }
+
+    #[test]
+    fn among_many_states_a_string_is_short() {
+        let mut l = Languages::new();
+        let all = l.byte_set(crate::regex::ByteSet::ALL);
+        let any = l.repeat(all, 0, None);
+        // A hundred of those that some word begins, and each of the words.
+        let mut parts = vec![l.repeat(all, 100, Some(200))];
+        for word in [b"abcab", b"bcabc", b"cabca", b"aabbc", b"ccbba", b"babab"] {
+            let word = l.literal(word);
+            parts.push(l.concat([any, word, any]));
+        }
+        let x = l.intersect(parts);
+        let text = l.shortest(x).unwrap().unwrap();
+        assert!(l.matches(x, &text).unwrap());
+        assert!((100..=120).contains(&text.len()), "{}", text.len());
     }
 
     #[test]

@@ -509,7 +509,7 @@ impl Languages {
 
 /// States that a search has met and not looked at yet.
 #[derive(Default)]
-struct Open {
+pub(super) struct Open {
     /// In the order in which they were met; `None` once they were taken.
     met: Vec<Option<Language>>,
     /// By how little they promise to need, then from the newest on.
@@ -521,12 +521,12 @@ struct Open {
 }
 
 impl Open {
-    fn push(&mut self, effort: u32, state: Language) {
+    pub(super) fn push(&mut self, effort: u32, state: Language) {
         self.best.push((Reverse(effort), self.met.len()));
         self.met.push(Some(state));
     }
 
-    fn pop(&mut self) -> Option<Language> {
+    pub(super) fn pop(&mut self) -> Option<Language> {
         self.taken += 1;
         loop {
             let at = match self.taken % OLDEST {
