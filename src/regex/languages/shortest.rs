@@ -8,6 +8,9 @@ use super::*;
 /// States among which a shortest string is searched for; among more, a short one is.
 const BREADTH: usize = 3_000;
 
+/// Longer rests of a string that was searched for are not kept for the states on its way.
+const KEPT: usize = 64;
+
 impl Languages {
     /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
     /// leaves is searched breadth first, and where that goes through thousands of states, a short
@@ -73,23 +76,23 @@ impl Languages {
             return Ok(None);
         }
         let mut open = VecDeque::from([x]);
-        let found =
-            self.search_nullable(x, BREADTH, &mut open, VecDeque::pop_front, |open, _, x| {
-                open.push_back(x);
-            })?;
+        let found = self.search_end(x, BREADTH, &mut open, VecDeque::pop_front, |open, _, x| {
+            open.push_back(x);
+        })?;
         if let Some(text) = found {
             return Ok(Some(text));
         }
         let mut open = Open::default();
         open.push(0, x);
-        self.search_nullable(x, usize::MAX, &mut open, Open::pop, |open, effort, state| {
+        self.search_end(x, usize::MAX, &mut open, Open::pop, |open, effort, state| {
             open.push(effort, state);
         })
     }
 
-    /// A string to a state that accepts, looking at the states in the order in which they are taken
-    /// out of those that are open, and at so many at most.
-    fn search_nullable<S>(
+    /// A string to the end, looking at the states in the order in which they are taken out of those
+    /// that are open, and at so many at most; a shortest one, if that order is by their distance.
+    /// States on the way have the rest of it as theirs, and those of which one is known lead on.
+    fn search_end<S>(
         &mut self,
         x: Language,
         most: usize,
@@ -97,33 +100,57 @@ impl Languages {
         take: impl Fn(&mut S) -> Option<Language>,
         put: impl Fn(&mut S, u32, Language),
     ) -> Result<Option<Arc<[u8]>>> {
-        let mut from: FxHashMap<Language, (Language, u8)> = FxHashMap::default();
+        // Each with the state before it, the byte from there, and how many bytes lead to it.
+        let mut from: FxHashMap<Language, (Language, u8, usize)> = FxHashMap::default();
+        from.insert(x, (x, 0, 0));
+        // The length of the best way so far, and the state that it goes on from as is known.
+        let mut best: Option<(usize, Language)> = None;
         let mut looked_at = 0;
-        while let Some(state) = take(open).filter(|_| looked_at < most) {
+        while let Some(state) = take(open) {
             crate::deadline::check()?;
+            let Some(&(_, _, depth)) = from.get(&state) else { break };
             looked_at += 1;
-            if self.is_nullable(state) {
-                let mut bytes = Vec::new();
-                let mut at = state;
-                while at != x {
-                    // Every state met but the first was reached from another.
-                    let Some(&(previous, byte)) = from.get(&at) else { break };
-                    bytes.push(byte);
-                    at = previous;
+            if best.is_some_and(|(length, _)| length <= depth) || looked_at > most {
+                break;
+            }
+            let rest = match self.is_nullable(state) {
+                true => Some(0),
+                false => {
+                    self.shortest.get(&state).and_then(|known| known.as_ref().map(|k| k.len()))
                 }
-                bytes.reverse();
-                return Ok(Some(bytes.into()));
+            };
+            if let Some(rest) = rest {
+                if best.is_none_or(|(length, _)| depth + rest < length) {
+                    best = Some((depth + rest, state));
+                }
+                continue;
             }
             for (byte, next) in (*self.row(state)?).into_iter().enumerate() {
                 let facts = self.arena.facts(next);
                 let (dead, effort) = (facts.live == Some(false), facts.effort);
-                if !dead && next != Language::EMPTY && next != x && !from.contains_key(&next) {
-                    from.insert(next, (state, byte as u8));
+                if !dead && next != Language::EMPTY && !from.contains_key(&next) {
+                    from.insert(next, (state, byte as u8, depth + 1));
                     put(open, effort, next);
                 }
             }
         }
-        Ok(None)
+        let Some((_, last)) = best else { return Ok(None) };
+        let mut text = match self.is_nullable(last) {
+            true => Vec::new(),
+            false => self.shortest.get(&last).cloned().flatten().unwrap_or_default().to_vec(),
+        };
+        text.reverse();
+        let mut at = last;
+        while let Some(&(before, byte, _)) = from.get(&at).filter(|_| at != x) {
+            text.push(byte);
+            at = before;
+            if text.len() <= KEPT {
+                let rest = text.iter().rev().copied().collect();
+                self.shortest.insert(at, Some(rest));
+            }
+        }
+        text.reverse();
+        Ok(Some(text.into()))
     }
 
     /// A bound on the length of the shortest string of any state that a string of `x` leads through,
