@@ -10,29 +10,9 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
+use super::facts::Facts;
 use super::{Expr, Language, Row};
 use crate::regex::ByteSet;
-
-/// What is known of an expression when it is made.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Facts {
-    pub(super) nullable: bool,
-    /// Does a variable occur in it?
-    pub(super) recursive: bool,
-    /// Does a repeat with a bound, or with more than one time at least, occur in it?
-    pub(super) counted: bool,
-    /// Does and/not occur in it, [`Language::ALL`] not counted?
-    pub(super) logical: bool,
-    /// Is the number of its strings finite, as far as structure says it?
-    pub(super) finite: bool,
-    /// Has it strings, and is it made without and/not, [`Language::ALL`] not counted?
-    pub(super) plain: bool,
-    /// `None` until decided: has it any string? Decided by structure unless and/not occurs.
-    pub(super) live: Option<bool>,
-    /// About how many bytes lead to a string of it, those that each part of an intersection needs
-    /// taken together: nothing rests on it but where a search looks first.
-    pub(super) effort: u32,
-}
 
 /// What steps look at: small, and copied with an arena.
 #[derive(Clone, Copy, Debug)]

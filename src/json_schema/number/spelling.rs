@@ -1,0 +1,161 @@
+//! What the numbers of a set are written as: how many zeros at the end, how many digits.
+
+use super::*;
+
+impl Numbers {
+    /// The literals to write, those of listed values apart: any number of zeros at the end of a
+    /// fraction, at most `digits` digits on each side of the point.
+    pub(in crate::json_schema) fn spelling(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> (Language, Language) {
+        let fine = self.fine_spelling(l, set, digits);
+        if let Some(formulas) = &self.formulas {
+            let language = l.intersect([set.language, self.fixed]);
+            let free = fine.unwrap_or_else(|| self.pad(l, language, self.fixed));
+            let listed = l.intersect([set.listed, self.fixed]);
+            let listed = self.pad(l, listed, self.fixed);
+            let limit = self.limit(l, digits);
+            // Digits of a fine grid are bounded already.
+            let free = if fine.is_some() { free } else { l.intersect([free, limit]) };
+            let exponents = formulas.language(l, set.formula, digits);
+            // Listed values have no other exponent forms than their set.
+            return match set.language {
+                Language::EMPTY => (free, l.union([listed, exponents])),
+                _ => (l.union([free, exponents]), listed),
+            };
+        }
+        let mut usable = if set.exponents { self.all } else { self.fixed };
+        if !set.pointed {
+            usable = l.difference(usable, self.pointed);
+        }
+        let listed = self.pad(l, set.listed, usable);
+        if let Some(fine) = fine {
+            return (fine, listed);
+        }
+        let free = self.pad(l, set.language, usable);
+        let limit = self.limit(l, digits);
+        let bounded = l.intersect([free, limit]);
+        (bounded, listed)
+    }
+
+    /// All literals to write, as an automaton that is cheap to step.
+    pub(in crate::json_schema) fn written_as(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> Result<Language> {
+        let (free, listed) = self.spelling(l, set, digits);
+        let text = l.union([free, listed]);
+        // What computes its states has too many for a table.
+        match set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
+            true => Ok(text),
+            false => l.compact(text, None),
+        }
+    }
+
+    /// The same for a grid that is too fine for an automaton of remainders.
+    fn fine_spelling(&self, l: &mut Languages, set: NumberSet, digits: u32) -> Option<Language> {
+        let grid =
+            set.grid.map(|grid| &self.grids[grid.0 as usize]).filter(|grid| grid.is_fine())?;
+        // Where every spelling counts, `1.0` is an integer.
+        let plain = grid.plain || !set.pointed && self.formulas.is_none();
+        let literals = grid.literals(Some(digits.max(1)), plain);
+        Some(l.automaton(Arc::new(literals), Literals::start()))
+    }
+
+    fn pad(&self, l: &mut Languages, language: Language, usable: Language) -> Language {
+        if language == Language::EMPTY {
+            return language;
+        }
+        if language == self.plain {
+            return language;
+        }
+        let used = if language == usable { language } else { l.intersect([language, usable]) };
+        let point = l.literal(b".");
+        let integer = l.repeat(self.digit, 1, None);
+        let minus = l.literal(b"-");
+        let sign = l.union([Language::EPSILON, minus]);
+        let dotted = l.concat([sign, integer, point, integer]);
+        let zero = l.literal(b"0");
+        let zeros = l.repeat(zero, 0, None);
+        if language == self.all && used == self.all {
+            // Said directly: the commonest of all sets deserves the smallest automaton.
+            let natural = l.concat([self.nonzero, self.digits]);
+            let whole = l.union([zero, natural]);
+            let fraction = l.concat([point, integer]);
+            let fraction = l.union([Language::EPSILON, fraction]);
+            let fixed = l.concat([sign, whole, fraction]);
+            return l.union([fixed, self.exponent]);
+        }
+        let fractions = l.intersect([used, dotted]);
+        let padded = l.concat([fractions, zeros]);
+        l.union([used, padded])
+    }
+
+    fn limit(&self, l: &mut Languages, digits: u32) -> Language {
+        let digits = digits.max(1);
+        let minus = l.literal(b"-");
+        let sign = l.union([Language::EPSILON, minus]);
+        let whole = l.repeat(self.digit, 1, Some(digits));
+        let point = l.literal(b".");
+        let fraction = l.concat([point, whole]);
+        let fraction = l.union([Language::EPSILON, fraction]);
+        let e = l.literal(b"e");
+        let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
+        // The range of doubles: `json.dumps` writes nothing beyond.
+        let large = self.between(l, (None, Some(309)));
+        let small = self.between(l, (None, Some(325)));
+        let large = l.concat([plus, large]);
+        let small = l.concat([minus, small]);
+        let power = l.union([large, small]);
+        let power = l.concat([e, power]);
+        let power = l.union([Language::EPSILON, power]);
+        l.concat([sign, whole, fraction, power])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_one_spelling() {
+        let mut l = Languages::new();
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
+        let set = numbers.integers(&mut l, true);
+        let (spelled, _) = numbers.spelling(&mut l, set, 20);
+        for (literal, ok) in [
+            ("0", true),
+            ("-0", false),
+            ("1.0", false),
+            ("1e+16", false),
+            ("01", false),
+            ("-7", true),
+        ] {
+            assert_eq!(l.matches(spelled, literal.as_bytes()).unwrap(), ok, "{literal}");
+        }
+        assert!(l.matches(spelled, &[b'1'; 20]).unwrap());
+        assert!(!l.matches(spelled, &[b'1'; 21]).unwrap());
+    }
+
+    #[test]
+    fn listed_values_escape_the_bound_on_digits() {
+        let mut l = Languages::new();
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
+        let literal = "123456789012345678901234567890";
+        let value = Decimal::parse(literal).unwrap();
+        let set = numbers.listed(&mut l, &value, literal);
+        let set = numbers.and(&mut l, set, numbers.all());
+        let (free, listed) = numbers.spelling(&mut l, set, 20);
+        assert!(!l.is_live(free).unwrap());
+        assert!(l.matches(listed, literal.as_bytes()).unwrap());
+        let other = Decimal::parse("1e400").unwrap();
+        let set = numbers.listed(&mut l, &other, "1e400");
+        let (_, listed) = numbers.spelling(&mut l, set, 20);
+        assert!(l.matches(listed, b"1e+400").unwrap());
+    }
+}

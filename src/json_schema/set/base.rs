@@ -1,0 +1,90 @@
+//! What all schemas begin with, made once in a process.
+
+use std::sync::{Once, OnceLock};
+
+use super::super::decimal::Decimal;
+use super::super::number::Side;
+use super::*;
+use crate::regex::Tables;
+
+/// What all schemas begin with: the languages of texts and of numbers.
+#[derive(Clone, Debug)]
+pub(in crate::json_schema) struct Base {
+    pub(super) languages: Languages,
+    pub(super) numbers: Numbers,
+    pub(super) strings: Strings,
+    /// What the commonest sets of numbers are written as, by the default bound on digits.
+    pub(super) spelled: FxHashMap<NumberSet, Language>,
+    pub(super) flexible: Punctuation,
+}
+
+impl Base {
+    pub(in crate::json_schema) fn new(spelling: Spelling) -> Self {
+        let mut languages = Languages::new();
+        let mut numbers = Numbers::new(&mut languages, spelling);
+        let strings = Strings::new(&mut languages, spelling);
+        let mut spelled = FxHashMap::default();
+        // Most bounds of real schemas are these.
+        let mut common = vec![(numbers.all(), false)];
+        common
+            .extend([false, true].map(|pointed| (numbers.integers(&mut languages, pointed), true)));
+        let decimal = |text| Decimal::parse(text).into_iter();
+        for (kind, whole) in common.clone() {
+            let above = [("0", true), ("0", false), ("1", true)];
+            for (least, inclusive) in
+                above.into_iter().filter(|&(_, inclusive)| inclusive || !whole)
+            {
+                for least in decimal(least) {
+                    let above = numbers.bound(&mut languages, &least, Side::Above, inclusive);
+                    common.push((numbers.and(&mut languages, kind, above), whole));
+                }
+            }
+        }
+        for (set, _) in common {
+            // What cannot be made here is made where it is needed, and says why it cannot.
+            if let Ok(number) = numbers.written_as(&mut languages, set, DIGITS) {
+                spelled.insert(set, number);
+            }
+        }
+        // Has no pattern.
+        let flexible = Punctuation::flexible(&mut languages);
+        languages.freeze();
+        Self { languages, numbers, strings, spelled, flexible }
+    }
+}
+
+/// What all schemas of this process begin with, by spelling.
+static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
+
+/// What schemas share: automata.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(in crate::json_schema) tables: Arc<Tables>,
+}
+
+impl Shared {
+    pub(in crate::json_schema) fn base(&self, spelling: Spelling) -> Base {
+        let base = match spelling {
+            Spelling::Canonical => &BASES[0],
+            Spelling::Any => &BASES[1],
+        };
+        base.get_or_init(|| Base::new(spelling)).clone()
+    }
+
+    /// Makes what most schemas need and no schema changes, once in a process.
+    pub(crate) fn prepare(&self) {
+        static PREPARED: Once = Once::new();
+        PREPARED.call_once(|| {
+            let options = Options::default();
+            let document = Document::from_value(&serde_json::Value::Bool(true));
+            let base = self.base(options.spelling);
+            // Only time is lost if it fails.
+            if let Ok(document) = document {
+                let mut sets = Sets::from_base(&document, &options, base);
+                for name in ["date-time", "email", "hostname"] {
+                    let _ = sets.format(name, true);
+                }
+            }
+        });
+    }
+}

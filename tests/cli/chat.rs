@@ -1,0 +1,66 @@
+//! Conversations: what `chat` remembers, obeys and draws, turn by turn.
+
+use std::process::Stdio;
+
+use crate::model_support::{self, hey};
+use crate::{command, text};
+
+#[test]
+fn chat_remembers_and_obeys_a_constraint_per_turn() {
+    use std::io::Write as _;
+    let model = text(hey("cli-chat"));
+    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "hello\n/constraint --choice 'a b'\nagain\n/constraint --regex '('\n/free\n\
+                 /reset\nonce more\n/exit\nnever read\n";
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Hey\na b\nHey\n");
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.starts_with("error: ") && err.lines().count() == 1, "{err}");
+}
+
+/// One seed gives one conversation, of which no two answers have the same random numbers.
+#[test]
+fn each_answer_of_a_chat_is_drawn_anew() {
+    use std::io::Write as _;
+    let model = text(hey("cli-chat-seed"));
+    let chat = || {
+        let args = ["chat", "--model", &model, "--max-tokens", "9", "--temperature", "9"];
+        let mut child = command(&[&args[..], &["--seed", "1", "--regex", "[a-z]{9}"]].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"hello\n/reset\nhello\n").unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let told = chat();
+    let answers: Vec<&str> = told.lines().collect();
+    assert!(answers.len() == 2 && answers[0] != answers[1], "{answers:?}");
+    assert_eq!(chat(), told);
+}
+
+/// A conversation longer than the context goes on.
+#[test]
+fn chat_keeps_within_the_context() {
+    use std::io::Write as _;
+    let next = |byte: u8| u32::from(byte);
+    let chain = [(b'>', next(b'H')), (b'H', model_support::END)];
+    let model = text(model_support::parrot("cli-chat-context", &chain, 40));
+    let mut child = command(&["chat", "--model", &model, "--max-tokens", "8"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "0123456789\n".repeat(12);
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "H\n".repeat(12));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}

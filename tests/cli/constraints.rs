@@ -1,0 +1,266 @@
+//! Constraints without a model: `check`, `mask`, `lint` and `sample`.
+
+use serde_json::{Value, json};
+
+use crate::model_support::byte_tokenizer;
+use crate::{PERSON, file, run};
+
+#[test]
+fn check_says_where_and_what_was_expected() {
+    let tokenizer = file("cli-bytes.json", byte_tokenizer().to_string());
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "integer", "maximum": 20}},
+        "required": ["a"], "additionalProperties": false}"#;
+    for (text, rejected) in [
+        ("{\"a\": 15}", None),
+        ("{\"a\": 15}\n", None),
+        ("{\n  \"a\": 15\n}\r\n", None),
+        ("{\"a\": 25}", Some((7, 1, 8))),
+        ("{\n \"é\": 1}", Some((4, 2, 3))),
+        ("{\"a\": ", Some((6, 1, 7))),
+        ("", Some((0, 1, 1))),
+        ("{\"a\": 1}}", Some((8, 1, 9))),
+        ("{\"a\": 1}\n\n", Some((8, 1, 9))),
+    ] {
+        let input = file("cli-check.json", text);
+        let args = ["check", "--schema", schema, "--input", &input];
+        let (by_bytes, json) = (run(&args), run(&[&args[..], &["--output", "json"]].concat()));
+        let by_tokens =
+            run(&[&args[..], &["--output", "json", "--tokenizer", &tokenizer]].concat());
+        assert_eq!((&json.out, json.code), (&by_tokens.out, by_tokens.code), "{text}");
+        let answer: Value = serde_json::from_str(&json.out).unwrap();
+        match rejected {
+            None => {
+                assert_eq!((by_bytes.out.as_str(), by_bytes.code), ("accepted\n", 0), "{text}");
+                assert_eq!(answer, json!({ "accepted": true }));
+            }
+            Some((byte, line, column)) => {
+                let place = format!("cli-check.json:{line}:{column}: not accepted: ");
+                assert!(by_bytes.out.contains(&place), "{}", by_bytes.out);
+                assert_eq!((by_bytes.code, json.code), (1, 1), "{text}");
+                assert_eq!(answer["accepted"], false);
+                assert_eq!(
+                    [&answer["byte"], &answer["line"], &answer["column"]],
+                    [byte, line, column]
+                );
+                assert_ne!(answer["expected"], "", "{text}");
+            }
+        }
+        assert_eq!(by_bytes.err, "");
+    }
+}
+
+/// By option, by ending, by name of a grammar that comes with the program, and guessed with a remark.
+#[test]
+fn check_reads_grammars_of_every_dialect() {
+    let input = file("cli-grammar.txt", "ab\nac\n");
+    let check = |args: &[&str]| run(&[&["check", "--input", &input], args].concat());
+    let lark = "start: LINE (\"\\n\" LINE)*\nLINE: /a[bc]/\n";
+    for (name, text) in [
+        ("cli.gbnf", "root ::= line (\"\\n\" line)*\nline ::= \"a\" [bc]\n"),
+        ("cli.lark", lark),
+        ("cli.ebnf", "text ::= line (#xA line)*\nline ::= 'a' [bc]\n"),
+        ("cli.iso-ebnf", "text = line, { ? U+000A ?, line };\nline = 'a', ('b' | 'c');\n"),
+        ("cli.abnf", "text = line *(LF line)\nline = \"a\" (\"b\" / \"c\")\n"),
+    ] {
+        let ran = check(&["--grammar", &file(name, text)]);
+        assert_eq!((ran.out.as_str(), ran.code, ran.err.as_str()), ("accepted\n", 0, ""), "{name}");
+    }
+    let unnamed = file("cli-unnamed.txt", lark);
+    let ran = check(&["--grammar", &unnamed, "--grammar-dialect", "lark"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ran = check(&["--grammar", &unnamed]);
+    assert!(
+        ran.code == 0 && ran.err.contains("reads like Lark; say so by the ending .lark"),
+        "{}",
+        ran.err
+    );
+    let ran = check(&["--grammar", "cron"]);
+    let place = "cli-grammar.txt:1:1: not accepted: `a`, expected one of [*0-9@] (at rule `";
+    assert!(ran.code == 1 && ran.out.contains(place), "{}", ran.out);
+    assert!(ran.out.ends_with("\n  | ab\n  | ^\n"), "{}", ran.out);
+    assert_eq!(check(&["--regex", "b.a", "--search"]).code, 1);
+    assert_eq!(check(&["--regex", "(?s)b.a", "--search"]).code, 0);
+    assert_eq!(check(&["--regex", "(?s)b.a"]).code, 1);
+    assert_eq!(check(&["--choice", "x", "--search"]).code, 2);
+}
+
+#[test]
+fn check_answers_each_line() {
+    let lines = file("cli-lines", "\"a\"\n1\r\n\"b\"");
+    let ran = run(&["check", "--schema", r#"{"type": "string"}"#, "--lines", &lines]);
+    let answers: Vec<Value> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let accepted: Vec<&Value> = answers.iter().map(|answer| &answer["accepted"]).collect();
+    assert_eq!(accepted, [true, false, true]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+}
+
+/// What stands there, what was expected, which rules could have gone on, and which option helps.
+#[test]
+fn check_reads_well() {
+    let cases = [
+        (
+            &["--regex", "[0-9]{4}-[0-9]{2}"][..],
+            "2024-1x",
+            "1:7: not accepted: `x`, expected one of [0-9]",
+        ),
+        (
+            &["--regex", "[0-9]{4}"],
+            "202",
+            "1:4: not accepted: the text ends too early, expected one of [0-9]",
+        ),
+        (&["--regex", "a*"], "ab", "1:2: not accepted: `b`, expected `a` or the end"),
+        (
+            &["--regex", "[äö]x"],
+            "üx",
+            "1:1: not accepted: `ü`, expected another character beyond ASCII",
+        ),
+        (
+            &["--choice", "yes", "--choice", "no"],
+            "maybe",
+            "1:1: not accepted: `m`, expected one of [ny]",
+        ),
+        (&["--choice", "yes", "--choice", "no"], "yep", "1:3: not accepted: `p`, expected `s`"),
+        (
+            &["--choice", "a longer text"],
+            "a",
+            "1:2: not accepted: the text ends too early, expected ` longer text`",
+        ),
+        (&["--choice", "yes"], "yes\n\n", "1:4: not accepted: a line break, expected the end"),
+        (
+            &["--schema", r#"{"const": {"a": 1, "b": 2}}"#],
+            "{\"b\": 2, \"a\": 1}",
+            "1:3: not accepted: `b`, expected `a\"` (at /const); with --property-order any it is accepted",
+        ),
+        (
+            &["--schema", r#"{"const": "a/"}"#],
+            r#""a\/""#,
+            "1:3: not accepted: `\\`, expected `/\"` (at /const); with --spelling any it is accepted",
+        ),
+    ];
+    for (constraint, text, expected) in cases {
+        let input = file("cli-reads.txt", text);
+        let ran = run(&[&["check", "--input", &input], constraint].concat());
+        let line = ran.out.lines().next().unwrap();
+        let (_, line) = line.split_once("cli-reads.txt:").unwrap();
+        assert_eq!((line, ran.code), (expected, 1));
+    }
+    let input = file("cli-reads.json", "{\n  \"a\": [1, 2,]\n}");
+    let ran = run(&["check", "--grammar", "json", "--input", &input]);
+    assert!(
+        ran.out.contains(
+            ":2:14: not accepted: `]`, expected one of [\\t\\n\\r \\\"-0-9[fnt{] (at rule `"
+        ),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("\n  |   \"a\": [1, 2,]\n  |              ^\n"), "{}", ran.out);
+}
+
+#[test]
+fn quotations_and_formulas_are_constraints_like_others() {
+    let text = file("quoted.txt", "It was the best of times, it was the \"worst\" of times.\n");
+    let chunks = file("chunks.json", "[\"It was \", \"the best \", \"of times\"]");
+    let formula =
+        file("formula.json", r#"{"allOf": [{"regex": "[a-z]+"}, {"not": {"choice": ["root"]}}]}"#);
+    for (constraint, input, code) in [
+        (&["--quote", text.as_str()][..], "the best of", 0),
+        (&["--quote", &text], "the \"worst\"", 0),
+        (&["--quote", &text], "est of", 1),
+        (&["--quote", &text, "--quote-by", "characters"], "est of", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "the best of times", 0),
+        (&["--quote", &chunks, "--quote-by", "chunks"], "best", 1),
+        (&["--formula", &formula], "boot", 0),
+        (&["--formula", &formula], "root", 1),
+        (&["--formula", r#"{"not": {"search": "x"}}"#], "abc", 0),
+        (&["--formula", r#"{"not": {"gbnf": "root ::= \"a\" root | \"b\""}}"#], "abc", 2),
+        (&["--quote", "nowhere.txt"], "a", 2),
+        (&["--quote", &text, "--quote-by", "chunks"], "a", 2),
+        (&["--regex", "a", "--quote-by", "words"], "a", 2),
+    ] {
+        let input = file("quotation-input.txt", input);
+        let ran = run(&[&["check"][..], constraint, &["--input", &input]].concat());
+        assert_eq!(ran.code, code, "{constraint:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = run(&["generate", "--prompt", "Quote.", "--quote", &text, "--max-tokens", "40"]);
+    let quoted = ran.out.trim_end_matches('\n');
+    assert!(
+        !quoted.is_empty()
+            && "It was the best of times, it was the \"worst\" of times.".contains(quoted),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn lint_takes_a_schema_as_the_other_commands_do_too() {
+    let schema = r#"{"properties": {"a": {"type": "string"}}, "required": ["b"]}"#;
+    let [alone, named] = [&["lint", schema][..], &["lint", "--schema", schema]].map(run);
+    assert_eq!((alone.code, named.code), (0, 0), "{}", named.err);
+    assert!(alone.out.contains("/required") && alone.out == named.out, "{}", alone.out);
+    assert_eq!(run(&["lint"]).code, 2);
+}
+
+#[test]
+fn mask_lists_the_tokens_that_may_follow() {
+    let tokenizer = file("cli-mask.json", byte_tokenizer().to_string());
+    let mask = |prefix: &str| {
+        run(&[
+            "mask",
+            "--tokenizer",
+            &tokenizer,
+            "--choice",
+            "ab",
+            "--choice",
+            "ac\n",
+            "--prefix",
+            prefix,
+        ])
+    };
+    let ran = mask("a");
+    assert_eq!((ran.out.as_str(), ran.code), ("98\t\"b\"\n99\t\"c\"\n", 0), "{}", ran.err);
+    assert_eq!(mask("ab").out, "256\t<|end|>\n");
+    let ran = mask("b");
+    assert_eq!((ran.out.as_str(), ran.code), ("", 1));
+    assert!(ran.err.contains("byte 0"), "{}", ran.err);
+}
+
+#[test]
+fn samples_are_by_seed_sized_and_checked() {
+    let sql = ["sample", "--grammar", "sql", "-n", "300", "--seed", "7", "--max-bytes", "180"];
+    let ran = run(&sql);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(run(&sql).out, ran.out);
+    assert!(ran.err.starts_with("300 texts of "), "{}", ran.err);
+    assert!(ran.err.contains("rules 28 of 28"), "{}", ran.err);
+
+    // What is drawn is accepted, what is a near-miss is not.
+    let mut person = vec!["sample", "--schema", PERSON, "-n", "20", "--output", "json"];
+    for (accepted, options) in [(true, &["--min-bytes", "80"][..]), (false, &["--near-misses"])] {
+        person.truncate(7);
+        person.extend(options);
+        let ran = run(&person);
+        let texts: Vec<String> = ran
+            .out
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().into()
+            })
+            .collect();
+        assert_eq!(texts.len(), 20, "{}", ran.err);
+        assert!(!accepted || texts.iter().all(|text| (80..=200).contains(&text.len())));
+        for (i, text) in texts.iter().take(3).enumerate() {
+            let input = file(&format!("sample-{accepted}-{i}.json"), format!("{text}\n"));
+            let checked = run(&["check", "--schema", PERSON, "--input", &input]);
+            assert_eq!(checked.code, i32::from(!accepted), "{text}\n{}", checked.out);
+        }
+    }
+
+    let ran = run(&["sample", "--regex", "(?s).*", "-n", "3", "--near-misses", "-0"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains("3 texts have no near-miss"), "{}", ran.err);
+    let ran = run(&["sample", "--choice", "a\nb", "-n", "2", "-0", "--coverage"]);
+    assert_eq!(ran.out, "a\nb\0a\nb\0");
+    let ran = run(&["sample", "--regex", "a{9}", "--max-bytes", "8"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("the shortest text has 9 bytes"), "{}", ran.err);
+}

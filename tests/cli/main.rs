@@ -1,0 +1,50 @@
+//! The `maskwright` command from outside: what it prints where, and its exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
+mod bench;
+mod chat;
+mod constraints;
+mod conventions;
+mod generate;
+#[path = "../model_support/mod.rs"]
+mod model_support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PERSON: &str = "examples/schemas/person.json";
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_maskwright"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
+    // Not the user's.
+    command.env("MASKWRIGHT_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command
+}
+
+fn run(args: &[&str]) -> Ran {
+    let output = command(args).output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A file in the folder of this test's files.
+fn file(name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, content).unwrap();
+    text(path)
+}
+
+fn text(path: PathBuf) -> String {
+    path.into_os_string().into_string().unwrap()
+}

@@ -1,0 +1,152 @@
+//! Constraints under the names that OpenAI and other servers give them.
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::tools::{WITH_TOOLS, two_tools};
+use crate::{chat, serve, serve_with};
+
+#[test]
+fn a_response_format_is_enforced() {
+    let address = serve(hey("http-format"), &[]);
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": 4 },
+            "age": { "type": "integer", "minimum": 0, "maximum": 150 },
+        },
+        "required": ["name", "age"],
+        "additionalProperties": false,
+    });
+    let format = json!({
+        "type": "json_schema",
+        "json_schema": { "name": "person", "strict": true, "schema": schema },
+    });
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for seed in 0..5 {
+        let fields = json!({ "response_format": format, "temperature": 1, "seed": seed });
+        let answer = chat(address, "http-format", fields.clone()).json();
+        assert_eq!(answer["choices"][0]["finish_reason"], "stop", "{answer}");
+        let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+        let value = serde_json::from_str(text).unwrap();
+        assert!(validator.is_valid(&value), "{text}");
+        // The same request is the same text, also in pieces.
+        let mut fields = fields;
+        fields["stream"] = json!(true);
+        let events = chat(address, "http-format", fields).events();
+        let pieces: String = events
+            .iter()
+            .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+            .filter_map(|event| Some(event["choices"][0]["delta"]["content"].as_str()?.to_owned()))
+            .collect();
+        assert_eq!(pieces, text);
+    }
+    let any = json!({ "response_format": { "type": "json_object" }, "max_tokens": 5 });
+    let answer = chat(address, "http-format", any).json();
+    assert!(answer["choices"][0]["message"]["content"].as_str().unwrap().starts_with('{'));
+}
+
+#[test]
+fn other_servers_names_for_constraints_are_read() {
+    let model = "http-constraints";
+    let address = serve(hey(model), &[]);
+    let tag = json!({ "type": "tag", "begin": "<n>", "end": "</n>",
+        "content": { "type": "regex", "pattern": "[0-9]{2}" } });
+    let older = json!({ "triggers": ["<n>"],
+        "structures": [{ "begin": "<n>", "schema": { "const": 1 }, "end": "</n>" }] });
+    let not = json!({ "allOf": [{ "regex": "a|b|c" }, { "not": { "choice": ["a", "c"] } }] });
+    let one = r#"{"const":[1]}"#;
+    for (fields, pattern) in [
+        (json!({ "structured_outputs": { "regex": "[xy]{3}" } }), "^[xy]{3}$"),
+        (json!({ "structured_outputs": { "choice": ["red", "blue"] } }), "^(red|blue)$"),
+        (json!({ "structured_outputs": { "json": { "const": [1] } } }), r"^\[\s*1\s*\]$"),
+        (json!({ "structured_outputs": { "json": one } }), r"^\[\s*1\s*\]$"),
+        (
+            json!({ "structured_outputs": { "json": { "enum": [[1, 2]] },
+            "disable_any_whitespace": true } }),
+            r"^\[1,2\]$",
+        ),
+        (json!({ "structured_outputs": { "grammar": "root ::= \"a\" | \"b\"" } }), "^[ab]$"),
+        (json!({ "structured_outputs": { "grammar": "start: \"a\" | /b{2}/" } }), "^(a|bb)$"),
+        (json!({ "structured_outputs": { "abnf": "a = %x61 / \"?\"\n" } }), "^[a?]$"),
+        (json!({ "structured_outputs": not }), "^b$"),
+        (
+            json!({ "structured_outputs": { "structural_tag":
+            { "type": "structural_tag", "format": tag } } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (
+            json!({ "response_format": { "type": "structural_tag", "format": tag } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (json!({ "structured_outputs": { "structural_tag": older }, "max_tokens": 20 }), "^"),
+        (json!({ "guided_regex": "[xy]{3}", "guided_decoding_backend": "xgrammar" }), "^[xy]{3}$"),
+        (json!({ "guided_choice": ["red", "blue"] }), "^(red|blue)$"),
+        (json!({ "guided_json": { "const": [1] } }), r"^\[\s*1\s*\]$"),
+        (json!({ "guided_grammar": "root ::= [ab]" }), "^[ab]$"),
+        (json!({ "grammar": "root ::= [ab]", "response_format": { "type": "text" } }), "^[ab]$"),
+        (json!({ "grammar": "semver", "max_tokens": 12 }), r"^[0-9]+\."),
+        (json!({ "json_schema": { "const": [1] } }), r"^\[\s*1\s*\]$"),
+        (
+            json!({ "response_format": { "type": "json_object", "schema": { "const": [1] } } }),
+            r"^\[\s*1\s*\]$",
+        ),
+        (json!({ "regex": "[xy]{3}" }), "^[xy]{3}$"),
+        (json!({ "ebnf": "root ::= [ab]" }), "^[ab]$"),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        let message = &answer.json()["choices"][0]["message"];
+        let text = message["content"].as_str().unwrap();
+        assert!(regex::Regex::new(pattern).unwrap().is_match(text), "{fields}: {text:?}");
+    }
+    for (fields, param, words) in [
+        (json!({ "structured_outputs": {} }), "structured_outputs", "no constraint"),
+        (
+            json!({ "structured_outputs": { "regex": "a", "choice": ["a"] } }),
+            "structured_outputs.choice",
+            "allOf",
+        ),
+        (json!({ "structured_outputs": { "xml": "a" } }), "structured_outputs.xml", "supported"),
+        (json!({ "structured_outputs": { "regex": "(" } }), "structured_outputs.regex", ""),
+        (
+            json!({ "structured_outputs": { "grammar": "root ::= (" } }),
+            "structured_outputs.grammar",
+            "line 1, column",
+        ),
+        (
+            json!({ "structured_outputs": { "grammar": "sequel" } }),
+            "structured_outputs.grammar",
+            "sql",
+        ),
+        (
+            json!({ "structured_outputs": { "structural_tag": { "format": { "type": "tags" } } } }),
+            "structured_outputs.structural_tag",
+            "/format/type",
+        ),
+        (json!({ "structured_outputs": { "json": 7 } }), "structured_outputs.json", "JSON Schema"),
+        (
+            json!({ "structured_outputs": { "not": { "grammar": "json" } } }),
+            "structured_outputs.not",
+            "/not/grammar",
+        ),
+        (json!({ "guided_json": "{" }), "guided_json", "no JSON"),
+        (
+            json!({ "guided_regex": "a", "response_format": { "type": "json_object" } }),
+            "guided_regex",
+            "allOf",
+        ),
+        (json!({ "grammar": "start: /a/" }), "grammar", "line 1"),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 400, "{fields}: {}", answer.body);
+        let error = &answer.json()["error"];
+        assert_eq!(error["param"], param, "{fields}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{fields}: {error}");
+    }
+    let model = "http-constraints-tools";
+    let address = serve_with(model, WITH_TOOLS);
+    let fields = json!({ "tools": two_tools(), "tool_choice": "none", "guided_regex": "[xy]{3}" });
+    let message = &chat(address, model, fields).json()["choices"][0]["message"];
+    assert!(regex::Regex::new("^[xy]{3}$").unwrap().is_match(message["content"].as_str().unwrap()));
+}

@@ -1,0 +1,110 @@
+//! Requests that are refused: by which status, and in which words.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{CHAT, chat, send, serve};
+
+#[test]
+fn a_bad_request_gets_an_error_object_that_names_the_field() {
+    let address = serve(hey("http-errors"), &[]);
+    let schema = |schema: Value| {
+        json!({ "response_format": {
+            "type": "json_schema",
+            "json_schema": { "name": "x", "schema": schema },
+        }})
+    };
+    for (extra, status, param, says) in [
+        (json!({ "model": "gpt" }), 404, "model", "`http-errors`"),
+        (json!({ "model": null }), 400, "model", "is missing"),
+        (json!({ "temperature": -1 }), 400, "temperature", "a number from 0 up, not"),
+        (json!({ "max_tokens": 0 }), 400, "max_tokens", "from 1 up"),
+        (json!({ "top_logprobs": 3 }), 400, "top_logprobs", "is only for `logprobs`"),
+        (json!({ "best_off": 3 }), 400, "best_off", "is not a field that is supported here"),
+        (json!({ "best_of": 3, "num_beams": 2 }), 400, "", "goes with neither"),
+        (
+            schema(json!({ "properties": { "a": { "type": "sting" } } })),
+            400,
+            "response_format.json_schema.schema",
+            "at /properties/a/type",
+        ),
+        (
+            schema(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
+            400,
+            "response_format.json_schema.schema",
+            "",
+        ),
+        (
+            json!({ "messages": [{ "role": "user", "content": "x".repeat(3000) }] }),
+            400,
+            "messages",
+            "context of 2048",
+        ),
+        (json!({ "min_tokens": 9, "max_tokens": 8 }), 400, "min_tokens", "is above"),
+        (json!({ "logit_bias": { "300": 1 } }), 400, "logit_bias", "names token 300"),
+        (json!({ "allowed_token_ids": [1, 300] }), 400, "allowed_token_ids", "names token 300"),
+        (json!({ "samplers": ["top_q"] }), 400, "samplers", "dry, top_n_sigma, temperature"),
+    ] {
+        for stream in [false, true] {
+            let mut extra = extra.clone();
+            extra["stream"] = json!(stream);
+            let answer = chat(address, "http-errors", extra.clone());
+            assert_eq!(answer.status, status, "{extra}: {}", answer.body);
+            let error = &answer.json()["error"];
+            assert_eq!(error["type"], "invalid_request_error");
+            assert_eq!(error["param"].as_str().unwrap_or_default(), param);
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(says), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+            // By which clients know that they must shorten a conversation.
+            let too_long = error["code"] == "context_length_exceeded";
+            assert_eq!(too_long, says == "context of 2048");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_json() {
+    let address = serve(hey("http-json-errors"), &[]);
+    for (head, body, status) in [
+        ("GET /nowhere HTTP/1.1", "", 404),
+        ("POST /v1/completions HTTP/1.1", "{}", 404),
+        ("GET /v1/models/nothing HTTP/1.1", "", 404),
+        ("GET /v1/chat/completions HTTP/1.1", "", 405),
+        ("DELETE /health HTTP/1.1", "", 405),
+        ("POST /v1/chat/completions HTTP/1.1", "{}", 415),
+        (CHAT, "{", 400),
+        (CHAT, "[]", 400),
+        (CHAT, "\u{feff}", 400),
+        (CHAT, "", 400),
+    ] {
+        let answer = send(address, head, body);
+        assert_eq!(answer.status, status, "{head} {body}");
+        assert!(answer.json()["error"]["message"].is_string(), "{head} {body}");
+        assert_eq!(status == 405, answer.headers.contains_key("allow"), "{head}");
+    }
+    // Told before the body is sent, so that it need not be.
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "{CHAT}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("\"error\""), "{answer}");
+}
+
+#[test]
+fn a_model_without_chat_template_says_what_to_do() {
+    let folder = hey("http-no-template");
+    std::fs::remove_file(folder.join("chat_template.jinja")).unwrap();
+    let answer = chat(serve(folder, &[]), "http-no-template", json!({}));
+    assert_eq!(answer.status, 400);
+    let message = answer.json()["error"]["message"].to_string();
+    assert!(message.contains("chat_template.jinja"), "{message}");
+}

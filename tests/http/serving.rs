@@ -1,0 +1,68 @@
+//! The server beside its answers: what it lists, whom it lets in, when it stops.
+
+use std::io::Read as _;
+
+use maskwright::server::Server;
+use serde_json::json;
+
+use crate::model_support::{hey, parrot};
+use crate::{CHAT, chat, connect, send, serve};
+
+#[test]
+fn models_and_health_answer() {
+    let address = serve(hey("http-models"), &[]);
+    let models = send(address, "GET /v1/models HTTP/1.1", "").json();
+    assert_eq!(models["object"], "list");
+    assert_eq!(models["data"][0]["id"], "http-models");
+    assert_eq!(models["data"].as_array().unwrap().len(), 1);
+    let model = send(address, "GET /v1/models/http-models HTTP/1.1", "").json();
+    assert_eq!(model, models["data"][0]);
+    assert_eq!(send(address, "GET /health HTTP/1.1", "").json(), json!({ "status": "ok" }));
+}
+
+#[test]
+fn a_server_with_keys_is_closed_without_one() {
+    let address = serve(hey("http-keys"), &["one", "two"]);
+    for (key, status) in [("one", 200), ("two", 200), ("three", 401), ("", 401)] {
+        let head = format!("GET /v1/models HTTP/1.1\r\nAuthorization: Bearer {key}");
+        let answer = send(address, &head, "");
+        assert_eq!(answer.status, status, "{key}");
+        if status == 401 {
+            assert_eq!(answer.json()["error"]["code"], "invalid_api_key");
+        }
+    }
+    assert_eq!(chat(address, "http-keys", json!({})).status, 401);
+    assert_eq!(send(address, "GET /health HTTP/1.1", "").status, 200);
+}
+
+#[test]
+fn hanging_up_cancels() {
+    // A text that would not end in this test's lifetime.
+    let endless = parrot("http-endless", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let address = serve(endless, &[]);
+    for (stream, search) in [(true, "n"), (false, "n"), (false, "num_beams"), (false, "best_of")] {
+        let mut body = json!({
+            "model": "http-endless",
+            "messages": [{ "role": "user", "content": "x" }],
+            "stream": stream,
+            "temperature": 0,
+        });
+        body[search] = json!(2);
+        let mut stream = connect(address, CHAT, &body.to_string());
+        if body["stream"] == true {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+        }
+        drop(stream);
+    }
+    // Answered only because the model's thread is free again.
+    let answer = chat(address, "http-endless", json!({ "max_tokens": 3 })).json();
+    assert_eq!(answer["choices"][0]["message"]["content"], "aaa");
+}
+
+#[test]
+fn a_port_in_use_is_an_error_with_a_cure() {
+    let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let error = Server::listen(listener.local_addr().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("--port"), "{error}");
+}

@@ -1,0 +1,131 @@
+//! What a request asks of decoding reaches it, and nothing else changes the answer.
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{chat, serve};
+
+/// Each setting under its conventional name reaches the decoding loop.
+#[test]
+fn settings_change_the_answer() {
+    let address = serve(hey("http-settings"), &[]);
+    let e = b'e'.to_string();
+    for (extra, content, stop_reason) in [
+        (json!({ "logit_bias": { e.as_str(): -100 } }), None, Value::Null),
+        (json!({ "banned_token_ids": [b'e'] }), None, Value::Null),
+        (json!({ "allowed_token_ids": [b'H'], "max_tokens": 3 }), Some("HHH"), Value::Null),
+        (json!({ "stop_token_ids": [b'y'] }), Some("He"), json!(b'y')),
+        (json!({ "stop": "e" }), Some("H"), json!("e")),
+        (json!({ "stop": "e", "include_stop_str_in_output": true }), Some("He"), json!("e")),
+        (json!({ "num_beams": 3 }), Some("Hey"), Value::Null),
+        (json!({ "best_of": 2 }), Some("Hey"), Value::Null),
+        (json!({ "speculate": "ngram" }), Some("Hey"), Value::Null),
+        (json!({ "speculate": "draft" }), Some("Hey"), Value::Null),
+        (json!({ "token_healing": true, "canonical": true }), Some("Hey"), Value::Null),
+        (json!({ "rejection": true }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "top_n_sigma": 0.01 }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "typical_p": 0.999, "top_k": 1 }), Some("Hey"), Value::Null),
+        (json!({ "temperature": 1, "mirostat": 2, "mirostat_tau": 0 }), Some("Hey"), Value::Null),
+        (json!({ "repetition_penalty": 1.0, "samplers": [] }), Some("Hey"), Value::Null),
+        // As other servers have it: no upper bound, other names, what asks for nothing.
+        (json!({ "temperature": 1000, "min_p": 1 }), Some("Hey"), Value::Null),
+        (
+            json!({ "repeat_penalty": 1.1, "samplers": ["penalties", "typ_p", "temperature"] }),
+            Some("Hey"),
+            Value::Null,
+        ),
+        (
+            json!({ "cache_prompt": true, "skip_special_tokens": true,
+                    "add_generation_prompt": true, "spaces_between_special_tokens": false }),
+            Some("Hey"),
+            Value::Null,
+        ),
+    ] {
+        let mut body = json!({ "max_tokens": 8 });
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let answer = chat(address, "http-settings", body).json();
+        let choice = &answer["choices"][0];
+        let text = choice["message"]["content"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        match content {
+            Some(content) => assert_eq!(text, content, "{extra}"),
+            None => assert!(text.starts_with('H') && !text.contains('e'), "{extra}: {text}"),
+        }
+        assert_eq!(choice["stop_reason"], stop_reason, "{extra}");
+    }
+    let body = json!({ "rejection": true, "temperature": 1, "max_tokens": 8, "response_format": {
+        "type": "json_schema", "json_schema": {"schema": {"enum": ["Hey", "Hot"]}} } });
+    let answer = chat(address, "http-settings", body).json();
+    assert!(answer["choices"][0]["rejection"]["checks"].as_u64() >= Some(5), "{answer}");
+    assert!(answer["choices"][0]["rejection"]["log_weight"].as_f64() < Some(0.0), "{answer}");
+    let best = json!({ "num_beams": 3, "n": 2, "max_tokens": 8, "response_format": {
+        "type": "json_schema", "json_schema": {"schema": {"enum": ["Hey", "Hot"]}} } });
+    let answer = chat(address, "http-settings", best).json();
+    let [first, second] = [0usize, 1].map(|i| &answer["choices"][i]);
+    assert_ne!(first["message"]["content"], second["message"]["content"], "{answer}");
+    assert!(first["score"].as_f64() > second["score"].as_f64(), "{answer}");
+    for several in ["num_beams", "best_of"] {
+        let many = chat(address, "http-settings", json!({ several: 2, "n": 3 }));
+        assert_eq!((many.status, &many.json()["error"]["param"]), (400, &json!("n")));
+    }
+    let least = json!({ "min_tokens": 5, "max_tokens": 6 });
+    let answer = chat(address, "http-settings", least).json();
+    assert!(answer["usage"]["completion_tokens"].as_u64().unwrap() >= 5);
+    // Without a constraint the end token can be banned, with one it comes where nothing else may.
+    let ignore = json!({ "ignore_eos": true, "max_tokens": 9 });
+    let answer = chat(address, "http-settings", ignore).json();
+    assert_eq!(answer["choices"][0]["finish_reason"], "length");
+}
+
+/// Whatever runs beside it, and in pieces or not, a request is answered by the same text.
+#[test]
+fn the_same_seed_is_the_same_answer_whatever_runs_beside_it() {
+    let address = serve(hey("http-beside"), &[]);
+    let format = json!({ "type": "json_schema", "json_schema": { "schema": {
+        "type": "array", "items": { "enum": ["a", "b", "c", 1, 2, 3] }, "maxItems": 9 } } });
+    let drawn = |extra: Value| {
+        let mut fields = json!({ "temperature": 1.3, "seed": 11, "max_tokens": 60 });
+        fields.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        fields
+    };
+    let requests = [
+        drawn(json!({})),
+        drawn(json!({ "n": 3, "top_p": 0.9, "frequency_penalty": 0.5 })),
+        drawn(json!({ "response_format": format, "speculate": "grammar" })),
+        drawn(json!({ "response_format": format, "best_of": 4, "n": 2 })),
+        drawn(json!({ "response_format": format, "num_beams": 3, "n": 3 })),
+        drawn(json!({ "response_format": format, "rejection": true })),
+    ];
+    let texts = |fields: &Value, stream: bool| -> Vec<String> {
+        let mut fields = fields.clone();
+        fields["stream"] = json!(stream);
+        let answer = chat(address, "http-beside", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let mut texts = vec![String::new(); 4];
+        let pieces = match stream {
+            false => answer.json()["choices"].as_array().unwrap().clone(),
+            true => answer
+                .events()
+                .iter()
+                .filter_map(|event| serde_json::from_str::<Value>(event).ok())
+                .map(|event| event["choices"][0].clone())
+                .collect(),
+        };
+        for piece in pieces {
+            let text = if stream { &piece["delta"] } else { &piece["message"] };
+            let index = piece["index"].as_u64().unwrap() as usize;
+            texts[index] += text["content"].as_str().unwrap_or_default();
+        }
+        texts
+    };
+    let alone: Vec<_> = requests.iter().map(|fields| texts(fields, false)).collect();
+    assert_ne!(alone[1][0], alone[1][1]);
+    std::thread::scope(|scope| {
+        for turn in 0..3 {
+            for (fields, expected) in requests.iter().zip(&alone) {
+                let texts = &texts;
+                scope
+                    .spawn(move || assert_eq!(&texts(fields, turn % 2 == 0), expected, "{fields}"));
+            }
+        }
+    });
+}

@@ -1,0 +1,174 @@
+//! Tools: calls as OpenAI's clients read them, and what the model is told of them.
+
+use serde_json::{Value, json};
+
+use crate::model_support::hey;
+use crate::{CHAT, chat, send, serve, serve_with};
+
+/// Two tools whose arguments leave a model no choice but of the unit.
+pub(crate) fn two_tools() -> Value {
+    let city = json!({
+        "type": "object",
+        "properties": { "city": { "const": "Oslo" }, "unit": { "enum": ["C", "F"] } },
+        "required": ["city", "unit"],
+        "additionalProperties": false,
+    });
+    json!([
+        { "type": "function", "function": { "name": "weather", "description": "The weather.",
+            "parameters": city, "strict": true } },
+        { "type": "function", "function": { "name": "time" } },
+    ])
+}
+
+pub(crate) const WITH_TOOLS: &str = "{# <tool_call> #}{% for t in tools or [] %}{{ t.function.name }}{% endfor %}\
+    {% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}\
+    {{ c.function.name }}{{ c.function.arguments.city }}{% endfor %}{{ m.tool_call_id or '' }}{% endfor %}>";
+
+#[test]
+fn tools_are_called_in_openai_s_shapes() {
+    let named = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let allowed = |mode: &str, name: &str| json!({ "type": "allowed_tools", "allowed_tools": { "mode": mode, "tools": [named(name)] } });
+    for (model, template) in [("http-tools-json", ""), ("http-tools-qwen", WITH_TOOLS)] {
+        let address = match template {
+            "" => serve(hey(model), &[]),
+            template => serve_with(model, template),
+        };
+        for (choice, tools) in [
+            (json!("required"), &["weather", "time"][..]),
+            (named("weather"), &["weather"]),
+            (named("time"), &["time"]),
+            (allowed("required", "time"), &["time"]),
+            (allowed("auto", "time"), &[]),
+            (json!("auto"), &[]),
+            (json!("none"), &[]),
+            (Value::Null, &[]),
+        ] {
+            let fields = json!({ "tools": two_tools(), "tool_choice": choice, "parallel_tool_calls": false });
+            let answer = chat(address, model, fields.clone());
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let answer = answer.json();
+            let whole = &answer["choices"][0];
+            assert_eq!(whole["complete"], true, "{choice}: {whole}");
+            let message = &whole["message"];
+            if tools.is_empty() {
+                assert_eq!(
+                    (&message["content"], &whole["finish_reason"]),
+                    (&json!("Hey"), &json!("stop"))
+                );
+                assert!(message.get("tool_calls").is_none(), "{choice}");
+            } else {
+                assert_eq!(
+                    (&message["content"], &whole["finish_reason"]),
+                    (&Value::Null, &json!("tool_calls"))
+                );
+                let calls = message["tool_calls"].as_array().unwrap();
+                assert_eq!(calls.len(), 1, "{choice}");
+                assert_eq!(calls[0]["type"], "function");
+                let id = calls[0]["id"].as_str().unwrap();
+                assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
+                let function = &calls[0]["function"];
+                let name = function["name"].as_str().unwrap();
+                assert!(tools.contains(&name), "{choice}: {name}");
+                let arguments: Value =
+                    serde_json::from_str(function["arguments"].as_str().unwrap()).unwrap();
+                match name {
+                    "weather" => assert_eq!(arguments["city"], "Oslo"),
+                    _ => assert_eq!(arguments, json!({})),
+                }
+            }
+            // The same in pieces.
+            let mut fields = fields;
+            fields["stream"] = json!(true);
+            let mut events = chat(address, model, fields).events();
+            assert_eq!(events.pop().unwrap(), "[DONE]");
+            let (mut content, mut calls) = (String::new(), Vec::<(String, String)>::new());
+            for event in &events {
+                let event: Value = serde_json::from_str(event).unwrap();
+                let delta = &event["choices"][0]["delta"];
+                content += delta["content"].as_str().unwrap_or_default();
+                for call in delta["tool_calls"].as_array().into_iter().flatten() {
+                    let function = &call["function"];
+                    if call["id"].is_string() {
+                        assert_eq!(
+                            (&call["type"], &call["index"]),
+                            (&json!("function"), &json!(calls.len()))
+                        );
+                        calls.push((function["name"].as_str().unwrap().into(), String::new()));
+                    }
+                    assert_eq!(call["index"], calls.len() - 1);
+                    calls.last_mut().unwrap().1 += function["arguments"].as_str().unwrap();
+                }
+            }
+            let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+            assert_eq!(last["choices"][0]["finish_reason"], whole["finish_reason"]);
+            assert_eq!(content, message["content"].as_str().unwrap_or_default());
+            let told = message["tool_calls"].as_array().into_iter().flatten();
+            let told: Vec<(String, String)> = told
+                .map(|call| &call["function"])
+                .map(|f| {
+                    (f["name"].as_str().unwrap().into(), f["arguments"].as_str().unwrap().into())
+                })
+                .collect();
+            assert_eq!(calls, told, "{choice}");
+            assert!(calls.is_empty() || events.len() > 8, "arguments come in pieces: {events:?}");
+        }
+    }
+}
+
+#[test]
+fn tools_and_their_results_reach_the_template() {
+    let address = serve_with("http-tools-template", WITH_TOOLS);
+    let call = json!({ "id": "abcDEF123", "type": "function",
+        "function": { "name": "weather", "arguments": "{\"city\": \"Oslo\"}" } });
+    let body = |tools: Value| {
+        json!({ "model": "http-tools-template", "temperature": 0, "tools": tools, "messages": [
+            { "role": "user", "content": "Hi" },
+            { "role": "assistant", "content": null, "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "abcDEF123", "content": "18" },
+        ]})
+    };
+    for (tools, prompt) in [
+        (Value::Null, "HiweatherOsloabcDEF12318>"),
+        (two_tools(), "weathertimeHiweatherOsloabcDEF12318>"),
+    ] {
+        let answer = send(address, CHAT, &body(tools).to_string());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let answer = answer.json();
+        // A token a byte.
+        assert_eq!(answer["usage"]["prompt_tokens"], prompt.len(), "{prompt}");
+        assert_eq!(answer["choices"][0]["message"]["content"], "Hey");
+    }
+    // A template that knows no calls is shown them as text.
+    let address = serve(hey("http-tools-plain"), &[]);
+    let mut body = body(Value::Null);
+    body["model"] = json!("http-tools-plain");
+    let answer = send(address, CHAT, &body.to_string()).json();
+    let prompt = "Hi[{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}]18>";
+    assert_eq!(answer["usage"]["prompt_tokens"], prompt.len(), "{answer}");
+}
+
+#[test]
+fn beside_tools_a_response_format_is_of_the_answer() {
+    let model = "http-tools-format";
+    let address = serve_with(model, WITH_TOOLS);
+    let schema = json!({ "const": "seven" });
+    let format = json!({ "type": "json_schema", "json_schema": { "name": "n", "schema": schema } });
+    for (choice, calls) in [("none", false), ("required", true)] {
+        let fields =
+            json!({ "tools": two_tools(), "tool_choice": choice, "response_format": format });
+        let answer = chat(address, model, fields).json();
+        let message = &answer["choices"][0]["message"];
+        assert_eq!(message.get("tool_calls").is_some(), calls, "{answer}");
+        let content = if calls { Value::Null } else { json!("\"seven\"") };
+        assert_eq!(message["content"], content);
+    }
+    let fields = json!({ "tools": two_tools(), "response_format": format });
+    let message = &chat(address, model, fields).json()["choices"][0]["message"];
+    assert!(message["content"] == "\"seven\"" || message.get("tool_calls").is_some(), "{message}");
+    // What cannot be told beside calls, and schemas of tools that cannot be enforced, by name.
+    let bad = json!([{ "type": "function", "function": { "name": "t", "parameters": { "type": "sting" } } }]);
+    let answer = chat(address, model, json!({ "tools": bad }));
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.json()["error"]["param"], "tools");
+    assert!(answer.body.contains("tool `t`"), "{}", answer.body);
+}

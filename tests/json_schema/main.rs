@@ -1,0 +1,36 @@
+//! JSON Schema: what each keyword accepts, alone and with its siblings, and what is said of schemas
+//! that are no good.
+
+mod applied;
+#[path = "../common/mod.rs"]
+mod common;
+mod errors;
+mod keywords;
+mod spelling;
+
+use common::Naive;
+use maskwright::json_schema::{Options, Schema};
+
+/// Asserts that the schema accepts exactly those of the texts.
+fn check(schema: &str, accepted: &[&str], rejected: &[&str]) {
+    let options = Options::default();
+    let grammar = Schema::from_text(schema).and_then(|s| s.grammar(&options));
+    let grammar = grammar.unwrap_or_else(|e| panic!("{schema}: {e}"));
+    let mut matcher = Naive::new(&grammar);
+    for text in accepted {
+        let at = matcher.rejected_at(text);
+        assert_eq!(at, None, "{schema} must accept {text}");
+    }
+    for text in rejected {
+        assert!(!matcher.accepts(text), "{schema} must reject {text}");
+    }
+}
+
+/// The error of a schema that does not compile.
+fn error(schema: &str) -> maskwright::Error {
+    let options = Options::default();
+    match Schema::from_text(schema).and_then(|s| s.grammar(&options)) {
+        Ok(_) => panic!("{schema} must not compile"),
+        Err(error) => error,
+    }
+}
