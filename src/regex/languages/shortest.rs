@@ -13,8 +13,8 @@ const KEPT: usize = 64;
 
 impl Languages {
     /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
-    /// leaves is searched breadth first, and where that goes through thousands of states, a short
-    /// string will do. Remembered.
+    /// leaves is searched breadth first; where that goes through thousands of states, or where a
+    /// number is computed rather than searched for, a short string will do. Remembered.
     ///
     /// ```
     /// let mut l = maskwright::regex::Languages::new();
@@ -70,32 +70,36 @@ impl Languages {
         needed
     }
 
-    /// Breadth first, and if that takes long, from the states on that promise most.
+    /// Breadth first, and if that takes long, from the states on that promise most; from the start
+    /// so where arithmetic says what they promise.
     fn search_shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
         if !self.is_live(x)? {
             return Ok(None);
         }
-        let mut open = VecDeque::from([x]);
-        let found = self.search_end(x, BREADTH, &mut open, VecDeque::pop_front, |open, _, x| {
-            open.push_back(x);
-        })?;
-        if let Some(text) = found {
-            return Ok(Some(text));
+        if !matches!(self.arena.expr(x), Expr::Automaton(_)) {
+            let mut open = VecDeque::from([x]);
+            let within = (true, BREADTH);
+            let found =
+                self.search_end(x, within, &mut open, VecDeque::pop_front, |open, _, x| {
+                    open.push_back(x);
+                })?;
+            if let Some(text) = found {
+                return Ok(Some(text));
+            }
         }
         let mut open = Open::default();
         open.push(0, x);
-        self.search_end(x, usize::MAX, &mut open, Open::pop, |open, effort, state| {
+        self.search_end(x, (false, usize::MAX), &mut open, Open::pop, |open, effort, state| {
             open.push(effort, state);
         })
     }
 
     /// A string to the end, looking at the states in the order in which they are taken out of those
-    /// that are open, and at so many at most; a shortest one, if that order is by their distance.
-    /// States on the way have the rest of it as theirs, and those of which one is known lead on.
+    /// that are open, and at so many at most; a shortest one, if that order is `by_distance`. States on the way have the rest of it as theirs, and those of which one is known lead on.
     fn search_end<S>(
         &mut self,
         x: Language,
-        most: usize,
+        (by_distance, most): (bool, usize),
         open: &mut S,
         take: impl Fn(&mut S) -> Option<Language>,
         put: impl Fn(&mut S, u32, Language),
@@ -110,7 +114,8 @@ impl Languages {
             crate::deadline::check()?;
             let Some(&(_, _, depth)) = from.get(&state) else { break };
             looked_at += 1;
-            if best.is_some_and(|(length, _)| length <= depth) || looked_at > most {
+            let done = best.is_some_and(|(length, _)| !by_distance || length <= depth);
+            if done || looked_at > most {
                 break;
             }
             let rest = match self.is_nullable(state) {
