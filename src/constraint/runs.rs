@@ -75,6 +75,9 @@ pub(super) struct Runs {
     /// The length of its string, in bytes.
     top: usize,
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
+    /// By class: the tokens that leave at one of its bytes, by that byte; the tails of a byte are
+    /// sorted when it is asked for, but its tokens are found with those of all others of its class.
+    by_byte: Mutex<FxHashMap<u8, FxHashMap<u8, Vec<(u32, Run)>>>>,
     words: usize,
     /// Of the tails of all tokens that leave the repeat.
     pub(super) id: TrieId,
@@ -138,6 +141,7 @@ impl Runs {
             node: node as u32,
             top,
             leaving: Mutex::default(),
+            by_byte: Mutex::default(),
             words: vocabulary.len(),
             id: new_trie(),
         })
@@ -154,21 +158,16 @@ impl Runs {
         // Consistent between any two operations.
         let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
-            let mut tails: Vec<(&[u8], u32, Run)> = Vec::new();
-            for border in self.borders.get(&class_of(byte)).into_iter().flatten() {
-                let trie = if border.by_shape { classes.trie() } else { vocabulary.trie() };
-                let node = border.node as usize;
-                if !border.by_shape && trie.nodes()[node].byte != byte {
-                    continue;
-                }
-                let from = self.top + usize::from(border.run.bytes);
-                for &token in trie.subtree_tokens(node) {
-                    let text = vocabulary.token_bytes(token).unwrap_or_default();
-                    if text.get(from) == Some(&byte) {
-                        tails.push((&text[from..], token, border.run));
-                    }
-                }
-            }
+            let mut by_byte = self.by_byte.lock().unwrap_or_else(PoisonError::into_inner);
+            let of_class = by_byte
+                .entry(class_of(byte))
+                .or_insert_with(|| self.leaving_at_class(vocabulary, classes, class_of(byte)));
+            let tokens = of_class.remove(&byte).unwrap_or_default();
+            let tail = |&(token, run): &(u32, Run)| {
+                let text = vocabulary.token_bytes(token).unwrap_or_default();
+                (&text[self.top + usize::from(run.bytes)..], token, run)
+            };
+            let mut tails: Vec<(&[u8], u32, Run)> = tokens.iter().map(tail).collect();
             // Stable, since the tokens of one border come sorted, and most have few borders.
             tails.sort_by_key(|&(tail, token, _)| (tail, token));
             let runs = tails.iter().map(|tail| tail.2).collect();
@@ -176,6 +175,28 @@ impl Runs {
             Arc::new(Leaving { tails, runs, id: new_trie() })
         };
         Arc::clone(known.entry(byte).or_insert_with(make))
+    }
+
+    /// The tokens that leave the repeat at each byte of a class, in the order of their texts within
+    /// one border.
+    fn leaving_at_class(
+        &self,
+        vocabulary: &Vocabulary,
+        classes: &Classes,
+        class: u8,
+    ) -> FxHashMap<u8, Vec<(u32, Run)>> {
+        let mut by_byte: FxHashMap<u8, Vec<(u32, Run)>> = FxHashMap::default();
+        for border in self.borders.get(&class).into_iter().flatten() {
+            let trie = if border.by_shape { classes.trie() } else { vocabulary.trie() };
+            let from = self.top + usize::from(border.run.bytes);
+            for &token in trie.subtree_tokens(border.node as usize) {
+                let text = vocabulary.token_bytes(token).unwrap_or_default();
+                if let Some(&byte) = text.get(from) {
+                    by_byte.entry(byte).or_default().push((token, border.run));
+                }
+            }
+        }
+        by_byte
     }
 
     /// The tokens that need at most so many units.
@@ -218,10 +239,14 @@ impl Runs {
         // Consistent between any two operations.
         let leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let leaving = leaving.values().map(|l| l.tails.bytes() + size_of_val(&*l.runs));
+        let by_byte = self.by_byte.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = by_byte.values().flat_map(FxHashMap::values);
+        let waiting = waiting.map(|list| list.capacity() * size_of::<(u32, Run)>());
         size_of_val(&*self.inside)
             + borders * size_of::<Border>()
             + masks * self.words / 8
             + leaving.sum::<usize>()
+            + waiting.sum::<usize>()
     }
 }
 

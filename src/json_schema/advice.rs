@@ -222,11 +222,27 @@ pub(super) fn near_reference<'a>(
     anchors: impl Iterator<Item = &'a str>,
 ) -> Option<String> {
     let meant = |reference: &str| Some(format!("did you mean `{reference}`?"));
+    // From a schema with a name of its own, references start there.
+    let named_root = root != document.root() && document.parent(root).is_some();
+    let meant_at = |schema: ValueId| match document
+        .pointer(schema)
+        .strip_prefix(&document.pointer(root))
+    {
+        Some(pointer) if named_root => Some(format!(
+            "did you mean `#{pointer}`? The references in `{}` start there, since it has an id",
+            document.reference_to(root)
+        )),
+        None if named_root => Some(format!(
+            "the references in `{}` start there, since it has an id: put what they lead to into it",
+            document.reference_to(root)
+        )),
+        _ => meant(&document.reference_to(schema)),
+    };
     if !fragment.starts_with('/')
         && let Some(schema) = document.at_pointer(root, &format!("/{fragment}"))
         && !fragment.is_empty()
     {
-        return meant(&document.reference_to(schema));
+        return meant_at(schema);
     }
     let last = fragment.rsplit('/').next().unwrap_or_default();
     let last = last.replace("~1", "/").replace("~0", "~");
@@ -238,7 +254,7 @@ pub(super) fn near_reference<'a>(
     };
     let named = |name: &str| defined().find(|(known, _)| *known == name).map(|(_, at)| at);
     if let Some(schema) = named(&last) {
-        return meant(&document.reference_to(schema));
+        return meant_at(schema);
     }
     if !fragment.contains('/')
         && let Some(anchor) = nearest(fragment, anchors)
@@ -246,7 +262,7 @@ pub(super) fn near_reference<'a>(
         return meant(&format!("#{anchor}"));
     }
     let near = nearest(&last, defined().map(|(name, _)| name)).and_then(named)?;
-    meant(&document.reference_to(near))
+    meant_at(near)
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ impl Runs {
             node,
             top,
             leaving: Mutex::new(leaving),
+            by_byte: Mutex::default(),
             words: vocabulary.len(),
             id: new_trie(),
         })

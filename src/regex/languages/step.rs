@@ -457,6 +457,10 @@ impl Languages {
             self.arena.set_live(x, true);
             return Ok(Some(true));
         }
+        if self.is_evidently_empty(x) {
+            self.arena.set_live(x, false);
+            return Ok(Some(false));
+        }
         // Towards a state known to be live, from the state that promises most (the newest of
         // equals), and now and then from the oldest of the states to look at: the one finds long
         // strings that many patterns narrow soon, the other short strings where the promise
@@ -496,6 +500,10 @@ impl Languages {
                 }
                 if let std::collections::hash_map::Entry::Vacant(place) = from.entry(next) {
                     place.insert(state);
+                    if self.is_evidently_empty(next) {
+                        self.arena.set_live(next, false);
+                        continue;
+                    }
                     open.push(self.arena.facts(next).effort, next);
                 }
             }

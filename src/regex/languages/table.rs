@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
+use super::needs::Ways;
 use super::together::Together;
 use super::*;
 use crate::deadline;
@@ -33,6 +34,9 @@ pub(crate) struct Table {
     total: Box<[bool]>,
     /// By state: the least bytes that it needs to accept.
     rest: Box<[u32]>,
+    /// By state, once asked for: the classes on any way to the end, and on every one.
+    any: OnceLock<Box<[ByteSet]>>,
+    every: OnceLock<Box<[ByteSet]>>,
     pub(super) identity: u128,
 }
 
@@ -67,6 +71,28 @@ impl Table {
     /// The length of the shortest string that is accepted from a state.
     pub(super) fn least_rest(&self, state: u32) -> u32 {
         self.rest[state as usize]
+    }
+
+    /// The bytes that strings accepted from a state are made of.
+    pub(super) fn bytes(&self, state: u32) -> ByteSet {
+        let any = self.any.get_or_init(|| self.ways().any());
+        let classes = any[state as usize];
+        (0..=u8::MAX).filter(|&byte| classes.contains(self.classes[usize::from(byte)])).collect()
+    }
+
+    /// Sets of which each string that is accepted from a state has a byte.
+    pub(super) fn needed(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
+        let every = self.every.get_or_init(|| match self.next.len() * self.width <= MOST_LOOKS {
+            true => self.ways().every(&self.accepts),
+            false => vec![ByteSet::EMPTY; self.len()].into(),
+        });
+        every[state as usize].iter().map(|class| {
+            (0..=u8::MAX).filter(|&byte| self.classes[usize::from(byte)] == class).collect()
+        })
+    }
+
+    fn ways(&self) -> Ways<'_> {
+        Ways { next: &self.next, width: self.width }
     }
 
     /// The number of states.
@@ -136,6 +162,9 @@ const PART_WORK: usize = 4_000;
 
 /// Parts of parts beyond which languages stay as they are.
 const DEEPEST: usize = 20;
+
+/// Steps from state to state that are worth finding out which of them every string takes.
+const MOST_LOOKS: usize = 50_000;
 
 /// Bounds up to this are part of an automaton; larger ones stay counters beside it.
 const SMALL_BOUND: u32 = 20;
@@ -632,6 +661,8 @@ impl Rows {
             next: self.next.into(),
             accepts: accepts.into(),
             total: total.into(),
+            any: OnceLock::new(),
+            every: OnceLock::new(),
             identity,
         }
     }
