@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use super::step::Open;
 use super::*;
 
-/// States among which a shortest string is searched for; among more, a short one is.
+/// States that are looked at for a shortest string, and what may be made for that; where more would
+/// be, a short string is searched for.
 const BREADTH: usize = 3_000;
+const MADE: usize = 10_000;
 
 /// Longer rests of a string that was searched for are not kept for the states on its way.
 const KEPT: usize = 64;
@@ -78,9 +80,8 @@ impl Languages {
         }
         if !matches!(self.arena.expr(x), Expr::Automaton(_)) {
             let mut open = VecDeque::from([x]);
-            let within = (true, BREADTH);
             let found =
-                self.search_end(x, within, &mut open, VecDeque::pop_front, |open, _, x| {
+                self.search_end(x, true, &mut open, VecDeque::pop_front, |open, _, x| {
                     open.push_back(x);
                 })?;
             if let Some(text) = found {
@@ -89,17 +90,19 @@ impl Languages {
         }
         let mut open = Open::default();
         open.push(0, x);
-        self.search_end(x, (false, usize::MAX), &mut open, Open::pop, |open, effort, state| {
+        self.search_end(x, false, &mut open, Open::pop, |open, effort, state| {
             open.push(effort, state);
         })
     }
 
     /// A string to the end, looking at the states in the order in which they are taken out of those
-    /// that are open, and at so many at most; a shortest one, if that order is `by_distance`. States on the way have the rest of it as theirs, and those of which one is known lead on.
+    /// that are open. If that order is `by_distance`, it is a shortest one, and none if that takes
+    /// long. States on the way have the rest of it as theirs, and those of which one is known lead
+    /// on.
     fn search_end<S>(
         &mut self,
         x: Language,
-        (by_distance, most): (bool, usize),
+        by_distance: bool,
         open: &mut S,
         take: impl Fn(&mut S) -> Option<Language>,
         put: impl Fn(&mut S, u32, Language),
@@ -109,13 +112,14 @@ impl Languages {
         from.insert(x, (x, 0, 0));
         // The length of the best way so far, and the state that it goes on from as is known.
         let mut best: Option<(usize, Language)> = None;
-        let mut looked_at = 0;
+        let (mut looked_at, made) = (0, self.len());
         while let Some(state) = take(open) {
             crate::deadline::check()?;
             let Some(&(_, _, depth)) = from.get(&state) else { break };
             looked_at += 1;
             let done = best.is_some_and(|(length, _)| !by_distance || length <= depth);
-            if done || looked_at > most {
+            let long = looked_at > BREADTH || self.len() - made > MADE;
+            if done || by_distance && long {
                 break;
             }
             let rest = match self.is_nullable(state) {
