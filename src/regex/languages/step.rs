@@ -18,6 +18,9 @@ const ENTRIES: usize = 16;
 /// Every so many-th state that a search looks at is the oldest that it has met.
 const OLDEST: usize = 4;
 
+/// States after which a search asks of each whether it is evidently empty.
+const MANY: usize = 100;
+
 /// Parts within parts that a single derivative follows by recursion.
 const DEEPEST: u32 = 200;
 
@@ -457,10 +460,6 @@ impl Languages {
             self.arena.set_live(x, true);
             return Ok(Some(true));
         }
-        if self.is_evidently_empty(x) {
-            self.arena.set_live(x, false);
-            return Ok(Some(false));
-        }
         // Towards a state known to be live, from the state that promises most (the newest of
         // equals), and now and then from the oldest of the states to look at: the one finds long
         // strings that many patterns narrow soon, the other short strings where the promise
@@ -475,6 +474,11 @@ impl Languages {
             looked_at += 1;
             if looked_at > most {
                 return Ok(None);
+            }
+            // Most searches end before looking from outside would pay.
+            if looked_at == MANY && self.is_evidently_empty(x) {
+                self.arena.set_live(x, false);
+                return Ok(Some(false));
             }
             self.fill_row(state)?;
             let Some(row) = self.arena.row(state) else { continue };
@@ -500,7 +504,7 @@ impl Languages {
                 }
                 if let std::collections::hash_map::Entry::Vacant(place) = from.entry(next) {
                     place.insert(state);
-                    if self.is_evidently_empty(next) {
+                    if looked_at >= MANY && self.is_evidently_empty(next) {
                         self.arena.set_live(next, false);
                         continue;
                     }
