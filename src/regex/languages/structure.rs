@@ -350,7 +350,9 @@ impl Languages {
         (of(&done, x), narrowest)
     }
 
-    /// No [span](Self::span) is longer; `None` if structure does not say it.
+    /// No [span](Self::span) is longer; `None` if structure does not say it. By numbers alone, where
+    /// [`longest_rest`](Self::longest_rest) is nearer but writes shortest strings out: of counted
+    /// texts each state would have one of its own.
     fn plain_span(&self, x: Language, depth: u32) -> Option<u32> {
         const DEEPEST: u32 = 50;
         let of = |part: Language| self.plain_span(part, depth + 1);
