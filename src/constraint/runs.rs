@@ -48,6 +48,9 @@ pub(super) struct Leaving {
     pub(super) id: TrieId,
 }
 
+/// Tokens that leave the repeat, with the runs before that, by the byte at which they do.
+type ByByte = FxHashMap<u8, Vec<(u32, Run)>>;
+
 /// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
 /// the byte after the run.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +80,7 @@ pub(super) struct Runs {
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
     /// By class: the tokens that leave at one of its bytes, by that byte; the tails of a byte are
     /// sorted when it is asked for, but its tokens are found with those of all others of its class.
-    by_byte: Mutex<FxHashMap<u8, FxHashMap<u8, Vec<(u32, Run)>>>>,
+    by_byte: Mutex<FxHashMap<u8, ByByte>>,
     words: usize,
     /// Of the tails of all tokens that leave the repeat.
     pub(super) id: TrieId,
@@ -179,13 +182,8 @@ impl Runs {
 
     /// The tokens that leave the repeat at each byte of a class, in the order of their texts within
     /// one border.
-    fn leaving_at_class(
-        &self,
-        vocabulary: &Vocabulary,
-        classes: &Classes,
-        class: u8,
-    ) -> FxHashMap<u8, Vec<(u32, Run)>> {
-        let mut by_byte: FxHashMap<u8, Vec<(u32, Run)>> = FxHashMap::default();
+    fn leaving_at_class(&self, vocabulary: &Vocabulary, classes: &Classes, class: u8) -> ByByte {
+        let mut by_byte = ByByte::default();
         for border in self.borders.get(&class).into_iter().flatten() {
             let trie = if border.by_shape { classes.trie() } else { vocabulary.trie() };
             let from = self.top + usize::from(border.run.bytes);
