@@ -202,6 +202,21 @@ fn what_is_meant_is_no_mistake() {
         r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false,
             "anyOf": [{"properties": {"a": {"const": "x"}}}, {"required": ["a"]}]}"#,
         r#"{"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}"#,
+        r#"{"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}"#,
+        // What the schema around a part says need not be said again in it.
+        r#"{"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "x": {"type": "null"}},
+            "required": ["kind"], "additionalProperties": false, "oneOf": [
+                {"properties": {"kind": {"const": "a"}}, "required": ["kind", "x"]},
+                {"properties": {"kind": {"const": "b"}}}]}"#,
+        r#"{"type": "object", "properties": {"country": {"type": "string"}, "zip": {"type": "string"}},
+            "required": ["country"], "additionalProperties": false, "allOf": [
+                {"if": {"properties": {"country": {"const": "US"}}},
+                 "then": {"properties": {"zip": {"pattern": "^[0-9]{5}$"}}}}]}"#,
+        r#"{"type": "object", "required": ["type"], "oneOf": [
+            {"properties": {"type": {"const": "a"}, "x": {"type": "null"}}},
+            {"properties": {"type": {"const": "b"}, "y": {"type": "null"}}},
+            {"properties": {"type": {"const": "c"}, "z": {"type": "null"}}}]}"#,
+        r#"{"type": "array", "items": {"type": "object"}, "contains": {"required": ["a"]}}"#,
     ] {
         let hints = lint(schema).findings;
         let hints: Vec<_> = hints.iter().filter(|f| f.kind == FindingKind::Hint).collect();
@@ -227,6 +242,23 @@ fn what_needs_memory_is_no_error() {
         assert!(lint.error.is_none(), "{schema}: {:?}", lint.error);
         assert!(lint.least_bytes.is_some(), "{schema}");
     }
+}
+
+/// Neither long schemas nor long counts keep anybody waiting; there is no place that is wrong.
+#[test]
+fn many_findings_have_their_places() {
+    let lines: Vec<String> =
+        (0..20_000).map(|i| format!("\"p{i}\": {{\"type\": \"null\"}}")).collect();
+    let schema = format!("{{\"properties\": {{\"é\": true,\n{}}}}}", lines.join(",\n"));
+    let findings = lint(&schema).findings;
+    for (i, line) in [(0, 2), (1, 3), (19_999, 20_001)] {
+        let place = format!("/properties/p{i}/type");
+        let found = findings.iter().find(|finding| finding.pointer == place).unwrap();
+        let column = format!("\"p{i}\": {{\"type\": ").len() + 1;
+        assert_eq!(found.line_column, Some((line, column)));
+    }
+    let repeats = r#"{"type": "string", "pattern": "^(?:(?:[a-z]{1,100}){1,100}){1,100}$"}"#;
+    assert!(lint(repeats).error.is_none());
 }
 
 #[test]

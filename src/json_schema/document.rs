@@ -376,6 +376,31 @@ impl Document {
         Some(line_column(text, self.entry(at).start as usize))
     }
 
+    /// The same for many values, in one pass over each text.
+    pub(super) fn line_columns(&self, ats: &[ValueId]) -> Vec<Option<(usize, usize)>> {
+        let mut order: Vec<usize> = (0..ats.len()).collect();
+        order.sort_unstable_by_key(|&i| (self.source(ats[i]).root, self.entry(ats[i]).start));
+        let mut found = vec![None; ats.len()];
+        // The text, a byte of it, and its line and column.
+        let mut last = (self.root(), 0, (1, 1));
+        for i in order {
+            let source = self.source(ats[i]);
+            let Some(text) = source.text.as_deref() else { continue };
+            if last.0 != source.root {
+                last = (source.root, 0, (1, 1));
+            }
+            let (_, from, (line, column)) = last;
+            let start = self.entry(ats[i]).start as usize;
+            let place = match line_column(&text[from..], start - from) {
+                (1, further) => (line, column + further - 1),
+                (further, column) => (line + further - 1, column),
+            };
+            last = (source.root, start, place);
+            found[i] = Some(place);
+        }
+        found
+    }
+
     /// An error of a kind at a value: pointer, line and column where the text is known, and the
     /// URI of a supplied document.
     pub(super) fn error(&self, kind: ErrorKind, at: ValueId, message: impl Into<String>) -> Error {

@@ -124,6 +124,7 @@ impl Schema {
             sets: Sets::new(document, options),
             references: References::new(options.draft),
             findings: Vec::new(),
+            places: Vec::new(),
             seen: FxHashSet::default(),
             diagnosed: 0,
         };
@@ -132,25 +133,30 @@ impl Schema {
         // As a compiler takes it: a whole grammar would know no items that must differ.
         let alone = Arc::new(self.clone());
         let error = SchemaSource::new(&alone, options, &Shared::default(), None).err();
-        if let Some(error) = &error {
-            linter.findings.push(Finding {
-                pointer: error.place().pointer.clone().unwrap_or_default(),
-                line_column: error.place().line_column,
-                kind: FindingKind::Error,
-                message: match error.help() {
-                    Some(help) => format!("{}; {help}", error.message()),
-                    None => error.message().to_owned(),
-                },
-            });
-        }
         let (least_bytes, most_bytes) = match &error {
             Some(_) => (None, None),
             None => linter.sizes(root),
         };
+        let places = document.line_columns(&linter.places);
         let mut findings = linter.findings;
+        findings.iter_mut().zip(places).for_each(|(finding, place)| finding.line_column = place);
+        findings.extend(error.as_ref().map(refusal));
         // All that is said of a place stands together.
         findings.sort_by_key(|finding| finding.line_column);
         Lint { findings, least_bytes, most_bytes, error }
+    }
+}
+
+/// What a schema is refused for.
+fn refusal(error: &Error) -> Finding {
+    Finding {
+        pointer: error.place().pointer.clone().unwrap_or_default(),
+        line_column: error.place().line_column,
+        kind: FindingKind::Error,
+        message: match error.help() {
+            Some(help) => format!("{}; {help}", error.message()),
+            None => error.message().to_owned(),
+        },
     }
 }
 
@@ -161,6 +167,8 @@ struct Linter<'d> {
     sets: Sets<'d>,
     references: References,
     findings: Vec<Finding>,
+    /// What each of them is about.
+    places: Vec<ValueId>,
     seen: FxHashSet<ValueId>,
     /// Schemas without a value so far.
     diagnosed: usize,
@@ -181,8 +189,10 @@ impl<'d> Linter<'d> {
     }
 
     fn find(&mut self, at: ValueId, kind: FindingKind, message: impl Into<String>) {
-        let (pointer, line_column) = (self.document.pointer(at), self.document.line_column(at));
-        self.findings.push(Finding { pointer, line_column, kind, message: message.into() });
+        let pointer = self.document.pointer(at);
+        // Lines are counted for all of them at once.
+        self.findings.push(Finding { pointer, line_column: None, kind, message: message.into() });
+        self.places.push(at);
     }
 
     /// One schema and those inside it; `role` is the keyword that it stands under.

@@ -145,7 +145,14 @@ impl Linter<'_> {
                 self.find(at, FindingKind::Annotation, message);
             }
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
-                self.find(at, FindingKind::Enforced, format!("`format` {words}"));
+                let but = match name {
+                    "hostname" | "email" | "idn-email" => {
+                        ", but for labels with `--` in the third and fourth place (`xn--…`), which \
+                         are refused"
+                    }
+                    _ => "",
+                };
+                self.find(at, FindingKind::Enforced, format!("`format` {words}{but}"));
             }
             Format::Texts(_) => {
                 let message = format!("the format `{name}` is a remark under these options");

@@ -31,10 +31,44 @@ impl<'d> Linter<'d> {
         forbids("additionalProperties") && !self.has(schema, "patternProperties")
     }
 
+    /// The schema that another one refines in place.
+    fn refined_by(&self, schema: ValueId) -> Option<ValueId> {
+        let document = self.document;
+        let parent = document.parent(schema)?;
+        let refines = |at| document.key(at).is_some_and(|key| REFINING.contains(&key));
+        // Directly, or in a list or a map.
+        match (refines(schema) && document.members(parent).is_some(), refines(parent)) {
+            (true, _) => Some(parent),
+            (_, true) => document.parent(parent),
+            _ => None,
+        }
+    }
+
+    /// Do the schemas that this one refines describe a member, or ask for it?
+    fn around(&self, schema: ValueId, holds: impl Fn(ValueId) -> bool) -> bool {
+        std::iter::successors(self.refined_by(schema), |&at| self.refined_by(at)).any(holds)
+    }
+
+    /// Does the schema of a member refine one that stands further out?
+    pub(super) fn refines_a_member(&self, schema: ValueId) -> bool {
+        let document = self.document;
+        let (Some(key), Some(named)) = (document.key(schema), document.parent(schema)) else {
+            return false;
+        };
+        let known = |at| self.properties(at).is_some_and(|known| known.get(key).is_some());
+        document.parent(named).is_some_and(|schema| self.around(schema, known))
+    }
+
     /// A name that `properties` does not know, in words.
     fn unknown_name(&self, schema: ValueId, key: &str, what: &str) -> Option<String> {
         let properties = self.properties(schema)?;
         if properties.get(key).is_some() || self.has(schema, "patternProperties") {
+            return None;
+        }
+        // Others may describe it.
+        let known = |at| self.properties(at).is_some_and(|known| known.get(key).is_some());
+        let applies = |at: ValueId| APPLYING.iter().any(|keyword| self.has(at, keyword));
+        if applies(schema) || self.around(schema, known) {
             return None;
         }
         let message = format!("`{what}` names `{key}`, which `properties` does not describe");
@@ -155,14 +189,14 @@ impl<'d> Linter<'d> {
             return;
         }
         let Some(asked) = self.properties(at) else { return };
-        let required = document.get(schema, "required");
-        let required = match required.map(|at| document.value(at)) {
-            Some(Value::Array(names)) => names,
-            _ => &Box::default(),
+        let requires = |schema: ValueId, key: &str| {
+            let names = document.get(schema, "required").map(|at| document.value(at));
+            matches!(names, Some(Value::Array(names))
+                if names.iter().any(|&name| document.string(name) == Some(key)))
         };
-        let optional = asked
-            .iter()
-            .find(|(key, _)| !required.iter().any(|&name| document.string(name) == Some(key)));
+        let optional = asked.iter().find(|(key, _)| {
+            !requires(schema, key) && !self.around(schema, |at| requires(at, key))
+        });
         if let Some((key, _)) = optional {
             let message = format!(
                 "`if` holds for objects without `{key}`, too: did you mean to add \

@@ -43,6 +43,17 @@ impl Linter<'_> {
         if REFINING.contains(&role) || elsewhere.iter().any(|keyword| self.has(schema, keyword)) {
             return;
         }
+        // Names are strings; `items` speaks of what `contains` looks at, too.
+        let parent = self.document.parent(schema);
+        let said = match role {
+            "propertyNames" => true,
+            "contains" => parent.is_some_and(|at| self.has(at, "items")),
+            "properties" => self.refines_a_member(schema),
+            _ => false,
+        };
+        if said {
+            return;
+        }
         let Some(members) = self.document.members(schema) else { return };
         let found = members.iter().find_map(|(keyword, _)| {
             let type_ = effects::looks_at(keyword).filter(|_| dialect.knows(keyword))?;
@@ -78,6 +89,8 @@ impl Linter<'_> {
         let sets: Option<Vec<Set>> =
             branches.iter().map(|&branch| self.sets.schema(branch).ok()).collect();
         let Some(sets) = sets else { return };
+        // What the schema around them requires may tell them apart.
+        let may_overlap = self.sets.may_overlap(&sets, schema);
         let mut overlaps = Vec::new();
         for (i, &set) in sets.iter().enumerate() {
             let others = sets.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, &other)| other);
@@ -91,7 +104,8 @@ impl Linter<'_> {
                                `oneOf` never takes it: did you mean `anyOf`?";
                 self.find(branches[i], FindingKind::Hint, message);
             }
-            for (j, &other) in sets.iter().enumerate().skip(i + 1) {
+            for &j in &may_overlap[i] {
+                let other = sets[j];
                 let both = self.sets.and([set, other]);
                 if set == other || matches!(self.sets.is_empty(both), Ok(false)) {
                     overlaps.push(format!("{i} and {j}"));

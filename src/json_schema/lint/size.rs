@@ -15,6 +15,9 @@ const SETS: usize = 20_000;
 /// States to look at for the longest string of a language.
 const STATES: usize = 4_000;
 
+/// Languages that may be made for that.
+const MADE: usize = 100_000;
+
 impl Linter<'_> {
     /// The least and the most bytes of a value of a schema.
     pub(super) fn sizes(&mut self, root: ValueId) -> (Option<u64>, Option<u64>) {
@@ -244,6 +247,9 @@ fn least_object(object: &ObjectSet, known: &FxHashMap<Set, u64>) -> Option<u64> 
 
 /// The length of the longest string, if there is one and it is not long to find.
 fn longest(l: &mut Languages, language: Language) -> Option<u64> {
+    if let Some(most) = l.most_length(language, &mut FxHashMap::default()) {
+        return Some(most.into());
+    }
     // Depth first, with the states on the way; one met again on it can be gone round for ever.
     let mut known: FxHashMap<Language, u64> = FxHashMap::default();
     let mut on_way: FxHashSet<Language> = FxHashSet::default();
@@ -256,6 +262,7 @@ fn longest(l: &mut Languages, language: Language) -> Option<u64> {
         stack.push((state, next, 0));
         Some(())
     };
+    let made = l.len();
     enter(l, language, &mut stack)?;
     on_way.insert(language);
     while let Some((state, next, most)) = stack.last_mut() {
@@ -273,7 +280,7 @@ fn longest(l: &mut Languages, language: Language) -> Option<u64> {
             *most = (*most).max(length + 1);
             continue;
         }
-        if known.len() > STATES || !on_way.insert(to) {
+        if known.len() > STATES || l.len() - made > MADE || !on_way.insert(to) {
             return None;
         }
         enter(l, to, &mut stack)?;
