@@ -106,6 +106,12 @@ fn errors_say_what_to_write_instead() {
         (r##"{"$ref": "#/definitions/a", "$defs": {"a": {}}}"##, "/$ref", "`#/$defs/a`?"),
         (r##"{"$ref": "#$defs/a", "$defs": {"a": {}}}"##, "/$ref", "`#/$defs/a`?"),
         (r#"{"$ref": "a", "$defs": {"a": {}}}"#, "/$ref", "`#/$defs/a`?"),
+        (
+            r##"{"$ref": "#/$defs/app", "$defs": {"app": {"$id": "http://x/app",
+                "$defs": {"name": {}}, "items": {"$ref": "#/$defs/app/$defs/name"}}}}"##,
+            "/$defs/app/items/$ref",
+            "did you mean `#/$defs/name`? The references in `#/$defs/app` start there",
+        ),
         (r##"{"$ref": "#foo", "$defs": {"a": {"$anchor": "fooo"}}}"##, "/$ref", "`#fooo`?"),
     ];
     for (schema, pointer, help) in table {
