@@ -159,7 +159,7 @@ impl Machine {
     fn choices(&mut self, program: &Program, point: PointId) -> Result<Vec<Choice>> {
         Ok(match program.point(point) {
             Point::Border => vec![Choice::default()],
-            Point::Regular { language, next } => match self.languages.shortest(language)? {
+            Point::Regular { language, next } => match self.languages.short(language)? {
                 Some(text) => vec![Choice::new(text.len(), &[(next, 1)])],
                 None => Vec::new(),
             },
@@ -192,7 +192,7 @@ impl Machine {
                     })
                     .collect()
             }
-            Point::Capture { language, tag } => match self.languages.shortest(language)? {
+            Point::Capture { language, tag } => match self.languages.short(language)? {
                 Some(text) => captured(program, tag, text.len(), &[]),
                 None => Vec::new(),
             },
@@ -257,7 +257,7 @@ impl Machine {
     }
 
     fn write_shortest(&mut self, language: Language, to: &mut Vec<u32>) -> Result<()> {
-        let text = self.languages.shortest(language)?.unwrap_or_default();
+        let text = self.languages.short(language)?.unwrap_or_default();
         to.extend(text.iter().map(|&byte| u32::from(byte)));
         Ok(())
     }
@@ -369,7 +369,7 @@ impl Machine {
             }
             _ => return Ok(None),
         };
-        Ok(match (next, self.languages.shortest(item.state)?) {
+        Ok(match (next, self.languages.short(item.state)?) {
             (Some(next), Some(text)) => {
                 rest.extend(text.iter().map(|&byte| u32::from(byte)));
                 Some((rest, next))

@@ -5,8 +5,16 @@ use std::collections::VecDeque;
 use super::step::Open;
 use super::*;
 
-/// States that are looked at for a shortest string, and what may be made for that; where more would
-/// be, a short string is searched for.
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    Shortest,
+    /// Not much longer than a shortest one, where that takes long to find.
+    Short,
+}
+
+/// States that are looked at for a shortest string where a short one will do, and what may be made
+/// for that.
 const BREADTH: usize = 3_000;
 const MADE: usize = 10_000;
 
@@ -15,8 +23,9 @@ const KEPT: usize = 64;
 
 impl Languages {
     /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
-    /// leaves is searched breadth first; where that goes through thousands of states, or where a
-    /// number is computed rather than searched for, a short string will do. Remembered.
+    /// leaves is searched breadth first. Remembered.
+    ///
+    /// Errors when the arena's limit on states is reached.
     ///
     /// ```
     /// let mut l = maskwright::regex::Languages::new();
@@ -28,11 +37,22 @@ impl Languages {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
-        if let Some(known) = self.shortest.get(&x) {
+        self.string(x, Wanted::Shortest)
+    }
+
+    /// A string that leads to the end soon, or `None` if there is none: a shortest one, but where
+    /// the search would go through thousands of states, or arithmetic tells how far the end is,
+    /// where it goes by that promise. Remembered, also for the states on its way.
+    pub(crate) fn short(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
+        self.string(x, Wanted::Short)
+    }
+
+    fn string(&mut self, x: Language, wanted: Wanted) -> Result<Option<Arc<[u8]>>> {
+        if let Some(known) = self.shortest.get(&(wanted, x)) {
             return Ok(known.clone());
         }
-        for at in self.wholes(x) {
-            let of = |part: &Language| self.shortest.get(part).cloned().flatten();
+        for at in self.wholes(x, wanted) {
+            let of = |part: &Language| self.shortest.get(&(wanted, *part)).cloned().flatten();
             let text: Option<Arc<[u8]>> = match self.arena.expr(at) {
                 Expr::Set(set) => set.iter().next().map(|byte| Arc::from([byte])),
                 Expr::Concat(a, b) => match (of(a), of(b)) {
@@ -46,20 +66,20 @@ impl Languages {
                     _ if min == 0 => Some(Arc::from([])),
                     part => part.map(|part| part.repeat(min as usize).into()),
                 },
-                _ => self.search_shortest(at)?,
+                _ => self.search_string(at, wanted)?,
             };
-            self.shortest.insert(at, text);
+            self.shortest.insert((wanted, at), text);
         }
-        Ok(self.shortest.get(&x).cloned().flatten())
+        Ok(self.shortest.get(&(wanted, x)).cloned().flatten())
     }
 
-    /// What a language is made of by concatenation, union and repetition, and its shortest string
-    /// not known; parts before wholes.
-    fn wholes(&self, x: Language) -> BTreeSet<Language> {
+    /// What a language is made of by concatenation, union and repetition, and its string not known;
+    /// parts before wholes.
+    fn wholes(&self, x: Language, wanted: Wanted) -> BTreeSet<Language> {
         let mut needed = BTreeSet::new();
         let mut todo = vec![x];
         while let Some(at) = todo.pop() {
-            if self.shortest.contains_key(&at) || !needed.insert(at) {
+            if self.shortest.contains_key(&(wanted, at)) || !needed.insert(at) {
                 continue;
             }
             match self.arena.expr(at) {
@@ -72,36 +92,40 @@ impl Languages {
         needed
     }
 
-    /// Breadth first, and if that takes long, from the states on that promise most; from the start
-    /// so where arithmetic says what they promise.
-    fn search_shortest(&mut self, x: Language) -> Result<Option<Arc<[u8]>>> {
+    /// Breadth first; where a short string will do and that takes long, from the states on that
+    /// promise most.
+    fn search_string(&mut self, x: Language, wanted: Wanted) -> Result<Option<Arc<[u8]>>> {
         if !self.is_live(x)? {
             return Ok(None);
         }
-        if !matches!(self.arena.expr(x), Expr::Automaton(_)) {
+        let computed = matches!(self.arena.expr(x), Expr::Automaton(_));
+        if wanted == Wanted::Shortest || !computed {
             let mut open = VecDeque::from([x]);
-            let found =
-                self.search_end(x, true, &mut open, VecDeque::pop_front, |open, _, x| {
-                    open.push_back(x);
-                })?;
-            if let Some(text) = found {
-                return Ok(Some(text));
+            let found = self.search_end(
+                (x, wanted),
+                true,
+                &mut open,
+                VecDeque::pop_front,
+                |open, _, x| open.push_back(x),
+            )?;
+            if found.is_some() || wanted == Wanted::Shortest {
+                return Ok(found);
             }
         }
         let mut open = Open::default();
         open.push(0, x);
-        self.search_end(x, false, &mut open, Open::pop, |open, effort, state| {
+        self.search_end((x, wanted), false, &mut open, Open::pop, |open, effort, state| {
             open.push(effort, state);
         })
     }
 
     /// A string to the end, looking at the states in the order in which they are taken out of those
-    /// that are open. If that order is `by_distance`, it is a shortest one, and none if that takes
-    /// long. States on the way have the rest of it as theirs, and those of which one is known lead
-    /// on.
+    /// that are open. If that order is `by_distance`, it is a shortest one; where a short one will
+    /// do, none if that takes long. States on the way have the rest of it as theirs, and those of
+    /// which one is known lead on.
     fn search_end<S>(
         &mut self,
-        x: Language,
+        (x, wanted): (Language, Wanted),
         by_distance: bool,
         open: &mut S,
         take: impl Fn(&mut S) -> Option<Language>,
@@ -119,13 +143,14 @@ impl Languages {
             looked_at += 1;
             let done = best.is_some_and(|(length, _)| !by_distance || length <= depth);
             let long = looked_at > BREADTH || self.len() - made > MADE;
-            if done || by_distance && long {
+            if done || by_distance && wanted == Wanted::Short && long {
                 break;
             }
             let rest = match self.is_nullable(state) {
                 true => Some(0),
                 false => {
-                    self.shortest.get(&state).and_then(|known| known.as_ref().map(|k| k.len()))
+                    let known = self.shortest.get(&(wanted, state));
+                    known.and_then(|known| known.as_ref().map(|text| text.len()))
                 }
             };
             if let Some(rest) = rest {
@@ -146,7 +171,10 @@ impl Languages {
         let Some((_, last)) = best else { return Ok(None) };
         let mut text = match self.is_nullable(last) {
             true => Vec::new(),
-            false => self.shortest.get(&last).cloned().flatten().unwrap_or_default().to_vec(),
+            false => {
+                let known = self.shortest.get(&(wanted, last)).cloned().flatten();
+                known.unwrap_or_default().to_vec()
+            }
         };
         text.reverse();
         let mut at = last;
@@ -155,7 +183,7 @@ impl Languages {
             at = before;
             if text.len() <= KEPT {
                 let rest = text.iter().rev().copied().collect();
-                self.shortest.insert(at, Some(rest));
+                self.shortest.insert((wanted, at), Some(rest));
             }
         }
         text.reverse();
@@ -170,14 +198,14 @@ impl Languages {
             let of = |part: &Language| bounds.get(part).copied().flatten();
             let bound = match self.arena.expr(at).clone() {
                 Expr::Set(_) => Some(1),
-                Expr::Concat(a, b) => match (of(&a), of(&b), self.shortest(b)?) {
+                Expr::Concat(a, b) => match (of(&a), of(&b), self.short(b)?) {
                     (Some(first), Some(second), Some(rest)) => Some(second.max(first + rest.len())),
                     _ => None,
                 },
                 Expr::Union(xs) => {
                     xs.iter().map(of).try_fold(0, |most, bound| bound.map(|bound| most.max(bound)))
                 }
-                Expr::Repeat(part, min, _) => match (of(&part), self.shortest(part)?) {
+                Expr::Repeat(part, min, _) => match (of(&part), self.short(part)?) {
                     (Some(bound), Some(one)) => Some(bound + one.len() * (min as usize)),
                     // Nothing repeated is the empty string.
                     (_, None) => Some(0),
@@ -210,7 +238,7 @@ mod tests {
         let both = l.union([ab, word]);
         let tail = l.concat([both, word, ab]);
         for x in [letter, ab, word, both, tail] {
-            assert_eq!(l.shortest(x).unwrap(), l.search_shortest(x).unwrap());
+            assert_eq!(l.shortest(x).unwrap(), l.search_string(x, Wanted::Shortest).unwrap());
         }
         let not = l.complement(word);
         let odd = l.intersect([not, both]);
@@ -231,7 +259,7 @@ mod tests {
             parts.push(l.concat([any, word, any]));
         }
         let x = l.intersect(parts);
-        let text = l.shortest(x).unwrap().unwrap();
+        let text = l.short(x).unwrap().unwrap();
         assert!(l.matches(x, &text).unwrap());
         assert!((100..=120).contains(&text.len()), "{}", text.len());
     }
