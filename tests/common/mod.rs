@@ -43,6 +43,17 @@ impl Open {
     }
 }
 
+/// Asserts that the grammar of a schema accepts exactly those of the texts.
+pub(crate) fn check(grammar: &Grammar, schema: &str, accepted: &[&str], rejected: &[&str]) {
+    let mut matcher = Naive::new(grammar);
+    for text in accepted {
+        assert_eq!(matcher.rejected_at(text), None, "{schema} must accept {text}");
+    }
+    for text in rejected {
+        assert!(!matcher.accepts(text), "{schema} must reject {text}");
+    }
+}
+
 impl<'g> Naive<'g> {
     pub(crate) fn new(grammar: &'g Grammar) -> Self {
         let body = grammar.rule(grammar.start()).body();
