@@ -11,12 +11,13 @@
 mod fold;
 mod search;
 
-pub(super) use search::MANY;
+pub(super) use search::{MANY, Place};
 
 use std::cmp::Reverse;
 use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::object::{Class, Named, ObjectSet};
 use super::options::PropertyOrder;
@@ -74,6 +75,17 @@ pub(super) enum Part {
     Or(Rc<[Condition]>),
 }
 
+/// What stands in a condition.
+#[derive(Clone, Debug)]
+struct Contents {
+    /// Its statements, each once.
+    statements: Rc<[Condition]>,
+    /// Of how many of its different parts each of them is one.
+    occurrences: Rc<[u32]>,
+    /// The number of parts of its different parts.
+    size: usize,
+}
+
 /// All conditions made so far.
 #[derive(Debug)]
 pub(super) struct Conditions {
@@ -84,10 +96,8 @@ pub(super) struct Conditions {
     /// statement does not hold it.
     marks: Vec<u64>,
     ids: FxHashMap<Part, Condition>,
-    /// The statements of conditions that were asked for them.
-    statements: FxHashMap<Condition, Rc<[Condition]>>,
-    /// The size of conditions whose statements were asked for.
-    sizes: FxHashMap<Condition, usize>,
+    /// Of conditions that were asked for their statements.
+    contents: FxHashMap<Condition, Contents>,
     opposites: FxHashMap<Condition, Condition>,
     /// Parts looked at since the present task began.
     pub(super) work: usize,
@@ -96,8 +106,8 @@ pub(super) struct Conditions {
 impl Default for Conditions {
     fn default() -> Self {
         let (parts, ends, marks, ids) = Default::default();
-        let (statements, sizes, opposites) = Default::default();
-        let mut this = Self { parts, ends, marks, ids, statements, sizes, opposites, work: 0 };
+        let (contents, opposites) = Default::default();
+        let mut this = Self { parts, ends, marks, ids, contents, opposites, work: 0 };
         let constants = (this.of(Part::Holds), this.of(Part::Fails));
         debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
         this
@@ -205,35 +215,46 @@ impl Conditions {
 
     /// The statements of a condition, each once.
     pub(super) fn statements(&mut self, condition: Condition) -> Rc<[Condition]> {
-        if let Some(known) = self.statements.get(&condition) {
-            return known.clone();
-        }
-        let (mut seen, mut open) = (FxHashSet::default(), vec![condition]);
-        let (mut found, mut size) = (Vec::new(), 1);
-        while let Some(next) = open.pop() {
-            if !seen.insert(next) {
-                continue;
-            }
-            match self.part(next) {
-                Part::Holds | Part::Fails => {}
-                Part::And(parts) | Part::Or(parts) => {
-                    size += parts.len();
-                    open.extend(parts.iter().rev());
-                }
-                _ => found.push(next),
-            }
-        }
-        self.work += 4 * size;
-        let found: Rc<[Condition]> = found.into();
-        self.statements.insert(condition, found.clone());
-        self.sizes.insert(condition, size);
-        found
+        self.contents(condition).statements.clone()
     }
 
     /// The number of parts of its different parts.
     fn size(&mut self, condition: Condition) -> usize {
-        self.statements(condition);
-        self.sizes.get(&condition).copied().unwrap_or(0)
+        self.contents(condition).size
+    }
+
+    fn contents(&mut self, condition: Condition) -> &Contents {
+        if !self.contents.contains_key(&condition) {
+            let found = self.find_contents(condition);
+            self.work += 4 * found.size;
+            self.contents.insert(condition, found);
+        }
+        &self.contents[&condition]
+    }
+
+    fn find_contents(&self, condition: Condition) -> Contents {
+        let (mut seen, mut open) = (FxHashMap::default(), vec![condition]);
+        let (mut statements, mut occurrences, mut size) = (Vec::new(), Vec::new(), 1);
+        while let Some(next) = open.pop() {
+            match self.part(next) {
+                Part::Holds | Part::Fails => {}
+                Part::And(parts) | Part::Or(parts) => {
+                    if seen.insert(next, 0).is_none() {
+                        size += parts.len();
+                        open.extend(parts.iter().rev());
+                    }
+                }
+                _ => {
+                    let at = *seen.entry(next).or_insert(statements.len());
+                    if at == statements.len() {
+                        statements.push(next);
+                        occurrences.push(0);
+                    }
+                    occurrences[at] += 1;
+                }
+            }
+        }
+        Contents { statements: statements.into(), occurrences: occurrences.into(), size }
     }
 
     /// The condition with some of its statements replaced.
@@ -351,6 +372,9 @@ pub(super) enum Key<'a> {
     Other(&'a [Language]),
 }
 
+/// Parts of a set, each with the cuts in which it is, as bits.
+pub(super) type Cells = Rc<[(Set, u64)]>;
+
 /// Keys without a name that no condition tells apart.
 #[derive(Clone, Debug)]
 pub(super) struct Other {
@@ -462,7 +486,19 @@ impl Sets<'_> {
         key: Key<'_>,
         set: Set,
     ) -> Result<Vec<(Set, Condition)>> {
+        self.ways_until(condition, key, set, &mut |_, _, _| Ok(false))
+    }
+
+    /// The same up to the first that is said to be enough.
+    pub(super) fn ways_until(
+        &mut self,
+        condition: Condition,
+        key: Key<'_>,
+        set: Set,
+        is_enough: &mut dyn FnMut(&mut Self, Set, Condition) -> Result<bool>,
+    ) -> Result<Vec<(Set, Condition)>> {
         if condition == Condition::HOLDS {
+            is_enough(self, set, condition)?;
             return Ok(vec![(set, condition)]);
         }
         let mut start = condition;
@@ -477,6 +513,9 @@ impl Sets<'_> {
             if let Some(set) = self.asks(statement, key)? {
                 asked.push((statement, set));
             }
+        }
+        if let Some(ways) = self.ways_by_cells(start, set, &asked, is_enough)? {
+            return Ok(ways);
         }
         let mut found: Vec<(Set, Condition)> = Vec::new();
         let mut open = vec![(set, start, 0)];
@@ -541,6 +580,9 @@ impl Sets<'_> {
                 }
                 continue 'next;
             }
+            if is_enough(self, cell, condition)? {
+                return Ok(vec![(cell, condition)]);
+            }
             let known = found
                 .iter()
                 .any(|&(other, left)| left == condition && self.is_plainly_within(cell, other));
@@ -552,6 +594,100 @@ impl Sets<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The ways of a member by the parts into which what is asked of it cuts its values, each
+    /// decided at once; `None` if these are many, or if not all of them matter.
+    fn ways_by_cells(
+        &mut self,
+        condition: Condition,
+        set: Set,
+        asked: &[(Condition, Set)],
+        is_enough: &mut dyn FnMut(&mut Self, Set, Condition) -> Result<bool>,
+    ) -> Result<Option<Vec<(Set, Condition)>>> {
+        // Each set once, and whether its complement is asked for, too.
+        let mut cuts: SmallVec<[(Set, bool); 8]> = SmallVec::new();
+        let mut decided: SmallVec<[(Condition, usize, bool); 16]> = SmallVec::new();
+        for &(statement, set) in asked {
+            let not = self.not(set);
+            let known = cuts.iter().position(|&(other, _)| other == set || other == not);
+            let at = known.unwrap_or_else(|| {
+                cuts.push((set, false));
+                cuts.len() - 1
+            });
+            let negated = cuts[at].0 != set;
+            cuts[at].1 |= negated;
+            decided.push((statement, at, negated));
+        }
+        let Some(cells) = self.cells(set, &cuts)? else { return Ok(None) };
+        let mut ways: Vec<(Set, Condition)> = Vec::with_capacity(cells.len());
+        for &(cell, inside) in cells.iter() {
+            self.spend(10 + asked.len());
+            self.check_work(cell)?;
+            let mut by = FxHashMap::default();
+            for &(statement, at, negated) in &decided {
+                let holds = (inside >> at & 1 == 1) != negated;
+                match (self.conditions.part(statement), holds) {
+                    (Part::All(_), true) | (Part::Some(_), false) => {}
+                    (_, true) => drop(by.insert(statement, Condition::HOLDS)),
+                    (_, false) => drop(by.insert(statement, Condition::FAILS)),
+                }
+            }
+            let left = self.conditions.replace(condition, &by);
+            if left == Condition::FAILS {
+                continue;
+            }
+            if ways.iter().any(|&(_, other)| other == left) {
+                return Ok(None);
+            }
+            if is_enough(self, cell, left)? {
+                return Ok(Some(vec![(cell, left)]));
+            }
+            ways.push((cell, left));
+        }
+        Ok(Some(ways))
+    }
+
+    /// The parts of a set, none plainly empty, with the cuts in which each is, as bits; `None` if
+    /// there are more than two for each cut.
+    fn cells(&mut self, set: Set, cuts: &[(Set, bool)]) -> Result<Option<Cells>> {
+        if cuts.len() > u64::BITS as usize {
+            return Ok(None);
+        }
+        let key = (set, cuts.into());
+        if let Some(known) = self.cells.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut cells = if set == Set::NEVER { Vec::new() } else { vec![(set, 0)] };
+        for (at, &(cut, both)) in cuts.iter().enumerate() {
+            let not = self.not(cut);
+            let apart = both || self.reach(cut) == Reach::Simple;
+            let mut next = Vec::with_capacity(cells.len() + 1);
+            for (cell, inside) in cells {
+                self.spend(10);
+                self.check_work(cell)?;
+                if self.plainly_within(cell, cut) {
+                    next.push((cell, inside | 1 << at));
+                    continue;
+                }
+                let within = self.and([cell, cut]);
+                if !self.is_plainly_empty(within) {
+                    next.push((within, inside | 1 << at));
+                }
+                let outside = if apart { self.and([cell, not]) } else { cell };
+                if !self.is_plainly_empty(outside) {
+                    next.push((outside, inside));
+                }
+            }
+            cells = next;
+            if cells.len() > 2 * (at + 1) {
+                self.cells.insert(key, None);
+                return Ok(None);
+            }
+        }
+        let cells = Cells::from(cells);
+        self.cells.insert(key, Some(cells.clone()));
+        Ok(Some(cells))
     }
 
     pub(super) fn check_steps(&self, steps: usize) -> Result<()> {

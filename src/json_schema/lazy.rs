@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Key, MANY, Other, Part};
+use super::condition::{Condition, Key, MANY, Other, Part, Place};
 use super::decimal::Decimal;
 use super::emit::Emitter;
 use super::object::{Class, Named, ObjectSet};
@@ -93,8 +93,8 @@ pub(super) struct Lazy {
     open: FxHashMap<RuleId, Open>,
     objects: Vec<Object>,
     states: FxHashMap<(u32, ObjectState), RuleId>,
-    /// Can what is asked of an object still be met from a state?
-    met: FxHashMap<(u32, ObjectState, Rc<[u32]>), bool>,
+    /// Can what is asked of an object still be met by those of its members of which it is asked?
+    met: FxHashMap<(u32, Place, Box<[u32]>, Rc<[u32]>), bool>,
     /// Sets of named members that are written, in any order, as bits.
     seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -522,20 +522,26 @@ impl<'d> Emitter<'d> {
         }
         // Which other keys are written does not matter, only how many are left.
         let keys = self.keys_left(id, state, class)?;
-        let key = (id, ObjectState { used: 0, any: true, ..state }, Rc::clone(&keys));
-        if let Some(&known) = self.pending().met.get(&key) {
-            return Ok(known);
-        }
         let object = &self.pending().objects[id as usize];
         let (max, others) = (object.max, object.others.clone());
         let left = (state.at..object.members.len() as u32).filter(|&i| !self.is_seen(state, i));
         let left: Vec<u32> = left.collect();
         let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
-        let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
-        let each = left.iter().map(|member| (&member.key, member.set, member.required));
+        let each = left.iter().map(|&i| &members[i as usize]);
+        let each = each.map(|member| (&member.key, member.set, member.required));
         let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
-        let (search, start) =
-            self.sets.search(state.condition, state.count, max, each, (others.clone(), keys))?;
+        let counted = (others.clone(), Rc::clone(&keys));
+        let (search, start) = self.sets.search(state.condition, state.count, max, each, counted)?;
+        // Nor do names that nothing is asked of.
+        let lazy = self.lazy.get_or_insert_default();
+        let indices = &lazy.objects[id as usize].indices;
+        let asked = search.names().filter_map(|name| indices.get(name).copied());
+        let key = (id, start, asked.collect(), keys);
+        if let Some(&known) = lazy.met.get(&key) {
+            return Ok(known);
+        }
+        let members = &lazy.objects[id as usize].members;
+        let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
         let met = match self.sets.finds(&search, start, has_value)? {
             Some(met) => met,
             None => {

@@ -15,7 +15,7 @@ use std::sync::{Arc as Rc, Arc};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array::ArraySet;
-use super::condition::Conditions;
+use super::condition::{Cells, Conditions};
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
@@ -119,6 +119,8 @@ pub(super) struct Sets<'d> {
     pub(super) plainly_empty: FxHashMap<Set, bool>,
     /// Is every value of the first plainly one of the second?
     pub(super) plainly_within: FxHashMap<(Set, Set), bool>,
+    /// The parts into which what is asked of a member cuts its values.
+    pub(super) cells: FxHashMap<(Set, Box<[(Set, bool)]>), Option<Cells>>,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.
@@ -164,6 +166,7 @@ impl<'d> Sets<'d> {
             texts: FxHashMap::default(),
             plainly_empty: FxHashMap::default(),
             plainly_within: FxHashMap::default(),
+            cells: FxHashMap::default(),
             listed_names: FxHashMap::default(),
             patterns: FxHashMap::default(),
             formats: FxHashMap::default(),

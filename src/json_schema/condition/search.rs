@@ -46,6 +46,13 @@ pub(in crate::json_schema) struct Place {
     taken: u32,
 }
 
+impl Search {
+    /// The names of the members that matter.
+    pub(in crate::json_schema) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
+        self.members.iter().map(|member| &member.key)
+    }
+}
+
 impl<'d> Sets<'d> {
     /// A search among members that may still come, from a condition and a number of members.
     pub(in crate::json_schema) fn search<'a>(
@@ -56,36 +63,37 @@ impl<'d> Sets<'d> {
         members: impl Iterator<Item = (&'a Rc<str>, Set, bool)>,
         (others, keys): Counted,
     ) -> Result<(Search, Place)> {
-        let statements = self.conditions.statements(condition);
+        let Contents { statements, occurrences, .. } = self.conditions.contents(condition).clone();
         let part = |this: &Self, statement| this.conditions.part(statement).clone();
         let least = statements.iter().any(|&s| matches!(part(self, s), Part::AtLeast(_)));
         let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
-        // By key, how many statements are about it, and how many of these are simple; others are
-        // about any key of some.
+        // By key, how often it is spoken of, and how often in simple statements; others are about
+        // any key of some.
         let mut about: FxHashMap<Rc<str>, (usize, usize)> = FxHashMap::default();
         let mut classes = Vec::new();
-        for &statement in statements.iter() {
+        for (&statement, &times) in statements.iter().zip(&*occurrences) {
+            let times = times as usize;
             let (key, simple) = match part(self, statement) {
                 Part::Absent(key) => (key, false),
                 Part::Present(key, set) => (key, self.reach(set) == Reach::Simple),
                 Part::Some(_) | Part::All(_) => {
-                    classes.push(statement);
+                    classes.push((statement, times));
                     continue;
                 }
                 _ => continue,
             };
             let counts = about.entry(key).or_default();
-            *counts = (counts.0 + usize::from(simple), counts.1 + 1);
+            *counts = (counts.0 + times * usize::from(simple), counts.1 + times);
         }
         let (mut relevant, mut passed) = (Vec::new(), 0);
         for (key, set, required) in members {
             let spelled = self.strings.spell(key);
             let (mut simple, mut asked) = about.get(key).copied().unwrap_or_default();
             asked += usize::from(least);
-            for &statement in &classes {
+            for &(statement, times) in &classes {
                 if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
-                    asked += 1;
-                    simple += usize::from(self.reach(set) == Reach::Simple);
+                    asked += times;
+                    simple += times * usize::from(self.reach(set) == Reach::Simple);
                 }
             }
             let member = Relevant { key: key.clone(), spelled, set, required };
@@ -132,15 +140,21 @@ impl<'d> Sets<'d> {
         start: Place,
         has_value: &mut HasValue<'_, 'd>,
     ) -> Result<Option<bool>> {
+        if self.is_met(search, start) {
+            return Ok(Some(true));
+        }
         let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
         let mut work = 0;
         while let Some(place) = open.pop() {
             self.spend(10);
             self.check_work(Set::ANY)?;
-            if self.is_met(search, place) {
+            let mut is_end = |this: &mut Self, set: Option<Set>, to| {
+                Ok(this.is_met(search, to) && set.map_or(Ok(true), |set| has_value(this, set))?)
+            };
+            let Some(steps) = self.steps_unless(search, place, &mut is_end)? else {
                 return Ok(Some(true));
-            }
-            for (set, to) in self.next_steps(search, place)? {
+            };
+            for (set, to) in steps {
                 if !seen.contains(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
                     seen.insert(to);
                     open.push(to);
@@ -215,51 +229,78 @@ impl<'d> Sets<'d> {
         search: &Search,
         place: Place,
     ) -> Result<Vec<(Option<Set>, Place)>> {
+        let steps = self.steps_unless(search, place, &mut |_, _, _| Ok(false))?;
+        Ok(steps.unwrap_or_default())
+    }
+
+    /// The same; `None` as soon as one of them is an end.
+    fn steps_unless(
+        &mut self,
+        search: &Search,
+        place: Place,
+        is_end: &mut dyn FnMut(&mut Self, Option<Set>, Place) -> Result<bool>,
+    ) -> Result<Option<Vec<(Option<Set>, Place)>>> {
         let mut steps = Vec::new();
         let count = place.count + u32::from(search.counts);
         let full = search.max.is_some_and(|max| count > max);
-        let Some(member) = search.members.get(place.at as usize) else {
-            let class = place.at as usize - search.members.len();
-            let (Some(other), Some(&keys)) = (search.others.get(class), search.keys.get(class))
-            else {
-                return Ok(steps);
-            };
-            // Which class is next does not matter to what is left.
-            steps.push((None, Place { at: place.at + 1, taken: 0, ..place }));
-            if full || keys < MANY && place.taken == keys {
-                return Ok(steps);
-            }
-            let taken = if keys < MANY { place.taken + 1 } else { 0 };
-            let ways = self.ways(place.condition, Key::Other(&other.inside), other.set)?;
-            for (set, condition) in ways {
-                let condition = self.conditions.counted(condition, count);
-                // What changes nothing is not worth a member.
-                let changes = condition != place.condition || count <= search.cap;
-                if changes && condition != Condition::FAILS {
-                    steps.push((Some(set), Place { condition, count, taken, ..place }));
+        let (key, set, with) = match search.members.get(place.at as usize) {
+            Some(member) => {
+                let at = place.at + 1;
+                if !member.required {
+                    let passed = |key: &str| *key == *member.key;
+                    let condition = self.conditions.without(place.condition, passed);
+                    steps.push((None, Place { at, condition, ..place }));
                 }
+                let with = Place { at, count, taken: 0, ..place };
+                (Key::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
             }
-            return Ok(steps);
+            None => {
+                let class = place.at as usize - search.members.len();
+                let (Some(other), Some(&keys)) = (search.others.get(class), search.keys.get(class))
+                else {
+                    return Ok(Some(steps));
+                };
+                // Which class is next does not matter to what is left.
+                steps.push((None, Place { at: place.at + 1, taken: 0, ..place }));
+                let few = keys < MANY;
+                let taken = if few { place.taken + 1 } else { 0 };
+                let with = Place { count, taken, ..place };
+                let left = !full && !(few && place.taken == keys);
+                (Key::Other(&other.inside), other.set, left.then_some(with))
+            }
         };
-        let at = place.at + 1;
-        if !member.required {
-            let condition = self.conditions.without(place.condition, |key| *key == *member.key);
-            if condition != Condition::FAILS {
-                steps.push((None, Place { at, condition, ..place }));
+        steps.retain(|(_, to)| to.condition != Condition::FAILS);
+        for &(set, to) in &steps {
+            if is_end(self, set, to)? {
+                return Ok(None);
             }
         }
-        if !full {
-            let key = Key::Named(&member.key, &member.spelled);
-            for (set, condition) in self.ways(place.condition, key, member.set)? {
-                let mut condition = condition;
-                if search.counts {
-                    condition = self.conditions.counted(condition, count);
-                }
-                if condition != Condition::FAILS {
-                    steps.push((Some(set), Place { at, condition, count, taken: 0 }));
-                }
+        let Some(with) = with else { return Ok(Some(steps)) };
+        let then = |this: &mut Self, condition| Place {
+            condition: match search.counts {
+                true => this.conditions.counted(condition, count),
+                false => condition,
+            },
+            ..with
+        };
+        let mut ended = false;
+        let ways = self.ways_until(place.condition, key, set, &mut |this, set, condition| {
+            let to = then(this, condition);
+            ended = is_end(this, Some(set), to)?;
+            Ok(ended)
+        })?;
+        if ended {
+            return Ok(None);
+        }
+        for (set, condition) in ways {
+            let to = then(self, condition);
+            // Of a class, what changes nothing is not worth a member.
+            let changes =
+                to.at > place.at || to.condition != place.condition || count <= search.cap;
+            if changes && to.condition != Condition::FAILS {
+                steps.push((Some(set), to));
             }
         }
-        Ok(steps)
+        Ok(Some(steps))
     }
 }
