@@ -144,7 +144,7 @@ impl Verdict {
                 (before + &String::from_utf8_lossy(&text[byte..]), at)
             }
         };
-        let (line, column) = line_column(&shown, at);
+        let (line, column) = line_column(shown.as_bytes(), at);
         let excerpt = caret(&shown, at);
         let found = match (text.get(byte), shown[at..].chars().next()) {
             (None, _) | (_, None) => "the text ends too early".to_owned(),
