@@ -76,8 +76,12 @@ pub(crate) fn within<T>(
     let restore = Restore(before);
     RUNNING.set(Some(Running { end, left: CHECKS, over, limit, allowed }));
     let result = check().and_then(|()| run());
-    // Whoever has swallowed the error cannot have meant to.
-    let result = if is_over() { Err(error()) } else { result };
+    // Whoever has swallowed the error cannot have meant to; who handed it on may know the place.
+    let result = match result {
+        Err(found) if found.kind() == ErrorKind::Limit => Err(found),
+        _ if is_over() => Err(error()),
+        result => result,
+    };
     drop(restore);
     result
 }

@@ -195,9 +195,8 @@ fn on_one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
 impl std::error::Error for Error {}
 
 /// Line and column (both from 1, columns in characters) of a byte offset in a text.
-pub(crate) fn line_column(text: &str, byte: usize) -> (usize, usize) {
-    let byte = byte.min(text.len());
-    let before = &text.as_bytes()[..byte];
+pub(crate) fn line_column(text: &[u8], byte: usize) -> (usize, usize) {
+    let before = &text[..byte.min(text.len())];
     let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
     let column = before[start..].iter().filter(|&&b| b & 0xC0 != 0x80).count() + 1;
@@ -257,8 +256,8 @@ mod tests {
 
     #[test]
     fn columns_count_characters() {
-        assert_eq!(line_column("é\nüb", 5), (2, 2));
-        assert_eq!(line_column("", 0), (1, 1));
-        assert_eq!(line_column("a", 9), (1, 2));
+        assert_eq!(line_column("é\nüb".as_bytes(), 5), (2, 2));
+        assert_eq!(line_column(b"", 0), (1, 1));
+        assert_eq!(line_column(b"a", 9), (1, 2));
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use maskwright::json_schema::{Options, PropertyOrder};
-use maskwright::{Compiler, ErrorKind, Vocabulary};
+use maskwright::{Compiler, ErrorKind, Limits, Vocabulary};
 use serde_json::{Value, json};
 
 fn compiler() -> Compiler {
@@ -348,5 +348,90 @@ fn work_is_bounded() {
                 assert!(message.contains("limit") || message.contains("more than"), "{message}");
             }
         }
+    }
+}
+
+/// What cannot be counted is refused where it stands; a bound beyond all texts is none.
+#[test]
+fn counts_beyond_all_texts() {
+    let within = |keyword: &str, count: &str| {
+        let schema = format!(
+            r#"{{"properties": {{"a": {{"contains": {{"const": 1}}, "{keyword}": {count}}}}}}}"#
+        );
+        compiler().json_schema_text(&schema).map(|constraint| constraint.matcher())
+    };
+    for keyword in ["minLength", "minItems", "minProperties", "minContains"] {
+        for count in ["4294967295", "4294967296", "9007199254740993", "1e30"] {
+            let error = within(keyword, count).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Limit, "{keyword} {count}: {error}");
+            let pointer = format!("/properties/a/{keyword}");
+            assert_eq!(error.place().pointer.as_deref(), Some(&*pointer), "{error}");
+            assert!(error.place().line_column.is_some(), "{error}");
+            assert!(error.message().contains(keyword), "{error}");
+        }
+        assert!(within(keyword, "4294967294").is_ok(), "{keyword}");
+    }
+    for keyword in ["maxLength", "maxItems", "maxProperties", "maxContains"] {
+        for count in ["4294967295", "4294967296", "1e30"] {
+            let mut matcher = within(keyword, count).unwrap();
+            matcher.accept_bytes(br#"{"a": [1]}"#).unwrap();
+            assert!(matcher.is_accepting(), "{keyword} {count}");
+        }
+    }
+    // Nothing has more, by whatever way that is asked.
+    for bound in ["maxProperties", "maxItems"] {
+        let never = json!({"not": {bound: 1e30}});
+        let mut all: Vec<Value> = (0..12).map(|i| json!({"required": [format!("k{i}")]})).collect();
+        all.push(json!({"not": {"anyOf": [never, {"required": ["b"]}]}}));
+        let schema = json!({"anyOf": [never, {"allOf": [{"anyOf": all}]}]});
+        assert_eq!(handles(&schema, r#"{"k1": 1, "b": 2}"#), Ok(true), "{bound}");
+        assert_eq!(handles(&schema, r#"{"b": 2}"#), Ok(false), "{bound}");
+    }
+}
+
+/// A limit is reached somewhere, and the error says where and what would do.
+#[test]
+fn limits_have_a_place() {
+    let chain = |n: usize| {
+        let needed = (0..n).map(|i| (format!("k{i}"), json!([format!("k{}", i + 1)])));
+        json!({"dependentRequired": needed.collect::<serde_json::Map<String, Value>>()})
+    };
+    let states = Limits { language_states: 3_000, ..Limits::default() };
+    let mut work = Options::default();
+    work.work = 300_000;
+    let few_steps = compiler().with_json_options(work);
+    let few_states = compiler().with_limits(states);
+    let letters = (0..400u32).map(|i| if (i * i / 7 + i / 3) % 5 < 2 { 'a' } else { 'b' });
+    let text = format!(r#"[{{"a": {{"k0": 1}}}}, {{"a": "{}"}}]"#, letters.collect::<String>());
+    let member = |schema: Value| json!({"items": {"properties": {"a": schema}}});
+    let table = [
+        (&few_steps, member(chain(2_000)), "/items/properties/a"),
+        (
+            &few_states,
+            member(json!({"pattern": "^(?!.*(ab|ba).{40}c).*$"})),
+            "/items/properties/a/pattern",
+        ),
+        (
+            &few_states,
+            member(json!({"pattern": "^(.{0,9}a.{40}b){1,300}$"})),
+            "/items/properties/a/pattern",
+        ),
+    ];
+    for (compiler, schema, pointer) in table {
+        let schema = serde_json::to_string_pretty(&schema).unwrap();
+        let read = || {
+            let mut matcher = compiler.json_schema_text(&schema)?.matcher();
+            for byte in text.bytes() {
+                matcher.mask()?;
+                matcher.accept_bytes(&[byte])?;
+            }
+            matcher.tokens_to_finish().map(drop)
+        };
+        let error: maskwright::Error = read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        let found = error.place().pointer.as_deref().unwrap_or_default();
+        assert!(found.starts_with(pointer), "{error}");
+        assert!(error.place().line_column.is_some_and(|(line, _)| line > 1), "{error}");
+        assert!(error.help().is_some_and(|help| help.contains("limit")), "{error}");
     }
 }

@@ -25,8 +25,8 @@ fn every_keyword_has_an_effect_or_none() {
         (r#"{"type": "string"}"#, "/type", Enforced, "with which byte"),
         (r#"{"title": "x"}"#, "/title", Annotation, "for people"),
         (r#"{"type": "string", "format": "date"}"#, "/format", Enforced, "exactly"),
-        (r#"{"type": "string", "format": "regex"}"#, "/format", Annotation, "no regular language"),
-        (r#"{"type": "string", "format": "house"}"#, "/format", Annotation, "not known"),
+        (r#"{"type": "string", "format": "regex"}"#, "/format", Ignored, "no regular language"),
+        (r#"{"type": "string", "format": "house"}"#, "/format", Ignored, "not known"),
         (
             r#"{"type": "string", "format": "datetime"}"#,
             "/format",
@@ -308,4 +308,154 @@ fn sizes() {
     let refused = lint(r#"{"type": "strin"}"#);
     assert_eq!((refused.least_bytes, refused.most_bytes), (None, None));
     assert_eq!(refused.error.unwrap().place().pointer.as_deref(), Some("/type"));
+}
+
+/// What the compiler refuses is refused here, too, by the same error; nothing else is.
+#[test]
+fn what_does_not_compile_is_an_error() {
+    for schema in [
+        r#"{"type": "array", "contains": {"type": "integer"}, "minContains": 100000}"#,
+        r#"{"type": "string", "minLength": 3, "maxLength": 2}"#,
+        r#"{"type": "string", "minLength": 3}"#,
+    ] {
+        let bytes = (0..=255).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = maskwright::Vocabulary::from_tokens(bytes, &[], &[]).unwrap();
+        let compiled = maskwright::Compiler::new(vocabulary).json_schema_text(schema);
+        let refused = compiled.and_then(|c| c.matcher().mask().map(drop)).err();
+        let lint = lint(schema);
+        assert_eq!(lint.error, refused, "{schema}");
+        let said = lint.findings.iter().any(|finding| finding.kind == FindingKind::Error);
+        assert_eq!(said, refused.is_some(), "{schema}");
+    }
+}
+
+#[test]
+fn all_that_is_malformed_is_said() {
+    let schema = r##"{"type": "objct", "required": "a", "minLength": -1,
+        "properties": {"a": {"type": "int", "items": 3}, "b": {"$ref": "#/nowhere"},
+            "c": {"allOf": [], "anyOf": [{"pattern": "("}]}}}"##;
+    let lint = lint(schema);
+    let errors = lint.findings.iter().filter(|finding| finding.kind == FindingKind::Error);
+    let pointers: Vec<&str> = errors.map(|finding| &*finding.pointer).collect();
+    assert_eq!(
+        pointers,
+        [
+            "/type",
+            "/required",
+            "/minLength",
+            "/properties/a/type",
+            "/properties/a/items",
+            "/properties/b/$ref",
+            "/properties/c/allOf",
+            "/properties/c/anyOf/0/pattern",
+        ]
+    );
+}
+
+#[test]
+fn older_meanings_are_said() {
+    for (schema, pointer, words) in [
+        (r#"{"type": "array", "items": [{"type": "null"}]}"#, "/items", "`prefixItems`"),
+        (
+            r#"{"type": "integer", "minimum": 3, "exclusiveMinimum": true}"#,
+            "/exclusiveMinimum",
+            "the bound itself",
+        ),
+    ] {
+        says(schema, pointer, FindingKind::Hint, words);
+        let declared =
+            schema.replacen('{', r#"{"$schema": "http://json-schema.org/draft-04/schema#","#, 1);
+        assert!(lint(&declared).findings.iter().all(|f| !f.message.contains("older draft")));
+    }
+}
+
+#[test]
+fn wrappers_of_schemas_are_recognised() {
+    for (schema, at) in [
+        (r#"{"name": "f", "parameters": {"type": "object"}}"#, "`/parameters`"),
+        (r#"{"name": "f", "strict": true, "schema": {"type": "object"}}"#, "`/schema`"),
+        (r#"{"name": "f", "input_schema": {"type": "object"}}"#, "`/input_schema`"),
+        (
+            r#"{"type": "function", "function": {"name": "f", "parameters": {}}}"#,
+            "`/function/parameters`",
+        ),
+        (
+            r#"{"type": "json_schema", "json_schema": {"name": "f", "schema": {}}}"#,
+            "`/json_schema/schema`",
+        ),
+    ] {
+        says(schema, "", FindingKind::Hint, at);
+    }
+    let own = r#"{"type": "object", "properties": {"name": {}, "parameters": {}}}"#;
+    assert!(lint(own).findings.iter().all(|finding| !finding.message.contains("wrap")));
+}
+
+#[test]
+fn parts_of_objects_are_not_to_be_closed() {
+    let open = |schema: &str, pointer: &str| {
+        let all = lint(schema).findings;
+        let hint = "did you mean to add `\"additionalProperties\": false`?";
+        all.iter().any(|finding| finding.pointer == pointer && finding.message.contains(hint))
+    };
+    let base = r##""$defs": {"b": {"type": "object", "properties": {"x": {"type": "null"}}}}"##;
+    for (uses, harmful) in [
+        (r##""$ref": "#/$defs/b", "unevaluatedProperties": false"##, true),
+        (r##""allOf": [{"$ref": "#/$defs/b"}], "properties": {"y": {}}"##, true),
+        (r##""allOf": [{"$ref": "#/$defs/b"}, {"required": ["x"]}]"##, true),
+        (r##""allOf": [{"$ref": "#/$defs/b"}]"##, false),
+        (r##""properties": {"y": {"$ref": "#/$defs/b"}}, "additionalProperties": false"##, false),
+        (r##""oneOf": [{"$ref": "#/$defs/b"}, {"type": "null"}]"##, false),
+    ] {
+        let schema = format!("{{{uses}, {base}}}");
+        assert_eq!(open(&schema, "/$defs/b/properties"), !harmful, "{schema}");
+    }
+}
+
+#[test]
+fn sizes_are_tight() {
+    for (schema, sizes) in [
+        (r#"{"type": "integer", "minimum": 0, "maximum": 255}"#, (1, Some(3))),
+        (r#"{"type": "integer", "minimum": -100, "maximum": 99}"#, (1, Some(4))),
+        (r#"{"enum": [1, 25, -3]}"#, (1, Some(2))),
+        (r#"{"const": 12345}"#, (5, Some(5))),
+        (r#"{"enum": ["a", 15, {"a": 1}]}"#, (2, Some(7))),
+        // Zeros may follow: `1.50`.
+        (r#"{"const": 1.5}"#, (3, None)),
+        // `[1,1,1]`
+        (
+            r#"{"type": "array", "items": {"type": "integer"}, "contains": {}, "minContains": 3}"#,
+            (7, None),
+        ),
+        // `["abc","abc"]`, and no more of them
+        (
+            r#"{"type": "array", "items": {"const": "abc"}, "contains": {"type": "string"},
+                "minContains": 2, "maxContains": 4}"#,
+            (13, Some(25)),
+        ),
+        (r#"{"type": "array", "contains": {"const": "abc"}, "minContains": 2}"#, (13, None)),
+    ] {
+        let lint = lint(schema);
+        assert_eq!((lint.least_bytes, lint.most_bytes), (Some(sizes.0), sizes.1), "{schema}");
+    }
+}
+
+/// As many remarks as schemas, each found at once.
+#[test]
+fn long_chains_of_references_are_looked_through() {
+    let chain: Vec<String> = (0..20_000)
+        .map(|i| format!(r##""a{i}": {{"$ref": "#/$defs/a{}", "title": "x"}}"##, i + 1))
+        .collect();
+    let schema =
+        format!(r##"{{"$ref": "#/$defs/a0", "$defs": {{{}, "a20000": {{}}}}}}"##, chain.join(","));
+    let lint = lint(&schema);
+    assert!(lint.error.unwrap().message().contains("by reference"));
+    assert!(lint.findings.len() > 40_000);
+    // A member that a reference forbids is told all the same.
+    says(
+        r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/never"}},
+            "$defs": {"never": {"allOf": [{"type": "null"}, {"type": "string"}]}}}"##,
+        "/properties/a",
+        FindingKind::Hint,
+        "such a member is never written",
+    );
 }

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind, Result, caret, line_column};
 use crate::vocab::Trie;
@@ -14,6 +14,7 @@ use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
+use super::missing::Missing;
 use super::model::vocabulary;
 use super::output::{self, Format, Stop};
 
@@ -39,15 +40,9 @@ pub(super) struct Args {
     /// tokenizer.json, .tiktoken or .gguf file, or `tiny`; without it, in single bytes
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
-    /// How the answer is written
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text",
-        conflicts_with = "lines"
-    )]
-    output: Format,
+    /// How the answer is written [default: text, and json for each of many lines]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    output: Option<Format>,
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
@@ -57,26 +52,31 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     };
     let compiler = Compiler::new(vocabulary);
     let tokens = args.tokenizer.as_ref().map(|_| compiler.vocabulary().trie());
-    let (constraint, others) = (&args.constraint, OnceCell::new());
+    let (constraint, others, schema) = (&args.constraint, OnceCell::new(), OnceCell::new());
     // By rules, so that it is the innermost rule that is named.
     let matcher = constraint.require_by_rules(&compiler)?.matcher();
-    let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others };
+    let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others, schema };
     let mut outcome = Outcome::Success;
     if let Some(file) = &args.input {
         let text = output::read(file, "the text to check")?;
         let verdict = checker.verdict(strip_line_break(&text))?;
-        match args.output {
+        match args.output.unwrap_or_default() {
             Format::Json => output::line(&verdict.to_json().to_string())?,
-            Format::Text => output::line(&verdict.describe(&file.display().to_string()))?,
+            Format::Text => output::line(&verdict.describe(&file.display().to_string(), 1))?,
         }
         outcome = verdict.outcome();
     }
     if let Some(file) = &args.lines {
         let open = std::fs::File::open(file).map_err(|error| unreadable(file, &error))?;
-        for line in BufReader::new(open).split(b'\n') {
+        for (number, line) in (1..).zip(BufReader::new(open).split(b'\n')) {
             let line = line.map_err(|error| unreadable(file, &error))?;
             let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;
-            output::line(&verdict.to_json().to_string())?;
+            match args.output.unwrap_or(Format::Json) {
+                Format::Json => output::line(&verdict.to_json().to_string())?,
+                Format::Text => {
+                    output::line(&verdict.describe(&file.display().to_string(), number))?;
+                }
+            }
             if verdict.outcome() == Outcome::NotAccepted {
                 outcome = Outcome::NotAccepted;
             }
@@ -116,7 +116,9 @@ enum Verdict {
         /// The schema's keywords, by their JSON pointers, or the grammar's rules.
         keywords: Vec<String>,
         /// An option under which the text is accepted.
-        option: Option<&'static str>,
+        option: Option<String>,
+        /// Members that an object lacks there.
+        missing: Option<Missing>,
         /// The line, and a caret under the byte.
         excerpt: String,
     },
@@ -129,7 +131,8 @@ impl Verdict {
         text: &[u8],
         byte: usize,
         matcher: &mut Matcher,
-        option: Option<&'static str>,
+        option: Option<String>,
+        schema: Option<&Value>,
     ) -> Result<Self> {
         // A byte may be one within a character: that is what is shown. What is no UTF-8 is shown as
         // what stands for it.
@@ -144,7 +147,7 @@ impl Verdict {
                 (before + &String::from_utf8_lossy(&text[byte..]), at)
             }
         };
-        let (line, column) = line_column(&shown, at);
+        let (line, column) = line_column(shown.as_bytes(), at);
         let excerpt = caret(&shown, at);
         let found = match (text.get(byte), shown[at..].chars().next()) {
             (None, _) | (_, None) => "the text ends too early".to_owned(),
@@ -161,7 +164,19 @@ impl Verdict {
             0 | 1 => expected.describe(),
             _ => format!("`{}`", output::show(forced.as_bytes())),
         };
-        Ok(Self::Rejected { byte, line, column, found, expected, keywords, option, excerpt })
+        let missing = schema.filter(|_| option.is_none());
+        let missing = missing.and_then(|schema| Missing::find(text, byte, &keywords, schema));
+        Ok(Self::Rejected {
+            byte,
+            line,
+            column,
+            found,
+            expected,
+            keywords,
+            option,
+            missing,
+            excerpt,
+        })
     }
 
     fn outcome(&self) -> Outcome {
@@ -174,7 +189,7 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keywords, option, .. } => {
+            Self::Rejected { byte, line, column, expected, keywords, option, missing, .. } => {
                 let mut answer = json!({
                     "accepted": false,
                     "byte": byte,
@@ -187,15 +202,28 @@ impl Verdict {
                 if let Some(option) = option {
                     answer["option"] = json!(option);
                 }
+                if let Some(missing) = missing {
+                    answer["missing"] = missing.to_json();
+                }
                 answer
             }
         }
     }
 
-    fn describe(&self, file: &str) -> String {
+    /// In words; `first` is the line of the file on which the text begins.
+    fn describe(&self, file: &str, first: usize) -> String {
         match self {
             Self::Accepted => "accepted".to_owned(),
+            Self::Rejected { line, column, missing: Some(missing), excerpt, .. } => {
+                let (line, what) = (first + line - 1, missing.describe());
+                let mut text = format!("{file}:{line}:{column}: not accepted: {what}");
+                for line in excerpt.lines() {
+                    text += &format!("\n  | {line}");
+                }
+                text
+            }
             Self::Rejected { line, column, found, expected, keywords, option, excerpt, .. } => {
+                let line = first + line - 1;
                 let mut text =
                     format!("{file}:{line}:{column}: not accepted: {found}, expected {expected}");
                 // A regular expression or a choice has no parts with names.
@@ -240,6 +268,8 @@ struct Checker<'a> {
     tokens: Option<&'a Trie>,
     /// The same constraint with other options of how JSON is written, made when first needed.
     others: OnceCell<Vec<(&'static str, Constraint)>>,
+    /// The constraint as a schema, if it is one, read when first needed.
+    schema: OnceCell<Option<Value>>,
 }
 
 impl Checker<'_> {
@@ -259,26 +289,54 @@ impl Checker<'_> {
         match matcher.accept_bytes(&text[at..]) {
             Ok(()) if self.tokens.is_some() && at < text.len() => Err(no_way(text, at)),
             Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted),
-            Ok(()) => Verdict::rejected(text, text.len(), &mut matcher, self.other_option(text)),
+            Ok(()) => Verdict::rejected(
+                text,
+                text.len(),
+                &mut matcher,
+                self.other_option(text),
+                self.schema(),
+            ),
             Err(error) if error.kind() == ErrorKind::Rejected => {
                 let byte = error.place().byte.unwrap_or(0);
                 matcher.accept_bytes(&text[at..at + byte])?;
-                Verdict::rejected(text, at + byte, &mut matcher, self.other_option(text))
+                Verdict::rejected(
+                    text,
+                    at + byte,
+                    &mut matcher,
+                    self.other_option(text),
+                    self.schema(),
+                )
             }
             Err(error) => Err(error),
         }
     }
 
+    /// The schema, where the constraint is one.
+    fn schema(&self) -> Option<&Value> {
+        self.schema.get_or_init(|| self.constraint.schema_value()).as_ref()
+    }
+
     /// The option under which a text is accepted whose rejection is only a matter of how JSON is
     /// written.
-    fn other_option(&self, text: &[u8]) -> Option<&'static str> {
+    fn other_option(&self, text: &[u8]) -> Option<String> {
         let others = self.others.get_or_init(|| self.constraint.written_otherwise(self.compiler));
         let accepts = |constraint: &Constraint| {
             let mut matcher = constraint.matcher();
             matcher.accept_bytes(text).is_ok() && matcher.is_accepting()
         };
-        others.iter().find(|(_, constraint)| accepts(constraint)).map(|(option, _)| *option)
+        let other = others.iter().find(|(_, constraint)| accepts(constraint));
+        other.map(|(option, _)| (*option).to_owned()).or_else(|| {
+            let digits = most_digits(text);
+            let constraint = self.constraint.with_digits(self.compiler, digits)?;
+            accepts(&constraint).then(|| format!("--digits {digits}"))
+        })
     }
+}
+
+/// The most digits in a row.
+fn most_digits(text: &[u8]) -> u32 {
+    let runs = text.split(|byte| !byte.is_ascii_digit());
+    runs.map(|run| u32::try_from(run.len()).unwrap_or(u32::MAX)).max().unwrap_or(0)
 }
 
 /// The constraint accepts the text, but the vocabulary cannot write it.

@@ -10,6 +10,7 @@ use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whites
 use crate::regex::QuoteBy;
 use crate::{Compiler, Constraint};
 
+use super::limits::LimitArgs;
 use super::output;
 
 /// A constraint: what the text must be, and how JSON is written.
@@ -21,6 +22,8 @@ pub(super) struct ConstraintArgs {
     text: TextArgs,
     #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 /// How a regular expression or a grammar is read.
@@ -212,9 +215,14 @@ impl ConstraintArgs {
         Ok(Some(constraint))
     }
 
-    /// A compiler that writes JSON as the options say.
+    /// A compiler that writes JSON as the options say, and keeps to the limits.
     pub(super) fn configure(&self, compiler: &Compiler) -> Compiler {
-        compiler.clone().with_json_options(self.json.options())
+        self.limits.configure(compiler, self.json.options())
+    }
+
+    /// How JSON is written, within the limits.
+    fn options(&self) -> Options {
+        self.limits.options(self.json.options())
     }
 
     /// The constraint as a grammar, where one is named: for other grammars to embed.
@@ -222,7 +230,7 @@ impl ConstraintArgs {
         let Which { schema, regex, grammar, choice, json_object, quote, formula } = &self.which;
         let grammar = if let Some(schema) = schema {
             let (text, file) = read_schema(schema)?;
-            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.json.options()));
+            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.options()));
             grammar.map_err(|error| match file {
                 Some(file) => error.in_file(file),
                 None => error,
@@ -235,7 +243,7 @@ impl ConstraintArgs {
         } else if !choice.is_empty() {
             compiler.choice_grammar(choice)?
         } else if *json_object {
-            Schema::from_text(ANY_OBJECT)?.grammar(&self.json.options())?
+            Schema::from_text(ANY_OBJECT)?.grammar(&self.options())?
         } else if let Some(file) = quote {
             self.quotation(compiler, file)?
         } else if let Some(formula) = formula {
@@ -283,7 +291,7 @@ impl ConstraintArgs {
     /// The constraint with other options of how JSON is written, those that were not given, each
     /// alone and all together. None where the text is no JSON, or what is so made does not compile.
     pub(super) fn written_otherwise(&self, compiler: &Compiler) -> Vec<(&'static str, Constraint)> {
-        let given = self.json.options();
+        let given = self.options();
         let any = Options::default();
         let (whitespace, order, spelling) = (
             given.whitespace == any.whitespace,
@@ -310,15 +318,36 @@ impl ConstraintArgs {
             if !(whitespace || order || spelling) {
                 return None;
             }
-            let compiler = compiler.clone().with_json_options(options);
-            let constraint = match (&self.which.schema, self.which.json_object) {
-                (Some(schema), _) => compile_schema(&compiler, schema).ok()?,
-                (None, true) => compiler.json_object().ok()?,
-                (None, false) => return None,
-            };
-            Some((name, constraint))
+            Some((name, self.written_by(compiler, options)?))
         };
         options.into_iter().filter_map(compile).collect()
+    }
+
+    /// The constraint for numbers with so many digits, if that is more than there may be.
+    pub(super) fn with_digits(&self, compiler: &Compiler, digits: u32) -> Option<Constraint> {
+        let mut options = self.options();
+        if digits <= options.digits {
+            return None;
+        }
+        options.digits = digits;
+        self.written_by(compiler, options)
+    }
+
+    fn written_by(&self, compiler: &Compiler, options: Options) -> Option<Constraint> {
+        let compiler = self.limits.configure(compiler, options);
+        match (&self.which.schema, self.which.json_object) {
+            (Some(schema), _) => compile_schema(&compiler, schema).ok(),
+            (None, true) => compiler.json_object().ok(),
+            (None, false) => None,
+        }
+    }
+}
+
+impl ConstraintArgs {
+    /// The schema as a value, where the constraint is one, for messages about it.
+    pub(super) fn schema_value(&self) -> Option<serde_json::Value> {
+        let (text, _) = read_schema(self.which.schema.as_deref()?).ok()?;
+        serde_json::from_str(&text).ok()
     }
 }
 

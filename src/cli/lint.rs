@@ -9,7 +9,11 @@ use crate::json_schema::{FindingKind, Lint, Schema};
 
 use super::Outcome;
 use super::constraint::{JsonArgs, read_schema};
+use super::limits::LimitArgs;
 use super::output::{self, Format, Stop};
+
+/// Findings of one kind that are shown.
+const SHOWN: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -21,10 +25,15 @@ pub(super) struct Args {
     option: Option<String>,
     #[command(flatten)]
     json: JsonArgs,
-    /// Only what deserves attention: hints, costs and errors
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// Only what deserves attention: hints, costs, errors and what has no effect
     #[arg(long)]
     brief: bool,
-    /// How the findings are written: one a line, or one JSON value
+    /// All findings, however many there are of one kind
+    #[arg(long)]
+    all: bool,
+    /// How the findings are written: one a line, the first of each kind, or one JSON value
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
@@ -38,9 +47,11 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         None => error,
     };
     let schema = Schema::from_text(&text).map_err(in_file)?;
-    let mut lint = schema.lint(&args.json.options());
+    let options = args.limits.options(args.json.options());
+    let mut lint = schema.lint_within(&options, &args.limits.limits());
     if args.brief {
-        let attention = [FindingKind::Hint, FindingKind::Cost, FindingKind::Error];
+        use FindingKind::{Cost, Error, Hint, Ignored};
+        let attention = [Hint, Cost, Error, Ignored];
         lint.findings.retain(|finding| attention.contains(&finding.kind));
     }
     match args.output {
@@ -48,8 +59,22 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         Format::Text => {
             let mut out = BufWriter::new(io::stdout().lock());
             let name = file.as_ref().map_or(String::new(), |file| format!("{}:", file.display()));
+            let most = if args.all { usize::MAX } else { SHOWN };
+            let mut kinds: Vec<(FindingKind, usize)> = Vec::new();
             for finding in &lint.findings {
-                writeln!(out, "{name}{finding}")?;
+                let index = kinds.iter().position(|(kind, _)| *kind == finding.kind);
+                let index = index.unwrap_or_else(|| {
+                    kinds.push((finding.kind, 0));
+                    kinds.len() - 1
+                });
+                kinds[index].1 += 1;
+                if kinds[index].1 <= most {
+                    writeln!(out, "{name}{finding}")?;
+                }
+            }
+            for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > most) {
+                let more = count - most;
+                writeln!(out, "{more} more of the kind `{}`; --all shows them", kind.name())?;
             }
             writeln!(out, "{}", sizes(&lint))?;
             out.flush()?;

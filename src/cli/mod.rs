@@ -11,9 +11,11 @@ mod check;
 mod constraint;
 mod explore;
 mod generate;
+mod limits;
 mod line;
 mod lint;
 mod mask;
+mod missing;
 mod model;
 mod output;
 mod sample;
@@ -101,7 +103,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         // The reader went away: there is nobody to tell.
         Err(Stop::BrokenPipe) => ExitCode::SUCCESS,
         Err(Stop::Error(error)) => {
-            output::note(&format!("error: {error}"));
+            let option = limits::option(&error);
+            let option = option.map_or(String::new(), |option| format!(" (here: {option})"));
+            output::note(&format!("error: {error}{option}"));
             if let Some(excerpt) = error.excerpt() {
                 excerpt.lines().for_each(|line| output::note(&format!("  | {line}")));
             }

@@ -226,16 +226,17 @@ impl Recipe {
                 (whole.0.copy(), whole.1.clone())
             }
             Self::Schema(schema) => {
-                let options = &compiler.json_options;
+                let (options, limits) = (&compiler.json_options, &compiler.limits);
                 let prefix = compiler.prefix.as_deref();
                 let (source, start) =
-                    SchemaSource::new(schema, options, &compiler.schemas, prefix)?;
-                Program::lazy(Box::new(source), start, &compiler.limits)
+                    SchemaSource::new(schema, options, limits, &compiler.schemas, prefix)?;
+                Program::lazy(Box::new(source), start, limits)
             }
             Self::Frame(frame) => {
-                let options = &compiler.json_options;
-                let (source, start) = SchemaSource::framed(frame, options, &compiler.schemas)?;
-                Program::lazy(Box::new(source), start, &compiler.limits)
+                let (options, limits) = (&compiler.json_options, &compiler.limits);
+                let (source, start) =
+                    SchemaSource::framed(frame, options, limits, &compiler.schemas)?;
+                Program::lazy(Box::new(source), start, limits)
             }
         };
         let slices = Arc::clone(&compiler.slices);

@@ -33,7 +33,7 @@ pub struct Limits {
 
 impl Limits {
     /// Compiles something, in the time that it may take.
-    pub(super) fn compiling<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn compiling<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
         deadline::within("time_per_constraint", self.time_per_constraint, run)
     }
 }

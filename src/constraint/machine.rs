@@ -368,7 +368,8 @@ impl Machine {
         for (i, &byte) in bytes.iter().enumerate() {
             let stepped = self.step_in_place(program, &mut items, &mut next, byte);
             if stepped.is_err() || items.is_empty() {
-                read = stepped.map(|()| i);
+                let placed = |error| program.placed(items.iter().map(|item| item.point), error);
+                read = stepped.map(|()| i).map_err(placed);
                 break;
             }
         }

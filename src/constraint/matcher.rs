@@ -181,7 +181,9 @@ impl Matcher {
         let here = self.here();
         match machine.masks.known(here) {
             Some(form) => Ok(form),
-            None => shared.timed(|| machine.form(program, shared.vocabulary(), here)),
+            None => shared
+                .timed(|| machine.form(program, shared.vocabulary(), here))
+                .map_err(|error| placed(machine, program, here, error)),
         }
     }
 
@@ -212,7 +214,10 @@ impl Matcher {
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
         let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
-        self.constraint.shared.timed(|| machine.tokens_to_finish(program, vocabulary, here))
+        self.constraint
+            .shared
+            .timed(|| machine.tokens_to_finish(program, vocabulary, here))
+            .map_err(|error| placed(machine, program, here, error))
     }
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
@@ -371,6 +376,11 @@ impl Matcher {
     pub fn is_finished(&self) -> bool {
         self.finished
     }
+}
+
+/// A limit that was reached in going on from here: what was being read.
+fn placed(machine: &Machine, program: &Program, here: ConfigId, error: Error) -> Error {
+    program.placed(machine.items(here).iter().map(|item| item.point), error)
 }
 
 pub(super) fn show(byte: u8) -> String {

@@ -121,6 +121,9 @@ pub(crate) trait Source: Send + fmt::Debug {
 
     /// Places in words.
     fn places(&self, places: &[u32]) -> String;
+
+    /// A limit that was reached without a place was reached at these.
+    fn placed(&self, places: &[u32], error: Error) -> Error;
 }
 
 /// Where a captured string leads, by tag and string.
@@ -223,6 +226,23 @@ impl Program {
     pub(super) fn source(&self, id: PointId) -> String {
         let inner = self.inner.borrow();
         self.label_text(inner.sources[id as usize])
+    }
+
+    /// A limit that was reached while something was read from one of these points: where that is.
+    pub(super) fn placed(&self, ids: impl Iterator<Item = PointId>, error: Error) -> Error {
+        if error.kind() != ErrorKind::Limit {
+            return error;
+        }
+        let inner = self.inner.borrow();
+        let mut labels = ids.map(|id| &inner.labels[inner.sources[id as usize] as usize]);
+        let places = labels.find_map(|label| match label {
+            Origin::Places(places) if !places.is_empty() => Some(places),
+            _ => None,
+        });
+        match (places, &inner.source) {
+            (Some(places), Some(source)) => source.placed(places, error),
+            _ => error,
+        }
     }
 
     /// What a label says.

@@ -4,7 +4,7 @@
 //! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
 //! process when one of them is first reached.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -117,8 +117,42 @@ struct Entry {
 struct Source {
     /// Where it was found; the schema itself has none.
     uri: Option<Box<str>>,
-    text: Option<Box<str>>,
+    text: Option<Text>,
     root: ValueId,
+}
+
+/// Places of a text that are this many bytes apart have their lines and columns counted once.
+const APART: usize = 4096;
+
+#[derive(Clone, Debug)]
+struct Text {
+    text: Box<str>,
+    /// Line and column of every so many bytes, once asked for.
+    counted: OnceLock<Vec<(usize, usize)>>,
+}
+
+impl Text {
+    fn new(text: &str) -> Self {
+        Self { text: text.into(), counted: OnceLock::new() }
+    }
+
+    /// Line and column of a byte, both from 1.
+    fn line_column(&self, byte: usize) -> (usize, usize) {
+        let from = |place: (usize, usize), bytes: &[u8], byte| match line_column(bytes, byte) {
+            (1, further) => (place.0, place.1 + further - 1),
+            (further, column) => (place.0 + further - 1, column),
+        };
+        let counted = self.counted.get_or_init(|| {
+            let mut places = vec![(1, 1)];
+            for chunk in self.text.as_bytes().chunks(APART) {
+                places.push(from(places[places.len() - 1], chunk, chunk.len()));
+            }
+            places
+        });
+        let chunk = (byte / APART).min(counted.len() - 1);
+        let bytes = self.text.as_bytes().get(chunk * APART..).unwrap_or_default();
+        from(counted[chunk], bytes, byte - chunk * APART)
+    }
 }
 
 /// A schema and the documents supplied with it: all of their values in one arena.
@@ -153,7 +187,7 @@ impl Document {
         // Values are seldom shorter, with their keys.
         document.entries.reserve(text.len() / 16);
         let root = json_text::parse(text, &mut document)?;
-        document.sources.push(Source { uri: None, text: Some(text.into()), root });
+        document.sources.push(Source { uri: None, text: Some(Text::new(text)), root });
         Ok(document)
     }
 
@@ -179,7 +213,7 @@ impl Document {
     /// Adds a document that references may lead to.
     pub(super) fn supply(&mut self, uri: &str, text: &str) -> Result<()> {
         let root = json_text::parse(text, self).map_err(|error| error.in_file(uri))?;
-        self.sources.push(Source { uri: Some(uri.into()), text: Some(text.into()), root });
+        self.sources.push(Source { uri: Some(uri.into()), text: Some(Text::new(text)), root });
         Ok(())
     }
 
@@ -372,33 +406,7 @@ impl Document {
 
     /// Line and column of a value, both from 1, where its text is known.
     pub(super) fn line_column(&self, at: ValueId) -> Option<(usize, usize)> {
-        let text = self.source(at).text.as_deref()?;
-        Some(line_column(text, self.entry(at).start as usize))
-    }
-
-    /// The same for many values, in one pass over each text.
-    pub(super) fn line_columns(&self, ats: &[ValueId]) -> Vec<Option<(usize, usize)>> {
-        let mut order: Vec<usize> = (0..ats.len()).collect();
-        order.sort_unstable_by_key(|&i| (self.source(ats[i]).root, self.entry(ats[i]).start));
-        let mut found = vec![None; ats.len()];
-        // The text, a byte of it, and its line and column.
-        let mut last = (self.root(), 0, (1, 1));
-        for i in order {
-            let source = self.source(ats[i]);
-            let Some(text) = source.text.as_deref() else { continue };
-            if last.0 != source.root {
-                last = (source.root, 0, (1, 1));
-            }
-            let (_, from, (line, column)) = last;
-            let start = self.entry(ats[i]).start as usize;
-            let place = match line_column(&text[from..], start - from) {
-                (1, further) => (line, column + further - 1),
-                (further, column) => (line + further - 1, column),
-            };
-            last = (source.root, start, place);
-            found[i] = Some(place);
-        }
-        found
+        Some(self.source(at).text.as_ref()?.line_column(self.entry(at).start as usize))
     }
 
     /// An error of a kind at a value: pointer, line and column where the text is known, and the
@@ -411,6 +419,21 @@ impl Document {
         match &self.source(at).uri {
             Some(uri) => error.in_file(&**uri),
             None => error,
+        }
+    }
+
+    /// A limit that was reached without a place was reached here.
+    pub(super) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
+        let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
+        match at {
+            Some(at) if !known => {
+                let placed = self.error(error.kind(), at, error.message());
+                match error.help() {
+                    Some(help) => placed.with_help(help),
+                    None => placed,
+                }
+            }
+            _ => error,
         }
     }
 }
@@ -431,6 +454,16 @@ mod tests {
         assert_eq!(d.pointer(v), "/a/1/b~1c~0");
         assert!(d.at_pointer(d.root(), "/a/01").is_none());
         assert!(d.at_pointer(d.root(), "a").is_none());
+    }
+
+    #[test]
+    fn lines_are_counted_once() {
+        let text: String = (0..5_000).map(|i| if i % 7 == 0 { "é\n" } else { "ü " }).collect();
+        let known = Text::new(&text);
+        for byte in (0..=text.len()).step_by(97).chain([0, APART - 1, APART, APART + 1]) {
+            assert_eq!(known.line_column(byte), line_column(text.as_bytes(), byte), "{byte}");
+        }
+        assert_eq!(Text::new("").line_column(0), (1, 1));
     }
 
     #[test]

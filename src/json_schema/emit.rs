@@ -309,7 +309,8 @@ impl<'d> Emitter<'d> {
             return Ok(());
         }
         let message = format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
-        Err(self.sets.error(ErrorKind::Limit, set, message))
+        let error = self.sets.error(ErrorKind::Limit, set, message);
+        Err(error.with_help("split the schema, or raise the limit"))
     }
 
     fn too_few_digits(&self, set: Set) -> Error {

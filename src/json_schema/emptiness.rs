@@ -273,19 +273,14 @@ impl<'d> Sets<'d> {
             }
             self.spend(50);
             self.check_work(next)?;
-            let shape = self.shape(next)?;
-            if self.holds_plain_value(&shape)? {
-                self.emptiness.insert(next, false);
-                continue;
+            match self.needs(next, &mut open).map_err(|error| self.placed(error, next))? {
+                Some(this) => undecided.push(this),
+                None => {
+                    self.emptiness.insert(next, false);
+                }
             }
-            let mut this = Undecided { set: next, arrays: Vec::new(), objects: Vec::new() };
-            for array in &shape.arrays {
-                this.arrays.push(self.array_ways(array, &mut open)?);
-            }
-            for object in &shape.objects {
-                this.objects.push(self.object_ways(object, &mut open)?);
-            }
-            undecided.push(this);
+            // It is this one that took too long.
+            self.check_work(next)?;
         }
         loop {
             let before = undecided.len();
@@ -314,6 +309,23 @@ impl<'d> Sets<'d> {
             self.emptiness.extend(has_value.iter().map(|&set| (set, false)));
         }
         Ok(undecided.iter().any(|this| this.set == set))
+    }
+
+    /// What a value of a set needs, and the sets that it might need for that; `None` if it plainly
+    /// has one.
+    fn needs(&mut self, set: Set, needed: &mut Vec<Set>) -> Result<Option<Undecided>> {
+        let shape = self.shape(set)?;
+        if self.holds_plain_value(&shape)? {
+            return Ok(None);
+        }
+        let mut this = Undecided { set, arrays: Vec::new(), objects: Vec::new() };
+        for array in &shape.arrays {
+            this.arrays.push(self.array_ways(array, needed)?);
+        }
+        for object in &shape.objects {
+            this.objects.push(self.object_ways(object, needed)?);
+        }
+        Ok(Some(this))
     }
 
     /// How many keys there are of some, or `most` if there are more: one is one, however it is

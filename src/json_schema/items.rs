@@ -450,7 +450,8 @@ impl<'d> Sets<'d> {
              states"
         );
         let place = array.sources.0.first().copied().unwrap_or_else(|| self.document.root());
-        Err(self.document.error(ErrorKind::Limit, place, message))
+        let error = self.document.error(ErrorKind::Limit, place, message);
+        Err(error.with_help("ask for fewer items, or let one schema apply to all of them"))
     }
 }
 

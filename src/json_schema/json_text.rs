@@ -51,7 +51,7 @@ impl Parser<'_> {
     }
 
     fn error_at(&self, at: usize, message: String) -> Error {
-        let (line, column) = line_column(self.text, at);
+        let (line, column) = line_column(self.text.as_bytes(), at);
         Error::new(ErrorKind::Schema, message).at_line_column(line, column)
     }
 
@@ -102,7 +102,7 @@ impl Parser<'_> {
 
     fn value(&mut self, depth: usize) -> Result<ValueId> {
         if depth > DEPTH {
-            let (line, column) = line_column(self.text, self.at);
+            let (line, column) = line_column(self.text.as_bytes(), self.at);
             return Err(too_deep().at_line_column(line, column));
         }
         let start = self.at as u32;

@@ -239,12 +239,24 @@ impl<'d> Sets<'d> {
 
     /// A count that a keyword holds, if it is there.
     fn count(&self, reader: &Reader<'_>, keyword: &str) -> Result<Option<u32>> {
-        let Some(at) = reader.get(keyword) else { return Ok(None) };
+        reader.get(keyword).map_or(Ok(None), |at| self.count_at(at, keyword))
+    }
+
+    /// A count that a keyword holds. What must be reached is refused where it is more than can be
+    /// counted; what must not be exceeded is no bound there (`None`), since no text comes so far.
+    pub(super) fn count_at(&self, at: ValueId, keyword: &str) -> Result<Option<u32>> {
         let count = match self.document.value(at) {
             Value::Number(literal) => self.decimal(at, literal)?.to_count(),
             _ => None,
         };
         match count {
+            Some(u32::MAX) if keyword.starts_with("max") => Ok(None),
+            Some(u32::MAX) => {
+                let most = u32::MAX - 1;
+                let message = format!("`{keyword}` is more than {most}, and cannot be counted");
+                let help = "ask for fewer: no text holds as many";
+                Err(self.document.error(ErrorKind::Limit, at, message).with_help(help))
+            }
             Some(count) => Ok(Some(count)),
             None => Err(self.malformed(at, format!("`{keyword}` must be a non-negative integer"))),
         }
@@ -451,9 +463,9 @@ impl<'d> Sets<'d> {
             condition: Condition::HOLDS,
             sources: reader.sources(&[
                 "properties",
+                "required",
                 "additionalProperties",
                 "patternProperties",
-                "required",
                 "type",
             ]),
         };
@@ -501,7 +513,8 @@ impl<'d> Sets<'d> {
         let message = format!(
             "the properties combine into more than {most} alternatives (the limit `alternatives`)"
         );
-        Err(self.document.error(ErrorKind::Limit, reader.schema, message))
+        let error = self.document.error(ErrorKind::Limit, reader.schema, message);
+        Err(error.with_help("let fewer patterns match the same names, or raise the limit"))
     }
 
     /// The members of a keyword that holds an object.

@@ -6,6 +6,7 @@
 //! comes twice. Arrays whose items are counted or must differ are such machines, too.
 
 mod array;
+mod places;
 
 use std::ops::Range;
 use std::sync::Arc;

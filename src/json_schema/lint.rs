@@ -21,18 +21,20 @@ mod size;
 mod values;
 
 use std::fmt;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::advice::nearest;
+use super::Schema;
+use super::advice::{TYPES, nearest};
 use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, holds};
 use super::options::{Options, PropertyOrder};
 use super::references::References;
 use super::set::Sets;
-use super::{Schema, SchemaSource, Shared};
+use crate::constraint::{Compiler, Limits};
 use crate::error::Error;
+use crate::vocab::Vocabulary;
 
 /// Under these a schema refines another, which says the type.
 const REFINING: &[&str] =
@@ -117,6 +119,11 @@ impl Schema {
     /// members are written, how long the text is at least and at most, what would be slow, and
     /// what the author probably meant where a common mistake is seen.
     pub fn lint(&self, options: &Options) -> Lint {
+        self.lint_within(options, &Limits::default())
+    }
+
+    /// The same for a compiler with these limits.
+    pub fn lint_within(&self, options: &Options, limits: &Limits) -> Lint {
         let document = &self.document;
         let mut linter = Linter {
             document,
@@ -124,26 +131,52 @@ impl Schema {
             sets: Sets::new(document, options),
             references: References::new(options.draft),
             findings: Vec::new(),
-            places: Vec::new(),
             seen: FxHashSet::default(),
             diagnosed: 0,
+            bases: None,
         };
         let root = document.root();
-        linter.schema(root, "");
-        // As a compiler takes it: a whole grammar would know no items that must differ.
-        let alone = Arc::new(self.clone());
-        let error = SchemaSource::new(&alone, options, &Shared::default(), None).err();
+        if let Some(schema) = foreign::wrapped(document, root) {
+            let message = format!(
+                "this is what OpenAI's and other APIs wrap around a schema, and says nothing of the \
+                 text: did you mean what stands at `{}` alone?",
+                document.pointer(schema)
+            );
+            linter.find(root, FindingKind::Hint, message);
+        }
+        // What is not found out within that time is not said.
+        let _ = limits.compiling(|| {
+            linter.schema(root, "");
+            Ok(())
+        });
+        let error = self.refused(options, limits);
         let (least_bytes, most_bytes) = match &error {
             Some(_) => (None, None),
-            None => linter.sizes(root),
+            None => limits.compiling(|| Ok(linter.sizes(root))).unwrap_or_default(),
         };
-        let places = document.line_columns(&linter.places);
         let mut findings = linter.findings;
-        findings.iter_mut().zip(places).for_each(|(finding, place)| finding.line_column = place);
-        findings.extend(error.as_ref().map(refusal));
+        let malformed = linter.sets.malformed_everywhere(root);
+        let mut refusals: Vec<Finding> = malformed.iter().map(refusal).collect();
+        refusals.extend(error.as_ref().map(refusal).filter(|first| !refusals.contains(first)));
+        findings.extend(refusals);
         // All that is said of a place stands together.
         findings.sort_by_key(|finding| finding.line_column);
         Lint { findings, least_bytes, most_bytes, error }
+    }
+}
+
+impl Schema {
+    /// Why a compiler with these limits takes no text of the schema, if it does not: by its first
+    /// mask, if no sooner.
+    fn refused(&self, options: &Options, limits: &Limits) -> Option<Error> {
+        let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
+        let compile = |vocabulary| {
+            let compiler = Compiler::new(vocabulary)
+                .with_limits(limits.clone())
+                .with_json_options(options.clone());
+            compiler.schema(self.clone())?.matcher().mask().map(drop)
+        };
+        Vocabulary::from_tokens(bytes, &[], &[]).and_then(compile).err()
     }
 }
 
@@ -167,11 +200,11 @@ struct Linter<'d> {
     sets: Sets<'d>,
     references: References,
     findings: Vec<Finding>,
-    /// What each of them is about.
-    places: Vec<ValueId>,
     seen: FxHashSet<ValueId>,
     /// Schemas without a value so far.
     diagnosed: usize,
+    /// Parts of objects, once looked for.
+    bases: Option<Rc<FxHashSet<ValueId>>>,
 }
 
 impl<'d> Linter<'d> {
@@ -189,10 +222,8 @@ impl<'d> Linter<'d> {
     }
 
     fn find(&mut self, at: ValueId, kind: FindingKind, message: impl Into<String>) {
-        let pointer = self.document.pointer(at);
-        // Lines are counted for all of them at once.
-        self.findings.push(Finding { pointer, line_column: None, kind, message: message.into() });
-        self.places.push(at);
+        let (pointer, line_column) = (self.document.pointer(at), self.document.line_column(at));
+        self.findings.push(Finding { pointer, line_column, kind, message: message.into() });
     }
 
     /// One schema and those inside it; `role` is the keyword that it stands under.
@@ -305,6 +336,7 @@ impl<'d> Linter<'d> {
         let wanted = effects::looks_at(keyword)?;
         let types = self.types(schema)?;
         if types.is_empty()
+            || types.iter().any(|name| !TYPES.contains(name))
             || types.iter().any(|name| *name == wanted || (wanted, *name) == ("number", "integer"))
         {
             return None;
@@ -337,6 +369,19 @@ impl<'d> Linter<'d> {
             }
             ("array", ["object"]) => format!("{message}; did you mean `\"type\": \"array\"`?"),
             _ => message,
+        })
+    }
+
+    /// What draft 2020-12 has for a keyword that only older ones have, or have with such a value.
+    fn older(&self, keyword: &str, value: ValueId) -> Option<&'static str> {
+        Some(match (keyword, self.document.value(value)) {
+            ("id", _) => "it is `$id`",
+            ("definitions", _) => "it is `$defs`",
+            ("dependencies", _) => "it is `dependentRequired` or `dependentSchemas`",
+            ("additionalItems", _) => "it is `items` beside `prefixItems`",
+            ("items", Value::Array(_)) => "a list of schemas for the first items is `prefixItems`",
+            ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => "it is the bound itself",
+            _ => return None,
         })
     }
 
@@ -386,11 +431,12 @@ impl<'d> Linter<'d> {
                 self.find(value, FindingKind::Enforced, format!("`{keyword}` {words}"));
             }
         }
-        let older = ["id", "dependencies", "definitions", "additionalItems"].contains(&keyword);
-        if older && !dialect.declared {
+        if !dialect.declared
+            && let Some(today) = self.older(keyword, value)
+        {
             let message = format!(
                 "`{keyword}` is of an older draft and keeps its old meaning, since the schema \
-                 names no draft in `$schema`"
+                 names no draft in `$schema`; in 2020-12 {today}"
             );
             self.find(value, FindingKind::Hint, message);
         }

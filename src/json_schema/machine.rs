@@ -105,7 +105,8 @@ impl Emitter<'_> {
             return Ok(());
         }
         let message = format!("more than {SOME} kinds of items are counted in one array");
-        Err(self.sets.error(ErrorKind::Limit, set, message))
+        let error = self.sets.error(ErrorKind::Limit, set, message);
+        Err(error.with_help("let fewer `contains` apply to the same array"))
     }
 
     /// The one place that says which array sets cannot be emitted yet.
@@ -232,7 +233,8 @@ impl Emitter<'_> {
         if machine.states.len() > most {
             let message =
                 format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
-            return Err(self.sets.error(ErrorKind::Limit, Set::ANY, message));
+            let error = self.sets.error(ErrorKind::Limit, Set::ANY, message);
+            return Err(error.with_help("split the schema, or raise the limit"));
         }
         self.check_size(Set::ANY)
     }

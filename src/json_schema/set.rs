@@ -253,18 +253,8 @@ impl<'d> Sets<'d> {
     }
 
     /// A limit that was reached without a place was reached in a set.
-    fn placed(&self, error: Error, set: Set) -> Error {
-        let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
-        match self.place(set) {
-            Some(at) if !known => {
-                let placed = self.document.error(error.kind(), at, error.message());
-                match error.help() {
-                    Some(help) => placed.with_help(help),
-                    None => placed,
-                }
-            }
-            _ => error,
-        }
+    pub(super) fn placed(&self, error: Error, set: Set) -> Error {
+        self.document.placed(error, self.place(set))
     }
 
     fn intern(&mut self, expr: Expr) -> Set {
@@ -457,7 +447,8 @@ impl<'d> Sets<'d> {
         }
         if self.open.len() >= NESTING {
             let message = format!("more than {NESTING} schemas apply to one value by reference");
-            return Err(self.error(ErrorKind::Limit, set, message));
+            let help = "let references lead there in fewer steps";
+            return Err(self.error(ErrorKind::Limit, set, message).with_help(help));
         }
         self.check_work(set)?;
         self.spend(5 * STEPS_A_NAME);

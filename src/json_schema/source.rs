@@ -7,11 +7,11 @@ use self_cell::self_cell;
 
 use super::Schema;
 use super::diagnosis::unsatisfiable;
-use super::document::Document;
+use super::document::{Document, ValueId};
 use super::emit::Emitter;
 use super::options::Options;
 use super::set::{Sets, Shared};
-use crate::constraint::{Names, Source};
+use crate::constraint::{Limits, Names, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::regex::{Language, Languages};
@@ -112,6 +112,7 @@ impl SchemaSource {
     pub(crate) fn new(
         schema: &Arc<Schema>,
         options: &Options,
+        limits: &Limits,
         shared: &Shared,
         prefix: Option<&Grammar>,
     ) -> Result<(Self, RuleId)> {
@@ -119,17 +120,19 @@ impl SchemaSource {
         let mut start = None;
         let owned = Owned::try_new(inputs, |inputs| {
             let document = &inputs.schema.document;
+            let at_root = |error| document.placed(error, Some(document.root()));
             let base = shared.base(inputs.options.spelling);
             let mut sets = Sets::from_base(document, &inputs.options, base);
             sets.languages.share(&shared.tables);
+            sets.languages.set_limit(limits.language_states);
             let root = sets.schema(document.root())?;
-            sets.validate(document.root())?;
-            if sets.is_empty(root)? {
+            sets.validate(document.root()).map_err(at_root)?;
+            if sets.is_empty(root).map_err(at_root)? {
                 return Err(unsatisfiable(document, &inputs.options));
             }
             let mut emitter = Emitter::new(sets, true)?;
             let rule = emitter.builder.declare("start");
-            let Some(body) = emitter.whole(root)? else {
+            let Some(body) = emitter.whole(root).map_err(at_root)? else {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, &inputs.options));
             };
@@ -154,6 +157,7 @@ impl SchemaSource {
     pub(crate) fn framed(
         frame: &Frame,
         options: &Options,
+        limits: &Limits,
         shared: &Shared,
     ) -> Result<(Self, RuleId)> {
         let inputs = Inputs { schema: Arc::clone(&frame.schemas), options: options.clone() };
@@ -163,6 +167,7 @@ impl SchemaSource {
             let base = shared.base(inputs.options.spelling);
             let mut sets = Sets::from_base(document, &inputs.options, base);
             sets.languages.share(&shared.tables);
+            sets.languages.set_limit(limits.language_states);
             let mut roots = Vec::new();
             for ((_, root), name) in document.supplied().zip(&frame.names) {
                 let set = sets.schema(root).and_then(|set| {
@@ -175,6 +180,7 @@ impl SchemaSource {
                         }
                     }
                 });
+                let set = set.map_err(|error| document.placed(error, Some(root)));
                 roots.push((set.map_err(|error| named(name, &error))?, name));
             }
             let mut emitter = Emitter::new(sets, true)?;
@@ -193,11 +199,15 @@ impl SchemaSource {
 }
 
 impl SchemaSource {
-    /// Rules that are made while a text is read: a task of its own.
-    fn task<T>(&mut self, f: impl for<'d> FnOnce(&mut Emitter<'d>) -> Result<T>) -> Result<T> {
+    /// Rules that are made while a text is read: a task of its own, and where it is.
+    fn task<T>(
+        &mut self,
+        place: impl FnOnce(&Emitter<'_>) -> Option<ValueId>,
+        make: impl for<'d> FnOnce(&mut Emitter<'d>) -> Result<T>,
+    ) -> Result<T> {
         self.0.with_dependent_mut(|_, emitter| {
             emitter.sets.go_on();
-            f(emitter)
+            make(emitter).map_err(|error| emitter.sets.document.placed(error, place(emitter)))
         })
     }
 }
@@ -218,7 +228,7 @@ impl Source for SchemaSource {
     }
 
     fn body(&mut self, rule: RuleId) -> Result<NodeId> {
-        self.task(|emitter| emitter.body(rule))
+        self.task(|at| at.place_of_rule(rule), |emitter| emitter.body(rule))
     }
 
     fn names(&mut self, tag: u32) -> Names {
@@ -226,11 +236,11 @@ impl Source for SchemaSource {
     }
 
     fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
-        self.task(|emitter| emitter.after_name(tag, rank))
+        self.task(|at| at.place_of_name(tag), |emitter| emitter.after_name(tag, rank))
     }
 
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {
-        self.task(|emitter| emitter.after_capture(tag, text))
+        self.task(|at| at.place_of_capture(tag), |emitter| emitter.after_capture(tag, text))
     }
 
     fn has_repeats(&self) -> bool {
@@ -239,5 +249,10 @@ impl Source for SchemaSource {
 
     fn places(&self, places: &[u32]) -> String {
         self.0.with_dependent(|_, emitter| emitter.pointers(places))
+    }
+
+    fn placed(&self, places: &[u32], error: Error) -> Error {
+        let at = places.first().map(|&at| ValueId::from_number(at));
+        self.0.with_dependent(|_, emitter| emitter.sets.document.placed(error, at))
     }
 }

@@ -157,7 +157,11 @@ impl Sets<'_> {
         let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
         let message = format!("the pattern {pattern:?}{byte}: {}", e.message());
         let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
-        self.document.error(kind, at, message)
+        let error = self.document.error(kind, at, message);
+        match e.help() {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
     }
 
     fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {

@@ -14,12 +14,48 @@ use super::emptiness::SOME;
 use super::quotation::QUOTE_FROM;
 use super::set::Sets;
 use crate::deadline;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::regex::{self, Dialect};
+
+/// Keywords that hold a count.
+const COUNTS: [&str; 8] = [
+    "maxLength",
+    "minLength",
+    "maxItems",
+    "minItems",
+    "maxProperties",
+    "minProperties",
+    "maxContains",
+    "minContains",
+];
 
 impl Sets<'_> {
     /// Errors at what is malformed in a schema of the document, or in any that it applies.
     pub(super) fn validate(&mut self, schema: ValueId) -> Result<()> {
+        match self.visit(schema, &mut Err)? > SOME {
+            true => self.foresee_counts(schema),
+            false => Ok(()),
+        }
+    }
+
+    /// All that is malformed there, not the first alone.
+    pub(super) fn malformed_everywhere(&mut self, schema: ValueId) -> Vec<Error> {
+        let mut found = Vec::new();
+        let visited = self.visit(schema, &mut |error| {
+            found.push(error);
+            Ok(())
+        });
+        found.extend(visited.err());
+        found
+    }
+
+    /// Hands over what is malformed, and goes on if it comes back; counts the keywords that count
+    /// items.
+    fn visit(
+        &mut self,
+        schema: ValueId,
+        found: &mut dyn FnMut(Error) -> Result<()>,
+    ) -> Result<usize> {
         let (mut seen, mut counting) = (FxHashSet::default(), 0);
         let mut open = vec![schema];
         while let Some(schema) = open.pop() {
@@ -29,9 +65,17 @@ impl Sets<'_> {
                 continue;
             }
             // Not named yet: sets are in the order in which they are named, which is that of keys.
-            self.check_schema(schema)?;
+            if let Err(error) = self.check_schema(schema) {
+                found(error)?;
+            }
             let Some(members) = self.document.members(schema) else { continue };
-            let dialect = self.references.dialect(self.document, schema)?;
+            let dialect = match self.references.dialect(self.document, schema) {
+                Ok(dialect) => dialect,
+                Err(error) => {
+                    found(error)?;
+                    continue;
+                }
+            };
             let alone = dialect.reference_stands_alone() && members.get("$ref").is_some();
             for (keyword, value) in members.iter() {
                 if !dialect.knows(keyword) || (alone && keyword != "$ref") {
@@ -39,12 +83,19 @@ impl Sets<'_> {
                 }
                 match keyword {
                     "$ref" | "$dynamicRef" | "$recursiveRef" => {
-                        open.push(self.references.resolve(self.document, value)?);
+                        match self.references.resolve(self.document, value) {
+                            Ok(target) => open.push(target),
+                            Err(error) => found(error)?,
+                        }
                         continue;
                     }
                     "definitions" | "$defs" | "contentSchema" => continue,
                     "contains" => counting += 1,
-                    _ => self.validate_keyword(keyword, value, dialect)?,
+                    _ => {
+                        if let Err(error) = self.validate_keyword(keyword, value, dialect) {
+                            found(error)?;
+                        }
+                    }
                 }
                 match (holds(keyword), self.document.value(value)) {
                     (Some(Holds::Map), Value::Object(map)) => {
@@ -63,10 +114,7 @@ impl Sets<'_> {
                 }
             }
         }
-        match counting > SOME {
-            true => self.foresee_counts(schema),
-            false => Ok(()),
-        }
+        Ok(counting)
     }
 
     fn validate_keyword(
@@ -75,81 +123,73 @@ impl Sets<'_> {
         at: ValueId,
         dialect: super::draft::Dialect,
     ) -> Result<()> {
+        if COUNTS.contains(&keyword) {
+            return self.count_at(at, keyword).map(drop);
+        }
         let value = self.document.value(at);
-        let expected = match keyword {
-            "maxLength" | "minLength" | "maxItems" | "minItems" | "maxProperties"
-            | "minProperties" | "maxContains" | "minContains" => {
-                let count = match value {
-                    Value::Number(literal) => Decimal::parse(literal).and_then(|n| n.to_count()),
-                    _ => None,
-                };
-                match count {
-                    Some(_) => return Ok(()),
-                    None => "a non-negative integer",
+        let expected =
+            match keyword {
+                "maximum" | "minimum" | "multipleOf" => match value {
+                    Value::Number(literal) if keyword == "multipleOf" => {
+                        let positive = Decimal::parse(literal)
+                            .is_none_or(|divisor| !divisor.is_zero() && !divisor.is_negative());
+                        match positive {
+                            true => return Ok(()),
+                            false => "greater than 0",
+                        }
+                    }
+                    Value::Number(_) => return Ok(()),
+                    _ => "a number",
+                },
+                "exclusiveMaximum" | "exclusiveMinimum" => match value {
+                    Value::Bool(_) if dialect.exclusive_may_be_boolean() => return Ok(()),
+                    Value::Number(_) if dialect.draft > Draft::Draft4 => return Ok(()),
+                    _ if dialect.draft > Draft::Draft4 => "a number",
+                    _ => "a boolean",
+                },
+                "type" => {
+                    let one = [at];
+                    let names = match value {
+                        Value::Array(names) => &names[..],
+                        _ => &one,
+                    };
+                    return names.iter().try_for_each(|&name| self.validate_type(name));
                 }
-            }
-            "maximum" | "minimum" | "multipleOf" => match value {
-                Value::Number(literal) if keyword == "multipleOf" => {
-                    let positive = Decimal::parse(literal)
-                        .is_none_or(|divisor| !divisor.is_zero() && !divisor.is_negative());
-                    match positive {
+                "required" => {
+                    let texts = match value {
+                        Value::Array(keys) => keys
+                            .iter()
+                            .all(|&key| matches!(self.document.value(key), Value::String(_))),
+                        // Draft 3 had a boolean; drafts since then say nothing of it.
+                        _ => false,
+                    };
+                    match texts {
                         true => return Ok(()),
-                        false => "greater than 0",
+                        false => return Err(self.malformed(at, "`required` must hold strings")),
                     }
                 }
-                Value::Number(_) => return Ok(()),
-                _ => "a number",
-            },
-            "exclusiveMaximum" | "exclusiveMinimum" => match value {
-                Value::Bool(_) if dialect.exclusive_may_be_boolean() => return Ok(()),
-                Value::Number(_) if dialect.draft > Draft::Draft4 => return Ok(()),
-                _ if dialect.draft > Draft::Draft4 => "a number",
-                _ => "a boolean",
-            },
-            "type" => {
-                let one = [at];
-                let names = match value {
-                    Value::Array(names) => &names[..],
-                    _ => &one,
-                };
-                return names.iter().try_for_each(|&name| self.validate_type(name));
-            }
-            "required" => {
-                let texts = match value {
-                    Value::Array(keys) => {
-                        keys.iter().all(|&key| matches!(self.document.value(key), Value::String(_)))
+                "enum" if !matches!(value, Value::Array(_)) => "an array",
+                "uniqueItems" if !matches!(value, Value::Bool(_)) => "a boolean",
+                "pattern" => match value {
+                    Value::String(pattern) => return self.validate_pattern(pattern, at),
+                    _ => "a string",
+                },
+                QUOTE_FROM => return self.validate_quotation(at),
+                "format" if !matches!(value, Value::String(_)) => "a string",
+                "patternProperties" => match value {
+                    Value::Object(map) => {
+                        for (pattern, schema) in map.iter() {
+                            self.validate_pattern(pattern, schema)?;
+                        }
+                        return Ok(());
                     }
-                    // Draft 3 had a boolean; drafts since then say nothing of it.
-                    _ => false,
-                };
-                match texts {
-                    true => return Ok(()),
-                    false => return Err(self.malformed(at, "`required` must hold strings")),
-                }
-            }
-            "enum" if !matches!(value, Value::Array(_)) => "an array",
-            "uniqueItems" if !matches!(value, Value::Bool(_)) => "a boolean",
-            "pattern" => match value {
-                Value::String(pattern) => return self.validate_pattern(pattern, at),
-                _ => "a string",
-            },
-            QUOTE_FROM => return self.validate_quotation(at),
-            "format" if !matches!(value, Value::String(_)) => "a string",
-            "patternProperties" => match value {
-                Value::Object(map) => {
-                    for (pattern, schema) in map.iter() {
-                        self.validate_pattern(pattern, schema)?;
-                    }
-                    return Ok(());
-                }
-                _ => "an object",
-            },
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => match value {
-                Value::Array(items) if !items.is_empty() => return Ok(()),
-                _ => "a non-empty array",
-            },
-            "dependentRequired" => {
-                match value {
+                    _ => "an object",
+                },
+                "allOf" | "anyOf" | "oneOf" | "prefixItems" => match value {
+                    Value::Array(items) if !items.is_empty() => return Ok(()),
+                    _ => "a non-empty array",
+                },
+                "dependentRequired" => match value {
                     Value::Object(map) => {
                         let lists = |at| {
                             matches!(self.document.value(at), Value::Array(keys)
@@ -162,15 +202,14 @@ impl Sets<'_> {
                         };
                     }
                     _ => "an object",
+                },
+                "properties" | "dependentSchemas" | "dependencies"
+                    if !matches!(value, Value::Object(_)) =>
+                {
+                    "an object"
                 }
-            }
-            "properties" | "dependentSchemas" | "dependencies"
-                if !matches!(value, Value::Object(_)) =>
-            {
-                "an object"
-            }
-            _ => return Ok(()),
-        };
+                _ => return Ok(()),
+            };
         Err(self.malformed(at, format!("`{keyword}` must be {expected}")))
     }
 

@@ -53,7 +53,8 @@ impl Sets<'_> {
     pub(super) fn decimal(&self, at: ValueId, literal: &str) -> Result<Decimal> {
         Decimal::parse(literal).ok_or_else(|| {
             let message = format!("the exponent of {literal} is out of all proportion");
-            self.document.error(ErrorKind::Limit, at, message)
+            let help = "write a number with an exponent from -100000 to 100000";
+            self.document.error(ErrorKind::Limit, at, message).with_help(help)
         })
     }
 

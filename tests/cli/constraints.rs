@@ -200,6 +200,101 @@ fn lint_takes_a_schema_as_the_other_commands_do_too() {
     assert_eq!(run(&["lint"]).code, 2);
 }
 
+/// What has no effect is shown in brief, too; of what there is most, the first, and how many more.
+#[test]
+fn lint_shows_what_deserves_attention() {
+    let schema = r#"{"type": "string", "title": "x", "x-odd": 1, "format": "regex"}"#;
+    let brief = run(&["lint", "--brief", schema]);
+    assert!(brief.out.contains("/x-odd: ignored") && brief.out.contains("/format: ignored"));
+    assert!(!brief.out.contains("/title"), "{}", brief.out);
+
+    let members: Vec<String> = (0..300).map(|i| format!(r#""a{i}": {{"title": "x"}}"#)).collect();
+    let schema = format!(r#"{{"type": "object", "properties": {{{}}}}}"#, members.join(", "));
+    let (some, all) = (run(&["lint", &schema]), run(&["lint", "--all", &schema]));
+    let titles = |out: &str| out.lines().filter(|line| line.contains("/title")).count();
+    assert_eq!((titles(&some.out), titles(&all.out)), (200, 300));
+    assert!(some.out.contains("100 more of the kind `annotation`; --all shows them"));
+}
+
+#[test]
+fn lint_refuses_what_the_others_refuse() {
+    let schema = r#"{"type": "array", "contains": {"type": "integer"}, "minContains": 100000}"#;
+    let input = file("cli-refused.json", "[]");
+    let [lint, check] =
+        [&["lint", schema][..], &["check", "--schema", schema, "--input", &input]].map(run);
+    assert_eq!((lint.code, check.code), (2, 2), "{}\n{}", lint.out, check.out);
+    assert_eq!(lint.err, check.err);
+    assert!(lint.out.contains(": error: "), "{}", lint.out);
+}
+
+#[test]
+fn limits_are_options() {
+    let input = file("cli-limits.json", r#"[[[1]]]"#);
+    let check = |limits: &[&str]| {
+        let schema = r#"{"type": "array"}"#;
+        run(&[&["check", "--schema", schema, "--input", &input], limits].concat())
+    };
+    assert_eq!(check(&[]).code, 0);
+    let low = check(&["--limit", "depth=1"]);
+    assert_eq!(low.code, 2, "{}", low.out);
+    assert!(low.err.contains("(here: --limit depth=…)"), "{}", low.err);
+    assert_eq!(check(&["--limit", "depth=1", "--limit", "depth=9"]).code, 0);
+    let unknown = check(&["--limit", "deepness=1"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("there is no limit `deepness`; there are work,"));
+    let help = run(&["check", "--help"]);
+    assert!(help.out.contains("language_states=1048576"), "{}", help.out);
+}
+
+/// Not by the byte where the object ends, but by what it lacks.
+#[test]
+fn check_names_the_members_that_are_missing() {
+    let schema = r#"{"type": "object", "properties": {"list": {"type": "array", "items":
+        {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "c"]}}}}"#;
+    for (text, said) in [
+        (r#"{"list": [{"a": 1, "c": 2}, {"b": 1}]}"#, Some(json!(["a", "c"]))),
+        (r#"{"list": [{"a": 1, "c": 2}, {"a": 1}]}"#, Some(json!(["c"]))),
+        (r#"{"list": [{"a": 1, "c": 2}, {"a": nil}]}"#, None),
+    ] {
+        let input = file("cli-missing.json", text);
+        let args = ["check", "--schema", schema, "--input", &input];
+        let (shown, json) = (run(&args), run(&[&args[..], &["--output", "json"]].concat()));
+        assert_eq!((shown.code, json.code), (1, 1));
+        let answer: Value = serde_json::from_str(&json.out).unwrap();
+        match said {
+            Some(names) => {
+                let keyword = "/properties/list/items/required";
+                let missing = json!({"object": "/list/1", "names": names, "keyword": keyword});
+                assert_eq!(answer["missing"], missing, "{text}");
+                let words = "the object at /list/1 lacks the required member";
+                assert!(shown.out.contains(words) && shown.out.contains(keyword), "{}", shown.out);
+            }
+            None => assert_eq!(answer.get("missing"), None, "{text}"),
+        }
+    }
+}
+
+#[test]
+fn check_says_which_digits_would_do() {
+    let input = file("cli-digits.json", "123456789012345678901234567");
+    let ran = run(&["check", "--schema", r#"{"type": "integer"}"#, "--input", &input]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("with --digits 27 it is accepted"), "{}", ran.out);
+}
+
+#[test]
+fn check_answers_line_by_line() {
+    let lines = file("cli-lines.txt", "1\n\"a\"\n3\n");
+    let check = |more: &[&str]| {
+        run(&[&["check", "--schema", r#"{"type": "integer"}"#, "--lines", &lines], more].concat())
+    };
+    let json = check(&["--output", "json"]);
+    assert_eq!((json.code, json.out.lines().count()), (1, 3));
+    assert_eq!(json.out, check(&[]).out);
+    let text = check(&["--output", "text"]).out;
+    assert!(text.starts_with("accepted\n") && text.contains("cli-lines.txt:2:1: not accepted"));
+}
+
 #[test]
 fn mask_lists_the_tokens_that_may_follow() {
     let tokenizer = file("cli-mask.json", byte_tokenizer().to_string());

@@ -177,7 +177,8 @@ impl Sets<'_> {
                      or more than {CONDITIONS} in the whole schema"
                 );
                 let at = self.open.last().copied().unwrap_or(Set::ANY);
-                return Err(self.error(ErrorKind::Limit, at, message));
+                let help = "let fewer alternatives hold at the same time";
+                return Err(self.error(ErrorKind::Limit, at, message).with_help(help));
             }
             let keys = object.named.iter().enumerate();
             let keys: FxHashMap<Rc<str>, usize> =

@@ -90,7 +90,9 @@ impl Emitter<'_> {
                 let message = format!("counting items takes more than {ARRAY_STATES} states");
                 let place = self.pending().arrays[id as usize].set.sources.0.first().copied();
                 let place = place.unwrap_or_else(|| self.sets.document.root());
-                return Err(self.sets.document.error(ErrorKind::Limit, place, message));
+                let error = self.sets.document.error(ErrorKind::Limit, place, message);
+                let help = "lower `minContains` and `maxContains`, or count fewer kinds of items";
+                return Err(error.with_help(help));
             }
             next += 1;
         }

@@ -135,14 +135,14 @@ impl Linter<'_> {
                         Some(words) => {
                             self.find(at, FindingKind::Hint, format!("{message}; {words}"));
                         }
-                        None => self.find(at, FindingKind::Annotation, message),
+                        None => self.find(at, FindingKind::Ignored, message),
                     },
                 }
             }
             Format::NotRegular => {
                 let message =
                     format!("the format `{name}` is no regular language, and not enforced");
-                self.find(at, FindingKind::Annotation, message);
+                self.find(at, FindingKind::Ignored, message);
             }
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
                 let but = match name {

@@ -43,6 +43,18 @@ pub(super) fn instead(keyword: &str) -> Option<&'static str> {
     FOREIGN.iter().find(|(known, _)| *known == keyword).map(|(_, words)| *words)
 }
 
+/// Where the schema is in what wraps it for a tool or a format of answers; `None` for a schema.
+pub(super) fn wrapped(document: &Document, root: ValueId) -> Option<ValueId> {
+    let named = |at| document.get(at, "name").is_some_and(|name| document.string(name).is_some());
+    let inside = |at: ValueId| {
+        let inner = ["parameters", "schema", "input_schema", "inputSchema"];
+        let inner = inner.iter().find_map(|key| document.get(at, key));
+        inner.filter(|&inner| named(at) && document.members(inner).is_some())
+    };
+    let outer = ["function", "json_schema"].iter().find_map(|key| document.get(root, key));
+    outer.and_then(inside).or_else(|| inside(root))
+}
+
 /// Does a value look like a schema: an object with a keyword that constrains or refers?
 pub(super) fn looks_like_a_schema(document: &Document, at: ValueId) -> bool {
     ["type", "properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"]

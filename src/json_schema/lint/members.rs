@@ -1,7 +1,12 @@
 //! Members that are asked for by one name and described by another, or may be anything.
 
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
+
 use super::super::advice::nearest;
 use super::super::document::{Members, Value, ValueId};
+use super::super::draft::{Holds, holds};
 use super::{FindingKind, Linter, REFINING};
 
 /// Keywords that apply other schemas to the same object.
@@ -116,10 +121,60 @@ impl<'d> Linter<'d> {
         }
     }
 
+    /// Schemas that references take for a part of an object that others describe, too: closed by
+    /// themselves they would forbid what those describe.
+    fn bases(&mut self) -> Rc<FxHashSet<ValueId>> {
+        if let Some(bases) = &self.bases {
+            return Rc::clone(bases);
+        }
+        let document = self.document;
+        let mut found = FxHashSet::default();
+        // Schemas, and whether they are a part of an object.
+        let mut open = vec![(document.root(), false)];
+        let mut seen = FxHashSet::default();
+        while let Some((schema, part)) = open.pop() {
+            let Some(members) = document.members(schema) else { continue };
+            if !seen.insert((schema, part)) {
+                continue;
+            }
+            if part {
+                found.insert(schema);
+            }
+            let several = |at| matches!(document.value(at), Value::Array(all) if all.len() > 1);
+            let part = part
+                || ["properties", "unevaluatedProperties"].iter().any(|k| members.get(k).is_some())
+                || members.get("allOf").is_some_and(several);
+            for (keyword, value) in members.iter() {
+                let same =
+                    part && APPLYING.contains(&keyword) || matches!(keyword, "then" | "else");
+                let target = matches!(keyword, "$ref" | "$dynamicRef")
+                    .then(|| self.references.resolve(document, value).ok())
+                    .flatten();
+                open.extend(target.map(|target| (target, same)));
+                match (holds(keyword), document.value(value)) {
+                    (Some(Holds::Map), Value::Object(map)) => {
+                        open.extend(map.iter().map(|(_, child)| (child, same)));
+                    }
+                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                        open.extend(items.iter().map(|&item| (item, same)));
+                    }
+                    (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push((value, same)),
+                    _ => {}
+                }
+            }
+        }
+        let found = Rc::new(found);
+        self.bases = Some(Rc::clone(&found));
+        found
+    }
+
     /// Objects with named members, to which a model may add any other.
     fn open_object(&mut self, schema: ValueId, role: &str) {
         let closing = ["additionalProperties", "unevaluatedProperties", "propertyNames"];
-        if REFINING.contains(&role) || closing.iter().any(|keyword| self.has(schema, keyword)) {
+        if REFINING.contains(&role)
+            || closing.iter().any(|keyword| self.has(schema, keyword))
+            || self.bases().contains(&schema)
+        {
             return;
         }
         let Some(at) = self.document.get(schema, "properties") else { return };

@@ -5,7 +5,9 @@ use super::super::diagnosis::contradiction;
 use super::super::document::{Value, ValueId};
 use super::super::draft::Dialect;
 use super::super::set::Set;
+use super::effects::Effect;
 use super::{FindingKind, Linter, REFINING, effects};
+use crate::deadline;
 use crate::error::ErrorKind;
 
 /// Names listed in one message.
@@ -25,6 +27,9 @@ pub(super) fn listed(names: &[&str]) -> String {
         None => shown.join(", "),
     }
 }
+
+/// References that are followed one after another.
+const STEPS: usize = 100;
 
 impl Linter<'_> {
     pub(super) fn mistakes(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
@@ -130,9 +135,29 @@ impl Linter<'_> {
         }
     }
 
+    /// Where references lead that stand alone; `None` if they lead nowhere, or too far.
+    fn without_references(&mut self, mut schema: ValueId) -> Option<ValueId> {
+        let document = self.document;
+        for _ in 0..STEPS {
+            let enforces = |keyword| matches!(effects::effect(keyword), Some(Effect::Enforces(_)));
+            let members = document.members(schema);
+            let mut keywords = members.into_iter().flat_map(|members| members.iter());
+            let mut kept = keywords.by_ref().filter(|(keyword, _)| enforces(keyword));
+            schema = match (kept.next(), kept.next()) {
+                (Some(("$ref", reference)), None) => {
+                    self.references.resolve(document, reference).ok()?
+                }
+                _ => return Some(schema),
+            };
+        }
+        None
+    }
+
     /// A schema that no value satisfies, or of which a text would come to a limit.
     fn impossible(&mut self, schema: ValueId, role: &str) {
-        let Ok(set) = self.sets.schema(schema) else { return };
+        // What a reference alone leads to is the same set, found out once.
+        let Some(said) = self.without_references(schema) else { return };
+        let Ok(set) = self.sets.schema(said) else { return };
         let limit = match (self.sets.is_empty(set), self.sets.shape(set)) {
             (Ok(true), _) if schema != self.document.root() => {
                 let never = match role {
@@ -156,7 +181,9 @@ impl Linter<'_> {
             (Err(error), _) | (_, Err(error)) => Some(error),
             (_, Ok(shape)) => self.sets.too_many_counts(set, &shape),
         };
-        if let Some(error) = limit.filter(|error| error.kind() == ErrorKind::Limit) {
+        let limit = limit.filter(|error| error.kind() == ErrorKind::Limit && said == schema);
+        let limit = limit.filter(|_| !deadline::is_over());
+        if let Some(error) = limit {
             let message = format!("a text that comes here is refused: {}", error.message());
             self.find(schema, FindingKind::Cost, message);
         }

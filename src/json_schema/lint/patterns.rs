@@ -62,8 +62,8 @@ fn loose(pattern: &str) -> Option<String> {
              a range?"
         ));
     }
-    let branches = branches(pattern);
-    let starts = branches.iter().filter(|branch| branch.starts_with('^')).count();
+    let branches = branches(without_flags(pattern));
+    let starts = branches.iter().filter(|branch| starts(branch)).count();
     let ends = branches.iter().filter(|branch| ends(branch)).count();
     let one = branches.len() == 1;
     let all = |count: usize| count == branches.len();
@@ -91,10 +91,91 @@ fn loose(pattern: &str) -> Option<String> {
     })
 }
 
+/// Without flags for the whole pattern, `(?i)`.
+fn without_flags(pattern: &str) -> &str {
+    let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+    match flags {
+        Some((flags, rest)) if flags.bytes().all(|byte| byte.is_ascii_alphabetic()) => rest,
+        _ => pattern,
+    }
+}
+
+/// Does it match at the start alone: by a `^`, or by a group whose alternatives all do?
+fn starts(branch: &str) -> bool {
+    branch.starts_with('^') || group_at_start(branch).is_some_and(|(inner, _)| all(inner, starts))
+}
+
 fn ends(branch: &str) -> bool {
-    branch
-        .strip_suffix('$')
-        .is_some_and(|rest| rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0)
+    if let Some(rest) = branch.strip_suffix('$') {
+        return rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0;
+    }
+    // A group that is all of the branch, or what is left of it.
+    let mut rest = branch;
+    while !rest.is_empty() {
+        match group_at_start(rest) {
+            Some((inner, "")) => return all(inner, ends),
+            Some((_, after)) => rest = after,
+            None => {
+                let next = rest.char_indices().nth(match rest.chars().next() {
+                    Some('\\') => 2,
+                    Some('[') => class_length(rest),
+                    _ => 1,
+                });
+                rest = next.map_or("", |(at, _)| &rest[at..]);
+            }
+        }
+    }
+    false
+}
+
+/// How many characters a class takes that stands at the start.
+fn class_length(pattern: &str) -> usize {
+    let mut escaped = false;
+    let end = pattern.chars().position(|c| {
+        let closes = c == ']' && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes
+    });
+    end.map_or(1, |end| end + 1)
+}
+
+fn all(inner: &str, holds: fn(&str) -> bool) -> bool {
+    branches(inner).into_iter().all(holds)
+}
+
+/// What a group holds that a pattern begins with, and what follows it; not of one that looks
+/// around, or that may come no times.
+fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
+    let inside = pattern.strip_prefix('(')?;
+    let (mut depth, mut class, mut escaped) = (0usize, false, false);
+    let end = inside.char_indices().find(|&(_, c)| {
+        let closes = !escaped && !class && c == ')' && depth == 0;
+        match c {
+            _ if escaped => {}
+            '[' => class = true,
+            ']' => class = false,
+            '(' if !class => depth += 1,
+            ')' if !class => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        closes
+    });
+    let (end, _) = end?;
+    let (inner, after) = (&inside[..end], &inside[end + 1..]);
+    if after.starts_with(['?', '*', '{']) {
+        return None;
+    }
+    match inner.strip_prefix('?') {
+        None => Some((inner, after)),
+        Some(special) => {
+            let (kind, rest) = special.split_once([':', '>'])?;
+            let named =
+                kind.strip_prefix(['<', 'P']).is_some_and(|name| !name.starts_with(['=', '!']));
+            let flags = kind.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+            (flags || named).then_some((rest, after))
+        }
+    }
 }
 
 /// The alternatives of a pattern, as far as they stand in no group.
@@ -130,6 +211,17 @@ mod tests {
         for (pattern, words) in [
             ("^a$", None),
             ("^a$|^b$", None),
+            ("(?i)^abc$", None),
+            ("(^abc$)", None),
+            ("(?:^a$|^b$)", None),
+            ("(?:^a|^b)c$", None),
+            ("(?<name>^a$)", None),
+            ("(?i)abc$", Some("a `^` at its start")),
+            ("(^a|b)c$", Some("a `^` at its start")),
+            ("(?:^a)?b$", Some("a `^` at its start")),
+            ("(?=^a)b$", Some("a `^` at its start")),
+            (r"^a([)$]|\)$)", Some("a `$` at its end")),
+            ("^a(b|c$)", Some("a `$` at its end")),
             ("^(a|b)$", None),
             ("cat|dog", None),
             ("", None),

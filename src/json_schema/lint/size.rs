@@ -39,8 +39,9 @@ impl Linter<'_> {
             let scalars = self.least_scalar(&shape);
             let mut needed: Vec<Set> = Vec::new();
             for array in &shape.arrays {
-                needed.extend(array.prefix.iter().take(array.min as usize));
+                needed.extend(array.prefix.iter().take(least_items(array)));
                 needed.push(array.rest);
+                needed.extend(array.some.iter().filter(|some| some.min > 0).map(|some| some.set));
             }
             for object in &shape.objects {
                 let all = object.min as usize > object.required();
@@ -85,8 +86,10 @@ impl Linter<'_> {
         let (free, listed) =
             self.sets.numbers.spelling(languages, shape.numbers, self.options.digits);
         for (language, quotes) in [(free, 0), (listed, 0), (shape.strings, 2)] {
-            if let Ok(Some(text)) = languages.shortest(language) {
-                sizes.push(text.len() as u64 + quotes);
+            // By structure: a shortest string itself may be long.
+            let length = languages.least_length(language, &mut FxHashMap::default());
+            if let Ok(Some(length)) = length {
+                sizes.push(u64::from(length) + quotes);
             }
         }
         for &value in &shape.listed {
@@ -155,7 +158,8 @@ impl Linter<'_> {
         let (free, listed) = self.sets.numbers.spelling(languages, shape.numbers, digits);
         if languages.is_live(free).ok()? {
             // Digits on both sides of the point and in the exponent; signs, point and `e`.
-            most = most.max(3 * u64::from(digits.max(8)) + 4);
+            let any = 3 * u64::from(digits.max(8)) + 4;
+            most = most.max(longest(languages, free).map_or(any, |length| length.min(any)));
         }
         for (language, quotes) in [(listed, 0), (shape.strings, 2)] {
             if languages.is_live(language).ok()? {
@@ -164,7 +168,7 @@ impl Linter<'_> {
         }
         most = shape.listed.iter().map(|&value| self.listed_size(value)).fold(most, u64::max);
         for array in &shape.arrays {
-            most = most.max(self.most_array(array, known, open)?);
+            most = most.max(without_comma(self.most_array(array, known, open)?));
         }
         for object in &shape.objects {
             let mut size: u64 = 2;
@@ -185,9 +189,25 @@ impl Linter<'_> {
                     }
                 }
             }
-            most = most.max(size);
+            most = most.max(without_comma(size));
         }
         Some(most)
+    }
+
+    /// No array has more items: by its own bound, or because all that may come are counted.
+    fn most_items(&mut self, array: &ArraySet) -> Option<u32> {
+        let mut most = array.max;
+        for some in &array.some {
+            let Some(max) = some.max else { continue };
+            let other = self.sets.not(some.set);
+            let other = self.sets.and([array.rest, other]);
+            if matches!(self.sets.is_empty(other), Ok(true)) {
+                let before = some.from.max(array.prefix.len() as u32);
+                let bound = before.saturating_add(max);
+                most = Some(most.map_or(bound, |most| most.min(bound)));
+            }
+        }
+        most
     }
 
     fn most_array(
@@ -197,8 +217,8 @@ impl Linter<'_> {
         open: &mut Vec<Set>,
     ) -> Option<u64> {
         let mut size: u64 = 2;
-        let count =
-            array.max.map_or(array.prefix.len(), |max| array.prefix.len().min(max as usize));
+        let max = self.most_items(array);
+        let count = max.map_or(array.prefix.len(), |max| array.prefix.len().min(max as usize));
         for &item in &array.prefix[..count] {
             if matches!(self.sets.is_empty(item), Ok(true)) {
                 return Some(size);
@@ -208,7 +228,7 @@ impl Linter<'_> {
         if matches!(self.sets.is_empty(array.rest), Ok(true)) {
             return Some(size);
         }
-        let further = u64::from(array.max?).saturating_sub(count as u64);
+        let further = u64::from(max?).saturating_sub(count as u64);
         match further {
             0 => Some(size),
             further => {
@@ -219,17 +239,38 @@ impl Linter<'_> {
     }
 }
 
+/// Behind the last of the items or members stands none.
+fn without_comma(size: u64) -> u64 {
+    if size > 2 { size - 1 } else { size }
+}
+
+/// No array has fewer items.
+fn least_items(array: &ArraySet) -> usize {
+    let asked = array.some.iter().filter(|some| some.min > 0);
+    let asked = asked.map(|some| some.from as usize + some.min as usize).max();
+    asked.unwrap_or(0).max(array.min as usize)
+}
+
 fn least_array(array: &ArraySet, known: &FxHashMap<Set, u64>) -> Option<u64> {
-    let items = array.min as usize;
-    let mut size = 2 + items.saturating_sub(1) as u64;
+    let items = least_items(array);
+    let commas = items.saturating_sub(1) as u64;
+    let (mut size, mut largest) = (2 + commas, 0);
     for item in array.prefix.iter().take(items) {
-        size += known.get(item)?;
+        let item = *known.get(item)?;
+        (size, largest) = (size + item, largest.max(item));
     }
     let further = items.saturating_sub(array.prefix.len()) as u64;
-    match further {
-        0 => Some(size),
-        further => Some(size.saturating_add(known.get(&array.rest)?.saturating_mul(further))),
+    if further > 0 {
+        let item = *known.get(&array.rest)?;
+        (size, largest) = (size.saturating_add(item.saturating_mul(further)), largest.max(item));
     }
+    // Those that are counted may be longer than those places ask for.
+    let mut counted = 0;
+    for some in array.some.iter().filter(|some| some.min > 0) {
+        let longer = known.get(&some.set)?.saturating_sub(largest);
+        counted = longer.saturating_mul(some.min.into()).max(counted);
+    }
+    Some(size.saturating_add(counted))
 }
 
 fn least_object(object: &ObjectSet, known: &FxHashMap<Set, u64>) -> Option<u64> {

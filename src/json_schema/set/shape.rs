@@ -323,7 +323,8 @@ impl Sets<'_> {
             "the schema combines into more than {most} alternatives (the limit `alternatives`)"
         );
         let at = self.open.last().copied().unwrap_or(Set::ANY);
-        Err(self.error(ErrorKind::Limit, at, message))
+        let help = "let fewer alternatives hold at the same time, or raise the limit";
+        Err(self.error(ErrorKind::Limit, at, message).with_help(help))
     }
 }
 

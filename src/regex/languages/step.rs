@@ -267,8 +267,9 @@ impl Languages {
             let help = "simplify the patterns, or raise the limit";
             return Error::new(ErrorKind::Limit, message).with_help(help);
         }
-        let message = format!("a regular language needs more than {} states", self.limit);
-        Error::new(ErrorKind::Limit, message).with_help("simplify the pattern, or raise the limit")
+        let message = format!("regular languages need more than {} states", self.limit);
+        let help = "simplify the patterns, lower the counts, or raise the limit `language_states`";
+        Error::new(ErrorKind::Limit, message).with_help(help)
     }
 
     pub(super) fn raw(&self, x: Language) -> Row {

@@ -1,0 +1,184 @@
+//! The option that raises or lowers limits.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+use crate::json_schema::Options;
+use crate::{Compiler, Limits};
+
+/// Limits that are not to be the default ones.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Constraint")]
+pub(super) struct LimitArgs {
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse, help = help())]
+    limits: Vec<Given>,
+}
+
+/// What a limit bounds, and what it is.
+#[derive(Clone, Copy)]
+enum Bound {
+    Count(for<'a> fn(&'a mut Limits, &'a mut Options) -> &'a mut usize),
+    /// In seconds.
+    Time(fn(&mut Limits) -> &mut Option<Duration>),
+}
+
+use Bound::{Count, Time};
+
+/// All limits, by the names that errors call them by.
+const LIMITS: &[(&str, Bound)] = &[
+    ("work", Count(|_, options| &mut options.work)),
+    ("alternatives", Count(|_, options| &mut options.alternatives)),
+    ("grammar_size", Count(|limits, _| &mut limits.grammar_size)),
+    ("language_states", Count(|limits, _| &mut limits.language_states)),
+    ("states_per_step", Count(|limits, _| &mut limits.states_per_step)),
+    ("depth", Count(|limits, _| &mut limits.depth)),
+    ("time_per_constraint", Time(|limits| &mut limits.time_per_constraint)),
+    ("time_per_mask", Time(|limits| &mut limits.time_per_mask)),
+    ("cache_bytes", Count(|limits, _| &mut limits.cache_bytes)),
+    ("slice_bytes", Count(|limits, _| &mut limits.slice_bytes)),
+    ("slice_nodes", Count(|limits, _| &mut limits.slice_nodes)),
+];
+
+/// A limit that was given.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    Count(usize, usize),
+    Time(usize, Option<Duration>),
+}
+
+impl LimitArgs {
+    /// All limits but those of schemas alone.
+    pub(super) fn limits(&self) -> Limits {
+        self.apply(Options::default()).0
+    }
+
+    /// The options with those limits that are of schemas.
+    pub(super) fn options(&self, options: Options) -> Options {
+        self.apply(options).1
+    }
+
+    /// A compiler that keeps to these limits and writes JSON by these options.
+    pub(super) fn configure(&self, compiler: &Compiler, options: Options) -> Compiler {
+        let (limits, options) = self.apply(options);
+        let compiler = compiler.clone().with_json_options(options);
+        match self.limits.is_empty() {
+            true => compiler,
+            false => compiler.with_limits(limits),
+        }
+    }
+
+    fn apply(&self, mut options: Options) -> (Limits, Options) {
+        let mut limits = Limits::default();
+        for &given in &self.limits {
+            match given {
+                Given::Count(index, value) => {
+                    if let Count(field) = LIMITS[index].1 {
+                        *field(&mut limits, &mut options) = value;
+                    }
+                }
+                Given::Time(index, value) => {
+                    if let Time(field) = LIMITS[index].1 {
+                        *field(&mut limits) = value;
+                    }
+                }
+            }
+        }
+        // The same name bounds what a schema is written as.
+        if limits.grammar_size != Limits::default().grammar_size {
+            options.grammar_size = limits.grammar_size;
+        }
+        (limits, options)
+    }
+}
+
+/// The option that raises the limit that an error names.
+pub(super) fn option(error: &Error) -> Option<String> {
+    let said = error.to_string();
+    let named = |name: &str| said.contains(&format!("limit `{name}`"));
+    let (name, _) = LIMITS.iter().find(|(name, _)| named(name))?;
+    (error.kind() == ErrorKind::Limit).then(|| format!("--limit {name}=…"))
+}
+
+fn parse(text: &str) -> Result<Given, String> {
+    let (name, value) =
+        text.split_once('=').ok_or("write it as NAME=VALUE, such as depth=20000")?;
+    let names = || LIMITS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let index = LIMITS
+        .iter()
+        .position(|(known, _)| *known == name)
+        .ok_or_else(|| format!("there is no limit `{name}`; there are {}", names()))?;
+    match LIMITS[index].1 {
+        Count(_) => match value.parse() {
+            Ok(count) => Ok(Given::Count(index, count)),
+            Err(_) => Err(format!("`{name}` is a number such as 1000000")),
+        },
+        Time(_) if value == "none" => Ok(Given::Time(index, None)),
+        Time(_) => {
+            let seconds = value.parse::<f64>().ok();
+            let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            let time = time.ok_or_else(|| format!("`{name}` is a number of seconds, or none"))?;
+            Ok(Given::Time(index, Some(time)))
+        }
+    }
+}
+
+/// The option's help: every limit with its default.
+fn help() -> String {
+    let (mut limits, mut options) = (Limits::default(), Options::default());
+    let shown: Vec<String> = LIMITS
+        .iter()
+        .map(|&(name, bound)| match bound {
+            Count(field) => format!("{name}={}", field(&mut limits, &mut options)),
+            Time(field) => match field(&mut limits) {
+                Some(time) => format!("{name}={} (seconds, or none)", time.as_secs_f64()),
+                None => format!("{name}=none (or seconds)"),
+            },
+        })
+        .collect();
+    format!("Another value for a limit (repeat the option); the defaults are {}", shown.join(", "))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_can_be_given() {
+        for (name, bound) in LIMITS {
+            let args = LimitArgs { limits: vec![parse(&format!("{name}=1234")).unwrap()] };
+            let (mut limits, mut options) = args.apply(Options::default());
+            match bound {
+                Count(field) => assert_eq!(*field(&mut limits, &mut options), 1234),
+                Time(field) => assert_eq!(*field(&mut limits), Some(Duration::from_secs(1234))),
+            }
+            assert!(help().contains(&format!("{name}=")));
+        }
+        let args = LimitArgs { limits: vec![parse("time_per_mask=none").unwrap()] };
+        assert_eq!(args.apply(Options::default()).0.time_per_mask, None);
+        // Those of a struct that grows are all here.
+        let shown = format!("{:?}", Limits::default());
+        assert_eq!(shown.matches(": ").count(), LIMITS.len() - 2, "{shown}");
+    }
+
+    #[test]
+    fn errors_lead_to_the_option() {
+        let error = |words: &str| Error::new(ErrorKind::Limit, words);
+        let said = option(&error("too deep").with_help("raise the limit `depth`"));
+        assert_eq!(said.as_deref(), Some("--limit depth=…"));
+        assert_eq!(option(&error("more than 5 kinds of items")), None);
+    }
+
+    #[test]
+    fn what_is_no_limit_is_an_error_that_names_them() {
+        for (text, words) in [
+            ("deepness=3", "there are work, alternatives"),
+            ("depth", "NAME=VALUE"),
+            ("depth=-1", "`depth` is a number"),
+            ("time_per_mask=soon", "seconds, or none"),
+            ("time_per_mask=-1", "seconds, or none"),
+        ] {
+            assert!(parse(text).unwrap_err().contains(words), "{text}");
+        }
+    }
+}
