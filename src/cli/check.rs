@@ -118,7 +118,7 @@ enum Verdict {
         /// An option under which the text is accepted.
         option: Option<String>,
         /// Members that an object lacks there.
-        missing: Option<Missing>,
+        missing: Option<Box<Missing>>,
         /// The line, and a caret under the byte.
         excerpt: String,
     },
@@ -166,6 +166,7 @@ impl Verdict {
         };
         let missing = schema.filter(|_| option.is_none());
         let missing = missing.and_then(|schema| Missing::find(text, byte, &keywords, schema));
+        let missing = missing.map(Box::new);
         Ok(Self::Rejected {
             byte,
             line,

@@ -11,7 +11,7 @@
 mod fold;
 mod search;
 
-pub(super) use search::{MANY, Place};
+pub(super) use search::{Found, MANY, Place};
 
 use std::cmp::Reverse;
 use std::sync::Arc as Rc;
@@ -374,6 +374,9 @@ pub(super) enum Key<'a> {
 
 /// Parts of a set, each with the cuts in which it is, as bits.
 pub(super) type Cells = Rc<[(Set, u64)]>;
+
+/// A set, and the sets that cut it, each with: is its complement asked for, too?
+pub(super) type Cuts = (Set, Box<[(Set, bool)]>);
 
 /// Keys without a name that no condition tells apart.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Key, MANY, Other, Part, Place};
+use super::condition::{Condition, Found, Key, MANY, Other, Part, Place};
 use super::decimal::Decimal;
 use super::emit::Emitter;
 use super::object::{Class, Named, ObjectSet};
@@ -95,7 +95,7 @@ pub(super) struct Lazy {
     objects: Vec<Object>,
     states: FxHashMap<(u32, ObjectState), RuleId>,
     /// Can what is asked of an object still be met by those of its members of which it is asked?
-    met: FxHashMap<(u32, Place, Box<[u32]>, Rc<[u32]>), bool>,
+    met: FxHashMap<Asked, Option<Met>>,
     /// Sets of named members that are written, in any order, as bits.
     seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -110,6 +110,17 @@ pub(super) struct Lazy {
     structures: FxHashMap<Set, Vec<NodeId>>,
     /// How many items of each counted kind are written.
     counts: Interned<SmallVec<[u32; 4]>>,
+}
+
+/// What is asked of an object in a state: from where a search begins, those of the members that
+/// still come of which something is asked, and how many keys of each class are left.
+type Asked = (u32, Place, Box<[u32]>, Rc<[u32]>);
+
+/// What is asked of the members of an object can be met.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    /// The named member that is one of those which meet it, by index: the one to write first.
+    by: Option<u32>,
 }
 
 /// What a captured text is.
@@ -515,12 +526,14 @@ impl<'d> Emitter<'d> {
     /// Can what is asked of members still be met, within the most members, after a key of this
     /// class?
     fn can_meet(&mut self, id: u32, state: ObjectState, class: Option<usize>) -> Result<bool> {
-        if state.condition == Condition::HOLDS {
-            return Ok(true);
+        match state.condition {
+            Condition::HOLDS => Ok(true),
+            Condition::FAILS => Ok(false),
+            _ => Ok(self.met(id, state, class)?.is_some()),
         }
-        if state.condition == Condition::FAILS {
-            return Ok(false);
-        }
+    }
+
+    fn met(&mut self, id: u32, state: ObjectState, class: Option<usize>) -> Result<Option<Met>> {
         // Which other keys are written does not matter, only how many are left.
         let keys = self.keys_left(id, state, class)?;
         let object = &self.pending().objects[id as usize];
@@ -530,26 +543,34 @@ impl<'d> Emitter<'d> {
         let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
         let each = left.iter().map(|&i| &members[i as usize]);
         let each = each.map(|member| (&member.key, member.set, member.required));
-        let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
         let counted = (others.clone(), Rc::clone(&keys));
         let (search, start) = self.sets.search(state.condition, state.count, max, each, counted)?;
         // Nor do names that nothing is asked of.
         let lazy = self.lazy.get_or_insert_default();
         let indices = &lazy.objects[id as usize].indices;
         let asked = search.names().filter_map(|name| indices.get(name).copied());
-        let key = (id, start, asked.collect(), keys);
+        let asked: Box<[u32]> = asked.collect();
+        let key = (id, start, asked.clone(), keys);
         if let Some(&known) = lazy.met.get(&key) {
             return Ok(known);
         }
-        let members = &lazy.objects[id as usize].members;
-        let left: Vec<&Member> = left.iter().map(|&i| &members[i as usize]).collect();
-        let met = match self.sets.finds(&search, start, has_value)? {
-            Some(met) => met,
+        let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
+        let met = match self.sets.find(&search, start, has_value)? {
+            Some(Found::Nothing) => None,
+            Some(Found::Members(written)) => {
+                let written = written.into_iter().filter_map(|at| asked.get(at).copied());
+                // What most hangs on was looked at first.
+                let by = match self.sets.options.property_order {
+                    PropertyOrder::Any => written.into_iter().next(),
+                    PropertyOrder::Schema => written.min(),
+                };
+                Some(Met { by })
+            }
             None => {
-                let named = left.iter().map(|member| Named {
-                    key: member.key.clone(),
-                    set: member.set,
-                    required: member.required,
+                let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
+                let named = left.iter().map(|&index| {
+                    let Member { key, set, required, .. } = &members[index as usize];
+                    Named { key: key.clone(), set: *set, required: *required }
                 });
                 let classes = others.iter().map(|o| Class { keys: o.keys, set: o.set });
                 let object = ObjectSet {
@@ -559,7 +580,8 @@ impl<'d> Emitter<'d> {
                     max: max.map(|max| max.saturating_sub(state.count)),
                     ..ObjectSet::any(Language::EMPTY)
                 };
-                self.sets.finds_any(object, has_value, &mut 0)?
+                let any = self.sets.finds_any(object, has_value, &mut 0)?;
+                any.then_some(Met { by: None })
             }
         };
         self.pending().met.insert(key, met);
@@ -658,13 +680,24 @@ impl<'d> Emitter<'d> {
     /// A choice of names.
     pub(super) fn names(&mut self, tag: u32) -> Names {
         let lazy = self.pending();
-        let (id, _, ranks) = &lazy.choices[tag as usize];
-        let object = &lazy.objects[*id as usize];
+        let (id, state, ranks) = lazy.choices[tag as usize].clone();
+        let object = &lazy.objects[id as usize];
         // Allowed names are not written yet. Those that are not required bring no end nearer,
-        // unless members are too few.
+        // unless members are too few, or something else is asked of them.
         let member = |rank: u32| &object.members[object.by_rank[rank as usize] as usize];
-        let needed = ranks.iter().copied().find(|&rank| member(rank).required);
-        Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag).needing(needed)
+        let required = ranks.iter().copied().find(|&rank| member(rank).required);
+        let names = Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag);
+        let needed = match required {
+            None if !self.sets.conditions.at_end(state.condition) => {
+                // Found when the state was entered, within the limits.
+                let met = self.met(id, state, None).ok().flatten();
+                let object = &self.pending().objects[id as usize];
+                let by = met.and_then(|met| met.by).map(|index| object.ranks[index as usize]);
+                by.filter(|rank| ranks.contains(rank))
+            }
+            required => required,
+        };
+        names.needing(needed)
     }
 
     /// The state after a named member, but for what its value decides.

@@ -15,7 +15,7 @@ use std::sync::{Arc as Rc, Arc};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::array::ArraySet;
-use super::condition::{Cells, Conditions};
+use super::condition::{Cells, Conditions, Cuts};
 use super::document::{Document, Value, ValueId};
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
@@ -120,7 +120,7 @@ pub(super) struct Sets<'d> {
     /// Is every value of the first plainly one of the second?
     pub(super) plainly_within: FxHashMap<(Set, Set), bool>,
     /// The parts into which what is asked of a member cuts its values.
-    pub(super) cells: FxHashMap<(Set, Box<[(Set, bool)]>), Option<Cells>>,
+    pub(super) cells: FxHashMap<Cuts, Option<Cells>>,
     /// Sets known to be empty or not.
     pub(super) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.

@@ -15,6 +15,21 @@ struct Relevant {
 pub(in crate::json_schema) type HasValue<'f, 'd> =
     dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
 
+/// A step of a search: a set of which a value is needed, if one is, and where that leads.
+type Step = (Option<Set>, Place);
+
+/// Is a step the last one?
+type IsEnd<'f, 'd> = dyn FnMut(&mut Sets<'d>, Step) -> Result<bool> + 'f;
+
+/// What a search has found.
+#[derive(Clone, Debug)]
+pub(in crate::json_schema) enum Found {
+    Nothing,
+    /// What meets the condition: those of the named members that are written, by their place in
+    /// the search.
+    Members(Vec<usize>),
+}
+
 /// The search for members that meet a condition.
 #[derive(Clone, Debug)]
 pub(in crate::json_schema) struct Search {
@@ -140,23 +155,47 @@ impl<'d> Sets<'d> {
         start: Place,
         has_value: &mut HasValue<'_, 'd>,
     ) -> Result<Option<bool>> {
+        let found = self.find(search, start, has_value)?;
+        Ok(found.map(|found| matches!(found, Found::Members(_))))
+    }
+
+    /// The same with the members.
+    pub(in crate::json_schema) fn find(
+        &mut self,
+        search: &Search,
+        start: Place,
+        has_value: &mut HasValue<'_, 'd>,
+    ) -> Result<Option<Found>> {
         if self.is_met(search, start) {
-            return Ok(Some(true));
+            return Ok(Some(Found::Members(Vec::new())));
         }
-        let (mut seen, mut open) = (FxHashSet::from_iter([start]), vec![start]);
+        // From where each was reached, and whether the member there is written.
+        let mut before: FxHashMap<Place, Option<(Place, bool)>> = FxHashMap::default();
+        before.insert(start, None);
+        let mut open = vec![start];
         let mut work = 0;
         while let Some(place) = open.pop() {
             self.spend(10);
             self.check_work(Set::ANY)?;
-            let mut is_end = |this: &mut Self, set: Option<Set>, to| {
+            let mut last = false;
+            let mut is_end = |this: &mut Self, (set, to): Step| {
+                last = set.is_some();
                 Ok(this.is_met(search, to) && set.map_or(Ok(true), |set| has_value(this, set))?)
             };
             let Some(steps) = self.steps_unless(search, place, &mut is_end)? else {
-                return Ok(Some(true));
+                let mut written = Vec::new();
+                let mut at = Some((place, last));
+                while let Some((place, is_written)) = at {
+                    let named = (place.at as usize) < search.members.len();
+                    written.extend((is_written && named).then_some(place.at as usize));
+                    at = before.get(&place).copied().flatten();
+                }
+                written.reverse();
+                return Ok(Some(Found::Members(written)));
             };
             for (set, to) in steps {
-                if !seen.contains(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
-                    seen.insert(to);
+                if !before.contains_key(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
+                    before.insert(to, Some((place, set.is_some())));
                     open.push(to);
                 }
             }
@@ -165,7 +204,7 @@ impl<'d> Sets<'d> {
                 return Ok(None);
             }
         }
-        Ok(Some(false))
+        Ok(Some(Found::Nothing))
     }
 
     /// The same for all members of an object set, however long it takes: alternatives are tried
@@ -223,13 +262,13 @@ impl<'d> Sets<'d> {
                 && search.max.is_none_or(|max| place.count <= max)
     }
 
-    /// The next steps: a set of which a value is needed, if one is, and where that leads.
+    /// The next steps.
     pub(in crate::json_schema) fn next_steps(
         &mut self,
         search: &Search,
         place: Place,
-    ) -> Result<Vec<(Option<Set>, Place)>> {
-        let steps = self.steps_unless(search, place, &mut |_, _, _| Ok(false))?;
+    ) -> Result<Vec<Step>> {
+        let steps = self.steps_unless(search, place, &mut |_, _| Ok(false))?;
         Ok(steps.unwrap_or_default())
     }
 
@@ -238,8 +277,8 @@ impl<'d> Sets<'d> {
         &mut self,
         search: &Search,
         place: Place,
-        is_end: &mut dyn FnMut(&mut Self, Option<Set>, Place) -> Result<bool>,
-    ) -> Result<Option<Vec<(Option<Set>, Place)>>> {
+        is_end: &mut IsEnd<'_, 'd>,
+    ) -> Result<Option<Vec<Step>>> {
         let mut steps = Vec::new();
         let count = place.count + u32::from(search.counts);
         let full = search.max.is_some_and(|max| count > max);
@@ -265,13 +304,13 @@ impl<'d> Sets<'d> {
                 let few = keys < MANY;
                 let taken = if few { place.taken + 1 } else { 0 };
                 let with = Place { count, taken, ..place };
-                let left = !full && !(few && place.taken == keys);
+                let left = !(full || few && place.taken == keys);
                 (Key::Other(&other.inside), other.set, left.then_some(with))
             }
         };
         steps.retain(|(_, to)| to.condition != Condition::FAILS);
-        for &(set, to) in &steps {
-            if is_end(self, set, to)? {
+        for &step in &steps {
+            if is_end(self, step)? {
                 return Ok(None);
             }
         }
@@ -286,7 +325,7 @@ impl<'d> Sets<'d> {
         let mut ended = false;
         let ways = self.ways_until(place.condition, key, set, &mut |this, set, condition| {
             let to = then(this, condition);
-            ended = is_end(this, Some(set), to)?;
+            ended = is_end(this, (Some(set), to))?;
             Ok(ended)
         })?;
         if ended {
