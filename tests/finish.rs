@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 
+use maskwright::json_schema::{Options, PropertyOrder};
 use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 use serde_json::{Value, json};
 
@@ -226,6 +227,46 @@ fn a_budget_that_is_too_small_says_what_is_needed() {
     assert_eq!(matcher.mask().unwrap().iter().count(), 3);
     matcher.accept_bytes(b"a").unwrap();
     assert_eq!(matcher.mask_within(3).unwrap().iter().count(), 1);
+}
+
+/// Eleven open objects that differ by what an optional name holds: `{}` is in all of them, and one
+/// member with a long name, which nothing requires, decides.
+#[test]
+fn the_member_that_decides_is_written_before_shorter_ones() {
+    let branches: Vec<Value> = (0..11)
+        .map(|i| {
+            json!({ "properties": {
+                "protocol": { "const": format!("kind{i}") },
+                format!("n{i}"): { "minimum": 3 },
+                format!("m{i}"): { "type": "string" },
+            }})
+        })
+        .collect();
+    let numbers = (0..30).map(|i| (format!("n{i}"), json!({ "type": "integer" })));
+    let properties: serde_json::Map<String, Value> = numbers.collect();
+    let schema = json!({ "type": "object", "properties": properties, "oneOf": branches });
+    let mut options = Options::default();
+    options.property_order = PropertyOrder::Any;
+    for options in [options, Options::default()] {
+        let order = options.property_order;
+        let compiler = Compiler::new(small_vocabulary()).with_json_options(options);
+        let constraint = compiler.json_schema(&schema).unwrap();
+        for prefix in ["", "{\"n1\":5, \"n2\":1", "{\"m3\": \"a\""] {
+            let mut matcher = constraint.matcher();
+            matcher.accept_bytes(prefix.as_bytes()).unwrap();
+            let least = matcher.tokens_to_finish().unwrap().tokens;
+            for left in (0..least).rev() {
+                if matcher.is_accepting() {
+                    break;
+                }
+                let token = matcher.mask_within(left + 1).unwrap().iter().next().unwrap();
+                matcher.accept(token).unwrap();
+            }
+            assert!(matcher.is_accepting(), "{order:?}: {prefix}");
+            // Not all names that are shorter, one after the other.
+            assert!(order == PropertyOrder::Schema || least < 60, "{prefix}: {least} tokens");
+        }
+    }
 }
 
 #[test]
