@@ -673,10 +673,16 @@ impl Sets<'_> {
                     next.push((cell, inside | 1 << at));
                     continue;
                 }
-                let within = self.and([cell, cut]);
-                if !self.is_plainly_empty(within) {
-                    next.push((within, inside | 1 << at));
+                // The same sets under the names by which they are known already, if there are such.
+                let within = match self.plainly_within(cut, cell) {
+                    true => cut,
+                    false => self.and([cell, cut]),
+                };
+                if self.is_plainly_empty(within) {
+                    next.push((cell, inside));
+                    continue;
                 }
+                next.push((within, inside | 1 << at));
                 let outside = if apart { self.and([cell, not]) } else { cell };
                 if !self.is_plainly_empty(outside) {
                     next.push((outside, inside));
