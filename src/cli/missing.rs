@@ -72,7 +72,7 @@ impl Scanner<'_> {
     /// Reads one token, of which a string is one.
     fn step(&mut self) -> Option<()> {
         let start = self.at;
-        self.at += 1;
+        self.at += token_length(self.text.get(start..)?)?;
         match *self.text.get(start)? {
             b'{' => self.open.push(Level { keys: Some(Vec::new()), items: 0, at_key: true }),
             b'[' => self.open.push(Level { keys: None, items: 0, at_key: false }),
@@ -84,10 +84,6 @@ impl Scanner<'_> {
                 (level.items, level.at_key) = (level.items + 1, level.keys.is_some());
             }
             b'"' => {
-                while *self.text.get(self.at)? != b'"' {
-                    self.at += if self.text[self.at] == b'\\' { 2 } else { 1 };
-                }
-                self.at += 1;
                 let text = &self.text[start..self.at];
                 if let Some(Level { keys: Some(keys), at_key, .. }) = self.open.last_mut()
                     && std::mem::take(at_key)
@@ -111,7 +107,8 @@ fn object_around(text: &[u8], byte: usize) -> Option<(String, Vec<String>)> {
         let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let next = *rest.get(blank)?;
         // The token in which the byte stands, or before which.
-        let ends = scanner.at + blank + token_length(&rest[blank..]) > byte;
+        let length = token_length(&rest[blank..]).unwrap_or(rest.len());
+        let ends = scanner.at + blank + length > byte;
         if ends {
             let keyed = level.is_some_and(|level| level.keys.is_some());
             let at_key = level.is_some_and(|level| level.at_key) && next == b'"';
@@ -142,12 +139,16 @@ fn object_around(text: &[u8], byte: usize) -> Option<(String, Vec<String>)> {
     }
 }
 
-fn token_length(text: &[u8]) -> usize {
-    let mut scanner = Scanner { text, at: 0, open: Vec::new() };
-    match scanner.step() {
-        Some(()) => scanner.at,
-        None => text.len(),
+/// The length of the string at the start of a text that has an end, or of one byte.
+fn token_length(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    if text.first()? == &b'"' {
+        while *text.get(at)? != b'"' {
+            at += if text[at] == b'\\' { 2 } else { 1 };
+        }
+        at += 1;
     }
+    Some(at)
 }
 
 #[cfg(test)]
