@@ -6,6 +6,7 @@
 //! meets treat the bytes of that class alike; where one does not, tokens are read by their bytes.
 
 mod differing;
+mod units;
 
 pub(super) use differing::Known;
 
@@ -26,6 +27,8 @@ pub(super) struct Classes {
     /// below it.
     below: Box<[u64]>,
     bytes_below: Box<[u64]>,
+    /// Of each of its nodes, how many bytes of shapes are below it at most.
+    heights: Box<[u16]>,
     /// The length of the longest token.
     deepest: u16,
 }
@@ -124,6 +127,23 @@ fn groups_below(trie: &Trie, shapes: bool) -> Box<[u64]> {
     below.into()
 }
 
+/// How far below each node of a trie its strings go on.
+fn heights(trie: &Trie) -> Box<[u16]> {
+    // By depth: the longest string that is below the nodes there which are not done yet.
+    let mut deepest: Vec<u16> = Vec::new();
+    let mut heights = vec![0; trie.nodes().len()];
+    for (node, at) in trie.nodes().iter().enumerate().rev() {
+        let depth = usize::from(at.depth);
+        if deepest.len() <= depth + 1 {
+            deepest.resize(depth + 2, 0);
+        }
+        let below = std::mem::take(&mut deepest[depth + 1]).max(at.depth);
+        heights[node] = below - at.depth;
+        deepest[depth] = deepest[depth].max(below);
+    }
+    heights.into()
+}
+
 fn bit(byte: u8) -> u64 {
     1 << GROUP[usize::from(byte)]
 }
@@ -161,9 +181,6 @@ pub(super) struct Found {
     pub(super) words: ByteSet,
 }
 
-/// By class: where its bytes lead, and is a unit complete there?
-type Steps = FxHashMap<u8, SmallVec<[(u16, bool); 2]>>;
-
 /// A place where the terminal may end: its depth, and its state there.
 type End = (u16, u32);
 
@@ -184,7 +201,7 @@ impl Classes {
         let (below, bytes_below) =
             (groups_below(&trie, true), groups_below(vocabulary.trie(), false));
         let deepest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
-        Self { trie, below, bytes_below, deepest }
+        Self { heights: heights(&trie), trie, below, bytes_below, deepest }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
@@ -195,65 +212,6 @@ impl Classes {
     /// The tokens by their shapes.
     pub(super) fn trie(&self) -> &Trie {
         &self.trie
-    }
-
-    /// No token repeats a unit more often, the last time perhaps unfinished. By shapes alone, so
-    /// perhaps more than a token does; [`u32::MAX`] for a unit of many states.
-    pub(super) fn most_units(&self, languages: &mut Languages, unit: Language) -> Result<u32> {
-        const STATES: usize = 64;
-        // By state: where the bytes of each class lead, and whether a unit is complete there.
-        let mut states = vec![unit];
-        let mut next: Vec<Steps> = Vec::new();
-        while let Some(&state) = states.get(next.len()) {
-            deadline::check()?;
-            let row = *languages.plain_row(state)?;
-            let mut steps = Steps::default();
-            for byte in 0..=u8::MAX {
-                let after = row[usize::from(byte)];
-                if after == Language::EMPTY {
-                    continue;
-                }
-                let known = states.iter().position(|&state| state == after);
-                let id = known.unwrap_or_else(|| {
-                    states.push(after);
-                    states.len() - 1
-                });
-                let step = (id as u16, languages.is_nullable(after));
-                let steps = steps.entry(class_of(byte)).or_default();
-                if !steps.contains(&step) {
-                    steps.push(step);
-                }
-            }
-            if states.len() > STATES {
-                return Ok(u32::MAX);
-            }
-            next.push(steps);
-        }
-        // By depth: the states that units which begin anywhere may be in, and how many are complete.
-        let mut path: Vec<SmallVec<[(u16, u32); 8]>> = vec![SmallVec::from_slice(&[(0, 0)])];
-        let mut most = 0;
-        for node in &self.trie.nodes()[1..] {
-            let depth = usize::from(node.depth);
-            path.truncate(depth);
-            let mut here: SmallVec<[(u16, u32); 8]> = SmallVec::from_slice(&[(0, 0)]);
-            let mut reach = |state: u16, count: u32| match here.iter_mut().find(|s| s.0 == state) {
-                Some(known) => known.1 = known.1.max(count),
-                None => here.push((state, count)),
-            };
-            for &(state, count) in &path[depth - 1] {
-                for &(after, complete) in
-                    next[usize::from(state)].get(&node.byte).iter().copied().flatten()
-                {
-                    reach(after, count);
-                    if complete {
-                        reach(0, count + 1);
-                        most = most.max(count + 1);
-                    }
-                }
-            }
-            path.push(here);
-        }
-        Ok(most + 1)
     }
 
     /// Walks from a terminal's state at a node of the vocabulary's trie. Exact.

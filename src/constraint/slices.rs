@@ -252,7 +252,7 @@ impl Slices {
         if let Some(&known) = self.read().units.get(&fingerprint) {
             return Ok(known);
         }
-        let most = self.classes(vocabulary).most_units(languages, unit)?;
+        let most = self.classes(vocabulary).most_units(vocabulary, languages, unit)?;
         let mut known = self.write();
         known.bytes += 32;
         known.units.insert(fingerprint, most);
