@@ -172,7 +172,7 @@ pub(super) fn uniform_classes(row: &[Language; 256]) -> ByteSet {
 pub(super) struct Found {
     /// Tokens that stay in the terminal from end to end.
     pub(super) inside: TokenMask,
-    /// How many nodes and bytes were looked at.
+    /// How many nodes and bytes were looked at, and how many tokens were found inside.
     pub(super) work: usize,
     /// Tokens that pass a place where the terminal may end, with the length up to there. Unless all
     /// were asked for, without those where a word goes on.
@@ -403,11 +403,14 @@ impl Found {
         const SMALL: usize = 2;
         let last = at.subtree_end as usize;
         if last - node > SMALL && walk.dense.stays(next)? & nodes.below[node] == nodes.below[node] {
-            trie.subtree_tokens(node).iter().for_each(|&token| self.inside.allow(token));
-            self.work += last - node - 1;
+            let tokens = trie.subtree_tokens(node);
+            tokens.iter().for_each(|&token| self.inside.allow(token));
+            self.work += tokens.len();
             return Ok(last);
         }
-        trie.tokens(node).iter().for_each(|&token| self.inside.allow(token));
+        let tokens = trie.tokens(node);
+        tokens.iter().for_each(|&token| self.inside.allow(token));
+        self.work += tokens.len();
         if last > node + 1 {
             walk.push(next, at.byte);
             if walk.dense.accepts(next) {

@@ -65,7 +65,11 @@ impl Machine {
         {
             let units = self.languages.first_bytes(unit)?;
             let after = self.languages.first_bytes(rest)?;
-            if units.intersection(&after).is_empty() {
+            // Behind blanks, all that begins like a word is most of the vocabulary: too much to lay
+            // out by where it leaves the blanks.
+            const MANY: usize = 32;
+            let lays_out = after.len() < MANY || after.len() < 2 * units.len();
+            if lays_out && units.intersection(&after).is_empty() {
                 return Ok(Head::Repeat { unit, min, max, rest });
             }
         }
