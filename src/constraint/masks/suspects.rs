@@ -1,6 +1,7 @@
 //! Tokens that a walk may allow wrongly, since it captures nothing.
 
 use super::*;
+use crate::constraint::program::RETURN;
 
 /// Tokens that are read for real where that may matter.
 #[derive(Debug, Default)]
@@ -66,12 +67,7 @@ impl Machine {
             self.captured(program, vocabulary, id, &form, commas, &mut suspects)?;
         }
         if program.has_repeats() {
-            let ends_item = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b','))
-            };
-            let ends = &self.shared_slices.pairs(vocabulary).ends;
-            suspects.extend(form.among(ends).into_iter().filter(ends_item));
+            suspects.extend(self.with_end(program, vocabulary, id, &form, [b']', b',']));
         }
         suspects.sort_unstable();
         suspects.dedup();
@@ -100,14 +96,38 @@ impl Machine {
         let commas = commas.into_iter();
         suspects.extend(commas.filter(|&token| pairs.contains(token) || ends_capture(token)));
         if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
-            let ends_scope = |token: &u32| {
-                let text = vocabulary.token_bytes(*token).unwrap_or_default();
-                text.iter().any(|byte| matches!(byte, b']' | b'}'))
-            };
-            let ends = &self.shared_slices.pairs(vocabulary).ends;
-            suspects.extend(form.among(ends).into_iter().filter(ends_scope));
+            suspects.extend(self.with_end(program, vocabulary, id, form, [b']', b'}']));
         }
         Ok(())
+    }
+
+    /// The tokens of a form with one of two bytes that may end an item or a scope: behind the quote
+    /// at the earliest that ends a string, if one is being read.
+    fn with_end(
+        &self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        form: &Form,
+        ends: [u8; 2],
+    ) -> Vec<u32> {
+        let in_string = self.items(id).iter().all(|item| match program.point(item.point) {
+            Point::Names(_) => true,
+            Point::Regular { .. } | Point::Capture { .. } => {
+                self.languages.ends_in(item.state, self.json.quote)
+            }
+            _ => item.point == RETURN,
+        });
+        let may_end = |token: &u32| {
+            let text = vocabulary.token_bytes(*token).unwrap_or_default();
+            let from = match in_string {
+                true => text.iter().position(|&byte| byte == b'"').unwrap_or(text.len()),
+                false => 0,
+            };
+            text[from..].iter().any(|byte| ends.contains(byte))
+        };
+        let known = &self.shared_slices.pairs(vocabulary).ends;
+        form.among(known).into_iter().filter(may_end).collect()
     }
 
     /// `None` if no text is being captured here.

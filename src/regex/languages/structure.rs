@@ -184,6 +184,16 @@ impl Languages {
         Some(self.concat(firsts))
     }
 
+    /// Is it a concatenation that ends in `end`?
+    pub(crate) fn ends_in(&self, x: Language, end: Language) -> bool {
+        let mut at = x;
+        while at != end {
+            let Expr::Concat(_, rest) = *self.arena.expr(at) else { return false };
+            at = rest;
+        }
+        true
+    }
+
     /// What follows `first` in a concatenation that begins with it.
     pub(crate) fn after_first(&self, x: Language, first: Language) -> Option<Language> {
         match *self.arena.expr(x) {
