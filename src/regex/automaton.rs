@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::ByteSet;
+
 /// A state, as its automaton writes it.
 pub(crate) type State = Box<[i64]>;
 
@@ -18,6 +20,12 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
     /// The state after a byte; `None` if no string follows.
     fn step(&self, state: &[i64], byte: u8) -> Option<State>;
+
+    /// The bytes that lead on from here to where strings are accepted; `None` if that takes as long
+    /// as a step with each.
+    fn first(&self, _state: &[i64]) -> Option<ByteSet> {
+        None
+    }
 
     /// Is any string accepted from here? `None`: that is to be searched for.
     fn is_live(&self, state: &[i64]) -> Option<bool>;

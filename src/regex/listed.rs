@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::automaton::{Automaton, State};
 use super::languages::keyed_hash;
-use super::{Language, Languages};
+use super::{ByteSet, Language, Languages};
 
 /// Exactly these texts.
 pub(crate) fn listed(languages: &mut Languages, mut texts: Vec<Vec<u8>>) -> Language {
@@ -66,6 +66,18 @@ impl Automaton for Listed {
         (first < last).then(|| after.into())
     }
 
+    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+        let (_, mut texts, read) = self.at(state);
+        let mut first = ByteSet::EMPTY;
+        while let Some(text) = texts.first() {
+            // The shortest may end here.
+            let byte = text.get(read).copied();
+            byte.into_iter().for_each(|byte| first.insert(byte));
+            texts = &texts[texts.partition_point(|text| text.get(read).copied() <= byte)..];
+        }
+        Some(first)
+    }
+
     fn is_live(&self, state: &[i64]) -> Option<bool> {
         Some(!self.at(state).1.is_empty())
     }
@@ -92,6 +104,11 @@ mod tests {
         let x = listed(&mut l, texts.iter().map(|text| text.as_bytes().to_vec()).collect());
         for text in texts {
             assert!(l.matches(x, text.as_bytes()).unwrap(), "{text}");
+        }
+        for (read, bytes) in [("", "ab"), ("a", "b"), ("ab", "cd"), ("abd", ""), ("b", "\u{c3}")] {
+            let state = read.bytes().fold(x, |state, byte| l.step(state, byte).unwrap());
+            let bytes: ByteSet = bytes.chars().map(|c| c as u8).collect();
+            assert_eq!(l.first_bytes(state).unwrap(), bytes, "{read}");
         }
         for text in ["ab", "abcd", "b", "c", "\u{fc}"] {
             assert!(!l.matches(x, text.as_bytes()).unwrap(), "{text}");

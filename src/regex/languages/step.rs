@@ -222,7 +222,8 @@ impl Languages {
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
             &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
             Expr::Intersect(_) => self.plain_first(self.total_over(x)?, depth),
-            Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => None,
+            Expr::Automaton(Running { automaton, state }) => automaton.first(state),
+            Expr::Complement(_) | Expr::Variable(_) => None,
         }
     }
 
@@ -381,7 +382,7 @@ impl Languages {
             }
             Expr::Automaton(Running { automaton, state }) => {
                 let mut row = [Language::EMPTY; 256];
-                for byte in 0..=u8::MAX {
+                for byte in automaton.first(&state).unwrap_or(ByteSet::ALL).iter() {
                     if let Some(state) = automaton.step(&state, byte) {
                         row[usize::from(byte)] = self.automaton(automaton.clone(), state);
                     }
