@@ -124,6 +124,18 @@ enum Verdict {
     },
 }
 
+/// The keywords that decide which key may come where an object cannot end: behind a comma, unless
+/// the object has no member yet.
+fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
+    for before in [",\"", ", \"", "\""] {
+        let mut matcher = matcher.clone();
+        if matcher.accept_bytes(before.as_bytes()).is_ok() {
+            return Ok(matcher.expected()?.sources);
+        }
+    }
+    Ok(matcher.clone().expected()?.sources)
+}
+
 impl Verdict {
     /// The first byte that is not accepted, or the end of a text that is not complete; the matcher
     /// has read what stands before it.
@@ -164,9 +176,16 @@ impl Verdict {
             0 | 1 => expected.describe(),
             _ => format!("`{}`", output::show(forced.as_bytes())),
         };
-        let missing = schema.filter(|_| option.is_none());
-        let missing = missing.and_then(|schema| Missing::find(text, byte, &keywords, schema));
-        let missing = missing.map(Box::new);
+        let missing = match schema {
+            Some(schema) if option.is_none() => {
+                let sources = match text.get(byte) {
+                    Some(b'}') => sources_of_key(matcher)?,
+                    _ => keywords.clone(),
+                };
+                Missing::find(text, byte, &sources, schema).map(Box::new)
+            }
+            _ => None,
+        };
         Ok(Self::Rejected {
             byte,
             line,
