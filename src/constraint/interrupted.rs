@@ -6,6 +6,7 @@
 use super::{Compiler, Constraint, Limits};
 use crate::deadline::with_checks;
 use crate::error::ErrorKind;
+use crate::json_schema::{Options, Spelling};
 use crate::vocab::Vocabulary;
 
 fn vocabulary() -> Vocabulary {
@@ -18,7 +19,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// A schema or grammar, and a text of it.
-const CASES: [(&str, &str); 6] = [
+const CASES: [(&str, &str); 7] = [
     (
         r#"{"type": "object", "properties": {"a": {"type": "string", "maxLength": 7, "pattern": "b"}},
          "additionalProperties": {"type": "integer", "multipleOf": 6}}"#,
@@ -40,6 +41,12 @@ const CASES: [(&str, &str); 6] = [
          "unevaluatedProperties": false, "properties": {"b": {"const": [true]}}}"#,
         r#"{"b": [true], "abc": true}"#,
     ),
+    // Numbers in every spelling: the search for exponents looks at the clock, too.
+    (
+        r#"{"title": "spelled", "type": "array", "items": {"multipleOf": 1.5, "maximum": 6,
+         "not": {"multipleOf": 4.5}}}"#,
+        "[3e0, 150E-2, -12]",
+    ),
     (
         "root ::= \"a\" root \"b\" | root2 | [0-9]{2,300}\nroot2 ::= root2 \"x\" | \"12\"",
         "aa12xxbb",
@@ -49,7 +56,13 @@ const CASES: [(&str, &str); 6] = [
 
 fn compile(compiler: &Compiler, text: &str) -> crate::Result<Constraint> {
     match text.starts_with('{') {
-        true => compiler.json_schema_text(text),
+        true => {
+            let mut options = Options::default();
+            if text.contains("spelled") {
+                options.spelling = Spelling::Any;
+            }
+            compiler.clone().with_json_options(options).json_schema_text(text)
+        }
         false => compiler.gbnf(text),
     }
 }

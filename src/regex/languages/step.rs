@@ -167,7 +167,10 @@ impl Languages {
             }
             Expr::Automaton(Running { automaton, state }) => {
                 let automaton = Arc::clone(automaton);
-                match automaton.step(state, byte) {
+                let after = automaton.step(state, byte);
+                // An answer that was cut short is none.
+                deadline::check()?;
+                match after {
                     Some(state) => self.automaton(automaton, state),
                     None => Language::EMPTY,
                 }
@@ -328,6 +331,8 @@ impl Languages {
                     _ => 1,
                 };
                 let (row, border) = self.derive(top);
+                // What an automaton computed in a search that was cut short is not kept.
+                deadline::check()?;
                 self.arena.set_row(top, row, border, false);
                 stack.pop();
             }
