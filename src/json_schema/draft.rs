@@ -180,6 +180,12 @@ impl Dialect {
     }
 }
 
+/// May a keyword of some draft take values away?
+pub(super) fn constrains(keyword: &str) -> bool {
+    let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
+    refers || Vocabularies::of(keyword).is_some()
+}
+
 /// What a schema keyword holds, for finding the schemas inside a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {

@@ -238,8 +238,8 @@ impl<'d> Sets<'d> {
             // What is listed is there.
             Expr::Any | Expr::Value(_) | Expr::Text(_) => true,
             Expr::Schema(at, _) => {
-                self.ignored.is_empty()
-                    && evident::has_value(self.document, at, self.options.digits)
+                let (references, digits) = (&mut self.references, self.options.digits);
+                self.ignored.is_empty() && evident::has_value(self.document, references, at, digits)
             }
             _ => false,
         };

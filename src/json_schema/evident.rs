@@ -3,41 +3,34 @@
 //! Most schemas of real documents do: `{"type": "string"}`, or an object that requires only what is
 //! evident itself. They need not be unfolded to know it.
 
+use smallvec::SmallVec;
+
 use super::document::{Document, Members, Value, ValueId};
+use super::draft;
+use super::references::References;
 
 /// Levels of required members that are followed.
 const DEEPEST: u32 = 8;
 
-/// Keywords that take no value away.
-const REMARKS: [&str; 16] = [
-    "title",
-    "description",
-    "default",
-    "example",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$schema",
-    "$id",
-    "id",
-    "definitions",
-    "$defs",
-    // These are looked at where members are required.
-    "properties",
-    "required",
-];
+/// Schemas that are looked at before nothing is evident any more.
+const MOST: u32 = 100;
 
 /// Is it evident that some value satisfies the schema, in numbers of no more than so many digits?
 /// No means perhaps.
-pub(super) fn has_value(document: &Document, schema: ValueId, digits: u32) -> bool {
-    Evidence { document, digits }.of(schema, 0)
+pub(super) fn has_value(
+    document: &Document,
+    references: &mut References,
+    schema: ValueId,
+    digits: u32,
+) -> bool {
+    Evidence { document, references, digits, left: MOST }.of(schema, 0)
 }
 
-struct Evidence<'d> {
+struct Evidence<'d, 'r> {
     document: &'d Document,
+    references: &'r mut References,
     digits: u32,
+    left: u32,
 }
 
 /// What a range leaves of the integers.
@@ -75,7 +68,7 @@ impl Range {
     }
 }
 
-impl Evidence<'_> {
+impl<'d> Evidence<'d, '_> {
     /// A bound that is an integer, and not large.
     fn integer(&self, value: ValueId) -> Option<i64> {
         const LONGEST: usize = 12;
@@ -85,29 +78,33 @@ impl Evidence<'_> {
         }
     }
 
-    fn of(&self, schema: ValueId, depth: u32) -> bool {
-        let members = match self.document.value(schema) {
+    fn of(&mut self, schema: ValueId, depth: u32) -> bool {
+        let document = self.document;
+        let members = match document.value(schema) {
             Value::Bool(allowed) => return *allowed,
-            Value::Object(members) if depth < DEEPEST => members,
+            Value::Object(members) if depth < DEEPEST && self.left > 0 => members,
             _ => return false,
         };
+        self.left -= 1;
         // By type: does every keyword that speaks of it leave some value, whatever the others say?
         let (mut string, mut array, mut object, mut names) = (true, true, true, true);
         let (mut numbers, mut lengths, mut counts) = (Range::ALL, Range::ALL, Range::ALL);
         let (mut divided, mut items) = (false, None);
-        let (mut kind, mut listed, mut branches) = (None, None, None);
+        let (mut kinds, mut listed, mut branches, mut reference) = (None, None, None, None);
         let mut spoken = 0;
         for (keyword, value) in members.iter() {
-            if REMARKS.contains(&keyword) {
+            // Members are looked at where they are required.
+            if matches!(keyword, "properties" | "required") || !draft::constrains(keyword) {
                 continue;
             }
             spoken += 1;
             let bound = || self.integer(value);
             match keyword {
-                "type" => match self.document.value(value) {
-                    Value::String(name) => kind = Some(&**name),
-                    _ => return false,
+                "type" => match kinds_of(document, value) {
+                    Some(names) => kinds = Some(names),
+                    None => return false,
                 },
+                "$ref" => reference = Some(value),
                 "enum" | "const" if listed.is_none() => listed = Some(value),
                 "anyOf" => branches = Some(value),
                 "minLength" => lengths.at_least(bound()),
@@ -135,63 +132,79 @@ impl Evidence<'_> {
             string = false;
         }
         let required = members.get("required");
+        if let Some(reference) = reference {
+            let alone = spoken == 1 && required.is_none();
+            let target = || self.references.resolve(document, reference).ok();
+            return alone.then(target).flatten().is_some_and(|target| self.of(target, depth + 1));
+        }
         if let Some(branches) = branches {
-            let Value::Array(branches) = self.document.value(branches) else { return false };
+            let Value::Array(branches) = document.value(branches) else { return false };
             let alone = spoken == 1 && required.is_none();
             return alone && branches.iter().any(|&branch| self.of(branch, depth + 1));
         }
         if let Some(listed) = listed {
-            let alone = spoken == 1 + u32::from(kind.is_some()) && required.is_none();
-            return alone && lists(self.document, listed, kind);
+            let alone = spoken == 1 + u32::from(kinds.is_some()) && required.is_none();
+            return alone && lists(document, listed, kinds.as_deref());
         }
-        match kind {
-            // Nothing that is read here speaks of null.
-            None | Some("null" | "boolean") => true,
-            Some("string") => string && lengths.nearest().is_some(),
-            Some("number" | "integer") => numbers.nearest().is_some_and(|number| {
+        // Nothing that is read here speaks of null.
+        let Some(kinds) = kinds else { return true };
+        kinds.into_iter().any(|kind| match kind {
+            "null" | "boolean" => true,
+            "string" => string && lengths.nearest().is_some(),
+            "number" | "integer" => numbers.nearest().is_some_and(|number| {
                 let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
                 digits <= self.digits && (!divided || number == 0)
             }),
             // The empty one, or as many items as must be.
-            Some("array") => match counts.nearest() {
+            "array" => match counts.nearest() {
                 Some(0) => true,
                 Some(_) => array && items.is_none_or(|items| self.of(items, depth + 1)),
                 None => false,
             },
-            Some("object") => {
-                let has = |required| names && self.are_evident(members, required, depth);
-                object && required.is_none_or(has)
+            "object" => {
+                let mut has = |required| names && self.are_evident(members, required, depth);
+                object && required.is_none_or(&mut has)
             }
-            Some(_) => false,
-        }
+            _ => false,
+        })
     }
 
     /// Are all required members named, and evident?
-    fn are_evident(&self, schema: &Members, required: ValueId, depth: u32) -> bool {
-        let Value::Array(required) = self.document.value(required) else { return false };
-        let properties = schema.get("properties").and_then(|at| self.document.members(at));
+    fn are_evident(&mut self, schema: &Members, required: ValueId, depth: u32) -> bool {
+        let document = self.document;
+        let Value::Array(required) = document.value(required) else { return false };
+        let properties = schema.get("properties").and_then(|at| document.members(at));
         let Some(properties) = properties else { return required.is_empty() };
         required.iter().all(|&name| {
-            let member = self.document.string(name).and_then(|name| properties.get(name));
+            let member = document.string(name).and_then(|name| properties.get(name));
             member.is_some_and(|member| self.of(member, depth + 1))
         })
     }
 }
 
+/// The types that `type` names.
+fn kinds_of(document: &Document, value: ValueId) -> Option<SmallVec<[&str; 2]>> {
+    match document.value(value) {
+        Value::String(name) => Some(SmallVec::from_slice(&[&**name])),
+        Value::Array(names) => names.iter().map(|&name| document.string(name)).collect(),
+        _ => None,
+    }
+}
+
 /// Is a value of a type among those that are listed?
-fn lists(document: &Document, listed: ValueId, kind: Option<&str>) -> bool {
+fn lists(document: &Document, listed: ValueId, kinds: Option<&[&str]>) -> bool {
     let values = match document.value(listed) {
         Value::Array(values) => &values[..],
         _ => return false,
     };
     values.iter().any(|&value| {
-        matches!(
-            (document.value(value), kind),
-            (_, None)
-                | (Value::String(_), Some("string"))
-                | (Value::Bool(_), Some("boolean"))
-                | (Value::Null, Some("null"))
-        )
+        let kind = match document.value(value) {
+            Value::String(_) => "string",
+            Value::Bool(_) => "boolean",
+            Value::Null => "null",
+            Value::Number(_) | Value::Array(_) | Value::Object(_) => "",
+        };
+        kinds.is_none_or(|kinds| kinds.contains(&kind))
     })
 }
 
@@ -202,7 +215,7 @@ mod tests {
     #[track_caller]
     fn tell(schema: &str) -> bool {
         let document = Document::parse(schema).unwrap();
-        has_value(&document, document.root(), 6)
+        has_value(&document, &mut References::new(None), document.root(), 6)
     }
 
     #[test]
@@ -222,6 +235,12 @@ mod tests {
             r#"{"type": "string", "enum": [1, "a"]}"#,
             r#"{"type": "array", "items": false}"#,
             r#"{"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"]}"#,
+            r#"{"type": ["string", "null"], "pattern": "a"}"#,
+            r#"{"type": ["string", "null"], "enum": [1, "a"]}"#,
+            r#"{"type": "string", "enum": ["a"], "readonly": true, "x-unit": "m"}"#,
+            r##"{"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "string"}}}"##,
+            r##"{"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/a"}},
+                "$defs": {"a": {"enum": ["a"]}}}"##,
         ] {
             assert!(tell(schema), "{schema}");
         }
@@ -247,6 +266,13 @@ mod tests {
             r#"{"enum": ["a"], "maxLength": 0}"#,
             r#"{"not": {}}"#,
             r##"{"$ref": "#"}"##,
+            r##"{"$ref": "#/$defs/b", "$defs": {"a": {}}}"##,
+            r##"{"$ref": "#/$defs/a", "maxLength": 0, "$defs": {"a": {"enum": ["a"]}}}"##,
+            r##"{"$ref": "#/$defs/a", "required": ["a"], "$defs": {"a": {"maxProperties": 0}}}"##,
+            r#"{"type": ["string", "number"], "pattern": "a", "minimum": 1, "maximum": 0}"#,
+            r#"{"type": ["null", "integer"], "enum": ["a"]}"#,
+            r#"{"dependencies": {"a": ["b"]}}"#,
+            r##"{"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}"##,
             r#"{"type": "object", "required": ["a"], "additionalProperties": false}"#,
             r#"{"type": "object", "properties": {"a": false}, "required": ["a"]}"#,
             r#"{"type": "object", "properties": {"a": true}, "required": ["a"], "maxProperties": 0}"#,

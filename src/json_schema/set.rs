@@ -192,6 +192,9 @@ impl<'d> Sets<'d> {
 
     /// What the numbers of a set are written as.
     pub(super) fn number_text(&mut self, set: NumberSet) -> Result<Language> {
+        if set == NumberSet::NONE {
+            return Ok(Language::EMPTY);
+        }
         if let Some(&known) = self.spelled.get(&set) {
             return Ok(known);
         }
@@ -277,7 +280,7 @@ impl<'d> Sets<'d> {
         let Self { languages, strings, listed_names, .. } = self;
         *listed_names
             .entry(names)
-            .or_insert_with_key(|names| strings.texts(languages, names.iter().map(|name| &**name)))
+            .or_insert_with_key(|names| strings.names(languages, names.iter().map(|name| &**name)))
     }
 
     pub(super) fn expr(&self, set: Set) -> &Expr {

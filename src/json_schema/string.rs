@@ -68,6 +68,18 @@ impl Strings {
         }
     }
 
+    /// The names of members: of most, only the first bytes are looked at.
+    pub(super) fn names<'t>(
+        &self,
+        l: &mut Languages,
+        names: impl IntoIterator<Item = &'t str>,
+    ) -> Language {
+        match self.spelling {
+            Spelling::Canonical => regex::listed(l, names.into_iter().map(spell).collect()),
+            Spelling::Any => self.texts(l, names),
+        }
+    }
+
     /// Any of these texts, in every spelling but the canonical one.
     pub(super) fn escaped(&self, l: &mut Languages, texts: &[&str]) -> Language {
         let all = self.texts(l, texts.iter().copied());
@@ -125,6 +137,9 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
 
 /// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
 pub(super) fn spell(text: &str) -> Vec<u8> {
+    if !text.bytes().any(|b| b < b' ' || matches!(b, b'"' | b'\\')) {
+        return text.as_bytes().to_vec();
+    }
     let mut out = Vec::with_capacity(text.len());
     for c in text.chars() {
         let short = match c {

@@ -35,10 +35,14 @@ impl Numbers {
         if let Some(fine) = fine {
             return (fine, listed);
         }
-        let free = self.pad(l, set.language, usable);
-        let limit = self.limit(l, digits);
-        let bounded = l.intersect([free, limit]);
-        (bounded, listed)
+        let free = match self.pad(l, set.language, usable) {
+            Language::EMPTY => Language::EMPTY,
+            free => {
+                let limit = self.limit(l, digits);
+                l.intersect([free, limit])
+            }
+        };
+        (free, listed)
     }
 
     /// All literals to write, as an automaton that is cheap to step.

@@ -177,9 +177,11 @@ impl Clone for Arena {
     fn clone(&self) -> Self {
         let mut ids = self.ids.clone();
         ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
+        let mut exprs = self.exprs.clone();
+        exprs.own.reserve(ROOM);
         Self {
             states: self.states.clone(),
-            exprs: self.exprs.clone(),
+            exprs,
             rows: self.rows.clone(),
             firsts: self.firsts.clone(),
             prints: self.prints.clone(),

@@ -19,9 +19,18 @@ impl Languages {
 
     /// Exactly these bytes.
     pub fn literal(&mut self, bytes: &[u8]) -> Language {
-        bytes.iter().rev().fold(Language::EPSILON, |rest, &b| {
-            let first = self.byte_set(ByteSet::single(b));
-            self.concat([first, rest])
+        self.prefixed(bytes, Language::EPSILON)
+    }
+
+    /// These bytes and what follows them, which has strings.
+    fn prefixed(&mut self, bytes: &[u8], rest: Language) -> Language {
+        bytes.iter().rev().fold(rest, |rest, &byte| {
+            let first = self.byte_set(ByteSet::single(byte));
+            // As `concat` makes it, which would look for repeats.
+            match rest {
+                Language::EPSILON => first,
+                _ => self.intern(Expr::Concat(first, rest)),
+            }
         })
     }
 
@@ -43,7 +52,7 @@ impl Languages {
         for group in strings.chunk_by(|a, b| a.get(depth) == b.get(depth)) {
             parts.push(match group[0].get(depth) {
                 None => Language::EPSILON,
-                Some(&byte) => {
+                Some(_) => {
                     // Recursion is as deep as the longest common prefix; walk that without it.
                     let mut end = depth + 1;
                     while let [first, .., last] = group
@@ -53,10 +62,7 @@ impl Languages {
                         end += 1;
                     }
                     let rest = self.trie(group, end);
-                    group[0][depth + 1..end].iter().rev().chain([&byte]).fold(rest, |rest, &b| {
-                        let first = self.byte_set(ByteSet::single(b));
-                        self.concat([first, rest])
-                    })
+                    self.prefixed(&group[0][depth..end], rest)
                 }
             });
         }
