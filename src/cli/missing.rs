@@ -8,9 +8,12 @@ pub(super) struct Missing {
     /// JSON pointer of the object in the text.
     object: String,
     names: Vec<String>,
-    /// JSON pointer of `required` in the schema.
-    keyword: String,
+    /// JSON pointers of each `required` in the schema that names one.
+    keywords: Vec<String>,
 }
+
+/// Parts of JSON pointers behind which a schema need not apply.
+const BRANCHES: [&str; 7] = ["anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
 impl Missing {
     /// What is lacking at a byte that is not accepted: the object ends there, or a key stands
@@ -22,18 +25,36 @@ impl Missing {
         schema: &Value,
     ) -> Option<Self> {
         let (object, keys) = object_around(text, byte)?;
-        let lacking = |source: &String| {
-            let keyword = source.split(", ").find(|pointer| pointer.ends_with("/required"))?;
-            let required = schema.pointer(keyword)?.as_array()?;
-            let names = required.iter().filter_map(Value::as_str);
-            let names = names.filter(|name| !keys.iter().any(|key| key == name));
-            Some((keyword.to_owned(), names.map(str::to_owned).collect::<Vec<String>>()))
-        };
-        let all: Vec<(String, Vec<String>)> = sources.iter().filter_map(lacking).collect();
+        let all: Vec<Self> = sources
+            .iter()
+            .filter_map(|source| {
+                let required = required(source);
+                (!required.is_empty()).then(|| Self::among(&object, &keys, &required, schema))
+            })
+            .collect();
         // Where one of several alternatives lacks none, something else is wrong.
-        let known = all.iter().all(|(_, names)| !names.is_empty());
-        let (keyword, names) = all.into_iter().next().filter(|_| known)?;
-        Some(Self { object, names, keyword })
+        let known = all.iter().all(|missing| !missing.names.is_empty());
+        all.into_iter().next().filter(|_| known)
+    }
+
+    /// What the keywords at these pointers require, and none of the keys is.
+    fn among(object: &str, keys: &[String], required: &[&str], schema: &Value) -> Self {
+        let mut this = Self { object: object.to_owned(), names: vec![], keywords: vec![] };
+        for &keyword in required {
+            let names = schema.pointer(keyword).and_then(Value::as_array);
+            let names = names.into_iter().flatten().filter_map(Value::as_str);
+            let lacking: Vec<&str> = names.filter(|name| !keys.iter().any(|k| k == name)).collect();
+            let known = this.names.len();
+            for name in lacking {
+                if !this.names.iter().any(|known| known == name) {
+                    this.names.push(name.to_owned());
+                }
+            }
+            if this.names.len() > known {
+                this.keywords.push(keyword.to_owned());
+            }
+        }
+        this
     }
 
     pub(super) fn describe(&self) -> String {
@@ -43,12 +64,31 @@ impl Missing {
         };
         let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
         let members = if names.len() == 1 { "member" } else { "members" };
-        format!("{object} lacks the required {members} {} (at {})", names.join(", "), self.keyword)
+        let (names, keywords) = (names.join(", "), self.keywords.join(", "));
+        format!("{object} lacks the required {members} {names} (at {keywords})")
     }
 
     pub(super) fn to_json(&self) -> Value {
-        json!({ "object": self.object, "names": self.names, "keyword": self.keyword })
+        json!({ "object": self.object, "names": self.names, "keyword": self.keywords.first() })
     }
+}
+
+/// The pointers of `required` in a list of pointers that apply together; of branches that were
+/// taken together only what applies in all.
+fn required(source: &str) -> Vec<&str> {
+    let pointers = || source.split(", ").filter(|pointer| pointer.ends_with("/required"));
+    let first = pointers().next().unwrap_or_default();
+    if pointers().count() < 2 {
+        return pointers().collect();
+    }
+    // What all pointers begin with is the way to all of them; all begin with an empty part.
+    let shared = pointers().fold(first.split('/').count(), |shared, pointer| {
+        let parts = first.split('/').zip(pointer.split('/'));
+        shared.min(parts.take_while(|(a, b)| a == b).count())
+    });
+    let may_not_apply =
+        |pointer: &&str| pointer.split('/').skip(shared - 1).any(|part| BRANCHES.contains(&part));
+    pointers().filter(|pointer| !may_not_apply(pointer)).collect()
 }
 
 /// An array or object that is open at some place of a text.
@@ -166,7 +206,8 @@ mod tests {
         };
         let lacks = |names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            Some(Missing { object: "/a~1b/1".into(), names, keyword: required.into() })
+            let keywords = vec![required.to_owned()];
+            Some(Missing { object: "/a~1b/1".into(), names, keywords })
         };
         for (text, mark, expected) in [
             (r#"{"a/b": [{}, {"y": "}"  }]}"#, " }", lacks(&["x", "z"])),
@@ -181,6 +222,31 @@ mod tests {
             (r#"{"a/b": [{}, {"x": 1, "y": 2, "z": 3}]}"#, "}]", None),
         ] {
             assert_eq!(find(text, mark), expected, "{text} at {mark}");
+        }
+    }
+
+    #[test]
+    fn all_that_is_required_together_is_named() {
+        let schema = json!({"required": ["a"], "allOf": [{"required": ["b", "a"]}],
+            "oneOf": [{"required": ["c"]}, {"required": ["d"]}]});
+        let find = |text: &str, source: &str| {
+            let byte = text.find('}')?;
+            let missing = Missing::find(text.as_bytes(), byte, &[source.to_owned()], &schema)?;
+            Some(missing.describe())
+        };
+        let all = "/required, /allOf/0/required, /oneOf/0/required, /oneOf/1/required";
+        for (text, source, expected) in [
+            ("{}", all, Some("members `a`, `b` (at /required, /allOf/0/required)")),
+            (r#"{"a": 1}"#, all, Some("member `b` (at /allOf/0/required)")),
+            (r#"{"b": 1}"#, all, Some("member `a` (at /required)")),
+            // Which branch is meant is not known.
+            (r#"{"a": 1, "b": 2}"#, all, None),
+            ("{}", "/oneOf/0/required, /oneOf/1/required", None),
+            ("{}", "/oneOf/1/required", Some("member `d` (at /oneOf/1/required)")),
+        ] {
+            let expected =
+                expected.map(|expected| format!("the object lacks the required {expected}"));
+            assert_eq!(find(text, source), expected, "{text} {source}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the exact set of exponents that make the number right. With unbounded digits that would not be
 //! a regular language, so the digits on each side of the point are bounded.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -156,6 +157,9 @@ impl Formulas {
                 Expr::Not(a) => Step::Not(place(a)),
             });
         }
+        if is_plainly_empty(&atoms, &steps) {
+            return Language::EMPTY;
+        }
         let digits = digits.max(1);
         let name = format!("exponents {digits} {atoms:?} {steps:?}");
         let compared = atoms.iter().map(|atom| match atom {
@@ -179,6 +183,56 @@ enum Step {
     And(usize, usize),
     Or(usize, usize),
     Not(usize),
+}
+
+/// Steps that are taken to find out whether bounds contradict each other.
+const CASES: usize = 100_000;
+
+/// Do the bounds alone leave no number, whatever it is a multiple of? They split the numbers into
+/// the values that are named and the gaps between them, and everywhere in a gap they say the same.
+fn is_plainly_empty(atoms: &[Atom], steps: &[Step]) -> bool {
+    let mut values: Vec<&Decimal> = Vec::new();
+    let mut divisors = Vec::new();
+    for (i, atom) in atoms.iter().enumerate() {
+        match atom {
+            Atom::Bound { value, .. } | Atom::Value(value) => values.push(value),
+            Atom::Multiple(_) => divisors.push(i),
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    // Gaps have even numbers, values odd ones.
+    let places = 2 * values.len() + 1;
+    let choices = 1usize.checked_shl(divisors.len() as u32).unwrap_or(usize::MAX);
+    if choices.saturating_mul(places * steps.len()) > CASES {
+        return false;
+    }
+    let place_of = |value: &Decimal| 2 * values.partition_point(|other| *other < value) + 1;
+    let holds = |place: usize, choice: usize| {
+        let mut truths: Vec<bool> = Vec::with_capacity(steps.len());
+        for step in steps {
+            truths.push(match *step {
+                Step::None => false,
+                Step::All => true,
+                Step::Atom(i) => match &atoms[i] {
+                    Atom::Bound { value, side, inclusive } => match place.cmp(&place_of(value)) {
+                        Ordering::Less => *side == Side::Below,
+                        Ordering::Equal => *inclusive,
+                        Ordering::Greater => *side == Side::Above,
+                    },
+                    Atom::Value(value) => place == place_of(value),
+                    Atom::Multiple(_) => {
+                        choice >> divisors.partition_point(|&divisor| divisor < i) & 1 == 1
+                    }
+                },
+                Step::And(a, b) => truths[a] && truths[b],
+                Step::Or(a, b) => truths[a] || truths[b],
+                Step::Not(a) => !truths[a],
+            });
+        }
+        truths.pop().unwrap_or(false)
+    };
+    !(0..places).any(|place| (0..choices).any(|choice| holds(place, choice)))
 }
 
 /// A set of integers as sorted disjoint ranges, both ends included; ±[`FAR`] is no end.
@@ -327,10 +381,10 @@ impl Exponents {
         let to = |high: i64| vec![(-FAR, high.clamp(-FAR, FAR))];
         let when = |condition: bool| if condition { all.clone() } else { none.clone() };
         let compare = |value: &Decimal| match state {
-            LESS => std::cmp::Ordering::Less,
-            GREATER => std::cmp::Ordering::Greater,
-            equal if (equal as usize) < value.scientific().0.len() => std::cmp::Ordering::Less,
-            _ => std::cmp::Ordering::Equal,
+            LESS => Ordering::Less,
+            GREATER => Ordering::Greater,
+            equal if (equal as usize) < value.scientific().0.len() => Ordering::Less,
+            _ => Ordering::Equal,
         };
         match (atom, m.power) {
             (Atom::Multiple(_), None) => all,
@@ -367,7 +421,7 @@ impl Exponents {
                 let same = value.scientific().1 + 1 - power;
                 let order = compare(value);
                 let fits = match order {
-                    std::cmp::Ordering::Equal => *inclusive,
+                    Ordering::Equal => *inclusive,
                     order => order.is_gt() == above,
                 };
                 match (above, fits) {
@@ -701,6 +755,34 @@ mod tests {
         let nothing = formulas.and(between, negative);
         let nothing = formulas.language(&mut l, nothing, 20);
         assert!(!l.is_live(nothing).unwrap());
+    }
+
+    #[test]
+    fn bounds_that_contradict_each_other_leave_nothing() {
+        let d = |text: &str| Decimal::parse(text).unwrap();
+        let mut f = Formulas::new();
+        let low = f.bound(&d("3"), Side::Above, true);
+        let high = f.bound(&d("3"), Side::Below, true);
+        let (open, three) = (f.bound(&d("3"), Side::Below, false), f.value(&d("3")));
+        let (half, third) =
+            ["0.5", "0.3"].map(|step| f.multiple(&Divisor::new(&d(step)).unwrap())).into();
+        let mut l = Languages::new();
+        let mut is_empty = |f: &Formulas, set| f.language(&mut l, set, 20) == Language::EMPTY;
+        let either = f.or(half, third);
+        let outside = f.and(low, open);
+        let nothing = f.and(outside, either);
+        assert!(is_empty(&f, nothing));
+        let point = f.and(low, high);
+        let some = f.and(point, either);
+        assert!(!is_empty(&f, some));
+        let other = f.not(three);
+        let nothing = f.and(some, other);
+        assert!(is_empty(&f, nothing));
+        let neither = f.not(either);
+        let nothing = f.and(neither, half);
+        assert!(is_empty(&f, nothing));
+        let some = f.and(neither, low);
+        assert!(!is_empty(&f, some));
     }
 
     #[test]
