@@ -14,7 +14,7 @@ use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
-use super::missing::Missing;
+use super::missing::{self, Missing};
 use super::model::vocabulary;
 use super::output::{self, Format, Stop};
 
@@ -136,6 +136,13 @@ fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
     Ok(matcher.clone().expected()?.sources)
 }
 
+/// The keywords that decide about the object or array in which a byte stands, or about the whole.
+fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<String>> {
+    let mut start = matcher.constraint().matcher();
+    start.accept_bytes(&text[..missing::inside(text, byte)])?;
+    Ok(start.expected()?.sources)
+}
+
 impl Verdict {
     /// The first byte that is not accepted, or the end of a text that is not complete; the matcher
     /// has read what stands before it.
@@ -171,7 +178,10 @@ impl Verdict {
             1 => String::from_utf8(matcher.forced_bytes(FORCED)?).unwrap_or_default(),
             _ => String::new(),
         };
-        let keywords = expected.sources.clone();
+        let mut keywords = expected.sources.clone();
+        if keywords.is_empty() && schema.is_some() {
+            keywords = sources_around(matcher, text, byte)?;
+        }
         let expected = match forced.chars().count() {
             0 | 1 => expected.describe(),
             _ => format!("`{}`", output::show(forced.as_bytes())),

@@ -7,17 +7,32 @@ use serde_json::{Value, json};
 pub(super) struct Missing {
     /// JSON pointer of the object in the text.
     object: String,
-    names: Vec<String>,
-    /// JSON pointers of each `required` in the schema that names one.
-    keywords: Vec<String>,
+    /// By JSON pointer of `required` in the schema.
+    lacking: Vec<(String, Vec<String>)>,
+    /// Are all of these required, or those of one alternative or another?
+    certain: bool,
 }
 
 /// Parts of JSON pointers behind which a schema need not apply.
 const BRANCHES: [&str; 7] = ["anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
+/// Parts of JSON pointers behind which a schema applies to a value inside.
+const INSIDE: [&str; 10] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "$defs",
+    "definitions",
+];
+
 impl Missing {
     /// What is lacking at a byte that is not accepted: the object ends there, or a key stands
-    /// there. `sources` are the keywords that are being read, lists of JSON pointers.
+    /// there. `sources` are the keywords that are being read, as JSON pointers.
     pub(super) fn find(
         text: &[u8],
         byte: usize,
@@ -25,36 +40,27 @@ impl Missing {
         schema: &Value,
     ) -> Option<Self> {
         let (object, keys) = object_around(text, byte)?;
-        let all: Vec<Self> = sources
-            .iter()
-            .filter_map(|source| {
-                let required = required(source);
-                (!required.is_empty()).then(|| Self::among(&object, &keys, &required, schema))
-            })
+        let lacking = |pointer: &String| {
+            let required = schema.pointer(pointer)?.as_array()?;
+            let names = required.iter().filter_map(Value::as_str);
+            let names = names.filter(|name| !keys.iter().any(|key| key == name));
+            Some((pointer.clone(), names.map(str::to_owned).collect::<Vec<String>>()))
+        };
+        let required = sources.iter().filter(|pointer| pointer.ends_with("/required"));
+        let (branches, certain): (Vec<_>, Vec<_>) =
+            required.partition(|pointer| is_branch(pointer, sources));
+        let certain: Vec<_> = certain
+            .into_iter()
+            .filter_map(lacking)
+            .filter(|(_, names)| !names.is_empty())
             .collect();
-        // Where one of several alternatives lacks none, something else is wrong.
-        let known = all.iter().all(|missing| !missing.names.is_empty());
-        all.into_iter().next().filter(|_| known)
-    }
-
-    /// What the keywords at these pointers require, and none of the keys is.
-    fn among(object: &str, keys: &[String], required: &[&str], schema: &Value) -> Self {
-        let mut this = Self { object: object.to_owned(), names: vec![], keywords: vec![] };
-        for &keyword in required {
-            let names = schema.pointer(keyword).and_then(Value::as_array);
-            let names = names.into_iter().flatten().filter_map(Value::as_str);
-            let lacking: Vec<&str> = names.filter(|name| !keys.iter().any(|k| k == name)).collect();
-            let known = this.names.len();
-            for name in lacking {
-                if !this.names.iter().any(|known| known == name) {
-                    this.names.push(name.to_owned());
-                }
-            }
-            if this.names.len() > known {
-                this.keywords.push(keyword.to_owned());
-            }
+        if !certain.is_empty() {
+            return Some(Self { object, lacking: certain, certain: true });
         }
-        this
+        let lacking: Vec<_> = branches.into_iter().filter_map(lacking).collect();
+        // Where one of several alternatives lacks none, something else is wrong.
+        let known = !lacking.is_empty() && lacking.iter().all(|(_, names)| !names.is_empty());
+        known.then_some(Self { object, lacking, certain: false })
     }
 
     pub(super) fn describe(&self) -> String {
@@ -62,33 +68,75 @@ impl Missing {
             "" => "the object".to_owned(),
             pointer => format!("the object at {pointer}"),
         };
-        let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
-        let members = if names.len() == 1 { "member" } else { "members" };
-        let (names, keywords) = (names.join(", "), self.keywords.join(", "));
-        format!("{object} lacks the required {members} {names} (at {keywords})")
+        let quoted = |names: &[&String]| -> String {
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        if self.certain {
+            let names = self.names();
+            let members = if names.len() == 1 { "member" } else { "members" };
+            let keywords: Vec<&str> = self.lacking.iter().map(|(at, _)| at.as_str()).collect();
+            let (names, keywords) = (quoted(&names), keywords.join(", "));
+            return format!("{object} lacks the required {members} {names} (at {keywords})");
+        }
+        let ways = self.lacking.iter().map(|(keyword, names)| {
+            format!("{} (at {keyword})", quoted(&names.iter().collect::<Vec<_>>()))
+        });
+        format!("perhaps {object} lacks {}", ways.collect::<Vec<_>>().join(" or "))
+    }
+
+    /// Each once.
+    fn names(&self) -> Vec<&String> {
+        let mut names: Vec<&String> = Vec::new();
+        for name in self.lacking.iter().flat_map(|(_, names)| names) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     pub(super) fn to_json(&self) -> Value {
-        json!({ "object": self.object, "names": self.names, "keyword": self.keywords.first() })
+        json!({
+            "object": self.object,
+            "names": self.names(),
+            "keyword": self.lacking.first().map(|(keyword, _)| keyword),
+            "certain": self.certain,
+        })
     }
 }
 
-/// The pointers of `required` in a list of pointers that apply together; of branches that were
-/// taken together only what applies in all.
-fn required(source: &str) -> Vec<&str> {
-    let pointers = || source.split(", ").filter(|pointer| pointer.ends_with("/required"));
-    let first = pointers().next().unwrap_or_default();
-    if pointers().count() < 2 {
-        return pointers().collect();
+/// Does a keyword belong to one of several alternatives for the value that it speaks of?
+fn is_branch(pointer: &str, sources: &[String]) -> bool {
+    let own = pointer.split('/').rev().take_while(|part| !INSIDE.contains(part));
+    if own.into_iter().any(|part| BRANCHES.contains(&part)) {
+        return true;
     }
-    // What all pointers begin with is the way to all of them; all begin with an empty part.
-    let shared = pointers().fold(first.split('/').count(), |shared, pointer| {
-        let parts = first.split('/').zip(pointer.split('/'));
-        shared.min(parts.take_while(|(a, b)| a == b).count())
-    });
-    let may_not_apply =
-        |pointer: &&str| pointer.split('/').skip(shared - 1).any(|part| BRANCHES.contains(&part));
-    pointers().filter(|pointer| !may_not_apply(pointer)).collect()
+    // Or for a value around it?
+    sources.iter().any(|other| {
+        let both = pointer.split('/').zip(other.split('/'));
+        let shared = both.take_while(|(a, b)| a == b).last();
+        shared.is_some_and(|(last, _)| matches!(last, "anyOf" | "oneOf"))
+    })
+}
+
+/// Where the innermost array or object begins in which a byte stands; 0 if it stands in none.
+pub(super) fn inside(text: &[u8], byte: usize) -> usize {
+    let (mut open, mut at) = (vec![0], 0);
+    while at < byte {
+        let Some(length) = token_length(&text[at..]) else { break };
+        if at + length > byte {
+            break;
+        }
+        match text[at] {
+            b'{' | b'[' => open.push(at + 1),
+            b'}' | b']' if open.len() > 1 => {
+                open.pop();
+            }
+            _ => {}
+        }
+        at += length;
+    }
+    open.pop().unwrap_or(0)
 }
 
 /// An array or object that is open at some place of a text.
@@ -199,15 +247,15 @@ mod tests {
     fn what_is_lacking_is_named() {
         let schema = json!({"properties": {"a/b": {"items": {"required": ["x", "y", "z"]}}}});
         let required = "/properties/a~1b/items/required";
-        let sources = [format!("/properties/a~1b/items/properties, {required}, /type")];
+        let sources = ["/properties/a~1b/items/properties", required, "/type"].map(str::to_owned);
         let find = |text: &str, mark: &str| {
             let byte = text.find(mark)?;
             Missing::find(text.as_bytes(), byte, &sources, &schema)
         };
         let lacks = |names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            let keywords = vec![required.to_owned()];
-            Some(Missing { object: "/a~1b/1".into(), names, keywords })
+            let lacking = vec![(required.to_owned(), names)];
+            Some(Missing { object: "/a~1b/1".into(), lacking, certain: true })
         };
         for (text, mark, expected) in [
             (r#"{"a/b": [{}, {"y": "}"  }]}"#, " }", lacks(&["x", "z"])),
@@ -229,24 +277,49 @@ mod tests {
     fn all_that_is_required_together_is_named() {
         let schema = json!({"required": ["a"], "allOf": [{"required": ["b", "a"]}],
             "oneOf": [{"required": ["c"]}, {"required": ["d"]}]});
-        let find = |text: &str, source: &str| {
+        let find = |text: &str, sources: &str| {
             let byte = text.find('}')?;
-            let missing = Missing::find(text.as_bytes(), byte, &[source.to_owned()], &schema)?;
-            Some(missing.describe())
+            let sources: Vec<String> = sources.split(' ').map(str::to_owned).collect();
+            Some(Missing::find(text.as_bytes(), byte, &sources, &schema)?.describe())
         };
-        let all = "/required, /allOf/0/required, /oneOf/0/required, /oneOf/1/required";
-        for (text, source, expected) in [
-            ("{}", all, Some("members `a`, `b` (at /required, /allOf/0/required)")),
-            (r#"{"a": 1}"#, all, Some("member `b` (at /allOf/0/required)")),
-            (r#"{"b": 1}"#, all, Some("member `a` (at /required)")),
-            // Which branch is meant is not known.
-            (r#"{"a": 1, "b": 2}"#, all, None),
-            ("{}", "/oneOf/0/required, /oneOf/1/required", None),
-            ("{}", "/oneOf/1/required", Some("member `d` (at /oneOf/1/required)")),
+        let all = "/required /allOf/0/required /oneOf/0/required /oneOf/1/required";
+        let one = "the object lacks the required member";
+        for (text, sources, expected) in [
+            ("{}", all, Some(format!("{one}s `a`, `b` (at /required, /allOf/0/required)"))),
+            (r#"{"a": 1}"#, all, Some(format!("{one} `b` (at /allOf/0/required)"))),
+            (
+                r#"{"a": 1, "b": 2}"#,
+                all,
+                Some(
+                    "perhaps the object lacks `c` (at /oneOf/0/required) or `d` (at \
+                     /oneOf/1/required)"
+                        .into(),
+                ),
+            ),
+            // Something else is wrong.
+            (r#"{"a": 1, "b": 2, "d": 3}"#, all, None),
+            (
+                "{}",
+                "/oneOf/1/required /type",
+                Some("perhaps the object lacks `d` (at /oneOf/1/required)".into()),
+            ),
         ] {
-            let expected =
-                expected.map(|expected| format!("the object lacks the required {expected}"));
-            assert_eq!(find(text, source), expected, "{text} {source}");
+            assert_eq!(find(text, sources), expected, "{text} {sources}");
+        }
+        let around = ["/anyOf/0/properties/p/required", "/anyOf/1/properties/p/type"];
+        assert!(is_branch(around[0], &around.map(str::to_owned)));
+        assert!(!is_branch(around[0], &around[..1].iter().map(|&s| s.into()).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn brackets_around_are_found() {
+        for (text, byte, expected) in [
+            ("12", 1, 0),
+            (r#"["[", {"a": []}, 1"#, 18, 1),
+            (r#"{"a": [1, "x"#, 12, 7),
+            ("[]", 0, 0),
+        ] {
+            assert_eq!(inside(text.as_bytes(), byte), expected, "{text}");
         }
     }
 }

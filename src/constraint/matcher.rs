@@ -415,9 +415,10 @@ pub(super) fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -
             _ if item.point == ACCEPT => expected.end = true,
             _ => {}
         }
-        let source = program.source(item.point);
-        if !source.is_empty() && !expected.sources.contains(&source) {
-            expected.sources.push(source);
+        for source in program.sources(item.point) {
+            if !source.is_empty() && !expected.sources.contains(&source) {
+                expected.sources.push(source);
+            }
         }
     }
     expected.special_tokens.sort_unstable();

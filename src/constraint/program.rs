@@ -222,10 +222,18 @@ impl Program {
         }
     }
 
-    /// Where a point comes from: a JSON pointer, a rule.
-    pub(super) fn source(&self, id: PointId) -> String {
+    /// Where a point comes from: JSON pointers of keywords, or a rule.
+    pub(super) fn sources(&self, id: PointId) -> Vec<String> {
         let inner = self.inner.borrow();
-        self.label_text(inner.sources[id as usize])
+        match (&inner.labels[inner.sources[id as usize] as usize], &inner.source) {
+            // Nothing is asked of any value, and the first rule has no place either.
+            (Origin::Text(_), Some(_)) => Vec::new(),
+            (Origin::Places(places), Some(source)) => {
+                let pointer = |place| source.places(std::slice::from_ref(place));
+                places.iter().map(pointer).filter(|pointer| !pointer.is_empty()).collect()
+            }
+            _ => vec![self.label_text(inner.sources[id as usize])],
+        }
     }
 
     /// A limit that was reached while something was read from one of these points: where that is.

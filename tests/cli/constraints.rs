@@ -264,7 +264,8 @@ fn check_names_the_members_that_are_missing() {
         match said {
             Some(names) => {
                 let keyword = "/properties/list/items/required";
-                let missing = json!({"object": "/list/1", "names": names, "keyword": keyword});
+                let missing = json!({"object": "/list/1", "names": names, "keyword": keyword,
+                    "certain": true});
                 assert_eq!(answer["missing"], missing, "{text}");
                 let words = "the object at /list/1 lacks the required member";
                 assert!(shown.out.contains(words) && shown.out.contains(keyword), "{}", shown.out);

@@ -25,7 +25,7 @@ pub(in crate::json_schema) struct Sources(pub(in crate::json_schema) SmallVec<[V
 
 impl Sources {
     /// More keywords than this are not told apart.
-    const MOST: usize = 4;
+    const MOST: usize = 8;
 
     pub(in crate::json_schema) fn add(&mut self, source: ValueId) {
         if self.0.len() < Self::MOST && !self.0.contains(&source) {
