@@ -84,16 +84,21 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     Ok(Outcome::Success)
 }
 
-/// A token by its text or name, or else by its id.
+/// A token by its id, or else by its text or name.
 fn find(vocabulary: &Vocabulary, token: &str) -> Result<u32, Error> {
     let trie = vocabulary.trie();
     let by_text = trie.find(token.as_bytes()).and_then(|node| trie.tokens(node).first().copied());
     let by_name = || (0..vocabulary.len() as u32).find(|&id| vocabulary.token_name(id) == token);
-    let by_id = || token.parse().ok().filter(|&id: &u32| (id as usize) < vocabulary.len());
-    by_text.filter(|_| token.parse::<u32>().is_err()).or_else(by_id).or_else(by_name).ok_or_else(
-        || {
-            Error::new(ErrorKind::Request, format!("--why: no token is {token:?}"))
-                .with_help("give a token's id, or its exact text, blanks included")
-        },
-    )
+    let by_id = token.parse().ok().filter(|&id: &u32| (id as usize) < vocabulary.len());
+    if let (Some(id), Some(other)) = (by_id, by_text)
+        && id != other
+    {
+        output::note(&format!(
+            "{token} is taken for an id; the token with this text is {other} (`--why {other}`)"
+        ));
+    }
+    by_id.or(by_text).or_else(by_name).ok_or_else(|| {
+        Error::new(ErrorKind::Request, format!("--why: no token is {token:?}"))
+            .with_help("give a token's id, or its exact text, blanks included")
+    })
 }

@@ -440,6 +440,7 @@ impl Document {
 
 pub(super) fn too_deep() -> Error {
     Error::new(ErrorKind::Limit, format!("JSON is nested more than {DEPTH} levels deep"))
+        .with_help("move inner schemas to `$defs`, and refer to them by `$ref`")
 }
 
 #[cfg(test)]

@@ -360,3 +360,22 @@ fn samples_are_by_seed_sized_and_checked() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("the shortest text has 9 bytes"), "{}", ran.err);
 }
+
+#[test]
+fn a_number_that_is_an_id_and_a_text_is_said_to_be_both() {
+    let why = |token: &str| {
+        let schema = r#"{"type": "integer"}"#;
+        run(&["mask", "--schema", schema, "--tokenizer", "tiny", "--why", token])
+    };
+    let by_id = why("5");
+    assert!(
+        by_id.err.contains("5 is taken for an id; the token with this text is "),
+        "{}",
+        by_id.err
+    );
+    let other =
+        by_id.err.rsplit("--why ").next().unwrap().trim_end_matches(|c: char| !c.is_ascii_digit());
+    let by_text = why(other);
+    assert_eq!((by_text.code, by_text.err.as_str()), (0, ""));
+    assert!(by_text.out.contains("(\"5\")"), "{}", by_text.out);
+}
