@@ -162,8 +162,8 @@ impl<'d> Evidence<'d, '_> {
                 None => false,
             },
             "object" => {
-                let mut has = |required| names && self.are_evident(members, required, depth);
-                object && required.is_none_or(&mut has)
+                let has = |required| names && self.are_evident(members, required, depth);
+                object && required.is_none_or(has)
             }
             _ => false,
         })

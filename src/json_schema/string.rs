@@ -68,7 +68,8 @@ impl Strings {
         }
     }
 
-    /// The names of members: of most, only the first bytes are looked at.
+    /// The names of members: of most, only the first bytes are looked at. A schema has so many and
+    /// no more; of what is written without end, short texts had better share their states.
     pub(super) fn names<'t>(
         &self,
         l: &mut Languages,

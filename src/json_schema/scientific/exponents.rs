@@ -1,0 +1,461 @@
+//! The automaton that reads a literal with an exponent: what it keeps of the digits, and which
+//! exponents make the number right.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::decimal::Decimal;
+use super::super::number::Side;
+use super::{Atom, Step};
+use crate::deadline;
+use crate::regex::automaton::{Automaton, State};
+
+/// Exponents of ten beyond this are all alike: no bound is so far out.
+const FAR: i64 = 10_000_000;
+
+/// Continuations of the digits to look at before they are taken to lead to a number of the set.
+/// Only multiples of a long number within narrow bounds need so many.
+const SEARCH: usize = 5_000;
+
+/// A set of integers as sorted disjoint ranges, both ends included; ±[`FAR`] is no end.
+type Ranges = Vec<(i64, i64)>;
+
+fn complement(a: &Ranges) -> Ranges {
+    let mut result = Ranges::new();
+    let mut from = -FAR;
+    for &(low, high) in a {
+        if from < low {
+            result.push((from, low - 1));
+        }
+        from = high + 1;
+    }
+    if from <= FAR {
+        result.push((from, FAR));
+    }
+    result
+}
+
+fn intersection(a: &Ranges, b: &Ranges) -> Ranges {
+    let mut result = Ranges::new();
+    for &(a, b0) in a {
+        for &(c, d) in b {
+            let (low, high) = (a.max(c), b0.min(d));
+            if low <= high {
+                result.push((low, high));
+            }
+        }
+    }
+    result
+}
+
+#[derive(Debug)]
+pub(super) struct Exponents {
+    name: String,
+    atoms: Vec<Atom>,
+    steps: Vec<Step>,
+    digits: i64,
+    /// Further digits after which nothing is new: the bounds are told apart, and every remainder
+    /// has come up.
+    horizon: i64,
+    /// What is known of the digits' beginnings: do they lead to a number of the set?
+    lives: Mutex<FxHashMap<Vec<i64>, bool>>,
+}
+
+/// What is known of the digits read so far.
+#[derive(Clone, Debug)]
+struct Mantissa {
+    phase: i64,
+    negative: bool,
+    /// Digits before the point and after it.
+    whole: i64,
+    fraction: i64,
+    /// Where the first digit that is not 0 stands: the number is 0.ddd times ten to this power.
+    /// `None` as long as there is none.
+    power: Option<i64>,
+    /// Zeros since the last digit that is not 0.
+    zeros: i64,
+    /// One for each atom: how the digits compare to those of its value, or their remainder.
+    atoms: Vec<i64>,
+}
+
+/// Nothing, or a sign, is read.
+const START: i64 = 0;
+const SIGN: i64 = 1;
+/// `0` before the point, or other digits.
+const ZERO: i64 = 2;
+const WHOLE: i64 = 3;
+const POINT: i64 = 4;
+const FRACTION: i64 = 5;
+/// After the `e`.
+const EXPONENT: i64 = 6;
+
+/// The digits differ from those compared with; otherwise so many are equal.
+const LESS: i64 = -1;
+const GREATER: i64 = -2;
+
+impl Mantissa {
+    fn new(atoms: &[Atom]) -> Self {
+        Self {
+            phase: START,
+            negative: false,
+            whole: 0,
+            fraction: 0,
+            power: None,
+            zeros: 0,
+            atoms: vec![0; atoms.len()],
+        }
+    }
+
+    /// Takes a digit other than the leading zeros, in front of which `self.zeros` zeros stand.
+    fn digit(&mut self, digit: u8, atoms: &[Atom]) {
+        if digit == b'0' {
+            self.zeros += 1;
+            return;
+        }
+        for (state, atom) in self.atoms.iter_mut().zip(atoms) {
+            match atom {
+                Atom::Bound { value, .. } | Atom::Value(value) => {
+                    let (digits, _) = value.scientific();
+                    for digit in std::iter::repeat_n(b'0', self.zeros as usize).chain([digit]) {
+                        if *state < 0 {
+                            break;
+                        }
+                        *state = match digits.get(*state as usize) {
+                            Some(&other) if other == digit => *state + 1,
+                            Some(&other) if digit < other => LESS,
+                            Some(_) => GREATER,
+                            // Nothing but zeros: equal still.
+                            None if digit == b'0' => *state,
+                            None => GREATER,
+                        };
+                    }
+                }
+                Atom::Multiple(divisor) => {
+                    let zeros = (0..self.zeros).fold(*state, |r, _| divisor.append(r, 0));
+                    *state = divisor.append(zeros, digit - b'0');
+                }
+            }
+        }
+        self.zeros = 0;
+    }
+}
+
+impl Exponents {
+    /// The automaton of a formula, and the state in which it begins.
+    pub(super) fn new(atoms: Vec<Atom>, steps: Vec<Step>, digits: u32) -> (Self, State) {
+        let digits = digits.max(1);
+        let name = format!("exponents {digits} {atoms:?} {steps:?}");
+        let compared = atoms.iter().map(|atom| match atom {
+            Atom::Bound { value, .. } | Atom::Value(value) => value.scientific().0.len() as i64,
+            Atom::Multiple(divisor) => divisor.digits(),
+        });
+        let horizon = compared.sum::<i64>() + 2;
+        let (digits, lives) = (digits.into(), Mutex::default());
+        let automaton = Self { name, atoms, steps, digits, horizon, lives };
+        let start = automaton.pack(&Mantissa::new(&automaton.atoms));
+        (automaton, start)
+    }
+
+    fn pack(&self, m: &Mantissa) -> State {
+        let power = m.power.unwrap_or(i64::MAX);
+        let head = [m.phase, m.negative.into(), m.whole, m.fraction, power, m.zeros];
+        head.into_iter().chain(m.atoms.iter().copied()).collect()
+    }
+
+    fn unpack(&self, state: &[i64]) -> Option<Mantissa> {
+        let &[phase, negative, whole, fraction, power, zeros, ref atoms @ ..] = state else {
+            return None;
+        };
+        let power = (power != i64::MAX).then_some(power);
+        let (negative, atoms) = (negative != 0, atoms.to_vec());
+        Some(Mantissa { phase, negative, whole, fraction, power, zeros, atoms })
+    }
+
+    /// The exponents that an atom allows.
+    fn allowed(&self, atom: &Atom, state: i64, m: &Mantissa) -> Ranges {
+        let (all, none) = (vec![(-FAR, FAR)], Vec::new());
+        let from = |low: i64| vec![(low.clamp(-FAR, FAR), FAR)];
+        let to = |high: i64| vec![(-FAR, high.clamp(-FAR, FAR))];
+        let when = |condition: bool| if condition { all.clone() } else { none.clone() };
+        let compare = |value: &Decimal| match state {
+            LESS => Ordering::Less,
+            GREATER => Ordering::Greater,
+            equal if (equal as usize) < value.scientific().0.len() => Ordering::Less,
+            _ => Ordering::Equal,
+        };
+        match (atom, m.power) {
+            (Atom::Multiple(_), None) => all,
+            (Atom::Multiple(divisor), Some(_)) => match divisor.least_power(state) {
+                // The last digit that is not 0 stands for ten to this power.
+                Some(least) => from(least - (m.zeros - m.fraction)),
+                None => none,
+            },
+            (Atom::Value(value), None) => when(value.is_zero()),
+            (Atom::Value(value), Some(power)) => {
+                let same = !value.is_zero() && value.is_negative() == m.negative;
+                match same && compare(value).is_eq() {
+                    true => {
+                        let exponent = value.scientific().1 + 1 - power;
+                        vec![(exponent, exponent)]
+                    }
+                    false => none,
+                }
+            }
+            (Atom::Bound { value, side, inclusive }, power) => {
+                let above = *side == Side::Above;
+                let Some(power) = power else {
+                    // Zero.
+                    return when(match value.is_zero() {
+                        true => *inclusive,
+                        false => value.is_negative() == above,
+                    });
+                };
+                if value.is_zero() || value.is_negative() != m.negative {
+                    return when(m.negative != above);
+                }
+                // The larger number is the smaller one below zero.
+                let above = above != m.negative;
+                let same = value.scientific().1 + 1 - power;
+                let order = compare(value);
+                let fits = match order {
+                    Ordering::Equal => *inclusive,
+                    order => order.is_gt() == above,
+                };
+                match (above, fits) {
+                    (true, true) => from(same),
+                    (true, false) => from(same + 1),
+                    (false, true) => to(same),
+                    (false, false) => to(same - 1),
+                }
+            }
+        }
+    }
+
+    /// The exponents that make a number of the set.
+    fn exponents(&self, m: &Mantissa) -> Ranges {
+        let mut results: Vec<Ranges> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            results.push(match *step {
+                Step::None => Vec::new(),
+                Step::All => vec![(-FAR, FAR)],
+                Step::Atom(i) => self.allowed(&self.atoms[i], m.atoms[i], m),
+                Step::And(a, b) => intersection(&results[a], &results[b]),
+                Step::Or(a, b) => {
+                    let neither = intersection(&complement(&results[a]), &complement(&results[b]));
+                    complement(&neither)
+                }
+                Step::Not(a) => complement(&results[a]),
+            });
+        }
+        // The whole is the last part that was made.
+        results.pop().unwrap_or_default()
+    }
+
+    /// Do the digits lead to a number of the set? Since the exponent is free, that depends on the
+    /// digits from the first to the last that is not 0, and not on where the point is.
+    fn mantissa_lives(&self, m: &Mantissa) -> bool {
+        let mut m = m.clone();
+        let (ended, left) = match m.phase {
+            WHOLE => (true, 2 * self.digits - m.whole),
+            ZERO | FRACTION => (true, self.digits - m.fraction),
+            POINT => (false, self.digits),
+            _ => (false, 2 * self.digits),
+        };
+        if m.phase == WHOLE {
+            m.power = Some(m.whole);
+        }
+        if ended && !self.exponents(&m).is_empty() {
+            return true;
+        }
+        let budget = left.min(self.horizon);
+        let fine = |atom: &Atom| matches!(atom, Atom::Multiple(divisor) if divisor.is_fine());
+        if self.atoms.iter().any(fine) {
+            return self.can_be_multiple(self.steps.len() - 1, &m, left);
+        }
+        let key = |m: &Mantissa| {
+            let length = m.power.map_or(-1, |power| power + m.fraction - m.zeros);
+            let head = [m.negative.into(), length, m.zeros];
+            head.into_iter().chain(m.atoms.iter().copied()).collect::<Vec<i64>>()
+        };
+        let mut whole_key = key(&m);
+        whole_key.extend([budget, ended.into()]);
+        if let Ok(lives) = self.lives.lock()
+            && let Some(&known) = lives.get(&whole_key)
+        {
+            return known;
+        }
+        let mut seen = FxHashSet::default();
+        let mut open = VecDeque::from([(m, budget)]);
+        let mut found = false;
+        while let Some((m, budget)) = open.pop_front() {
+            if budget == 0 {
+                continue;
+            }
+            // Whoever asked looks at the clock before this is believed.
+            if deadline::check().is_err() {
+                return true;
+            }
+            for digit in b'0'..=b'9' {
+                let mut next = m.clone();
+                if next.power.is_none() && digit != b'0' {
+                    next.power = Some(-next.fraction);
+                }
+                next.fraction += 1;
+                if next.power.is_some() {
+                    next.digit(digit, &self.atoms);
+                }
+                found |= !self.exponents(&next).is_empty();
+                if !found && seen.insert(key(&next)) {
+                    open.push_back((next, budget - 1));
+                }
+            }
+            found |= seen.len() > SEARCH;
+            if found {
+                break;
+            }
+        }
+        if let Ok(mut lives) = self.lives.lock() {
+            lives.insert(whole_key, found);
+        }
+        found
+    }
+
+    /// Can the digits be followed by so many others, or fewer, that make them a multiple, where one
+    /// is asked for? A search among the remainders of a long number would take too long, so
+    /// everything else is taken to be possible.
+    fn can_be_multiple(&self, step: usize, m: &Mantissa, left: i64) -> bool {
+        match self.steps[step] {
+            Step::And(a, b) => self.can_be_multiple(a, m, left) && self.can_be_multiple(b, m, left),
+            Step::Atom(atom) => match &self.atoms[atom] {
+                Atom::Multiple(divisor) => {
+                    let remainder = (0..m.zeros).fold(m.atoms[atom], |r, _| divisor.append(r, 0));
+                    divisor.can_be_reached(remainder, left)
+                }
+                _ => true,
+            },
+            Step::None => false,
+            _ => true,
+        }
+    }
+
+    /// A state after the `e`: the sign (1 or -1, 0 before it is known, 2 before a digit under a
+    /// written plus, -2 under a minus), digits read, their value, and the ranges.
+    fn exponent_state(&self, sign: i64, count: i64, value: i64, ranges: &[i64]) -> Option<State> {
+        let state: State =
+            [EXPONENT, sign, count, value].into_iter().chain(ranges.iter().copied()).collect();
+        self.exponent_lives(&state).then_some(state)
+    }
+
+    fn exponent_lives(&self, state: &[i64]) -> bool {
+        let &[_, sign, count, value, ref ranges @ ..] = state else { return false };
+        let signs: &[i64] = match sign {
+            0 => &[1, -1],
+            sign => &[sign.signum()],
+        };
+        let (mut low, mut high) = (value, value);
+        for more in 0..=(self.digits.max(8) - count) {
+            if more > 0 {
+                (low, high) = ((low * 10).min(FAR), (high * 10 + 9).min(FAR));
+            }
+            if count + more == 0 {
+                continue;
+            }
+            for sign in signs {
+                let (low, high) = ((low * sign).min(high * sign), (low * sign).max(high * sign));
+                if ranges.chunks_exact(2).any(|range| range[0] <= high && low <= range[1]) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn step_exponent(&self, state: &[i64], byte: u8) -> Option<State> {
+        let &[_, sign, count, value, ref ranges @ ..] = state else { return None };
+        match byte {
+            b'+' if (sign, count) == (0, 0) => self.exponent_state(2, 0, 0, ranges),
+            b'-' if (sign, count) == (0, 0) => self.exponent_state(-2, 0, 0, ranges),
+            b'0'..=b'9' if count < self.digits.max(8) => {
+                let sign = if sign < 0 { -1 } else { 1 };
+                let value = (value * 10 + i64::from(byte - b'0')).min(FAR);
+                self.exponent_state(sign, count + 1, value, ranges)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Automaton for Exponents {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn accepts(&self, state: &[i64]) -> bool {
+        let &[EXPONENT, sign, count, value, ref ranges @ ..] = state else { return false };
+        let value = value * sign.signum();
+        count > 0 && ranges.chunks_exact(2).any(|range| (range[0]..=range[1]).contains(&value))
+    }
+
+    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+        if !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-') {
+            return None;
+        }
+        if state.first() == Some(&EXPONENT) {
+            return self.step_exponent(state, byte);
+        }
+        let mut m = self.unpack(state)?;
+        match (byte, m.phase) {
+            (b'-', START) => (m.negative, m.phase) = (true, SIGN),
+            (b'0', START | SIGN) => (m.phase, m.whole) = (ZERO, 1),
+            (b'1'..=b'9', START | SIGN) => {
+                (m.phase, m.whole) = (WHOLE, 1);
+                m.digit(byte, &self.atoms);
+            }
+            (b'0'..=b'9', WHOLE) if m.whole < self.digits => {
+                m.whole += 1;
+                m.digit(byte, &self.atoms);
+            }
+            (b'.', ZERO | WHOLE) => {
+                if m.phase == WHOLE {
+                    m.power = Some(m.whole);
+                }
+                m.phase = POINT;
+            }
+            (b'0'..=b'9', POINT | FRACTION) if m.fraction < self.digits => {
+                m.phase = FRACTION;
+                if m.power.is_none() && byte != b'0' {
+                    m.power = Some(-m.fraction);
+                }
+                m.fraction += 1;
+                // Zeros before the first other digit are told by its place.
+                if m.power.is_some() {
+                    m.digit(byte, &self.atoms);
+                }
+            }
+            (b'e' | b'E', ZERO | WHOLE | FRACTION) => {
+                if m.phase == WHOLE {
+                    m.power = Some(m.whole);
+                }
+                let ranges = self.exponents(&m);
+                let ranges: Vec<i64> = ranges.into_iter().flat_map(|(a, b)| [a, b]).collect();
+                return self.exponent_state(0, 0, 0, &ranges);
+            }
+            _ => return None,
+        }
+        self.mantissa_lives(&m).then(|| self.pack(&m))
+    }
+
+    fn is_live(&self, state: &[i64]) -> Option<bool> {
+        // Steps lead to live states; only the first one is not looked at before.
+        match self.unpack(state).filter(|m| m.phase == START) {
+            Some(m) => {
+                let lives = self.mantissa_lives(&m);
+                (!deadline::is_over()).then_some(lives)
+            }
+            None => Some(true),
+        }
+    }
+}
