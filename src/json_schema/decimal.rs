@@ -39,10 +39,6 @@ impl Decimal {
         Self { negative: false, digits: Box::default(), point: 0 }
     }
 
-    pub(super) fn one() -> Self {
-        Self { negative: false, digits: Box::new(*b"1"), point: 1 }
-    }
-
     pub(super) fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }

@@ -19,7 +19,7 @@ use crate::regex::automaton::{Automaton, State};
 /// Remainders and places that an automaton may tell apart by a search.
 const STATES: u32 = 100_000;
 
-/// Digits that one word of a state holds.
+/// One more than one word of a state holds.
 const WORD: i64 = 1_000_000_000_000_000_000;
 
 /// Nothing, or a sign, is read of a literal `-?int(.[0-9]+)?`.
@@ -61,6 +61,21 @@ pub(super) fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
     a / gcd(a, b) * b
 }
 
+/// A natural number as words of a state, the lowest first; none for 0.
+pub(super) fn to_words(value: &BigInt) -> impl Iterator<Item = i64> {
+    let mut value = value.clone();
+    std::iter::from_fn(move || {
+        // Less than a word.
+        let word = (value != BigInt::ZERO).then(|| i64::try_from(&value % WORD).unwrap_or(0));
+        value /= WORD;
+        word
+    })
+}
+
+pub(super) fn from_words(words: &[i64]) -> BigInt {
+    words.iter().rev().fold(BigInt::ZERO, |value, word| value * WORD + word)
+}
+
 impl Grid {
     /// Every number.
     pub(super) fn all() -> Self {
@@ -92,6 +107,11 @@ impl Grid {
             Side::Above => Self { low: bound, ..Self::all() },
             Side::Below => Self { high: bound, ..Self::all() },
         }
+    }
+
+    /// What its numbers are multiples of: so much times ten to the power of minus so many places.
+    pub(super) fn unit(&self) -> (&BigInt, u32) {
+        (&self.step, self.places)
     }
 
     /// Are there too many remainders to search among them?
@@ -210,7 +230,8 @@ impl Grid {
     }
 }
 
-fn floor(a: &BigInt, b: &BigInt) -> BigInt {
+/// `a` divided by a positive `b`, rounded down.
+pub(super) fn floor(a: &BigInt, b: &BigInt) -> BigInt {
     let (quotient, remainder) = (a / b, a % b);
     if remainder < BigInt::ZERO { quotient - 1 } else { quotient }
 }
@@ -248,7 +269,7 @@ impl Literals {
 
     fn read(&self, state: &[i64]) -> Option<Digits> {
         let &[phase, negative, count, ref words @ ..] = state else { return None };
-        let value = words.iter().rev().fold(BigInt::ZERO, |value, word| value * WORD + word);
+        let value = from_words(words);
         Some(Digits { phase, negative: negative != 0, count: count as u32, value })
     }
 
@@ -264,11 +285,7 @@ impl Literals {
                 value = (value - &enough) % period + enough;
             }
         }
-        while value != BigInt::ZERO {
-            // Less than a word.
-            state.push(i64::try_from(&value % WORD).unwrap_or(0));
-            value /= WORD;
-        }
+        state.extend(to_words(&value));
         state.into()
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::decimal::Decimal;
 use super::grid::Grid;
 use super::number::{NumberSet, Numbers};
-use super::scientific::Formula;
 use crate::regex::Languages;
 use crate::regex::automaton::{Automaton, State};
 
@@ -38,56 +37,11 @@ impl Divisor {
         Some(Self { name: format!("multiples of {modulus}e-{places}"), modulus, places })
     }
 
-    /// Are there too many remainders to search among them?
-    pub(super) fn is_fine(&self) -> bool {
-        self.modulus > 10_000
-    }
-
-    /// Can at most so many digits, and then zeros, be appended to a number with this remainder to
-    /// make it a multiple?
-    pub(super) fn can_be_reached(&self, mut remainder: i64, digits: i64) -> bool {
-        // Zeros at the end make up for the powers of 2 and 5.
-        let mut modulus = self.modulus;
-        for prime in [2, 5] {
-            while modulus % prime == 0 {
-                modulus /= prime;
-            }
-        }
-        remainder %= modulus;
-        let mut most = 1i64;
-        for _ in 0..=digits {
-            if (modulus - remainder) % modulus < most {
-                return true;
-            }
-            remainder = ((i128::from(remainder) * 10) % i128::from(modulus)) as i64;
-            most = most.saturating_mul(10);
-        }
-        false
-    }
-
-    /// How many digits remainders have.
-    pub(super) fn digits(&self) -> i64 {
-        self.modulus.ilog10().into()
-    }
-
     /// The remainder once a digit is appended.
-    pub(super) fn append(&self, remainder: i64, digit: u8) -> i64 {
+    fn append(&self, remainder: i64, digit: u8) -> i64 {
         let next = i128::from(remainder) * 10 + i128::from(digit);
         // Less than the modulus.
         (next % i128::from(self.modulus)) as i64
-    }
-
-    /// The least power of ten which, times a number with this remainder, is a multiple, if the
-    /// number does not end in 0.
-    pub(super) fn least_power(&self, mut remainder: i64) -> Option<i64> {
-        // Ten to a power can only make up for the powers of 2 and 5 in the modulus.
-        for power in 0..=i64::from(i64::BITS) {
-            if remainder == 0 {
-                return Some(power - self.places);
-            }
-            remainder = self.append(remainder, 0);
-        }
-        None
     }
 
     /// The remainder once the digits up to `places` are filled with zeros.
@@ -153,17 +107,13 @@ impl Automaton for Divisor {
 impl Numbers {
     /// The multiples of a positive number; `None` if it has too many digits.
     pub(super) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
-        let (divisor, grid) = (Divisor::new(decimal), Grid::multiples(decimal)?);
-        let formula = match &divisor {
-            Some(divisor) => self.formula(|formulas| formulas.multiple(divisor)),
-            None if self.knows_formulas() => return None,
-            None => Formula::NONE,
-        };
+        let grid = Grid::multiples(decimal)?;
+        let formula = self.formula(|formulas| formulas.multiple(&grid));
         let set = match grid.is_fine() {
             // What is too fine for the automaton is made of the grid.
             true => self.all(),
             false => {
-                let literals = l.automaton(Arc::new(divisor?), [START, 0, 0].into());
+                let literals = l.automaton(Arc::new(Divisor::new(decimal)?), [START, 0, 0].into());
                 self.written(l, literals)
             }
         };
@@ -200,17 +150,21 @@ mod tests {
             }
         }
         let huge = Decimal::parse("0.12345678901234567890123").unwrap();
-        let set = numbers.multiples(&mut l, &huge).unwrap();
-        let (spelled, _) = numbers.spelling(&mut l, set, 30);
-        for (text, expected) in [
-            ("0.12345678901234567890123", true),
-            ("-0.24691357802469135780246", true),
-            ("0.12345678901234567890124", false),
-        ] {
-            assert_eq!(l.matches(spelled, text.as_bytes()).unwrap(), expected, "{text}");
+        for spelling in [crate::json_schema::Spelling::Canonical, crate::json_schema::Spelling::Any]
+        {
+            let mut numbers = Numbers::new(&mut l, spelling);
+            let set = numbers.multiples(&mut l, &huge).unwrap();
+            let (spelled, _) = numbers.spelling(&mut l, set, 30);
+            let any = spelling == crate::json_schema::Spelling::Any;
+            for (text, expected) in [
+                ("0.12345678901234567890123", true),
+                ("-0.24691357802469135780246", true),
+                ("0.12345678901234567890124", false),
+                ("1.2345678901234567890123e-1", any),
+                ("1.2345678901234567890123e-2", false),
+            ] {
+                assert_eq!(l.matches(spelled, text.as_bytes()).unwrap(), expected, "{text}");
+            }
         }
-        // Where every spelling counts, exponents are computed with fewer digits.
-        let mut any = Numbers::new(&mut l, crate::json_schema::Spelling::Any);
-        assert!(any.multiples(&mut l, &huge).is_none());
     }
 }

@@ -18,7 +18,6 @@ use rustc_hash::FxHashMap;
 
 use super::decimal::Decimal;
 use super::grid::{Grid, Literals};
-use super::multiple::Divisor;
 use super::options::Spelling;
 use super::scientific::{Formula, Formulas};
 use crate::error::Result;
@@ -150,11 +149,6 @@ impl Numbers {
         self.formulas.as_mut().map_or(Formula::NONE, make)
     }
 
-    /// Does every spelling count?
-    pub(super) fn knows_formulas(&self) -> bool {
-        self.formulas.is_some()
-    }
-
     pub(super) fn grid(&mut self, grid: Grid) -> GridId {
         let next = GridId(self.grids.len() as u32);
         *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
@@ -184,11 +178,12 @@ impl Numbers {
     pub(super) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
         let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
-        let formula = match Divisor::new(&Decimal::one()).filter(|_| pointed_too) {
-            Some(one) => self.formula(|formulas| formulas.multiple(&one)),
-            None => Formula::NONE,
+        let grid = Grid::integers(!pointed_too);
+        let formula = match pointed_too {
+            true => self.formula(|formulas| formulas.multiple(&grid)),
+            false => Formula::NONE,
         };
-        let grid = Some(self.grid(Grid::integers(!pointed_too)));
+        let grid = Some(self.grid(grid));
         let listed = Language::EMPTY;
         NumberSet { language, listed, pointed: false, exponents: false, formula, grid }
     }

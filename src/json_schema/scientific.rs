@@ -8,14 +8,14 @@
 
 mod exponents;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
+use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
 use self::exponents::Exponents;
 use super::decimal::Decimal;
-use super::multiple::Divisor;
+use super::grid::{Grid, gcd};
 use super::number::Side;
 use crate::regex::{Language, Languages};
 
@@ -48,6 +48,37 @@ enum Atom {
     Value(Decimal),
 }
 
+/// `step` times ten to the power of minus `places`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Divisor {
+    step: BigInt,
+    places: i64,
+}
+
+impl Divisor {
+    /// The least power of ten which, times a number with this remainder, is a multiple, if the
+    /// number does not end in 0.
+    fn least_power(&self, remainder: &BigInt) -> Option<i64> {
+        let (tens, rest) = tens(&(&self.step / gcd(&self.step, remainder)));
+        (rest == BigInt::from(1)).then_some(tens - self.places)
+    }
+}
+
+/// The least power of ten that makes up for the powers of 2 and 5 in a number, and the number
+/// without them.
+fn tens(number: &BigInt) -> (i64, BigInt) {
+    let (mut rest, mut most) = (number.clone(), 0);
+    for prime in [2, 5] {
+        let mut powers = 0;
+        while &rest % prime == BigInt::ZERO {
+            rest /= prime;
+            powers += 1;
+        }
+        most = most.max(powers);
+    }
+    (most, rest)
+}
+
 /// All formulas made so far.
 #[derive(Clone, Debug)]
 pub(super) struct Formulas {
@@ -76,8 +107,11 @@ impl Formulas {
         self.intern(Expr::Atom(Atom::Bound { value: value.clone(), side, inclusive }))
     }
 
-    pub(super) fn multiple(&mut self, divisor: &Divisor) -> Formula {
-        self.intern(Expr::Atom(Atom::Multiple(divisor.clone())))
+    /// The multiples that a grid is made of.
+    pub(super) fn multiple(&mut self, grid: &Grid) -> Formula {
+        let (step, places) = grid.unit();
+        let divisor = Divisor { step: step.clone(), places: places.into() };
+        self.intern(Expr::Atom(Atom::Multiple(divisor)))
     }
 
     pub(super) fn value(&mut self, value: &Decimal) -> Formula {
@@ -117,6 +151,13 @@ impl Formulas {
         if set == Formula::NONE {
             return Language::EMPTY;
         }
+        let (atoms, steps) = self.parts(set);
+        let (automaton, start) = Exponents::new(atoms, steps, digits);
+        l.automaton(Arc::new(automaton), start)
+    }
+
+    /// The atoms of a formula, and how it is computed from them.
+    fn parts(&self, set: Formula) -> (Vec<Atom>, Vec<Step>) {
         // What the formula is made of, in an order of its own.
         let mut parts = vec![set];
         let mut next = 0;
@@ -150,11 +191,7 @@ impl Formulas {
                 Expr::Not(a) => Step::Not(place(a)),
             });
         }
-        if is_plainly_empty(&atoms, &steps) {
-            return Language::EMPTY;
-        }
-        let (automaton, start) = Exponents::new(atoms, steps, digits);
-        l.automaton(Arc::new(automaton), start)
+        (atoms, steps)
     }
 }
 
@@ -167,56 +204,6 @@ enum Step {
     And(usize, usize),
     Or(usize, usize),
     Not(usize),
-}
-
-/// Steps that are taken to find out whether bounds contradict each other.
-const CASES: usize = 100_000;
-
-/// Do the bounds alone leave no number, whatever it is a multiple of? They split the numbers into
-/// the values that are named and the gaps between them, and everywhere in a gap they say the same.
-fn is_plainly_empty(atoms: &[Atom], steps: &[Step]) -> bool {
-    let mut values: Vec<&Decimal> = Vec::new();
-    let mut divisors = Vec::new();
-    for (i, atom) in atoms.iter().enumerate() {
-        match atom {
-            Atom::Bound { value, .. } | Atom::Value(value) => values.push(value),
-            Atom::Multiple(_) => divisors.push(i),
-        }
-    }
-    values.sort_unstable();
-    values.dedup();
-    // Gaps have even numbers, values odd ones.
-    let places = 2 * values.len() + 1;
-    let choices = 1usize.checked_shl(divisors.len() as u32).unwrap_or(usize::MAX);
-    if choices.saturating_mul(places * steps.len()) > CASES {
-        return false;
-    }
-    let place_of = |value: &Decimal| 2 * values.partition_point(|other| *other < value) + 1;
-    let holds = |place: usize, choice: usize| {
-        let mut truths: Vec<bool> = Vec::with_capacity(steps.len());
-        for step in steps {
-            truths.push(match *step {
-                Step::None => false,
-                Step::All => true,
-                Step::Atom(i) => match &atoms[i] {
-                    Atom::Bound { value, side, inclusive } => match place.cmp(&place_of(value)) {
-                        Ordering::Less => *side == Side::Below,
-                        Ordering::Equal => *inclusive,
-                        Ordering::Greater => *side == Side::Above,
-                    },
-                    Atom::Value(value) => place == place_of(value),
-                    Atom::Multiple(_) => {
-                        choice >> divisors.partition_point(|&divisor| divisor < i) & 1 == 1
-                    }
-                },
-                Step::And(a, b) => truths[a] && truths[b],
-                Step::Or(a, b) => truths[a] || truths[b],
-                Step::Not(a) => !truths[a],
-            });
-        }
-        truths.pop().unwrap_or(false)
-    };
-    !(0..places).any(|place| (0..choices).any(|choice| holds(place, choice)))
 }
 
 #[cfg(test)]
@@ -270,10 +257,8 @@ mod tests {
         let below = formulas.bound(&d("5"), Side::Below, false);
         let between = formulas.and(above, below);
         let negative = formulas.bound(&d("0"), Side::Below, false);
-        let seven = Divisor::new(&d("7")).unwrap();
-        let seven = formulas.multiple(&seven);
-        let tenths = Divisor::new(&d("0.1")).unwrap();
-        let tenths = formulas.multiple(&tenths);
+        let [seven, tenths] =
+            ["7", "0.1"].map(|step| formulas.multiple(&Grid::multiples(&d(step)).unwrap()));
         let one = formulas.value(&d("1.0"));
         let fifteen = formulas.value(&d("-15"));
         let either = formulas.or(one, fifteen);
@@ -317,31 +302,51 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_contradict_each_other_leave_nothing() {
+    fn contradictions_leave_nothing() {
         let d = |text: &str| Decimal::parse(text).unwrap();
         let mut f = Formulas::new();
         let low = f.bound(&d("3"), Side::Above, true);
         let high = f.bound(&d("3"), Side::Below, true);
         let (open, three) = (f.bound(&d("3"), Side::Below, false), f.value(&d("3")));
-        let (half, third) =
-            ["0.5", "0.3"].map(|step| f.multiple(&Divisor::new(&d(step)).unwrap())).into();
-        let mut l = Languages::new();
-        let mut is_empty = |f: &Formulas, set| f.language(&mut l, set, 20) == Language::EMPTY;
+        let [half, third, seven, long] = ["0.5", "0.3", "7", "0.12345678901234567890123"]
+            .map(|step| f.multiple(&Grid::multiples(&d(step)).unwrap()));
         let either = f.or(half, third);
-        let outside = f.and(low, open);
-        let nothing = f.and(outside, either);
-        assert!(is_empty(&f, nothing));
-        let point = f.and(low, high);
-        let some = f.and(point, either);
-        assert!(!is_empty(&f, some));
-        let other = f.not(three);
-        let nothing = f.and(some, other);
-        assert!(is_empty(&f, nothing));
-        let neither = f.not(either);
-        let nothing = f.and(neither, half);
-        assert!(is_empty(&f, nothing));
-        let some = f.and(neither, low);
-        assert!(!is_empty(&f, some));
+        let [outside, point, neither] = [f.and(low, open), f.and(low, high), f.not(either)];
+        let [some, other] = [f.and(point, either), f.not(three)];
+        let [below, positive] = [("6.99", Side::Below), ("0", Side::Above)]
+            .map(|(v, side)| f.bound(&d(v), side, false));
+        let [small, small_long] = [seven, long].map(|multiple| f.and(below, multiple));
+        let integers = f.multiple(&Grid::integers(false));
+        let none = f.not(Formula::ALL);
+        // Of 114 to 119 only the last is prime to 30.
+        let prime = ["2", "3", "5"].map(|step| f.multiple(&Grid::multiples(&d(step)).unwrap()));
+        let prime = prime.into_iter().fold(integers, |set, multiple| {
+            let other = f.not(multiple);
+            f.and(set, other)
+        });
+        let [from, to, before] = [("113", Side::Above), ("120", Side::Below), ("119", Side::Below)]
+            .map(|(value, side)| f.bound(&d(value), side, false));
+        let prime = f.and(prime, from);
+        let table = [
+            (none, false),
+            (f.and(outside, either), false),
+            (some, true),
+            (f.and(some, other), false),
+            (f.and(neither, half), false),
+            (f.and(neither, low), true),
+            (small, true),
+            (f.and(small, positive), false),
+            (f.and(small_long, positive), true),
+            (f.and(small_long, some), false),
+            (f.and(long, integers), true),
+            (f.and(prime, to), true),
+            (f.and(prime, before), false),
+        ];
+        let mut l = Languages::new();
+        for (set, expected) in table {
+            let language = f.language(&mut l, set, 40);
+            assert_eq!(l.is_live(language).unwrap(), expected, "{set:?}");
+        }
     }
 
     #[test]

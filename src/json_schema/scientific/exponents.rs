@@ -1,13 +1,16 @@
 //! The automaton that reads a literal with an exponent: what it keeps of the digits, and which
 //! exponents make the number right.
 
+mod viable;
+
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use num_bigint::BigInt;
+use rustc_hash::FxHashMap;
 
 use super::super::decimal::Decimal;
+use super::super::grid::{from_words, lcm, to_words};
 use super::super::number::Side;
 use super::{Atom, Step};
 use crate::deadline;
@@ -15,10 +18,6 @@ use crate::regex::automaton::{Automaton, State};
 
 /// Exponents of ten beyond this are all alike: no bound is so far out.
 const FAR: i64 = 10_000_000;
-
-/// Continuations of the digits to look at before they are taken to lead to a number of the set.
-/// Only multiples of a long number within narrow bounds need so many.
-const SEARCH: usize = 5_000;
 
 /// A set of integers as sorted disjoint ranges, both ends included; ±[`FAR`] is no end.
 type Ranges = Vec<(i64, i64)>;
@@ -57,9 +56,8 @@ pub(super) struct Exponents {
     atoms: Vec<Atom>,
     steps: Vec<Step>,
     digits: i64,
-    /// Further digits after which nothing is new: the bounds are told apart, and every remainder
-    /// has come up.
-    horizon: i64,
+    /// What all divisors divide.
+    modulus: BigInt,
     /// What is known of the digits' beginnings: do they lead to a number of the set?
     lives: Mutex<FxHashMap<Vec<i64>, bool>>,
 }
@@ -77,8 +75,11 @@ struct Mantissa {
     power: Option<i64>,
     /// Zeros since the last digit that is not 0.
     zeros: i64,
-    /// One for each atom: how the digits compare to those of its value, or their remainder.
-    atoms: Vec<i64>,
+    /// One for each atom: how the digits compare to those of its value, if it has one.
+    orders: Vec<i64>,
+    /// The digits up to the last that is not 0, as an integer: what is left of it when it is
+    /// divided by the modulus.
+    remainder: BigInt,
 }
 
 /// Nothing, or a sign, is read.
@@ -105,39 +106,46 @@ impl Mantissa {
             fraction: 0,
             power: None,
             zeros: 0,
-            atoms: vec![0; atoms.len()],
+            orders: vec![0; atoms.len()],
+            remainder: BigInt::ZERO,
         }
     }
 
+    /// How many digits there are from the first to the last that is not 0.
+    fn length(&self) -> Option<i64> {
+        self.power.map(|power| power + self.fraction - self.zeros)
+    }
+
+    /// What is known of the digits but their number.
+    fn rest(&self) -> impl Iterator<Item = i64> {
+        self.orders.iter().copied().chain(to_words(&self.remainder))
+    }
+
     /// Takes a digit other than the leading zeros, in front of which `self.zeros` zeros stand.
-    fn digit(&mut self, digit: u8, atoms: &[Atom]) {
+    fn digit(&mut self, digit: u8, atoms: &[Atom], modulus: &BigInt) {
         if digit == b'0' {
             self.zeros += 1;
             return;
         }
-        for (state, atom) in self.atoms.iter_mut().zip(atoms) {
-            match atom {
-                Atom::Bound { value, .. } | Atom::Value(value) => {
-                    let (digits, _) = value.scientific();
-                    for digit in std::iter::repeat_n(b'0', self.zeros as usize).chain([digit]) {
-                        if *state < 0 {
-                            break;
-                        }
-                        *state = match digits.get(*state as usize) {
-                            Some(&other) if other == digit => *state + 1,
-                            Some(&other) if digit < other => LESS,
-                            Some(_) => GREATER,
-                            // Nothing but zeros: equal still.
-                            None if digit == b'0' => *state,
-                            None => GREATER,
-                        };
-                    }
+        for (order, atom) in self.orders.iter_mut().zip(atoms) {
+            let (Atom::Bound { value, .. } | Atom::Value(value)) = atom else { continue };
+            let (digits, _) = value.scientific();
+            for digit in std::iter::repeat_n(b'0', self.zeros as usize).chain([digit]) {
+                if *order < 0 {
+                    break;
                 }
-                Atom::Multiple(divisor) => {
-                    let zeros = (0..self.zeros).fold(*state, |r, _| divisor.append(r, 0));
-                    *state = divisor.append(zeros, digit - b'0');
-                }
+                *order = match digits.get(*order as usize) {
+                    Some(&other) if other == digit => *order + 1,
+                    Some(&other) if digit < other => LESS,
+                    Some(_) => GREATER,
+                    // Nothing but zeros: equal still.
+                    None if digit == b'0' => *order,
+                    None => GREATER,
+                };
             }
+        }
+        for digit in std::iter::repeat_n(0, self.zeros as usize).chain([digit - b'0']) {
+            self.remainder = (&self.remainder * 10 + digit) % modulus;
         }
         self.zeros = 0;
     }
@@ -148,13 +156,12 @@ impl Exponents {
     pub(super) fn new(atoms: Vec<Atom>, steps: Vec<Step>, digits: u32) -> (Self, State) {
         let digits = digits.max(1);
         let name = format!("exponents {digits} {atoms:?} {steps:?}");
-        let compared = atoms.iter().map(|atom| match atom {
-            Atom::Bound { value, .. } | Atom::Value(value) => value.scientific().0.len() as i64,
-            Atom::Multiple(divisor) => divisor.digits(),
+        let modulus = atoms.iter().fold(BigInt::from(1), |modulus, atom| match atom {
+            Atom::Multiple(divisor) => lcm(&modulus, &divisor.step),
+            _ => modulus,
         });
-        let horizon = compared.sum::<i64>() + 2;
         let (digits, lives) = (digits.into(), Mutex::default());
-        let automaton = Self { name, atoms, steps, digits, horizon, lives };
+        let automaton = Self { name, atoms, steps, digits, modulus, lives };
         let start = automaton.pack(&Mantissa::new(&automaton.atoms));
         (automaton, start)
     }
@@ -162,25 +169,27 @@ impl Exponents {
     fn pack(&self, m: &Mantissa) -> State {
         let power = m.power.unwrap_or(i64::MAX);
         let head = [m.phase, m.negative.into(), m.whole, m.fraction, power, m.zeros];
-        head.into_iter().chain(m.atoms.iter().copied()).collect()
+        head.into_iter().chain(m.rest()).collect()
     }
 
     fn unpack(&self, state: &[i64]) -> Option<Mantissa> {
-        let &[phase, negative, whole, fraction, power, zeros, ref atoms @ ..] = state else {
+        let &[phase, negative, whole, fraction, power, zeros, ref rest @ ..] = state else {
             return None;
         };
+        let (orders, words) = rest.split_at_checked(self.atoms.len())?;
+        let (orders, remainder) = (orders.to_vec(), from_words(words));
         let power = (power != i64::MAX).then_some(power);
-        let (negative, atoms) = (negative != 0, atoms.to_vec());
-        Some(Mantissa { phase, negative, whole, fraction, power, zeros, atoms })
+        let negative = negative != 0;
+        Some(Mantissa { phase, negative, whole, fraction, power, zeros, orders, remainder })
     }
 
     /// The exponents that an atom allows.
-    fn allowed(&self, atom: &Atom, state: i64, m: &Mantissa) -> Ranges {
+    fn allowed(&self, atom: &Atom, order: i64, m: &Mantissa) -> Ranges {
         let (all, none) = (vec![(-FAR, FAR)], Vec::new());
         let from = |low: i64| vec![(low.clamp(-FAR, FAR), FAR)];
         let to = |high: i64| vec![(-FAR, high.clamp(-FAR, FAR))];
         let when = |condition: bool| if condition { all.clone() } else { none.clone() };
-        let compare = |value: &Decimal| match state {
+        let compare = |value: &Decimal| match order {
             LESS => Ordering::Less,
             GREATER => Ordering::Greater,
             equal if (equal as usize) < value.scientific().0.len() => Ordering::Less,
@@ -188,7 +197,7 @@ impl Exponents {
         };
         match (atom, m.power) {
             (Atom::Multiple(_), None) => all,
-            (Atom::Multiple(divisor), Some(_)) => match divisor.least_power(state) {
+            (Atom::Multiple(divisor), Some(_)) => match divisor.least_power(&m.remainder) {
                 // The last digit that is not 0 stands for ten to this power.
                 Some(least) => from(least - (m.zeros - m.fraction)),
                 None => none,
@@ -241,7 +250,7 @@ impl Exponents {
             results.push(match *step {
                 Step::None => Vec::new(),
                 Step::All => vec![(-FAR, FAR)],
-                Step::Atom(i) => self.allowed(&self.atoms[i], m.atoms[i], m),
+                Step::Atom(i) => self.allowed(&self.atoms[i], m.orders[i], m),
                 Step::And(a, b) => intersection(&results[a], &results[b]),
                 Step::Or(a, b) => {
                     let neither = intersection(&complement(&results[a]), &complement(&results[b]));
@@ -254,91 +263,58 @@ impl Exponents {
         results.pop().unwrap_or_default()
     }
 
-    /// Do the digits lead to a number of the set? Since the exponent is free, that depends on the
-    /// digits from the first to the last that is not 0, and not on where the point is.
+    /// Do the digits lead to a number of the set?
     fn mantissa_lives(&self, m: &Mantissa) -> bool {
-        let mut m = m.clone();
         let (ended, left) = match m.phase {
             WHOLE => (true, 2 * self.digits - m.whole),
             ZERO | FRACTION => (true, self.digits - m.fraction),
             POINT => (false, self.digits),
             _ => (false, 2 * self.digits),
         };
-        if m.phase == WHOLE {
-            m.power = Some(m.whole);
-        }
-        if ended && !self.exponents(&m).is_empty() {
+        // Digits that are all 0 can stay so.
+        if (ended || m.power.is_none()) && !self.exponents(m).is_empty() {
             return true;
         }
-        let budget = left.min(self.horizon);
-        let fine = |atom: &Atom| matches!(atom, Atom::Multiple(divisor) if divisor.is_fine());
-        if self.atoms.iter().any(fine) {
-            return self.can_be_multiple(self.steps.len() - 1, &m, left);
-        }
-        let key = |m: &Mantissa| {
-            let length = m.power.map_or(-1, |power| power + m.fraction - m.zeros);
-            let head = [m.negative.into(), length, m.zeros];
-            head.into_iter().chain(m.atoms.iter().copied()).collect::<Vec<i64>>()
-        };
-        let mut whole_key = key(&m);
-        whole_key.extend([budget, ended.into()]);
+        let mut key = vec![m.negative.into(), m.length().unwrap_or(-1), m.zeros, left];
+        key.extend(m.rest());
         if let Ok(lives) = self.lives.lock()
-            && let Some(&known) = lives.get(&whole_key)
+            && let Some(&known) = lives.get(&key)
         {
             return known;
         }
-        let mut seen = FxHashSet::default();
-        let mut open = VecDeque::from([(m, budget)]);
-        let mut found = false;
-        while let Some((m, budget)) = open.pop_front() {
-            if budget == 0 {
-                continue;
-            }
-            // Whoever asked looks at the clock before this is believed.
-            if deadline::check().is_err() {
-                return true;
-            }
-            for digit in b'0'..=b'9' {
-                let mut next = m.clone();
-                if next.power.is_none() && digit != b'0' {
-                    next.power = Some(-next.fraction);
-                }
-                next.fraction += 1;
-                if next.power.is_some() {
-                    next.digit(digit, &self.atoms);
-                }
-                found |= !self.exponents(&next).is_empty();
-                if !found && seen.insert(key(&next)) {
-                    open.push_back((next, budget - 1));
-                }
-            }
-            found |= seen.len() > SEARCH;
-            if found {
-                break;
-            }
+        // Whoever asked looks at the clock before this is believed.
+        let Ok(lives) = self.is_viable(m, left as u32) else { return true };
+        if let Ok(mut known) = self.lives.lock() {
+            known.insert(key, lives);
         }
-        if let Ok(mut lives) = self.lives.lock() {
-            lives.insert(whole_key, found);
-        }
-        found
+        lives
     }
 
-    /// Can the digits be followed by so many others, or fewer, that make them a multiple, where one
-    /// is asked for? A search among the remainders of a long number would take too long, so
-    /// everything else is taken to be possible.
-    fn can_be_multiple(&self, step: usize, m: &Mantissa, left: i64) -> bool {
-        match self.steps[step] {
-            Step::And(a, b) => self.can_be_multiple(a, m, left) && self.can_be_multiple(b, m, left),
-            Step::Atom(atom) => match &self.atoms[atom] {
-                Atom::Multiple(divisor) => {
-                    let remainder = (0..m.zeros).fold(m.atoms[atom], |r, _| divisor.append(r, 0));
-                    divisor.can_be_reached(remainder, left)
+    /// Takes a byte before the `e`; `None` if it has no place there.
+    fn take(&self, m: &mut Mantissa, byte: u8) -> Option<()> {
+        match (byte, m.phase) {
+            (b'-', START) => (m.negative, m.phase) = (true, SIGN),
+            (b'0', START | SIGN) => (m.phase, m.whole) = (ZERO, 1),
+            (b'1'..=b'9', START | SIGN) | (b'0'..=b'9', WHOLE) if m.whole < self.digits => {
+                (m.phase, m.whole) = (WHOLE, m.whole + 1);
+                m.power = Some(m.whole);
+                m.digit(byte, &self.atoms, &self.modulus);
+            }
+            (b'.', ZERO | WHOLE) => m.phase = POINT,
+            (b'0'..=b'9', POINT | FRACTION) if m.fraction < self.digits => {
+                m.phase = FRACTION;
+                if m.power.is_none() && byte != b'0' {
+                    m.power = Some(-m.fraction);
                 }
-                _ => true,
-            },
-            Step::None => false,
-            _ => true,
+                m.fraction += 1;
+                // Zeros before the first other digit are told by its place.
+                if m.power.is_some() {
+                    m.digit(byte, &self.atoms, &self.modulus);
+                }
+            }
+            _ => return None,
         }
+        Some(())
     }
 
     /// A state after the `e`: the sign (1 or -1, 0 before it is known, 2 before a digit under a
@@ -407,44 +383,15 @@ impl Automaton for Exponents {
             return self.step_exponent(state, byte);
         }
         let mut m = self.unpack(state)?;
-        match (byte, m.phase) {
-            (b'-', START) => (m.negative, m.phase) = (true, SIGN),
-            (b'0', START | SIGN) => (m.phase, m.whole) = (ZERO, 1),
-            (b'1'..=b'9', START | SIGN) => {
-                (m.phase, m.whole) = (WHOLE, 1);
-                m.digit(byte, &self.atoms);
+        if let b'e' | b'E' = byte {
+            if !matches!(m.phase, ZERO | WHOLE | FRACTION) {
+                return None;
             }
-            (b'0'..=b'9', WHOLE) if m.whole < self.digits => {
-                m.whole += 1;
-                m.digit(byte, &self.atoms);
-            }
-            (b'.', ZERO | WHOLE) => {
-                if m.phase == WHOLE {
-                    m.power = Some(m.whole);
-                }
-                m.phase = POINT;
-            }
-            (b'0'..=b'9', POINT | FRACTION) if m.fraction < self.digits => {
-                m.phase = FRACTION;
-                if m.power.is_none() && byte != b'0' {
-                    m.power = Some(-m.fraction);
-                }
-                m.fraction += 1;
-                // Zeros before the first other digit are told by its place.
-                if m.power.is_some() {
-                    m.digit(byte, &self.atoms);
-                }
-            }
-            (b'e' | b'E', ZERO | WHOLE | FRACTION) => {
-                if m.phase == WHOLE {
-                    m.power = Some(m.whole);
-                }
-                let ranges = self.exponents(&m);
-                let ranges: Vec<i64> = ranges.into_iter().flat_map(|(a, b)| [a, b]).collect();
-                return self.exponent_state(0, 0, 0, &ranges);
-            }
-            _ => return None,
+            let ranges = self.exponents(&m);
+            let ranges: Vec<i64> = ranges.into_iter().flat_map(|(a, b)| [a, b]).collect();
+            return self.exponent_state(0, 0, 0, &ranges);
         }
+        self.take(&mut m, byte)?;
         self.mantissa_lives(&m).then(|| self.pack(&m))
     }
 
