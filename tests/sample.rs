@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use maskwright::ebnf::{self, Dialect};
+use maskwright::json_schema::{Options, PropertyOrder};
 use maskwright::sample::{Bounds, Texts};
 use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
 use serde_json::{Value, json};
@@ -223,6 +224,38 @@ fn texts_of_schemas_are_valid_and_reach_every_keyword() {
             let Ok(text) = long.draw() else { continue };
             assert!((100..=400).contains(&text.len()));
         }
+    }
+}
+
+/// What must still come is not to be seen from a free key alone.
+#[test]
+fn open_objects_in_any_order_fit_into_few_bytes() {
+    let string = json!({"type": "string"});
+    let schema = json!({"type": "object", "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {"apiVersion": string, "kind": string,
+            "metadata": {"type": "object", "required": ["name"],
+                "properties": {"name": string, "namespace": string}},
+            "spec": {"type": "object", "required": ["replicas", "ports"], "properties": {
+                "replicas": {"type": "integer"},
+                "ports": {"type": "array", "uniqueItems": true, "minItems": 2}}}}});
+    let mut options = Options::default();
+    options.property_order = PropertyOrder::Any;
+    let constraint = compiler().with_json_options(options).json_schema(&schema).unwrap();
+    let draw = |least, most| {
+        let mut texts = Texts::new(&constraint, 1).unwrap().within(bytes(least, most));
+        (0..30).map(|_| texts.draw()).collect::<Result<Vec<_>, _>>()
+    };
+    let error = draw(0, 20).unwrap_err();
+    let words = error.message().strip_prefix("the shortest text that was found has ").unwrap();
+    let least: usize = words.split_once(' ').unwrap().0.parse().unwrap();
+    let text = r#"{"apiVersion":"","kind":"","metadata":{"name":""},"spec":{"replicas":0,"ports":[0,""]}}"#;
+    assert!(least <= text.len(), "{least}");
+    for most in [text.len(), 200, 1000] {
+        let mut texts = draw(0, most).unwrap();
+        assert!(texts.iter().all(|text| text.len() <= most && accepts(&constraint, text)));
+        texts.sort();
+        texts.dedup();
+        assert!(texts.len() > 10, "{most}: {}", texts.len());
     }
 }
 

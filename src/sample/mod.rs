@@ -59,9 +59,10 @@ const HUNTS: usize = 20;
 /// A text that is drawn always keeps them. The upper bounds steer the walk by the least number of
 /// bytes (of nested calls) that every alternative takes to the end. For grammars, patterns and
 /// choices this number is exact, so that where any text keeps `max_bytes` one is found without a
-/// second try. For schemas it is a lower bound that grows with what was seen of the schema, and
-/// the lower bound on bytes is steered by an estimate from above: there texts may be begun again,
-/// and after 400 beginnings in vain drawing is an error.
+/// second try. For schemas it is a lower bound that grows with what was seen of the schema; once a
+/// text has come to a dead end, they are steered by the shortest text that is found instead. The
+/// lower bound on bytes is steered by an estimate from above. So texts may be begun again, and
+/// after 400 beginnings in vain drawing is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// No text is shorter.
@@ -89,6 +90,8 @@ pub struct Texts {
     distances: Distances,
     visits: Visits,
     choices: Choices,
+    /// Has a text come to a dead end? Then all are measured by what is known to end them.
+    careful: bool,
     /// Walks in vain towards what was not reached yet, since the last that reached something.
     vain: u32,
 }
@@ -116,6 +119,7 @@ impl Texts {
             distances,
             visits: Visits::default(),
             choices: Choices::by_seed(seed),
+            careful: false,
             vain: 0,
         })
     }
@@ -195,11 +199,15 @@ impl Texts {
                 &mut self.choices,
                 self.bounds,
                 hunt,
+                self.careful,
                 tries,
             );
             let text = match walk.run(start) {
                 Ok(text) => text,
-                Err(Stop::DeadEnd) => continue,
+                Err(Stop::DeadEnd) => {
+                    self.careful |= !hunt;
+                    continue;
+                }
                 Err(Stop::Error(error)) => return Err(error),
             };
             if text.len() < self.bounds.min_bytes {
@@ -214,7 +222,13 @@ impl Texts {
                 )),
             };
         }
-        Err(self.unfit(&format!("no text was found in {TRIES} tries")))
+        let message = match self.plan.shortest(start) {
+            Some(bytes) if bytes as usize > self.bounds.max_bytes => {
+                format!("the shortest text that was found has {bytes} bytes")
+            }
+            _ => format!("no text was found in {TRIES} tries"),
+        };
+        Err(self.unfit(&message))
     }
 
     fn unfit(&self, message: &str) -> Error {

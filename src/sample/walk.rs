@@ -101,6 +101,9 @@ pub(super) struct Walk<'a> {
     /// What is being written anew must differ from what was written before: chance decides, not
     /// the shortest way.
     again: u32,
+    /// Is a way measured by a text that is known to lead from it to the end, rather than by what no
+    /// text can be shorter than?
+    careful: bool,
     steps: FxHashMap<Language, Vec<Step>>,
 }
 
@@ -112,6 +115,7 @@ impl<'a> Walk<'a> {
         choices: &'a mut Choices,
         bounds: Bounds,
         hunts: bool,
+        careful: bool,
         tries: usize,
     ) -> Self {
         choices.begin();
@@ -137,6 +141,7 @@ impl<'a> Walk<'a> {
             text,
             stack,
             again: 0,
+            careful,
             steps,
         }
     }
@@ -193,37 +198,39 @@ impl<'a> Walk<'a> {
                 ways[way]
             }
             Turn::Repeat { .. } => self.repeat(point, 0)?,
-            Turn::Names { names, all } => {
-                let mut options = Vec::with_capacity(all.len());
-                for (rank, name) in all.iter() {
-                    let target = self.plan.known_name(names, *rank);
-                    let rest = match target {
-                        Some(target) if (target as usize) < self.distances.turns().len() => {
-                            self.rest(target)
-                        }
-                        _ => Rest { most: FAR, goal: 0, ..self.below() },
-                    };
-                    options.push(Way {
-                        rest: rest.after(name.len() as u32, name.len() as u32),
+            Turn::Names { names, all } => loop {
+                let options: Vec<Way> = all
+                    .iter()
+                    .map(|(rank, name)| Way {
+                        rest: self.rest_of_name(point, names, *rank, name.len() as u32),
                         depth: self.stack.len(),
                         new: self.visits.is_new_way(point, *rank),
-                    });
-                }
+                    })
+                    .collect();
+                let noted = self.choices.len();
                 let (rank, name) = &all[self.choose(&options)?];
+                let next = self.plan.after_name(names, *rank)?;
+                self.distances.learn(self.plan, self.hunts.then_some(&*self.visits))?;
+                let rest = self.rest_of_name(point, names, *rank, name.len() as u32);
+                if self.careful && self.text.len() + rest.least as usize > self.bounds.max_bytes {
+                    // Known now, and chosen no more.
+                    self.choices.truncate(noted);
+                    continue;
+                }
                 self.take(point, *rank);
                 self.text.extend_from_slice(name);
-                self.plan.after_name(names, *rank)?
-            }
+                break next;
+            },
             Turn::Capture { language, tag } => self.capture(language, tag)?,
-            Turn::Scope { body, .. } => {
+            Turn::Scope { body, tag } => {
                 let begun = Begun { bytes: self.text.len(), choices: self.choices.len(), tries: 0 };
-                self.enter_scope(point, body, begun)
+                self.enter_scope(point, body, tag, begun)
             }
         }))
     }
 
-    fn enter_scope(&mut self, point: u32, body: u32, begun: Begun) -> u32 {
-        let rest = Rest { most: FAR, ..self.below() };
+    fn enter_scope(&mut self, point: u32, body: u32, tag: u32, begun: Begun) -> u32 {
+        let rest = self.rest_behind(tag);
         self.stack.push(Frame { point, kind: Kind::Scope(begun), rest });
         body
     }
@@ -247,7 +254,7 @@ impl<'a> Walk<'a> {
             None => {
                 let begun = self.undo(begun)?;
                 self.again += begun.tries;
-                Ok(self.enter_scope(frame.point, body, begun))
+                Ok(self.enter_scope(frame.point, body, tag, begun))
             }
         }
     }
@@ -267,7 +274,7 @@ impl<'a> Walk<'a> {
         let Turn::Repeat { body, min, max, next } = *self.distances.turn(point) else {
             return Err(Stop::DeadEnd);
         };
-        let (least, most) = (self.distances.least(body), self.distances.most(body));
+        let (least, most) = (self.least(body), self.distances.most(body));
         // After one time more; those that must follow, and those that may.
         let (must, may) = (min.saturating_sub(times + 1), max.saturating_sub(times + 1));
         let on = self.rest(next);
@@ -296,7 +303,7 @@ impl<'a> Walk<'a> {
     /// A string of the language, where that decides what follows.
     fn capture(&mut self, language: Language, tag: u32) -> Result<u32, Stop> {
         let mut begun = Begun { bytes: self.text.len(), choices: self.choices.len(), tries: 0 };
-        let rest = Rest { most: FAR, ..self.below() };
+        let rest = self.rest_behind(tag);
         loop {
             self.read(language, rest)?;
             self.again = self.again.saturating_sub(begun.tries);
@@ -317,9 +324,41 @@ impl<'a> Walk<'a> {
     /// From a point on.
     fn rest(&self, point: u32) -> Rest {
         let below = self.below();
-        let (least, most) = (self.distances.least(point), self.distances.most(point));
+        let (least, most) = (self.least(point), self.distances.most(point));
         let goal = self.distances.goal(point).min(plus(least, below.goal));
         Rest { least: plus(least, below.least), most: plus(most, below.most), goal }
+    }
+
+    /// Bytes from a point to the end of its rule.
+    fn least(&self, point: u32) -> u32 {
+        match self.distances.least(point) {
+            FAR => FAR,
+            least if self.careful => self.plan.shortest(point).map_or(least, |b| b.max(least)),
+            least => least,
+        }
+    }
+
+    /// With a name, and from there on.
+    fn rest_of_name(&self, point: u32, names: u32, rank: u32, length: u32) -> Rest {
+        let known = self.plan.known_name(names, rank);
+        match known.filter(|&target| (target as usize) < self.distances.turns().len()) {
+            Some(target) => self.rest(target).after(length, length),
+            None => {
+                let below = Rest { most: FAR, goal: 0, ..self.below() }.after(length, FAR);
+                // The shortest text leads through a name that is known.
+                let shortest = if self.careful { plus(self.rest(point).least, 1) } else { 0 };
+                Rest { least: below.least.max(shortest), ..below }
+            }
+        }
+    }
+
+    /// Behind a text that decides what follows.
+    fn rest_behind(&self, tag: u32) -> Rest {
+        let below = Rest { most: FAR, ..self.below() };
+        match self.careful {
+            true => below.after(self.plan.shortest_after(tag).unwrap_or(0), FAR),
+            false => below,
+        }
     }
 
     fn take(&mut self, point: u32, way: u32) {

@@ -51,7 +51,11 @@ impl Choice {
 impl Machine {
     /// The length of the shortest text from a point to the end of its rule, in bytes; `None` if
     /// none was found.
-    pub(super) fn point_bytes(&mut self, program: &Program, start: PointId) -> Result<Option<u32>> {
+    pub(in crate::constraint) fn point_bytes(
+        &mut self,
+        program: &Program,
+        start: PointId,
+    ) -> Result<Option<u32>> {
         if let Some(way) = self.finishing.ways.get(&start) {
             return Ok(Some(way.bytes));
         }

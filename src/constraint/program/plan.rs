@@ -123,6 +123,20 @@ impl Plan {
         self.with(|program, languages| program.after_capture(tag, Some(text), languages))
     }
 
+    /// The bytes of the shortest text that is found from a point to the end of its rule, special
+    /// tokens counted as one; `None` if none is. A captured text counts as one that changes nothing.
+    pub(crate) fn shortest(&self, point: u32) -> Option<u32> {
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
+        machine.point_bytes(program, point).ok().flatten()
+    }
+
+    /// The same, from behind a captured text.
+    pub(crate) fn shortest_after(&self, tag: u32) -> Option<u32> {
+        let point = self.with(|program, languages| program.after_capture(tag, None, languages));
+        self.shortest(point.ok().flatten()?)
+    }
+
     /// Where a point comes from, by number.
     pub(crate) fn label(&self, point: u32) -> u32 {
         self.with(|program, _| program.inner.borrow().sources[point as usize])
