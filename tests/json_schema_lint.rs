@@ -367,6 +367,15 @@ fn older_meanings_are_said() {
             schema.replacen('{', r#"{"$schema": "http://json-schema.org/draft-04/schema#","#, 1);
         assert!(lint(&declared).findings.iter().all(|f| !f.message.contains("older draft")));
     }
+    // Enforced in every draft, though the later ones have no such keyword.
+    let declared = r#"{"$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object", "dependencies": {"a": ["b"]}}"#;
+    says(
+        declared,
+        "/dependencies",
+        FindingKind::Hint,
+        "of an older draft and keeps its old meaning; in",
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
-use super::missing::{self, Missing};
+use super::members::{self, Fault};
 use super::model::vocabulary;
 use super::output::{self, Format, Stop};
 
@@ -117,8 +117,8 @@ enum Verdict {
         keywords: Vec<String>,
         /// An option under which the text is accepted.
         option: Option<String>,
-        /// Members that an object lacks there.
-        missing: Option<Box<Missing>>,
+        /// What is wrong with the members of an object there.
+        fault: Option<Box<Fault>>,
         /// The line, and a caret under the byte.
         excerpt: String,
     },
@@ -139,7 +139,7 @@ fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
 /// The keywords that decide about the object or array in which a byte stands, or about the whole.
 fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<String>> {
     let mut start = matcher.constraint().matcher();
-    start.accept_bytes(&text[..missing::inside(text, byte)])?;
+    start.accept_bytes(&text[..members::inside(text, byte)])?;
     Ok(start.expected()?.sources)
 }
 
@@ -186,27 +186,17 @@ impl Verdict {
             0 | 1 => expected.describe(),
             _ => format!("`{}`", output::show(forced.as_bytes())),
         };
-        let missing = match schema {
+        let fault = match schema {
             Some(schema) if option.is_none() => {
                 let sources = match text.get(byte) {
                     Some(b'}') => sources_of_key(matcher)?,
                     _ => keywords.clone(),
                 };
-                Missing::find(text, byte, &sources, schema).map(Box::new)
+                Fault::find(text, byte, &sources, schema).map(Box::new)
             }
             _ => None,
         };
-        Ok(Self::Rejected {
-            byte,
-            line,
-            column,
-            found,
-            expected,
-            keywords,
-            option,
-            missing,
-            excerpt,
-        })
+        Ok(Self::Rejected { byte, line, column, found, expected, keywords, option, fault, excerpt })
     }
 
     fn outcome(&self) -> Outcome {
@@ -219,7 +209,7 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keywords, option, missing, .. } => {
+            Self::Rejected { byte, line, column, expected, keywords, option, fault, .. } => {
                 let mut answer = json!({
                     "accepted": false,
                     "byte": byte,
@@ -232,8 +222,8 @@ impl Verdict {
                 if let Some(option) = option {
                     answer["option"] = json!(option);
                 }
-                if let Some(missing) = missing {
-                    answer["missing"] = missing.to_json();
+                if let Some((name, said)) = fault.as_ref().map(|fault| fault.to_json()) {
+                    answer[name] = said;
                 }
                 answer
             }
@@ -244,8 +234,8 @@ impl Verdict {
     fn describe(&self, file: &str, first: usize) -> String {
         match self {
             Self::Accepted => "accepted".to_owned(),
-            Self::Rejected { line, column, missing: Some(missing), excerpt, .. } => {
-                let (line, what) = (first + line - 1, missing.describe());
+            Self::Rejected { line, column, fault: Some(fault), excerpt, .. } => {
+                let (line, what) = (first + line - 1, fault.describe());
                 let mut text = format!("{file}:{line}:{column}: not accepted: {what}");
                 for line in excerpt.lines() {
                     text += &format!("\n  | {line}");

@@ -15,7 +15,7 @@ mod limits;
 mod line;
 mod lint;
 mod mask;
-mod missing;
+mod members;
 mod model;
 mod output;
 mod sample;

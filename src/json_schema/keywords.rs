@@ -306,9 +306,9 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`multipleOf` must be greater than 0"));
             }
             let Some(multiples) = self.numbers.multiples(&mut self.languages, &divisor) else {
-                let message = "`multipleOf` has more digits than can be followed: 1,000, or 18 \
-                               where every spelling of a number counts";
-                return Err(self.document.error(ErrorKind::Limit, at, message));
+                let message = "`multipleOf` has more than 1,000 digits, or is beyond 1e±1000";
+                let error = self.document.error(ErrorKind::Limit, at, message);
+                return Err(error.with_help("give it fewer digits: no float has so many"));
             };
             set = self.numbers.and(&mut self.languages, set, multiples);
         }

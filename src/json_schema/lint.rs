@@ -431,12 +431,18 @@ impl<'d> Linter<'d> {
                 self.find(value, FindingKind::Enforced, format!("`{keyword}` {words}"));
             }
         }
-        if !dialect.declared
+        // Later drafts ask that nobody give it another meaning (2020-12 metaschema).
+        let kept = keyword == "dependencies" && dialect.draft >= Draft::Draft201909;
+        if (!dialect.declared || kept)
             && let Some(today) = self.older(keyword, value)
         {
+            let since = match dialect.declared {
+                true => "",
+                false => ", since the schema names no draft in `$schema`",
+            };
             let message = format!(
-                "`{keyword}` is of an older draft and keeps its old meaning, since the schema \
-                 names no draft in `$schema`; in 2020-12 {today}"
+                "`{keyword}` is of an older draft and keeps its old meaning{since}; in 2020-12 \
+                 {today}"
             );
             self.find(value, FindingKind::Hint, message);
         }

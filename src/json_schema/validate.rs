@@ -9,13 +9,13 @@ use rustc_hash::FxHashSet;
 use super::advice::TYPES;
 use super::decimal::Decimal;
 use super::document::{Value, ValueId};
-use super::draft::{Draft, Holds, holds};
+use super::draft::{Dialect, Draft, Holds, holds};
 use super::emptiness::SOME;
 use super::quotation::QUOTE_FROM;
 use super::set::Sets;
 use crate::deadline;
 use crate::error::{Error, Result};
-use crate::regex::{self, Dialect};
+use crate::regex;
 
 /// Keywords that hold a count.
 const COUNTS: [&str; 8] = [
@@ -117,12 +117,7 @@ impl Sets<'_> {
         Ok(counting)
     }
 
-    fn validate_keyword(
-        &self,
-        keyword: &str,
-        at: ValueId,
-        dialect: super::draft::Dialect,
-    ) -> Result<()> {
+    fn validate_keyword(&self, keyword: &str, at: ValueId, dialect: Dialect) -> Result<()> {
         if COUNTS.contains(&keyword) {
             return self.count_at(at, keyword).map(drop);
         }
@@ -174,6 +169,11 @@ impl Sets<'_> {
                     Value::String(pattern) => return self.validate_pattern(pattern, at),
                     _ => "a string",
                 },
+                "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor" => match value {
+                    Value::String(name) => return self.validate_name(keyword, name, at, dialect),
+                    _ => "a string",
+                },
+                "$recursiveAnchor" if !matches!(value, Value::Bool(_)) => "a boolean",
                 QUOTE_FROM => return self.validate_quotation(at),
                 "format" if !matches!(value, Value::String(_)) => "a string",
                 "patternProperties" => match value {
@@ -220,7 +220,35 @@ impl Sets<'_> {
         }
     }
 
+    /// 2020-12 Core, sections 8.2.1 and 8.2.2.
+    fn validate_name(
+        &self,
+        keyword: &str,
+        name: &str,
+        at: ValueId,
+        dialect: Dialect,
+    ) -> Result<()> {
+        let anchors = ["$anchor", "$dynamicAnchor"].contains(&keyword);
+        let fragment = name.split_once('#').is_some_and(|(_, fragment)| !fragment.is_empty());
+        let modern = dialect.declared && dialect.draft >= Draft::Draft201909;
+        if keyword == "$id" && fragment && modern {
+            let message = "`$id` must not end in a fragment";
+            return Err(self.malformed(at, message).with_help("name the schema by `$anchor`"));
+        }
+        let mut letters = name.chars();
+        let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        // 2019-09 has colons, too.
+        let rest = letters.all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c));
+        match anchors && !(first && rest) {
+            true => {
+                let form = "a letter or `_`, and then letters, digits, `-`, `_` and `.`";
+                Err(self.malformed(at, format!("`{keyword}` must be {form}")))
+            }
+            false => Ok(()),
+        }
+    }
+
     fn validate_pattern(&self, pattern: &str, at: ValueId) -> Result<()> {
-        regex::check(pattern, Dialect::Ecma).map_err(|e| self.pattern_error(pattern, at, &e))
+        regex::check(pattern, regex::Dialect::Ecma).map_err(|e| self.pattern_error(pattern, at, &e))
     }
 }

@@ -47,7 +47,7 @@ use crate::error::{Error, ErrorKind, Result};
 use choices::Choices;
 use coverage::Visits;
 use distances::{Distances, FAR};
-use walk::{Stop, Walk};
+use walk::{Manner, Stop, Walk};
 
 /// How often a text is begun again where one cannot be brought between the bounds.
 const TRIES: usize = 400;
@@ -198,9 +198,7 @@ impl Texts {
                 &mut self.visits,
                 &mut self.choices,
                 self.bounds,
-                hunt,
-                self.careful,
-                tries,
+                Manner { hunts: hunt, careful: self.careful, tries },
             );
             let text = match walk.run(start) {
                 Ok(text) => text,

@@ -85,6 +85,18 @@ struct Step {
     most: u32,
 }
 
+/// How a text is written.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    /// On the way to something that no text has reached?
+    pub(super) hunts: bool,
+    /// Is a way measured by a text that is known to lead from it to the end, rather than by what no
+    /// text can be shorter than?
+    pub(super) careful: bool,
+    /// Texts that were begun in vain.
+    pub(super) tries: usize,
+}
+
 /// A text as it is written.
 pub(super) struct Walk<'a> {
     plan: &'a Plan,
@@ -92,7 +104,7 @@ pub(super) struct Walk<'a> {
     visits: &'a mut Visits,
     choices: &'a mut Choices,
     bounds: Bounds,
-    /// On the way to something that no text has reached?
+    /// See [`Manner`].
     hunts: bool,
     /// From this length on the text heads for its end.
     enough: usize,
@@ -101,8 +113,7 @@ pub(super) struct Walk<'a> {
     /// What is being written anew must differ from what was written before: chance decides, not
     /// the shortest way.
     again: u32,
-    /// Is a way measured by a text that is known to lead from it to the end, rather than by what no
-    /// text can be shorter than?
+    /// See [`Manner`].
     careful: bool,
     steps: FxHashMap<Language, Vec<Step>>,
 }
@@ -114,10 +125,9 @@ impl<'a> Walk<'a> {
         visits: &'a mut Visits,
         choices: &'a mut Choices,
         bounds: Bounds,
-        hunts: bool,
-        careful: bool,
-        tries: usize,
+        manner: Manner,
     ) -> Self {
+        let Manner { hunts, careful, tries } = manner;
         choices.begin();
         let Bounds { min_bytes, max_bytes, .. } = bounds;
         // Short texts are as welcome as long ones: the square of a number between 0 and 1.

@@ -276,6 +276,16 @@ fn check_names_the_members_that_are_missing() {
 }
 
 #[test]
+fn check_says_that_a_member_comes_twice() {
+    let input = file("cli-twice.json", r#"{"list": [{"a": 1, "a": 2}]}"#);
+    let args = ["check", "--schema", r#"{"type": "object"}"#, "--input", &input];
+    let (shown, json) = (run(&args), run(&[&args[..], &["--output", "json"]].concat()));
+    assert!(shown.out.contains("the object at /list/0 has a member `a` already"), "{}", shown.out);
+    let answer: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(answer["repeated"], json!({"object": "/list/0", "name": "a"}));
+}
+
+#[test]
 fn check_says_which_digits_would_do() {
     let input = file("cli-digits.json", "123456789012345678901234567");
     let ran = run(&["check", "--schema", r#"{"type": "integer"}"#, "--input", &input]);

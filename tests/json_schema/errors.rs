@@ -21,6 +21,16 @@ fn malformed_corners_are_found_when_compiling() {
         (r#"{"pattern": "("}"#, "/pattern", "the pattern \"(\""),
         (r##"{"$ref": "#/nowhere"}"##, "/$ref", "leads nowhere"),
         (r#"{"properties": {"b": 3}}"#, "/properties/b", "a schema must be"),
+        (r#"{"$id": 5}"#, "/$id", "`$id` must be a string"),
+        (r#"{"$schema": null}"#, "/$schema", "`$schema` must be a string"),
+        (r#"{"$anchor": "1 x"}"#, "/$anchor", "`$anchor` must be a letter or `_`, and then"),
+        (r#"{"$dynamicAnchor": ""}"#, "/$dynamicAnchor", "must be a letter"),
+        (r#"{"$recursiveAnchor": "x"}"#, "/$recursiveAnchor", "must be a boolean"),
+        (
+            r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "a#b"}"#,
+            "/$id",
+            "`$id` must not end in a fragment",
+        ),
     ] {
         let schema = format!("{{\"properties\": {{\"x\":\n {{\"items\": {corner}}}}}}}");
         let error = compiler.json_schema_text(&schema).unwrap_err();

@@ -1,16 +1,27 @@
-//! Which members an object of a rejected text lacks: more than the byte says where it ends.
+//! What is wrong with the members of an object of a rejected text: more than the byte says where
+//! it ends, or where a key does.
 
 use serde_json::{Value, json};
 
-/// An object that lacks members that the schema requires.
+/// What is wrong with an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Missing {
+pub(super) struct Fault {
     /// JSON pointer of the object in the text.
     object: String,
-    /// By JSON pointer of `required` in the schema.
-    lacking: Vec<(String, Vec<String>)>,
-    /// Are all of these required, or those of one alternative or another?
-    certain: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    /// It has a member of this name already.
+    Repeats(String),
+    /// It lacks members that the schema requires.
+    Lacks {
+        /// By JSON pointer of `required` in the schema.
+        lacking: Vec<(String, Vec<String>)>,
+        /// Are all of these required, or those of one alternative or another?
+        certain: bool,
+    },
 }
 
 /// Parts of JSON pointers behind which a schema need not apply.
@@ -30,16 +41,21 @@ const INSIDE: [&str; 10] = [
     "definitions",
 ];
 
-impl Missing {
-    /// What is lacking at a byte that is not accepted: the object ends there, or a key stands
-    /// there. `sources` are the keywords that are being read, as JSON pointers.
+impl Fault {
+    /// What is wrong at a byte that is not accepted: the object ends there, or a key stands there.
+    /// `sources` are the keywords that are being read, as JSON pointers.
     pub(super) fn find(
         text: &[u8],
         byte: usize,
         sources: &[String],
         schema: &Value,
     ) -> Option<Self> {
-        let (object, keys) = object_around(text, byte)?;
+        let (object, keys) = match object_around(text, byte)? {
+            (object, Keys::Repeated(name)) => {
+                return Some(Self { object, kind: Kind::Repeats(name) });
+            }
+            (object, Keys::All(keys)) => (object, keys),
+        };
         let lacking = |pointer: &String| {
             let required = schema.pointer(pointer)?.as_array()?;
             let names = required.iter().filter_map(Value::as_str);
@@ -55,12 +71,12 @@ impl Missing {
             .filter(|(_, names)| !names.is_empty())
             .collect();
         if !certain.is_empty() {
-            return Some(Self { object, lacking: certain, certain: true });
+            return Some(Self { object, kind: Kind::Lacks { lacking: certain, certain: true } });
         }
         let lacking: Vec<_> = branches.into_iter().filter_map(lacking).collect();
         // Where one of several alternatives lacks none, something else is wrong.
         let known = !lacking.is_empty() && lacking.iter().all(|(_, names)| !names.is_empty());
-        known.then_some(Self { object, lacking, certain: false })
+        known.then_some(Self { object, kind: Kind::Lacks { lacking, certain: false } })
     }
 
     pub(super) fn describe(&self) -> String {
@@ -68,41 +84,52 @@ impl Missing {
             "" => "the object".to_owned(),
             pointer => format!("the object at {pointer}"),
         };
+        let (lacking, certain) = match &self.kind {
+            Kind::Repeats(name) => return format!("{object} has a member `{name}` already"),
+            Kind::Lacks { lacking, certain } => (lacking, *certain),
+        };
         let quoted = |names: &[&String]| -> String {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        if self.certain {
-            let names = self.names();
+        if certain {
+            let names = names(lacking);
             let members = if names.len() == 1 { "member" } else { "members" };
-            let keywords: Vec<&str> = self.lacking.iter().map(|(at, _)| at.as_str()).collect();
+            let keywords: Vec<&str> = lacking.iter().map(|(at, _)| at.as_str()).collect();
             let (names, keywords) = (quoted(&names), keywords.join(", "));
             return format!("{object} lacks the required {members} {names} (at {keywords})");
         }
-        let ways = self.lacking.iter().map(|(keyword, names)| {
+        let ways = lacking.iter().map(|(keyword, names)| {
             format!("{} (at {keyword})", quoted(&names.iter().collect::<Vec<_>>()))
         });
         format!("perhaps {object} lacks {}", ways.collect::<Vec<_>>().join(" or "))
     }
 
-    /// Each once.
-    fn names(&self) -> Vec<&String> {
-        let mut names: Vec<&String> = Vec::new();
-        for name in self.lacking.iter().flat_map(|(_, names)| names) {
-            if !names.contains(&name) {
-                names.push(name);
+    /// What `check --output json` calls it, and what it says of it.
+    pub(super) fn to_json(&self) -> (&'static str, Value) {
+        match &self.kind {
+            Kind::Repeats(name) => ("repeated", json!({ "object": self.object, "name": name })),
+            Kind::Lacks { lacking, certain } => {
+                let said = json!({
+                    "object": self.object,
+                    "names": names(lacking),
+                    "keyword": lacking.first().map(|(keyword, _)| keyword),
+                    "certain": certain,
+                });
+                ("missing", said)
             }
         }
-        names
     }
+}
 
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "object": self.object,
-            "names": self.names(),
-            "keyword": self.lacking.first().map(|(keyword, _)| keyword),
-            "certain": self.certain,
-        })
+/// Each once.
+fn names(lacking: &[(String, Vec<String>)]) -> Vec<&String> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in lacking.iter().flat_map(|(_, names)| names) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
+    names
 }
 
 /// Does a keyword belong to one of several alternatives for the value that it speaks of?
@@ -185,11 +212,18 @@ impl Scanner<'_> {
     }
 }
 
-/// The pointer and all keys of the object that ends at a byte, or in which a key stands there.
-fn object_around(text: &[u8], byte: usize) -> Option<(String, Vec<String>)> {
+/// The keys of an object.
+enum Keys {
+    All(Vec<String>),
+    /// At the byte stands one that came before.
+    Repeated(String),
+}
+
+/// The pointer and the keys of the object that ends at a byte, or in which a key stands there.
+fn object_around(text: &[u8], byte: usize) -> Option<(String, Keys)> {
     let mut scanner = Scanner { text, at: 0, open: Vec::new() };
     let mut pointer = String::new();
-    loop {
+    let repeated: Option<String> = loop {
         let level = scanner.open.last();
         let rest = text.get(scanner.at..)?;
         let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -203,11 +237,14 @@ fn object_around(text: &[u8], byte: usize) -> Option<(String, Vec<String>)> {
             if !keyed || !(at_key || next == b'}') {
                 return None;
             }
-            break;
+            let key = rest.get(blank..blank + length).filter(|_| at_key);
+            let key = key.and_then(|key| serde_json::from_slice(key).ok());
+            let before = level.and_then(|level| level.keys.as_ref());
+            break key.filter(|key| before.is_some_and(|keys| keys.contains(key)));
         }
         scanner.at += blank;
         scanner.step()?;
-    }
+    };
     let depth = scanner.open.len();
     for level in &scanner.open[..depth - 1] {
         let token = match &level.keys {
@@ -217,11 +254,14 @@ fn object_around(text: &[u8], byte: usize) -> Option<(String, Vec<String>)> {
         pointer += "/";
         pointer += &token;
     }
+    if let Some(name) = repeated {
+        return Some((pointer, Keys::Repeated(name)));
+    }
     // Keys that come later are not lacking.
     loop {
         let last = scanner.open.len() == depth && scanner.text.get(scanner.at) == Some(&b'}');
         if last {
-            return Some((pointer, scanner.open.pop()?.keys?));
+            return Some((pointer, Keys::All(scanner.open.pop()?.keys?)));
         }
         scanner.step()?;
     }
@@ -250,12 +290,13 @@ mod tests {
         let sources = ["/properties/a~1b/items/properties", required, "/type"].map(str::to_owned);
         let find = |text: &str, mark: &str| {
             let byte = text.find(mark)?;
-            Missing::find(text.as_bytes(), byte, &sources, &schema)
+            Fault::find(text.as_bytes(), byte, &sources, &schema)
         };
         let lacks = |names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let lacking = vec![(required.to_owned(), names)];
-            Some(Missing { object: "/a~1b/1".into(), lacking, certain: true })
+            let kind = Kind::Lacks { lacking, certain: true };
+            Some(Fault { object: "/a~1b/1".into(), kind })
         };
         for (text, mark, expected) in [
             (r#"{"a/b": [{}, {"y": "}"  }]}"#, " }", lacks(&["x", "z"])),
@@ -274,13 +315,31 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_comes_twice_is_named() {
+        for (text, byte, expected) in [
+            (r#"{"a": 1, "\u0061": 2"#, 15, Some(("", "a"))),
+            (r#"{"a": [{"b": 1, "a": 2, "b""#, 26, Some(("/a/0", "b"))),
+            (r#"{"a": [{"b": 1, "a": 2, "b""#, 18, None),
+            // Not the key, but its value is wrong.
+            (r#"{"a": 1, "a": 2}"#, 14, None),
+        ] {
+            let found = Fault::find(text.as_bytes(), byte, &[], &json!({}));
+            let expected = expected.map(|(object, name)| Fault {
+                object: object.into(),
+                kind: Kind::Repeats(name.into()),
+            });
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn all_that_is_required_together_is_named() {
         let schema = json!({"required": ["a"], "allOf": [{"required": ["b", "a"]}],
             "oneOf": [{"required": ["c"]}, {"required": ["d"]}]});
         let find = |text: &str, sources: &str| {
             let byte = text.find('}')?;
             let sources: Vec<String> = sources.split(' ').map(str::to_owned).collect();
-            Some(Missing::find(text.as_bytes(), byte, &sources, &schema)?.describe())
+            Some(Fault::find(text.as_bytes(), byte, &sources, &schema)?.describe())
         };
         let all = "/required /allOf/0/required /oneOf/0/required /oneOf/1/required";
         let one = "the object lacks the required member";
