@@ -22,6 +22,9 @@ pub struct DraftToken {
 /// How long one thread computes before others help: about as long as these take to begin.
 const ALONE: Duration = Duration::from_micros(100);
 
+/// So many masks are taken to need longer.
+const MANY: usize = 64;
+
 impl Matcher {
     /// The masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that
     /// after `draft[i]`. A row is `ceil(V / 32)` words, all zero where the constraint does not
@@ -91,10 +94,10 @@ impl Matcher {
 /// The masks of many sequences, each written into its row as [`Matcher::fill_mask`] does.
 ///
 /// Rows whose masks are all known are copied by the calling thread, which memory bounds, and so are
-/// those that little time computes. Beyond, the machine's cores share the work: each computes the
-/// masks of one memory after the other (matchers that learn together use one, at most some sixteen
-/// of them while there are cores without), so that none waits for another; who has no more to
-/// compute writes rows.
+/// those that little time computes. Beyond, the machine's cores share the work, the calling thread
+/// among them: each computes and writes the rows of one memory after the other (matchers that learn
+/// together use one, at most some sixteen of them while there are cores without), so that none
+/// waits for another; who has no more to compute writes rows that are known.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -124,27 +127,20 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(Vec::len);
     let began = Instant::now();
-    while began.elapsed() < ALONE || cores() < 2 {
+    let left = |groups: &[Vec<_>]| groups.iter().map(Vec::len).sum::<usize>();
+    while left(&groups) < MANY && began.elapsed() < ALONE || cores() < 2 {
         let Some(group) = groups.last_mut() else { break };
         match group.pop() {
-            Some((matcher, row)) => known.push((matcher.form()?, row)),
+            Some((matcher, row)) => matcher.form()?.write(row),
             None => _ = groups.pop(),
         }
     }
-    let left: usize = groups.iter().map(Vec::len).sum();
-    let threads = cores().min(left);
-    if threads < 2 {
-        known.into_iter().for_each(|(form, row)| form.write(row));
-        let mut left = groups.into_iter().flatten();
-        return left.try_for_each(|(matcher, row)| matcher.fill_mask(row));
-    }
-    let groups = Mutex::new(groups);
-    let known = Mutex::new(known);
+    let threads = cores().min(groups.len());
+    let (groups, known) = (Mutex::new(groups), Mutex::new(known));
     let work = || -> Result<()> {
         while let Some(group) = take(&groups) {
             for (matcher, row) in group {
-                let form = matcher.form()?;
-                known.lock().unwrap_or_else(PoisonError::into_inner).push((form, row));
+                matcher.form()?.write(row);
             }
         }
         while let Some((form, row)) = take(&known) {
@@ -152,12 +148,11 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
         }
         Ok(())
     };
-    // This thread only waits. Allocators keep memory by thread, and what constraints hold is mostly
-    // of the thread that compiled them, which is this one: at work itself it would meet each other
-    // thread at every piece of that memory that grows there.
+    // A thread that only waited would have the others share one core for a while: the scheduler
+    // places them before it is idle.
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut done = Ok(());
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
         for worker in workers {
             let worker = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             done = done.and(worker);
