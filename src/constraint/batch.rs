@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::compiler::{Memory, cores};
@@ -97,7 +96,9 @@ impl Matcher {
 /// those that little time computes. Beyond, the machine's cores share the work, the calling thread
 /// among them: each computes and writes the rows of one memory after the other (matchers that learn
 /// together use one, at most some sixteen of them while there are cores without), so that none
-/// waits for another; who has no more to compute writes rows that are known.
+/// waits for another; who has no more to compute writes rows that are known. The others are rayon's
+/// pool, whose size `RAYON_NUM_THREADS` sets: they wait where they last ran, while a thread that is
+/// only now made starts on its maker's core, and may stay there for longer than a batch takes.
 ///
 /// Errors as [`Matcher::fill_mask`] does, with the first error; rows of other matchers may be
 /// written then.
@@ -135,8 +136,8 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
             None => _ = groups.pop(),
         }
     }
-    let threads = cores().min(groups.len());
-    let (groups, known) = (Mutex::new(groups), Mutex::new(known));
+    let threads = rayon::current_num_threads().min(groups.len());
+    let (groups, known, done) = (Mutex::new(groups), Mutex::new(known), Mutex::new(Ok(())));
     let work = || -> Result<()> {
         while let Some(group) = take(&groups) {
             for (matcher, row) in group {
@@ -148,17 +149,16 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
         }
         Ok(())
     };
-    // A thread that only waited would have the others share one core for a while: the scheduler
-    // places them before it is idle.
-    thread::scope(|scope| {
-        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        for worker in workers {
-            let worker = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            done = done.and(worker);
+    let join = || {
+        if let Err(error) = work() {
+            *done.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
         }
-        done
-    })
+    };
+    rayon::in_place_scope(|scope| {
+        (1..threads).for_each(|_| scope.spawn(|_| join()));
+        join();
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One more of what is to be done.
