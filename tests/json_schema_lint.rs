@@ -99,10 +99,10 @@ const HABITS: &[(&str, &str, &str)] = &[
         "every name that contains",
     ),
     (
-        r#"{"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": false,
-            "dependentRequired": {"a": ["aa"]}}"#,
-        "/dependentRequired/a/0",
-        "did you mean `a`?",
+        r#"{"type": "object", "properties": {"size": {"type": "null"}}, "additionalProperties": false,
+            "dependentRequired": {"size": ["siez"]}}"#,
+        "/dependentRequired/size/0",
+        "did you mean `size`?",
     ),
     (
         r#"{"type": "object", "propertyNames": {"type": "integer"}}"#,

@@ -38,7 +38,8 @@ const FORMATS: &[(&str, &str)] = &[
 /// The name that differs least from another, if it differs little: letters left out, put in,
 /// replaced, or swapped with the next (the optimal string alignment distance).
 pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let most = (name.chars().count() / 3).clamp(1, 3);
+    // Of one or two letters, each other name would be near.
+    let most = (name.chars().count() / 3).min(3);
     known
         .filter(|other| *other != name)
         .map(|other| (distance(name, other), other))
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn near_names_differ_in_few_letters() {
-        let known = ["maxLength", "minLength", "pattern", "properties", "items"];
+        let known = ["maxLength", "minLength", "pattern", "properties", "items", "id", "x"];
         for (name, near) in [
             ("maxLenght", Some("maxLength")),
             ("propertys", Some("properties")),
@@ -280,6 +281,9 @@ mod tests {
             ("patern", Some("pattern")),
             ("x-order", None),
             ("nullable", None),
+            ("y", None),
+            ("if", None),
+            ("ID", Some("id")),
         ] {
             assert_eq!(nearest(name, known.into_iter()), near, "{name}");
         }
