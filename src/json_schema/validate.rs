@@ -169,7 +169,8 @@ impl Sets<'_> {
                     Value::String(pattern) => return self.validate_pattern(pattern, at),
                     _ => "a string",
                 },
-                "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor" => match value {
+                // Where `properties` was forgotten, `id` is a member's schema.
+                "$id" | "$schema" | "$anchor" | "$dynamicAnchor" => match value {
                     Value::String(name) => return self.validate_name(keyword, name, at, dialect),
                     _ => "a string",
                 },

@@ -43,6 +43,8 @@ fn malformed_corners_are_found_when_compiling() {
         );
         assert!(error.message().contains(words), "{error}");
     }
+    // Where `properties` was forgotten, `id` is no name.
+    assert!(compiler.json_schema_text(r#"{"items": {"id": {"type": "string"}}}"#).is_ok());
 }
 
 #[test]
