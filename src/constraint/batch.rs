@@ -128,15 +128,15 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(Vec::len);
     let began = Instant::now();
-    let left = |groups: &[Vec<_>]| groups.iter().map(Vec::len).sum::<usize>();
-    while left(&groups) < MANY && began.elapsed() < ALONE || cores() < 2 {
+    let many = groups.iter().map(Vec::len).sum::<usize>() >= MANY;
+    while !many && began.elapsed() < ALONE || cores() < 2 {
         let Some(group) = groups.last_mut() else { break };
         match group.pop() {
             Some((matcher, row)) => matcher.form()?.write(row),
             None => _ = groups.pop(),
         }
     }
-    let threads = rayon::current_num_threads().min(groups.len());
+    let helpers = groups.len().saturating_sub(1);
     let (groups, known, done) = (Mutex::new(groups), Mutex::new(known), Mutex::new(Ok(())));
     let work = || -> Result<()> {
         while let Some(group) = take(&groups) {
@@ -149,13 +149,18 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
         }
         Ok(())
     };
+    // The pool is not made before it is needed.
+    if helpers == 0 {
+        return work();
+    }
     let join = || {
         if let Err(error) = work() {
             *done.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
         }
     };
     rayon::in_place_scope(|scope| {
-        (1..threads).for_each(|_| scope.spawn(|_| join()));
+        let others = rayon::current_num_threads().saturating_sub(1);
+        (0..helpers.min(others)).for_each(|_| scope.spawn(|_| join()));
         join();
     });
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -261,11 +266,14 @@ mod tests {
             ..crate::Limits::default()
         };
         let constraint = compiler().with_limits(limits).json_schema_text(SCHEMA).unwrap();
-        let mut matchers: Vec<Matcher> = (0..40).map(|_| constraint.matcher()).collect();
-        let words = constraint.vocabulary().len().div_ceil(32);
-        let mut rows = vec![0; matchers.len() * words];
-        let mut batch: Vec<_> = matchers.iter_mut().zip(rows.chunks_mut(words)).collect();
-        let error = fill_masks(&mut batch).unwrap_err();
-        assert!(error.to_string().contains("time_per_mask"), "{error}");
+        // By one thread, and by all.
+        for count in [40, MANY] {
+            let mut matchers: Vec<Matcher> = (0..count).map(|_| constraint.matcher()).collect();
+            let words = constraint.vocabulary().len().div_ceil(32);
+            let mut rows = vec![0; matchers.len() * words];
+            let mut batch: Vec<_> = matchers.iter_mut().zip(rows.chunks_mut(words)).collect();
+            let error = fill_masks(&mut batch).unwrap_err();
+            assert!(error.to_string().contains("time_per_mask"), "{error}");
+        }
     }
 }

@@ -308,7 +308,9 @@ impl<'d> Sets<'d> {
             let Some(multiples) = self.numbers.multiples(&mut self.languages, &divisor) else {
                 let message = "`multipleOf` has more than 1,000 digits, or is beyond 1e±1000";
                 let error = self.document.error(ErrorKind::Limit, at, message);
-                return Err(error.with_help("give it fewer digits: no float has so many"));
+                return Err(
+                    error.with_help("keep it to what a double holds: 17 digits, 1e-308 to 1e308")
+                );
             };
             set = self.numbers.and(&mut self.languages, set, multiples);
         }

@@ -220,12 +220,15 @@ impl<'a> Walk<'a> {
                 let noted = self.choices.len();
                 let (rank, name) = &all[self.choose(&options)?];
                 let next = self.plan.after_name(names, *rank)?;
-                self.distances.learn(self.plan, self.hunts.then_some(&*self.visits))?;
-                let rest = self.rest_of_name(point, names, *rank, name.len() as u32);
-                if self.careful && self.text.len() + rest.least as usize > self.bounds.max_bytes {
-                    // Known now, and chosen no more.
-                    self.choices.truncate(noted);
-                    continue;
+                if self.careful {
+                    self.distances.learn(self.plan, self.hunts.then_some(&*self.visits))?;
+                    let length = name.len() as u32;
+                    let rest = self.rest_of_name(point, names, *rank, length);
+                    if self.text.len() + rest.least as usize > self.bounds.max_bytes {
+                        // Known now, and chosen no more.
+                        self.choices.truncate(noted);
+                        continue;
+                    }
                 }
                 self.take(point, *rank);
                 self.text.extend_from_slice(name);

@@ -124,7 +124,8 @@ impl Plan {
     }
 
     /// The bytes of the shortest text that is found from a point to the end of its rule, special
-    /// tokens counted as one; `None` if none is. A captured text counts as one that changes nothing.
+    /// tokens counted as one; `None` if none is, or a limit is reached on the way, of which whoever
+    /// goes on will hear. A captured text counts as one that changes nothing.
     pub(crate) fn shortest(&self, point: u32) -> Option<u32> {
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;

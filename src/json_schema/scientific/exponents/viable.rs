@@ -15,12 +15,12 @@
 
 use num_bigint::BigInt;
 
-use super::super::super::grid::{floor, lcm, ten};
-use super::super::super::number::Side;
 use super::super::{Atom, Step, tens};
-use super::{Exponents, GREATER, LESS, Mantissa};
+use super::{Exponents, GREATER, LESS, Mantissa, START};
 use crate::deadline;
 use crate::error::Result;
+use crate::json_schema::grid::{floor, lcm, ten};
+use crate::json_schema::number::Side;
 
 /// Numbers `low`, `low + 1`, … `high`, times ten to some power.
 struct Run<'a> {
@@ -55,7 +55,7 @@ impl Exponents {
             // The first digit other than 0 is still to come; the sign, too, if nothing is read.
             let Some(left) = left.checked_sub(1) else { return Ok(false) };
             let signs: &[bool] = match m.phase {
-                super::START => &[false, true],
+                START => &[false, true],
                 _ => &[m.negative],
             };
             for (&negative, digit) in
@@ -72,8 +72,7 @@ impl Exponents {
         };
         let (powers, enough) = self.powers(m, length + m.zeros + i64::from(left));
         for power in powers {
-            deadline::check()?;
-            if self.is_viable_at(m, left, power, enough) {
+            if self.is_viable_at(m, left, power, enough)? {
                 return Ok(true);
             }
         }
@@ -108,7 +107,7 @@ impl Exponents {
     }
 
     /// The same, where the number is 0.ddd times ten to this power.
-    fn is_viable_at(&self, m: &Mantissa, left: u32, power: i64, enough: i64) -> bool {
+    fn is_viable_at(&self, m: &Mantissa, left: u32, power: i64, enough: i64) -> Result<bool> {
         // Where the last digit that is not 0 stands, and the last that may be written.
         let known = power.min(enough) - m.length().unwrap_or(0);
         let last = known - m.zeros - i64::from(left);
@@ -135,10 +134,10 @@ impl Exponents {
         let end = ten(left) * 2 - 2;
         let cuts: Vec<BigInt> =
             (0..self.atoms.len()).map(|atom| self.cut(m, atom, left, power, &end)).collect();
-        runs(&cuts, end).into_iter().any(|(from, to)| {
+        for (from, to) in runs(&cuts, end) {
             let (low, high) = ((&from + 1u8) / 2, floor(&to, &2.into()));
             if low > high {
-                return false;
+                continue;
             }
             let mut truths: Vec<Option<bool>> = self
                 .atoms
@@ -162,8 +161,11 @@ impl Exponents {
                 .collect();
             let (low, high) = (&first + low * &unit, &first + high * &unit);
             let run = Run { low, high, divisors: &divisors };
-            self.holds_within(&run, &unit, &mut truths)
-        })
+            if self.holds_within(&run, &unit, &mut truths)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Where on the line the value of an atom is: before it and behind it, if the numbers are all
@@ -199,7 +201,14 @@ impl Exponents {
     }
 
     /// Is a multiple of `step` within a run in the set, where so much is known of the atoms?
-    fn holds_within(&self, run: &Run<'_>, step: &BigInt, truths: &mut [Option<bool>]) -> bool {
+    fn holds_within(
+        &self,
+        run: &Run<'_>,
+        step: &BigInt,
+        truths: &mut [Option<bool>],
+    ) -> Result<bool> {
+        // There may be as many choices as divisors have subsets.
+        deadline::check()?;
         let (first, last) = (floor(&(&run.low - 1), step) + 1, floor(&run.high, step));
         // What a multiple of `step` has to be a multiple of to be one of a divisor that shall not be.
         let others = truths.iter().zip(run.divisors).filter_map(|(truth, divisor)| match truth {
@@ -208,7 +217,7 @@ impl Exponents {
         });
         let others: Vec<BigInt> = others.collect();
         if first > last || others.contains(&BigInt::from(1)) {
-            return false;
+            return Ok(false);
         }
         let values = self.values(truths);
         match values.last() {
@@ -218,30 +227,30 @@ impl Exponents {
                 let mut number = first;
                 while number <= tried {
                     if others.iter().all(|other| &number % other != BigInt::ZERO) {
-                        return true;
+                        return Ok(true);
                     }
                     number += 1;
                 }
-                false
+                Ok(false)
             }
             Some(None) => {
                 let Some((atom, divisor)) = self
                     .open_atom(&values)
                     .and_then(|atom| Some((atom, run.divisors[atom].as_ref()?)))
                 else {
-                    return false;
+                    return Ok(false);
                 };
-                [true, false].into_iter().any(|truth| {
+                for (truth, step) in [(true, lcm(step, divisor)), (false, step.clone())] {
                     truths[atom] = Some(truth);
-                    let holds = match truth {
-                        true => self.holds_within(run, &lcm(step, divisor), truths),
-                        false => self.holds_within(run, step, truths),
-                    };
+                    let holds = self.holds_within(run, &step, truths);
                     truths[atom] = None;
-                    holds
-                })
+                    if holds? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
             }
-            _ => false,
+            _ => Ok(false),
         }
     }
 
@@ -291,10 +300,10 @@ impl Exponents {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::super::decimal::Decimal;
-    use super::super::super::super::grid::Grid;
     use super::super::super::{Formula, Formulas};
     use super::*;
+    use crate::json_schema::decimal::Decimal;
+    use crate::json_schema::grid::Grid;
     use crate::regex::automaton::Automaton;
 
     /// All that may be written before the `e` with so many digits on each side of the point.
