@@ -6,6 +6,7 @@
 //! meets treat the bytes of that class alike; where one does not, tokens are read by their bytes.
 
 mod differing;
+mod home;
 mod units;
 
 pub(super) use differing::Known;
@@ -31,6 +32,7 @@ pub(super) struct Classes {
     heights: Box<[u16]>,
     /// The length of the longest token.
     deepest: u16,
+    pairs: home::Pairs,
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
@@ -201,7 +203,8 @@ impl Classes {
         let (below, bytes_below) =
             (groups_below(&trie, true), groups_below(vocabulary.trie(), false));
         let deepest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
-        Self { heights: heights(&trie), trie, below, bytes_below, deepest }
+        let pairs = home::Pairs::new(vocabulary);
+        Self { heights: heights(&trie), trie, below, bytes_below, deepest, pairs }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
@@ -214,6 +217,20 @@ impl Classes {
         &self.trie
     }
 
+    fn start<'a>(
+        &self,
+        languages: &'a mut Languages,
+        state: Language,
+        every_end: bool,
+    ) -> Walk<'a> {
+        Walk {
+            dense: Dense::new(languages, state, every_end),
+            path: vec![(Dense::START, 0); usize::from(self.deepest) + 1],
+            depth: 0,
+            ends: Vec::new(),
+        }
+    }
+
     /// Walks from a terminal's state at a node of the vocabulary's trie. Exact.
     pub(super) fn walk(
         &self,
@@ -223,12 +240,7 @@ impl Classes {
         every_end: bool,
     ) -> Result<Found> {
         let mut found = Found::new(vocabulary);
-        let mut walk = Walk {
-            dense: Dense::new(languages, state, every_end),
-            path: vec![(Dense::START, 0); usize::from(self.deepest) + 1],
-            depth: 0,
-            ends: Vec::new(),
-        };
+        let mut walk = self.start(languages, state, every_end);
         let bytes = Nodes { trie: vocabulary.trie(), below: &self.bytes_below };
         let first = walk.dense.languages.first_bytes(state)?;
         let shapes = self.same_node(vocabulary, node);

@@ -364,7 +364,16 @@ impl Slice {
         (state, node, every_end): (Language, u32, bool),
         worthwhile: usize,
     ) -> Result<Option<Self>> {
-        let found = classes.walk(vocabulary, languages, (state, node), every_end)?;
+        // More is walked sooner by shapes.
+        let most = vocabulary.trie().nodes().len() / 3;
+        let home = match node {
+            0 => classes.home(vocabulary, languages, (state, every_end), most)?,
+            _ => None,
+        };
+        let found = match home {
+            Some(found) => found,
+            None => classes.walk(vocabulary, languages, (state, node), every_end)?,
+        };
         Ok((found.work > worthwhile).then(|| Self::of(vocabulary, found, node)))
     }
 
