@@ -398,6 +398,3 @@ pub(super) fn is_unit(languages: &mut Languages, unit: Language) -> Result<bool>
 
 /// Runs by unit and node of the trie.
 pub(super) type RunsKey = (u128, u32);
-
-/// Shared runs.
-pub(super) type Known = FxHashMap<RunsKey, Arc<Runs>>;

@@ -7,19 +7,19 @@
 //! follows it) is grouped by its *tail*, the bytes after the terminal's end: a few hundred tails
 //! stand for thousands of tokens, and only they are walked with the grammar at hand.
 
+mod known;
 mod prepared;
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use rustc_hash::FxHashMap;
-
 use super::classes::{self, Classes, Found, class_of};
 use super::limits::Limits;
 use super::masks::{Place, Reading};
-use super::runs::{self, Runs, RunsKey, TrieId, new_trie};
+use super::runs::{Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
 use crate::vocab::{TokenMask, Trie, Vocabulary};
+use known::Known;
 
 /// The tokens that a terminal state allows by itself, and the ways out of it.
 #[derive(Debug)]
@@ -72,38 +72,6 @@ pub(super) struct Pairs {
     pub(super) commas: TokenMask,
     /// All tokens with a comma or the end of an array or object.
     pub(super) ends: TokenMask,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    slices: FxHashMap<SliceKey, Option<Arc<Slice>>>,
-    runs: runs::Known,
-    longest: FxHashMap<ByteSet, u32>,
-    /// By fingerprint: how many of a unit begin in a token at most.
-    units: FxHashMap<u128, u32>,
-    readings: FxHashMap<ReadingKey, Arc<Reading>>,
-    /// Of slices and readings.
-    bytes: usize,
-    /// Of runs, when they were last counted: they grow as they are asked.
-    runs_bytes: usize,
-    /// What has come since then.
-    uncounted: usize,
-}
-
-impl Known {
-    /// Before so many bytes more come: forgets everything where they would be too many.
-    fn make_room(&mut self, bytes: usize, limit: usize) {
-        const COUNT_EVERY: usize = 64;
-        self.uncounted += 1;
-        if self.uncounted > COUNT_EVERY {
-            self.uncounted = 0;
-            self.runs_bytes = self.runs.values().map(|runs| runs.bytes()).sum();
-        }
-        if self.bytes + self.runs_bytes + bytes > limit {
-            *self = Self::default();
-        }
-        self.bytes += bytes;
-    }
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
@@ -167,7 +135,7 @@ impl Slices {
         languages: &mut Languages,
         state: Language,
     ) -> Result<Option<Arc<Slice>>> {
-        if let Some(known) = self.read().slices.get(&key) {
+        if let Some(known) = self.read().slice(&key) {
             return Ok(known.clone());
         }
         // Made without the lock: two threads may make the same slice, which is harmless.
@@ -180,10 +148,7 @@ impl Slices {
             }
         };
         let slice = slice.map(Arc::new);
-        let bytes = 64 + slice.as_ref().map_or(0, |slice| slice.bytes());
-        let mut known = self.write();
-        known.make_room(bytes, self.limit);
-        known.slices.insert(key, slice.clone());
+        self.write().add_slice(key, slice.clone(), self.limit);
         Ok(slice)
     }
 
@@ -224,12 +189,12 @@ impl Slices {
     pub(super) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         const LITTLE: u32 = 16;
         {
-            let known = &self.read().longest;
-            if let Some(&longest) = known.get(&set) {
+            let known = self.read();
+            if let Some(longest) = known.longest(&set) {
                 return longest;
             }
-            let wider = known.iter().filter(|(wide, _)| set.intersection(wide) == set);
-            if let Some(longest) = wider.map(|(_, &longest)| longest).min()
+            let wider = known.all_longest().filter(|(wide, _)| set.intersection(wide) == set);
+            if let Some(longest) = wider.map(|(_, longest)| longest).min()
                 && longest <= LITTLE
             {
                 return longest;
@@ -237,7 +202,7 @@ impl Slices {
         }
         let classes: ByteSet = set.iter().map(class_of).collect();
         let [longest] = longest_runs(self.classes(vocabulary).trie(), &[classes]);
-        self.write().longest.insert(set, longest);
+        self.write().add_longest(set, longest, self.limit);
         longest
     }
 
@@ -249,13 +214,11 @@ impl Slices {
         languages: &mut Languages,
         unit: Language,
     ) -> Result<u32> {
-        if let Some(&known) = self.read().units.get(&fingerprint) {
+        if let Some(known) = self.read().units(fingerprint) {
             return Ok(known);
         }
         let most = self.classes(vocabulary).most_units(vocabulary, languages, unit)?;
-        let mut known = self.write();
-        known.bytes += 32;
-        known.units.insert(fingerprint, most);
+        self.write().add_units(fingerprint, most, self.limit);
         Ok(most)
     }
 
@@ -314,15 +277,12 @@ impl Slices {
 
     /// What a terminal allows from some places, if any constraint has asked for it.
     pub(super) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
-        self.read().readings.get(key).map(Arc::clone)
+        self.read().reading(key).map(Arc::clone)
     }
 
     /// Shares a reading with all constraints.
     pub(super) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
-        let bytes = reading.bytes() + size_of_val(&*key.2) + 64;
-        let mut known = self.write();
-        known.make_room(bytes, self.limit);
-        known.readings.insert(key, Arc::clone(reading));
+        self.write().add_reading(key, Arc::clone(reading), self.limit);
     }
 
     /// The runs of a unit below a node of the trie.
@@ -333,15 +293,12 @@ impl Slices {
         languages: &mut Languages,
         unit: Language,
     ) -> Result<Arc<Runs>> {
-        if let Some(known) = self.read().runs.get(&key) {
+        if let Some(known) = self.read().runs(&key) {
             return Ok(Arc::clone(known));
         }
         let classes = self.classes(vocabulary);
         let runs = Arc::new(Runs::new(vocabulary, classes, languages, unit, key.1 as usize)?);
-        let mut known = self.write();
-        known.make_room(0, self.limit);
-        known.runs.insert(key, Arc::clone(&runs));
-        known.runs_bytes += runs.bytes();
+        self.write().add_runs(key, Arc::clone(&runs), self.limit);
         Ok(runs)
     }
 

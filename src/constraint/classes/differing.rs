@@ -62,8 +62,8 @@ impl Classes {
         for start in starts {
             let last = nodes[start].subtree_end as usize;
             let mut node = start;
+            deadline::check()?;
             while node < last {
-                deadline::check()?;
                 let at = nodes[node];
                 path.truncate(usize::from(at.depth));
                 for ends in [&mut ends, &mut known_ends] {

@@ -70,7 +70,9 @@ impl Slices {
         self.pairs(vocabulary);
         let sets = sets();
         let longest = longest_runs(vocabulary.trie(), &sets);
-        self.write().longest.extend(sets.into_iter().zip(longest));
+        for (set, longest) in sets.into_iter().zip(longest) {
+            self.write().add_longest(set, longest, self.limit);
+        }
         for prepared in all {
             let key = key(languages, prepared);
             // Only speed is lost if it fails.
@@ -99,7 +101,7 @@ impl Slices {
         }
         self.classes(vocabulary).trie().encode(to);
         for prepared in all {
-            let runs = self.read().runs.get(&key(languages, prepared)).map(Arc::clone);
+            let runs = self.read().runs(&key(languages, prepared)).map(Arc::clone);
             to.number(u8::from(runs.is_some()));
             if let Some(runs) = runs {
                 runs.encode(to);
@@ -126,7 +128,7 @@ impl Slices {
         let pairs = Pairs { pairs: mask()?, commas: mask()?, ends: mask()? };
         let mut known = Known::default();
         for set in sets() {
-            known.longest.insert(set, from.number()?);
+            known.add_longest(set, from.number()?, self.limit);
         }
         let classes = Classes::decode(from, vocabulary)?;
         for prepared in all {
@@ -135,8 +137,7 @@ impl Slices {
             }
             let runs = Runs::decode(from, vocabulary, &classes, prepared.node)?;
             runs.prepare();
-            known.runs_bytes += runs.bytes();
-            known.runs.insert(key(languages, prepared), Arc::new(runs));
+            known.add_runs(key(languages, prepared), Arc::new(runs), self.limit);
         }
         *self.write() = known;
         // Not yet known: nothing was asked for before.
@@ -148,13 +149,7 @@ impl Slices {
     /// The same with other limits, less what was learned since.
     pub(in crate::constraint) fn with_limits(&self, limits: &Limits) -> Self {
         let fresh = Self::new(limits);
-        let known = self.read();
-        let kept = Known {
-            runs: known.runs.clone(),
-            longest: known.longest.clone(),
-            bytes: known.runs.values().map(|runs| runs.bytes()).sum(),
-            ..Known::default()
-        };
+        let kept = self.read().lasting();
         Self {
             known: RwLock::new(kept),
             classes: self.classes.clone(),
