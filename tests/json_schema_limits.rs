@@ -1,8 +1,8 @@
 //! Schemas that are built to blow up: each is handled, or refused by the name of a limit.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use maskwright::json_schema::{Options, PropertyOrder};
-use maskwright::{Compiler, ErrorKind, Limits, Vocabulary};
+use maskwright::json_schema::{Options, PropertyOrder, Spelling};
+use maskwright::{Compiler, Constraint, ErrorKind, Limits, Vocabulary};
 use serde_json::{Value, json};
 
 fn compiler() -> Compiler {
@@ -434,4 +434,54 @@ fn limits_have_a_place() {
         assert!(error.place().line_column.is_some_and(|(line, _)| line > 1), "{error}");
         assert!(error.help().is_some_and(|help| help.contains("limit")), "{error}");
     }
+}
+
+/// A pattern may leave nothing to say to a bound on the length; characters are counted, not what
+/// spells them.
+#[test]
+fn lengths_beside_patterns_count_characters() {
+    let texts = ["", "a", "ab", "abc", "é", "éé", "\"", "\"\\", "\n\"a", "😀", "😀😀", "aaaa"];
+    let mut accepted = 0;
+    for spelling in [Spelling::Canonical, Spelling::Any] {
+        let mut options = Options::default();
+        options.spelling = spelling;
+        let compiler = compiler().with_json_options(options);
+        for (pattern, least, most) in [
+            ("^[a-c]{2}$", 2, 2),
+            ("^[a-c]{0,3}$", 0, 3),
+            ("^[^a]{0,2}$", 0, 2),
+            ("^.{1,2}$", 1, 2),
+            ("^(é|\"|\\\\){0,2}$", 0, 2),
+            ("^(é|😀){1,2}$", 1, 2),
+        ] {
+            for (min, max) in
+                (0..=least + 1).flat_map(|min| (1..=most + 2).map(move |max| (min, max)))
+            {
+                let schema = json!({"type": "string", "pattern": pattern, "minLength": min, "maxLength": max});
+                let same = json!({"type": "string", "allOf": [{"pattern": pattern}, {"minLength": min}, {"maxLength": max}]});
+                let (Ok(one), Ok(other)) =
+                    (compiler.json_schema(&schema), compiler.json_schema(&same))
+                else {
+                    assert!(
+                        compiler.json_schema(&schema).is_err()
+                            && compiler.json_schema(&same).is_err()
+                    );
+                    continue;
+                };
+                for text in texts {
+                    let text = serde_json::to_string(text).unwrap();
+                    let accepts = |constraint: &Constraint| {
+                        let mut matcher = constraint.matcher();
+                        matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+                    };
+                    let count = serde_json::from_str::<String>(&text).unwrap().chars().count();
+                    let fits = count >= min && count <= max;
+                    assert_eq!(accepts(&one), accepts(&other), "{schema} {text}");
+                    assert!(fits || !accepts(&one), "{schema} {text}");
+                    accepted += usize::from(accepts(&one));
+                }
+            }
+        }
+    }
+    assert!(accepted > 100, "{accepted}");
 }

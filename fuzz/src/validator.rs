@@ -53,13 +53,22 @@ impl Validator {
 
     /// Is the text JSON without repeated keys, and valid? Otherwise why not.
     pub fn judge(&self, text: &str) -> Result<(), String> {
-        serde_json::from_str::<OneOfEachKey>(text).map_err(|e| e.to_string())?;
-        let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        parse::<OneOfEachKey>(text)?;
+        let value: Value = parse(text)?;
         self.0.validate(&value).map_err(|e| {
             let message: String = e.to_string().chars().take(300).collect();
             format!("{message} (at {:?}, {})", e.instance_path().to_string(), e.schema_path())
         })
     }
+}
+
+/// The text as JSON, nested as deep as a few thousand bytes allow.
+fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, String> {
+    let mut from = serde_json::Deserializer::from_str(text);
+    from.disable_recursion_limit();
+    let value = T::deserialize(&mut from).map_err(|e| e.to_string())?;
+    from.end().map_err(|e| e.to_string())?;
+    Ok(value)
 }
 
 static HOSTNAME: LazyLock<jsonschema::Validator> = LazyLock::new(|| of_format("hostname"));

@@ -319,14 +319,9 @@ impl<'d> Sets<'d> {
 
     /// Validation, section 6.3.
     fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
-        let mut parts = Vec::new();
+        let mut parts = vec![self.strings.any];
         let min = self.count(reader, "minLength")?.unwrap_or(0);
         let max = self.count(reader, "maxLength")?;
-        if (min, max) == (0, None) {
-            parts.push(self.strings.any);
-        } else {
-            parts.push(self.strings.of_length(&mut self.languages, min, max));
-        }
         if let Some(at) = reader.get("pattern") {
             let Some(pattern) = self.document.string(at) else {
                 return Err(self.malformed(at, "`pattern` must be a string"));
@@ -350,8 +345,37 @@ impl<'d> Sets<'d> {
             parts.extend(language);
             shape.open_format = not_regular.then_some(at);
         }
+        let (min, max) = self.lengths_left(&parts, min, max);
+        if (min, max) != (0, None) {
+            let length = self.strings.of_length(&mut self.languages, min, max);
+            // Texts of any length hold those of some.
+            match parts[0] == self.strings.any {
+                true => parts[0] = length,
+                false => parts.push(length),
+            }
+        }
         shape.strings = self.languages.intersect(parts);
         Ok(())
+    }
+
+    /// The bounds on a text's length that the rest of what is said of it leaves open: to a pattern
+    /// of three letters they say nothing, and an intersection costs more than a pattern.
+    fn lengths_left(&self, parts: &[Language], min: u32, max: Option<u32>) -> (u32, Option<u32>) {
+        let (mut min, mut max) = (min, max);
+        if (min, max) == (0, None) {
+            return (min, max);
+        }
+        for &part in parts {
+            let lengths = self.languages.lengths(part);
+            // A character is spelled in one byte, or more.
+            if max.is_some_and(|max| lengths.most.is_some_and(|most| most <= max)) {
+                max = None;
+            }
+            if min <= if lengths.alone { lengths.least } else { lengths.least.min(1) } {
+                min = 0;
+            }
+        }
+        (min, max)
     }
 
     /// Validation, section 6.4; Core, section 10.3.1. `None`: plainly no arrays.

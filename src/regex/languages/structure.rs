@@ -27,6 +27,20 @@ impl Spans {
     }
 }
 
+/// How long strings are, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) least: u32,
+    /// `None` where there may be no bound, [`u32::MAX`] at most.
+    pub(crate) most: Option<u32>,
+    /// Is each byte a character by itself, also where a string is spelled as in JSON?
+    pub(crate) alone: bool,
+}
+
+impl Lengths {
+    const ANY: Self = Self { least: 0, most: None, alone: false };
+}
+
 impl Languages {
     /// A language and all that it is made of, less what is `known`, parts before wholes; not what
     /// variables are made of.
@@ -158,6 +172,59 @@ impl Languages {
             &Expr::Repeat(part, min, _) => of(part).saturating_mul(min),
             _ => 1,
         }
+    }
+
+    /// How long the strings of a language are, by structure, as far as that says it: O(parts).
+    pub(crate) fn lengths(&self, x: Language) -> Lengths {
+        let mut known: FxHashMap<Language, Lengths> = FxHashMap::default();
+        for at in self.parts(x, false, |_| false) {
+            let of = |part: &Language| known[part];
+            let lengths = match self.arena.expr(at) {
+                _ if at == Language::EPSILON => Lengths { least: 0, most: Some(0), alone: true },
+                Expr::Set(set) => {
+                    let alone = |byte: u8| byte.is_ascii() && byte != b'\\';
+                    Lengths { least: 1, most: Some(1), alone: set.iter().all(alone) }
+                }
+                Expr::Concat(a, b) => {
+                    let (a, b) = (of(a), of(b));
+                    let most = a.most.zip(b.most).map(|(a, b)| a.saturating_add(b));
+                    let least = a.least.saturating_add(b.least);
+                    Lengths { least, most, alone: a.alone && b.alone }
+                }
+                Expr::Union(xs) => {
+                    let all = xs.iter().map(of);
+                    let either = |a: Lengths, b: Lengths| Lengths {
+                        least: a.least.min(b.least),
+                        most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
+                        alone: a.alone && b.alone,
+                    };
+                    all.reduce(either).unwrap_or(Lengths::ANY)
+                }
+                Expr::Intersect(xs) => {
+                    let all = xs.iter().map(of);
+                    let both = |a: Lengths, b: Lengths| Lengths {
+                        least: a.least.max(b.least),
+                        most: a.most.into_iter().chain(b.most).min(),
+                        alone: a.alone || b.alone,
+                    };
+                    all.fold(Lengths::ANY, both)
+                }
+                &Expr::Repeat(part, min, max) => {
+                    let one = of(&part);
+                    let most = one.most.filter(|_| max != UNBOUNDED);
+                    Lengths {
+                        least: one.least.saturating_mul(min),
+                        most: most.map(|most| most.saturating_mul(max)),
+                        alone: one.alone,
+                    }
+                }
+                Expr::Complement(_) | Expr::Variable(_) | Expr::Table(..) | Expr::Automaton(_) => {
+                    Lengths::ANY
+                }
+            };
+            known.insert(at, lengths);
+        }
+        known.get(&x).copied().unwrap_or(Lengths::ANY)
     }
 
     /// `x{min,max} rest` as its parts, `max` being [`u32::MAX`] where there is no bound.
@@ -518,5 +585,43 @@ impl Languages {
             to.define(variable, done[&body]);
         }
         Ok(done[&x])
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::regex::{self, Utf8};
+
+    #[test]
+    fn no_string_is_shorter_or_longer() {
+        let mut l = Languages::new();
+        for (pattern, least, most) in [
+            ("^$", 0, Some(0)),
+            ("^[ab]{2,3}$", 2, Some(3)),
+            ("^(a|bb)b{0,2}$", 1, Some(4)),
+            ("^(ab){2}$", 4, Some(4)),
+            ("^a+$", 1, None),
+            ("^(a|bb*)$", 1, None),
+            ("^(?=a)[ab]{1,4}$", 1, Some(4)),
+        ] {
+            let language = regex::parse(&mut l, pattern, regex::Options::default(), &Utf8).unwrap();
+            let lengths = l.lengths(language);
+            let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+            for from in 0..63 {
+                let longer = [b'a', b'b'].map(|byte| [&texts[from][..], &[byte]].concat());
+                texts.extend(longer);
+            }
+            let found = texts.iter().filter(|text| l.matches(language, text).unwrap());
+            let (found, mut all): (Vec<usize>, _) = (found.map(Vec::len).collect(), 0);
+            for length in &found {
+                assert!(*length >= lengths.least as usize, "{pattern}: {lengths:?}");
+                assert!(lengths.most.is_none_or(|most| *length <= most as usize), "{pattern}");
+                all += 1;
+            }
+            assert!(all > 0 && lengths.alone, "{pattern}: {lengths:?}");
+            assert_eq!((lengths.least, lengths.most), (least, most), "{pattern}");
+        }
     }
 }
