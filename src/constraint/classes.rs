@@ -217,6 +217,7 @@ impl Classes {
         &self.trie
     }
 
+    /// The begin of a walk from a state.
     fn start<'a>(
         &self,
         languages: &'a mut Languages,
@@ -579,5 +580,34 @@ impl<'a> Dense<'a> {
         let uniform = uniform_classes(self.languages.plain_row(self.states[state as usize])?);
         self.uniform[state as usize] = Some(uniform);
         Ok(uniform.contains(class))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod testing {
+    use super::*;
+    use crate::regex::{self, Utf8};
+
+    /// All states of a pattern that match something.
+    pub(super) fn states(pattern: &str) -> (Languages, Vec<Language>) {
+        let mut l = Languages::new();
+        let start = regex::parse(&mut l, pattern, regex::Options::default(), &Utf8).unwrap();
+        let mut states = vec![start];
+        for i in 0.. {
+            let Some(&state) = states.get(i) else { break };
+            for after in *l.row(state).unwrap() {
+                if after != Language::EMPTY && !states.contains(&after) {
+                    states.push(after);
+                }
+            }
+        }
+        (l, states)
+    }
+
+    /// What two walks must find alike.
+    pub(super) fn listed(mut found: Found) -> (Vec<u32>, Vec<(u32, u16)>) {
+        found.ends.sort_unstable();
+        (found.inside.iter().collect(), found.ends)
     }
 }

@@ -156,14 +156,8 @@ impl Dense<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::regex::{self, Utf8};
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
-
-    fn found(mut found: Found) -> (Vec<u32>, Vec<(u32, u16)>) {
-        found.ends.sort_unstable();
-        (found.inside.iter().collect(), found.ends)
-    }
 
     #[test]
     fn a_state_is_what_it_does_otherwise() {
@@ -183,18 +177,7 @@ mod tests {
         ];
         let mut compared = 0;
         for pattern in patterns {
-            let mut l = Languages::new();
-            let whole = regex::Options::default();
-            let start = regex::parse(&mut l, pattern, whole, &Utf8).unwrap();
-            let mut states = vec![start];
-            for i in 0.. {
-                let Some(&state) = states.get(i) else { break };
-                for after in *l.row(state).unwrap() {
-                    if after != Language::EMPTY && !states.contains(&after) {
-                        states.push(after);
-                    }
-                }
-            }
+            let (mut l, states) = testing::states(pattern);
             for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
                 let Some(usual) = Classes::usual(&mut l, state).unwrap() else { continue };
                 let known = classes.walk(&vocabulary, &mut l, (usual, 0), every_end).unwrap();
@@ -204,7 +187,8 @@ mod tests {
                 let differing =
                     Classes::differing(&vocabulary, &mut l, from, &known, usize::MAX).unwrap();
                 let walked = classes.walk(&vocabulary, &mut l, (state, 0), every_end).unwrap();
-                assert_eq!(found(differing.unwrap()), found(walked), "{pattern}");
+                let differing = testing::listed(differing.unwrap());
+                assert_eq!(differing, testing::listed(walked), "{pattern}");
                 compared += 1;
             }
         }

@@ -123,11 +123,11 @@ impl Exits {
     /// `None` unless most bytes lead back.
     fn of(languages: &mut Languages, home: Language) -> Result<Option<Self>> {
         /// Where fewer do, much is to be read.
-        const MOST: usize = 32;
+        const LEAST: usize = 32;
         let row = *languages.row(home)?;
         let strays = |byte: u8| row[usize::from(byte)] != Language::EMPTY;
         if languages.is_nullable(home)
-            || row.iter().filter(|&&next| next == home).count() < MOST
+            || row.iter().filter(|&&next| next == home).count() < LEAST
             || (0x80..0xC2).chain(0xF5..=0xFF).any(strays)
         {
             return Ok(None);
@@ -257,14 +257,8 @@ fn first_mark(marks: &[u8]) -> Option<usize> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::regex::{self, Utf8};
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
-
-    fn found(mut found: Found) -> (Vec<u32>, Vec<(u32, u16)>, ByteSet) {
-        found.ends.sort_unstable();
-        (found.inside.iter().collect(), found.ends, found.words)
-    }
 
     #[test]
     fn reading_what_leads_away_is_a_walk() {
@@ -306,23 +300,14 @@ mod tests {
             "[^→\"]*\"[abc]*".to_owned(),
             "([^\"e0]|ee|0c?a)*\"".to_owned(),
         ] {
-            let mut l = Languages::new();
-            let start = regex::parse(&mut l, &pattern, regex::Options::default(), &Utf8).unwrap();
-            let mut states = vec![start];
-            for i in 0.. {
-                let Some(&state) = states.get(i) else { break };
-                for after in *l.row(state).unwrap() {
-                    if after != Language::EMPTY && !states.contains(&after) {
-                        states.push(after);
-                    }
-                }
-            }
+            let (mut l, states) = testing::states(&pattern);
             for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
                 let home =
                     classes.home(&vocabulary, &mut l, (state, every_end), usize::MAX).unwrap();
                 let Some(home) = home else { continue };
                 let walked = classes.walk(&vocabulary, &mut l, (state, 0), every_end).unwrap();
-                assert_eq!(found(home), found(walked), "{pattern}");
+                assert_eq!(home.words, walked.words, "{pattern}");
+                assert_eq!(testing::listed(home), testing::listed(walked), "{pattern}");
                 compared += 1;
             }
         }

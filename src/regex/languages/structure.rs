@@ -31,7 +31,7 @@ impl Spans {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     pub(crate) least: u32,
-    /// `None` where there may be no bound, [`u32::MAX`] at most.
+    /// `None` where there may be no bound.
     pub(crate) most: Option<u32>,
     /// Is each byte a character by itself, also where a string is spelled as in JSON?
     pub(crate) alone: bool,
@@ -187,7 +187,7 @@ impl Languages {
                 }
                 Expr::Concat(a, b) => {
                     let (a, b) = (of(a), of(b));
-                    let most = a.most.zip(b.most).map(|(a, b)| a.saturating_add(b));
+                    let most = a.most.zip(b.most).and_then(|(a, b)| a.checked_add(b));
                     let least = a.least.saturating_add(b.least);
                     Lengths { least, most, alone: a.alone && b.alone }
                 }
@@ -214,7 +214,7 @@ impl Languages {
                     let most = one.most.filter(|_| max != UNBOUNDED);
                     Lengths {
                         least: one.least.saturating_mul(min),
-                        most: most.map(|most| most.saturating_mul(max)),
+                        most: most.and_then(|most| most.checked_mul(max)),
                         alone: one.alone,
                     }
                 }
@@ -614,13 +614,10 @@ mod tests {
                 texts.extend(longer);
             }
             let found = texts.iter().filter(|text| l.matches(language, text).unwrap());
-            let (found, mut all): (Vec<usize>, _) = (found.map(Vec::len).collect(), 0);
-            for length in &found {
-                assert!(*length >= lengths.least as usize, "{pattern}: {lengths:?}");
-                assert!(lengths.most.is_none_or(|most| *length <= most as usize), "{pattern}");
-                all += 1;
-            }
-            assert!(all > 0 && lengths.alone, "{pattern}: {lengths:?}");
+            let found: Vec<u32> = found.map(|text| text.len() as u32).collect();
+            assert_eq!(found.iter().min(), Some(&least), "{pattern}");
+            assert!(most.is_none_or(|most| found.iter().max() == Some(&most)), "{pattern}");
+            assert!(lengths.alone, "{pattern}");
             assert_eq!((lengths.least, lengths.most), (least, most), "{pattern}");
         }
     }
