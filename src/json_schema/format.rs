@@ -1,4 +1,4 @@
-//! The formats of draft 2020-12 that are regular, as patterns (Validation, section 7.3).
+//! The formats of draft 2020-12 (Validation, section 7.3).
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 pub(super) enum Format {
     /// The whole text is one of these.
     Texts(Texts),
-    /// Known, but not regular: an annotation, which has no complement.
-    NotRegular,
+    /// Known, and not one that can be enforced.
+    Beyond,
     /// Of no draft: an annotation that is true of every text.
     Unknown,
 }
@@ -21,6 +21,8 @@ pub(super) enum Texts {
     Pattern(String),
     /// The same, worth an automaton that all schemas share.
     Finished(String),
+    /// The whole is an ECMA-262 pattern.
+    Patterns,
     /// So many characters.
     Length(u32, u32),
     Sequence(Vec<Texts>),
@@ -89,7 +91,8 @@ pub(super) fn format(name: &str) -> Format {
         "uuid" => "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".into(),
         "json-pointer" => POINTER.into(),
         "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
-        "regex" | "idn-hostname" => return Format::NotRegular,
+        "regex" => return Format::Texts(Texts::Patterns),
+        "idn-hostname" => return Format::Beyond,
         _ => return Format::Unknown,
     }))
 }

@@ -341,9 +341,7 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`format` must be a string"));
             };
             let asserted = reader.dialect.asserts_formats();
-            let (language, not_regular) = self.format(name, asserted)?;
-            parts.extend(language);
-            shape.open_format = not_regular.then_some(at);
+            parts.extend(self.format(name, at, asserted)?);
         }
         let (min, max) = self.lengths_left(&parts, min, max);
         if (min, max) != (0, None) {

@@ -1,5 +1,7 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
+use std::sync::Arc;
+
 use super::document::ValueId;
 use super::format::{Format, Texts, format};
 use super::options::Spelling;
@@ -195,29 +197,44 @@ impl Sets<'_> {
         Ok(language)
     }
 
-    /// The texts of a format; `None` if it is an annotation. The flag says whether it is one only
-    /// because the format is not regular. `asserted`: enforced whatever the options say.
+    /// The texts of a format, which stands at a place; `None` if it is an annotation. `asserted`:
+    /// enforced whatever the options say.
     pub(super) fn format(
         &mut self,
         name: &str,
+        at: ValueId,
         asserted: bool,
-    ) -> Result<(Option<Language>, bool)> {
-        if !self.options.formats && !asserted {
-            return Ok((None, false));
-        }
+    ) -> Result<Option<Language>> {
         if let Some(&known) = self.formats.get(name) {
-            return Ok((Some(known), false));
+            return Ok(Some(known));
         }
+        let Some(texts) = self.enforced_format(name, at, asserted)? else { return Ok(None) };
+        let language = self.texts_of(&texts)?;
+        let text = self.languages.repeat(self.strings.char, 0, None);
+        self.languages.note_within(language, text);
+        self.formats.insert(name.into(), language);
+        Ok(Some(language))
+    }
+
+    /// What is enforced of a format, if it is no annotation.
+    pub(super) fn enforced_format(
+        &self,
+        name: &str,
+        at: ValueId,
+        asserted: bool,
+    ) -> Result<Option<Texts>> {
         match format(name) {
-            Format::Texts(texts) => {
-                let language = self.texts_of(&texts)?;
-                let text = self.languages.repeat(self.strings.char, 0, None);
-                self.languages.note_within(language, text);
-                self.formats.insert(name.into(), language);
-                Ok((Some(language), false))
+            _ if !self.options.formats && !asserted => Ok(None),
+            Format::Texts(texts) => Ok(Some(texts)),
+            Format::Unknown => Ok(None),
+            Format::Beyond => {
+                let message = format!("the format `{name}` cannot be enforced");
+                let help = match asserted {
+                    true => "leave it out: the schema's own vocabulary says to enforce formats",
+                    false => "leave it out, or let formats be annotations (`formats: false`)",
+                };
+                Err(self.document.error(ErrorKind::Schema, at, message).with_help(help))
             }
-            Format::NotRegular => Ok((None, true)),
-            Format::Unknown => Ok((None, false)),
         }
     }
 
@@ -234,6 +251,10 @@ impl Sets<'_> {
                         self.languages.finish(&name, language, self.strings.char)?
                     }
                 }
+            }
+            Texts::Patterns => {
+                let canonical = self.options.spelling == Spelling::Canonical;
+                regex::spelled(&mut self.languages, Arc::new(regex::Syntax), canonical)
             }
             &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
             Texts::Sequence(parts) => {

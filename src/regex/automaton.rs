@@ -35,6 +35,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
+    /// Are its states without end, so that no table of them is worth a try?
+    fn is_endless(&self) -> bool {
+        false
+    }
+
     /// About how many bytes lead from here to the end, where this is not one: nothing rests on it
     /// but where a search looks first.
     fn effort(&self, _state: &[i64]) -> u32 {

@@ -4,6 +4,7 @@
 use regex_syntax::hir::ClassUnicode;
 
 use super::ecma_class::{self, Atom};
+use super::ecma_syntax;
 use super::parse::{NEST_LIMIT, error};
 use super::pattern::{Look, Mark, Pattern, class};
 use crate::error::Result;
@@ -211,13 +212,17 @@ impl<'a> Parser<'a> {
 
     /// The name of a group, and its `>`. The name only matters to backreferences.
     fn name(&mut self, start: usize) -> Result<()> {
-        let name = self.rest().split('>').next().unwrap_or_default();
-        let good = |c: char| c == '$' || c == '_' || c.is_alphanumeric();
-        let starts_well = name.starts_with(|c: char| good(c) && !c.is_numeric());
-        self.at += name.len();
-        if !starts_well || !name.chars().all(good) || !self.eat(">") {
-            return Err(error(start, "the name of this group is not an identifier")
-                .with_help("write it as `(?<name>…)`"));
+        let mut first = true;
+        while first || !self.eat(">") {
+            let c = match self.next() {
+                Some('\\') if self.eat("u") => ecma_class::unicode(self, start)?,
+                Some(c) => c.into(),
+                None => return Err(no_name(start)),
+            };
+            if !ecma_syntax::is_of_name(c, first) {
+                return Err(no_name(start));
+            }
+            first = false;
         }
         Ok(())
     }
@@ -262,6 +267,11 @@ fn line_breaks() -> ClassUnicode {
 fn nothing_to_repeat(at: usize, c: char) -> crate::error::Error {
     error(at, format!("nothing stands before `{c}` that it could repeat"))
         .with_help(format!("write a literal one as `\\{c}`"))
+}
+
+fn no_name(start: usize) -> crate::error::Error {
+    error(start, "the name of this group is not an identifier")
+        .with_help("write it as `(?<name>…)`")
 }
 
 fn unknown_group(start: usize, at: usize, found: Option<char>) -> crate::error::Error {

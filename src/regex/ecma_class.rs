@@ -192,7 +192,7 @@ fn hex(text: &str, digits: usize) -> Option<u32> {
 }
 
 /// `\u` and `hhhh`, a surrogate pair of two such, or `{h…}`.
-fn unicode(parser: &mut Parser<'_>, start: usize) -> Result<u32> {
+pub(super) fn unicode(parser: &mut Parser<'_>, start: usize) -> Result<u32> {
     let rest = parser.rest();
     if let Some(braced) = rest.strip_prefix('{') {
         let digits = braced.split('}').next().unwrap_or_default();

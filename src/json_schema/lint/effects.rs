@@ -139,11 +139,8 @@ impl Linter<'_> {
                     },
                 }
             }
-            Format::NotRegular => {
-                let message =
-                    format!("the format `{name}` is no regular language, and not enforced");
-                self.find(at, FindingKind::Ignored, message);
-            }
+            // That it is refused is said where the schema is.
+            Format::Beyond if self.options.formats || dialect.asserts_formats() => {}
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
                 let but = match name {
                     "hostname" | "email" | "idn-email" => {
@@ -154,7 +151,7 @@ impl Linter<'_> {
                 };
                 self.find(at, FindingKind::Enforced, format!("`format` {words}{but}"));
             }
-            Format::Texts(_) => {
+            Format::Texts(_) | Format::Beyond => {
                 let message = format!("the format `{name}` is a remark under these options");
                 self.find(at, FindingKind::Annotation, message);
             }

@@ -180,7 +180,8 @@ impl Languages {
     pub(crate) fn compact(&mut self, x: Language, unit: Option<Language>) -> Result<Language> {
         // A language that lacks a few texts only is cheap as it is.
         let total = |unit| self.is_total(x, unit, &mut FxHashMap::default());
-        if !self.arena.facts(x).logical || unit.is_some_and(total) || self.is_finished(x) {
+        let plain = !self.arena.facts(x).logical || unit.is_some_and(total);
+        if plain || self.has_endless(x) || self.is_finished(x) {
             return Ok(x);
         }
         if let Some(unit) = unit
@@ -295,6 +296,14 @@ impl Languages {
         named.insert(name.into(), Arc::clone(&table));
         drop(named);
         Ok(self.import(&table))
+    }
+
+    /// Does an automaton occur in it whose states are without end?
+    fn has_endless(&self, x: Language) -> bool {
+        self.parts(x, false, |_| false).iter().any(|&part| match self.arena.expr(part) {
+            Expr::Automaton(running) => running.automaton.is_endless(),
+            _ => false,
+        })
     }
 
     /// Is it made of finished automata, with nothing but bounds on lengths beside them?
