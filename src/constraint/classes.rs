@@ -561,6 +561,10 @@ impl<'a> Dense<'a> {
             return Ok(known);
         }
         let language = self.states[state as usize];
+        if self.languages.is_computed(language) {
+            self.stays[state as usize] = Some(0);
+            return Ok(0);
+        }
         let row = self.languages.plain_row(language)?;
         let leaves = (0..=u8::MAX).filter(|&byte| row[usize::from(byte)] != language);
         let stays = !leaves.fold(0, |all, byte| all | bit(byte));

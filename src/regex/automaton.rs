@@ -10,6 +10,18 @@ use super::ByteSet;
 /// A state, as its automaton writes it.
 pub(crate) type State = Box<[i64]>;
 
+/// Characters that say little: all beyond ASCII and some others. Where a text of them ends, its last
+/// one alone matters: the state is the one in which that leads from the state `base`, or, if it is
+/// the first, too, from where they are ordinary.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordinary {
+    /// Those of ASCII.
+    pub(crate) bytes: ByteSet,
+    /// Those of them that must not come first.
+    pub(crate) later: ByteSet,
+    pub(crate) base: State,
+}
+
 /// A deterministic automaton over bytes, asked for one state at a time.
 pub(crate) trait Automaton: Debug + Send + Sync {
     /// Tells automata apart: those with equal names step alike.
@@ -27,6 +39,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         None
     }
 
+    /// The characters that are ordinary here, if the automaton reads characters and most are.
+    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+        None
+    }
+
     /// Is any string accepted from here? `None`: that is to be searched for.
     fn is_live(&self, state: &[i64]) -> Option<bool>;
 
@@ -38,6 +55,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
     /// Are its states without end, so that no table of them is worth a try?
     fn is_endless(&self) -> bool {
         false
+    }
+
+    /// A text from here to the end that is short, if it takes no search.
+    fn rest(&self, _state: &[i64]) -> Option<Vec<u8>> {
+        None
     }
 
     /// About how many bytes lead from here to the end, where this is not one: nothing rests on it

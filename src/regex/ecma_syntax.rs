@@ -21,7 +21,8 @@ use regex_syntax::hir::{Class, ClassUnicode, HirKind};
 
 use self::properties::Begun;
 use self::state::{Member, Mode, Name, State, Tail, Then};
-use super::automaton;
+use super::ByteSet;
+use super::automaton::{self, Ordinary};
 use super::spelled::CharAutomaton;
 
 /// The greatest number of a group that may be referred to.
@@ -30,6 +31,9 @@ const MOST_GROUPS: u32 = 999;
 /// The patterns of ECMA-262.
 #[derive(Debug)]
 pub(crate) struct Syntax;
+
+/// The last code point of ASCII.
+const ASCII: u32 = 0x7F;
 
 /// `SyntaxCharacter`.
 const SYNTAX: &str = "^$\\.*+?()[]{}|";
@@ -75,6 +79,22 @@ impl Then {
             }
     }
 
+    /// The least of these that may be the value of an escape.
+    fn least(&self, first: u32, last: u32) -> Option<u32> {
+        if !self.allows(first, last) {
+            return None;
+        }
+        Some(match self {
+            Self::Term | Self::Member => first,
+            &Self::Last(least) => first.max(least),
+            Self::Name { read, .. } => {
+                let ranges = if read.is_empty() { START.ranges() } else { PART.ranges() };
+                let at = ranges.partition_point(|range| u32::from(range.end()) < first);
+                first.max(ranges[at].start().into())
+            }
+        })
+    }
+
     /// How many more hexadecimal digits make a number a code point that is allowed; `None` if none
     /// do.
     fn digits(&self, value: u32) -> Option<u32> {
@@ -85,6 +105,11 @@ impl Then {
             self.allows(first, last.min(most))
         })
     }
+}
+
+/// Of a range of units, those that are the second half of a surrogate pair, and the first.
+fn halves(first: u32, last: u32) -> ((u32, u32), (u32, u32)) {
+    ((first.max(0xDC00), last.min(0xDFFF)), (first.max(0xD800), last.min(0xDBFF)))
 }
 
 /// The code point of a surrogate pair.
@@ -441,8 +466,7 @@ impl State {
     ) -> Option<Self> {
         let bits = 4 * (4 - count);
         let (first, last) = (value << bits, (value << bits) + (1 << bits) - 1);
-        let (low, high) =
-            ((first.max(0xDC00), last.min(0xDFFF)), (first.max(0xD800), last.min(0xDBFF)));
+        let (low, high) = halves(first, last);
         let pairs = match tail {
             // A pair that need not be one is as good as a member of a class.
             Tail::High { unit, .. } if low.0 <= low.1 => {
@@ -494,65 +518,115 @@ impl State {
         }
     }
 
-    /// About how many characters lead to the end.
-    fn effort(&self) -> u32 {
-        let missing = match self.mode {
+    /// So many groups that are referred to are missing.
+    fn missing(&self) -> u32 {
+        let referred = match self.mode {
             Mode::Number(number) => self.referred.max(number),
             _ => self.referred,
         };
-        let missing = missing.saturating_sub(self.captures);
+        referred.saturating_sub(self.captures)
+    }
+
+    /// About how many characters lead to the end.
+    fn effort(&self) -> u32 {
         // `(?<name>)`
         let named = |text: &Vec<u32>| text.len() as u32 + 5;
         let wanted: u32 = self.wanted.iter().map(named).sum();
-        let all = self.open.len() as u32 + 2 * missing + wanted;
-        let after = |then: &Then| match then {
-            Then::Term => 0,
-            Then::Member | Then::Last(_) => 1,
-            Then::Name { declares: true, .. } => 2,
-            // And what is referred to.
-            Then::Name { declares: false, read } => 7 + read.len() as u32,
-        };
-        all + match &self.mode {
+        let within = match &self.mode {
             Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_) => 0,
-            // On the way to a group that is asked for.
-            Mode::Group if missing > 0 || wanted > 0 => return all - 1,
-            Mode::Mark if wanted > 0 => return all - 2,
-            Mode::Behind if wanted > 0 => return all - 3,
-            Mode::Name { declares: true, read }
-                if self.wanted.iter().any(|text| text.starts_with(read)) =>
-            {
-                return all - 3 - read.len() as u32;
+            Mode::Group | Mode::Class { .. } => 1,
+            Mode::Name { declares: false, read } => read.len() as u32 + 6,
+            _ => 2,
+        };
+        self.open.len() as u32 + 2 * self.missing() + wanted + within
+    }
+
+    /// The next character on a short way to the end.
+    fn onward(&self) -> Option<char> {
+        let code_point = |c: &u32| char::from_u32(*c);
+        let either = |first: bool, a: char, b: char| if first { a } else { b };
+        Some(match &self.mode {
+            Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_) => {
+                either(self.missing() > 0 || !self.wanted.is_empty(), '(', ')')
             }
-            Mode::Group => 1,
-            Mode::Mark | Mode::Behind => 2,
-            Mode::Least { any, .. } => 2 - u32::from(*any),
-            Mode::Most { least, read, any: true, .. } => {
-                1 + least.len().saturating_sub(*read) as u32
-            }
-            Mode::Most { .. } => 1,
-            Mode::Flags { on, off, .. } => 2 + u32::from(on | off == 0),
-            Mode::NameMark => 9,
-            Mode::Name { declares: true, read } => {
-                2 + u32::from(read.is_empty() || self.is_taken(read))
-            }
-            Mode::Name { declares: false, read } => match read.is_empty() {
-                true => 8,
-                false if self.names.iter().any(|name| name.text == *read) => 1,
-                false => 6 + read.len() as u32,
+            Mode::Group => either(self.wanted.is_empty(), ')', '?'),
+            Mode::Mark => either(self.wanted.is_empty(), ':', '<'),
+            Mode::Behind => match self.wanted.first() {
+                Some(name) => name.first().and_then(code_point)?,
+                None => '=',
             },
-            Mode::Class { .. } => 1,
-            Mode::Escape { then, tail: _, forced } => after(then) + if *forced { 5 } else { 1 },
-            Mode::Control(then) => after(then) + 1,
-            Mode::Hex(then, count, _) => after(then) + 2 - count,
-            Mode::Unicode { then, count, .. } => after(then) + 4 - count,
-            Mode::Braced { then, any, value } => {
-                let digits = then.digits(*value).unwrap_or(0);
-                after(then) + 1 + if *any { digits } else { digits.max(1) }
+            Mode::Name { declares: true, read } => {
+                match self.wanted.iter().find(|name| name.starts_with(read)) {
+                    Some(name) if name.len() > read.len() => code_point(&name[read.len()])?,
+                    None => either(read.is_empty() || self.is_taken(read), 'a', '>'),
+                    _ => '>',
+                }
             }
-            Mode::PropertyMark(then) => after(then) + 3,
-            Mode::Property(then, begun) => after(then) + 1 + begun.missing() as u32,
-            Mode::Pair { then, .. } => after(then) + 6,
+            Mode::Name { declares: false, read } => either(read.is_empty(), 'a', '>'),
+            Mode::Flags { on, off, .. } => either(on | off == 0, 'i', ':'),
+            Mode::NameMark => '<',
+            Mode::Least { any, .. } => either(*any, '}', '0'),
+            Mode::Most { least, read, order, any } => {
+                match (read.cmp(&least.len()).then(*order), order) {
+                    _ if !any => '}',
+                    (Ordering::Less, Ordering::Equal) => char::from(b'0' + least[*read]),
+                    (Ordering::Less, _) => '0',
+                    _ => '}',
+                }
+            }
+            Mode::Class { .. } => ']',
+            Mode::Escape { forced: true, .. } => 'u',
+            Mode::Escape { then, .. } => match then {
+                Then::Term | Then::Member => '/',
+                // The last of those that stand for themselves.
+                Then::Last(least) => either(*least <= u32::from('}'), '}', 'u'),
+                Then::Name { .. } => 'u',
+            },
+            Mode::Control(_) => 'Z',
+            Mode::Hex(..) => 'F',
+            Mode::Unicode { then, tail, forced, count, value } => {
+                let bits = 4 * (4 - count);
+                let (first, last) = (value << bits, (value << bits) + (1 << bits) - 1);
+                let (low, high) = halves(first, last);
+                let unit = match (*tail, then.least(first, last)) {
+                    (Tail::High { unit, .. }, _) if *forced => {
+                        let c = then.least(pair(unit, low.0), pair(unit, low.1))?;
+                        0xDC00 | (c & 0x3FF)
+                    }
+                    (_, Some(unit)) => unit,
+                    (_, None) => {
+                        let c = then.least(pair(high.0, 0xDC00), pair(high.1, 0xDFFF))?;
+                        0xD800 + ((c - 0x1_0000) >> 10)
+                    }
+                };
+                char::from_digit((unit >> (bits - 4)) & 0xF, 16)?
+            }
+            Mode::Braced { then, any, value } => match then.digits(*value)? {
+                0 => either(*any, '}', '0'),
+                digits => {
+                    let bits = 4 * digits;
+                    let last = (value << bits) + (1 << bits) - 1;
+                    let c = then.least(value << bits, last.min(char::MAX.into()))?;
+                    char::from_digit((c >> (bits - 4)) & 0xF, 16)?
+                }
+            },
+            Mode::PropertyMark(_) => '{',
+            Mode::Property(_, begun) => begun.onward().map_or('}', char::from),
+            Mode::Pair { .. } => '\\',
+        })
+    }
+
+    /// A short text to the end.
+    fn rest(mut self) -> String {
+        let mut text = String::new();
+        while !self.accepts() {
+            let next = self.onward().and_then(|c| Some((c, self.clone().after(c)?)));
+            // There is one: a text leads to the end from everywhere.
+            let Some((c, after)) = next else { break };
+            text.push(c);
+            self = after;
         }
+        text
     }
 
     /// Does any character from `first` to `last`, none of which is ASCII, lead on?
@@ -588,11 +662,44 @@ impl CharAutomaton for Syntax {
     }
 
     fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool {
-        const ASCII: u32 = 0x7F;
         let state = State::decode(state);
         let leads_on = |c: char| state.clone().after(c).is_some();
         (first..=last.min(ASCII)).filter_map(char::from_u32).any(leads_on)
             || last > ASCII && state.reads_beyond(first.max(ASCII + 1), last)
+    }
+
+    fn reads_alike(&self, state: &[i64], first: u32, _: u32) -> bool {
+        first > ASCII
+            && match State::decode(state).mode {
+                Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_) | Mode::Group => {
+                    true
+                }
+                Mode::Class { at: Member::Hyphen(Some(least)), .. } => first >= least,
+                _ => false,
+            }
+    }
+
+    fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
+        let mut state = State::decode(state);
+        let (special, later) = match state.mode {
+            Mode::Term { .. } | Mode::Repeated | Mode::Group => (SYNTAX, ByteSet::EMPTY),
+            Mode::Class { at, tail, .. } if tail != Tail::Zero => match at {
+                Member::Hyphen(Some(first @ ..=ASCII)) => {
+                    state = state.in_class(Member::Fresh, Tail::Nothing);
+                    let later = (0..first as u8).collect();
+                    ("^-]\\", later)
+                }
+                Member::Hyphen(_) => return None,
+                Member::Fresh | Member::After(_) => ("^-]\\", ByteSet::EMPTY),
+            },
+            _ => return None,
+        };
+        let bytes = (0..=ASCII as u8).filter(|&byte| !special.contains(char::from(byte)));
+        Some(Ordinary { bytes: bytes.collect(), later, base: state.write() })
+    }
+
+    fn rest(&self, state: &[i64]) -> String {
+        State::decode(state).rest()
     }
 
     fn effort(&self, state: &[i64]) -> u32 {
@@ -749,7 +856,7 @@ mod tests {
     }
 
     /// Texts drawn at random, by characters that mean something: from each of their states the
-    /// effort leads to a pattern, which is one to the reader of patterns, too.
+    /// rest makes a pattern, which is one to the reader of patterns, too.
     #[test]
     fn every_state_leads_to_a_pattern() {
         let pieces = [
@@ -776,20 +883,10 @@ mod tests {
                     assert_eq!(State::decode(&state.write()), state);
                 }
             }
-            // The way to the end, as searches go: where less is left, first.
-            let mut steps = 0;
-            while !state.accepts() {
-                let after = |c| Some((c, state.clone().after(c)?));
-                let wanted = state.wanted.iter().flatten().filter_map(|&c| char::from_u32(c));
-                let all = ('!'..='~').chain(['é', '\u{10FFFF}']).chain(wanted);
-                let ways = all.filter_map(after);
-                let best = ways.min_by_key(|(_, next)| next.effort());
-                let (c, next) = best.unwrap_or_else(|| panic!("{text:?} {state:?}"));
-                text.push(c);
-                state = next;
-                steps += 1;
-                assert!(steps < 3_000, "{text:?} {state:?}");
-            }
+            let rest = state.clone().rest();
+            let end = rest.chars().try_fold(state.clone(), State::after);
+            assert!(end.is_some_and(|end| end.accepts()), "{text:?} {state:?} {rest:?}");
+            text.push_str(&rest);
             let reader = check(&text, Dialect::Ecma);
             // References are of no regular meaning, and surrogates alone of none.
             if let Err(error) = reader {

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::automaton::{Automaton, State};
+use super::automaton::{Automaton, Ordinary, State};
 use super::{ByteSet, Language, Languages};
 
 /// A deterministic automaton over characters, asked for one state at a time. From every state that
@@ -28,7 +28,20 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
     /// between them.
     fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool;
 
-    /// About how many characters lead from here to the end.
+    /// Do all characters from `first` to `last` lead where U+10FFFF leads? No is always right.
+    fn reads_alike(&self, _state: &[i64], _first: u32, _last: u32) -> bool {
+        false
+    }
+
+    /// The characters that are ordinary here, if most are.
+    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+        None
+    }
+
+    /// A short text from here to the end.
+    fn rest(&self, state: &[i64]) -> String;
+
+    /// About how many characters it has.
     fn effort(&self, state: &[i64]) -> u32;
 }
 
@@ -59,6 +72,9 @@ enum Place {
     Between,
     /// Within UTF-8: what was read of the code point, and how many bytes are missing.
     Utf8(u32, u32),
+    /// The same, where it does not matter what was read: how many bytes are missing, and between
+    /// which two the next one is.
+    Alike(u32, u32, u32),
     /// After a backslash.
     Escape,
     /// After `\u` and so many digits of this value; the high surrogate before, or 0.
@@ -96,6 +112,7 @@ impl Place {
             Self::Digits(count, value, high) => [3, count, value, high],
             Self::Surrogate(high) => [4, high, 0, 0],
             Self::SurrogateEscape(high) => [5, high, 0, 0],
+            Self::Alike(missing, first, last) => [6, missing, first, last],
         };
         place.into_iter().map(i64::from).chain(inner.iter().copied()).collect()
     }
@@ -110,6 +127,7 @@ impl Place {
             [3, count, value, high] => Self::Digits(count, value, high),
             [4, high, ..] => Self::Surrogate(high),
             [5, high, ..] => Self::SurrogateEscape(high),
+            [6, missing, first, last] => Self::Alike(missing, first, last),
             _ => return None,
         };
         Some((place, inner))
@@ -127,20 +145,31 @@ impl Spelled {
         self.leads_on(inner, place).then(|| place.state(inner))
     }
 
+    /// The state within UTF-8.
+    fn within_utf8(&self, inner: &[i64], value: u32, missing: u32) -> Option<State> {
+        let (first, last) = code_points(value, missing);
+        if self.inner.reads_alike(inner, first, last) {
+            let next = |c: u32| 0x80 | (c >> (6 * (missing - 1)) & 0x3F);
+            return Some(Place::Alike(missing, next(first), next(last)).state(inner));
+        }
+        self.within(inner, Place::Utf8(value, missing))
+    }
+
+    /// Does any character from `first` to `last` lead on? Surrogates are none.
+    fn reads_any(&self, inner: &[i64], first: u32, last: u32) -> bool {
+        let parts = [(first, last.min(0xD7FF)), (first.max(0xE000), last.min(char::MAX.into()))];
+        let mut parts = parts.into_iter().filter(|(first, last)| first <= last);
+        parts.any(|(first, last)| self.inner.reads_any(inner, first, last))
+    }
+
     fn leads_on(&self, inner: &[i64], place: Place) -> bool {
-        let any = |first: u32, last: u32| {
-            let parts =
-                [(first, last.min(0xD7FF)), (first.max(0xE000), last.min(char::MAX.into()))];
-            let mut parts = parts.into_iter().filter(|(first, last)| first <= last);
-            parts.any(|(first, last)| self.inner.reads_any(inner, first, last))
-        };
+        let any = |first, last| self.reads_any(inner, first, last);
         let one = |c: char| any(c.into(), c.into());
         match place {
-            Place::Between => true,
+            Place::Between | Place::Alike(..) => true,
             Place::Utf8(value, missing) => {
-                // Of more bytes, those that need as many.
-                let (bits, least) = (6 * missing, [0, 0, 0x800, 0x1_0000][missing as usize]);
-                any((value << bits).max(least), (value << bits) + (1 << bits) - 1)
+                let (first, last) = code_points(value, missing);
+                any(first, last)
             }
             Place::Escape if self.canonical => {
                 SHORT.iter().any(|&(c, _)| one(c)) || numbered().any(one)
@@ -151,8 +180,7 @@ impl Spelled {
                 numbered().filter(|&c| u32::from(c) >> (4 * (4 - count)) == value).any(one)
             }
             Place::Digits(count, value, high) => {
-                let bits = 4 * (4 - count);
-                let (first, last) = (value << bits, (value << bits) + (1 << bits) - 1);
+                let (first, last) = digits(count, value);
                 if high > 0 {
                     let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
                     return first <= last && any(pair(high, first), pair(high, last));
@@ -162,6 +190,64 @@ impl Spelled {
             }
             Place::Surrogate(high) | Place::SurrogateEscape(high) => {
                 any(pair(high, 0xDC00), pair(high, 0xDFFF))
+            }
+        }
+    }
+
+    /// A character from `first` to `last` that leads on.
+    fn pick(&self, inner: &[i64], (mut first, mut last): (u32, u32)) -> Option<char> {
+        if first > last || !self.reads_any(inner, first, last) {
+            return None;
+        }
+        while first < last {
+            let middle = first + (last - first) / 2;
+            match self.reads_any(inner, first, middle) {
+                true => last = middle,
+                false => first = middle + 1,
+            }
+        }
+        char::from_u32(first)
+    }
+
+    /// A character that may be meant within its spelling, and what is missing of that.
+    fn ending(&self, inner: &[i64], place: Place) -> Option<(char, String)> {
+        let number = |unit: u16, read: u32| format!("{unit:04x}")[read as usize..].to_owned();
+        let low = |c: char| number(c.encode_utf16(&mut [0; 2])[1], 0);
+        let leads = |c: &char| self.reads_any(inner, (*c).into(), (*c).into());
+        match place {
+            Place::Between | Place::Utf8(..) | Place::Alike(..) => None,
+            Place::Escape => match SHORT.iter().find(|(c, _)| leads(c)) {
+                Some(&(c, letter)) => Some((c, char::from(letter).to_string())),
+                None => {
+                    let (c, rest) = self.ending(inner, Place::Digits(0, 0, 0))?;
+                    Some((c, format!("u{rest}")))
+                }
+            },
+            Place::Digits(count, value, 0) if self.canonical => {
+                let begins = |c: &char| u32::from(*c) >> (4 * (4 - count)) == value;
+                let c = numbered().filter(begins).find(leads)?;
+                Some((c, number(c as u16, count)))
+            }
+            Place::Digits(count, value, 0) => {
+                let (first, last) = digits(count, value);
+                if let Some(c) = self.pick(inner, (first, last)) {
+                    return Some((c, number(c as u16, count)));
+                }
+                let (first, last) = (first.max(0xD800), last.min(0xDBFF));
+                let c = self.pick(inner, (pair(first, 0xDC00), pair(last, 0xDFFF)))?;
+                let high = number(c.encode_utf16(&mut [0; 2])[0], count);
+                Some((c, format!("{high}\\u{}", low(c))))
+            }
+            Place::Digits(count, value, high) => {
+                let (first, last) = digits(count, value);
+                let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
+                let c = self.pick(inner, (pair(high, first), pair(high, last)))?;
+                Some((c, low(c)[count as usize..].to_owned()))
+            }
+            Place::Surrogate(high) | Place::SurrogateEscape(high) => {
+                let c = self.pick(inner, (pair(high, 0xDC00), pair(high, 0xDFFF)))?;
+                let escape = if place == Place::Surrogate(high) { "\\u" } else { "u" };
+                Some((c, format!("{escape}{}", low(c))))
             }
         }
     }
@@ -181,6 +267,23 @@ impl Spelled {
         let c = char::from_u32(unit).filter(|&c| !self.canonical || numbered().any(|n| n == c));
         self.after(inner, c)
     }
+}
+
+/// The first and the last of the code points that go on with so many bytes more: those that need as
+/// many, surrogates left out at the end.
+fn code_points(value: u32, missing: u32) -> (u32, u32) {
+    let (bits, least) = (6 * missing, [0, 0, 0x800, 0x1_0000][missing as usize]);
+    let (first, last) = ((value << bits).max(least), (value << bits) + (1 << bits) - 1);
+    match (first, last) {
+        (0xD000, 0xDFFF) => (first, 0xD7FF),
+        _ => (first, last.min(char::MAX.into())),
+    }
+}
+
+/// The first and the last of the units of UTF-16 that begin with so many digits.
+fn digits(count: u32, value: u32) -> (u32, u32) {
+    let bits = 4 * (4 - count);
+    (value << bits, (value << bits) + (1 << bits) - 1)
 }
 
 /// The code point of a surrogate pair.
@@ -211,8 +314,13 @@ impl Automaton for Spelled {
                     0xF0..=0xF4 => (byte & 0x07, 3),
                     _ => return None,
                 };
-                self.within(inner, Place::Utf8(bits.into(), missing))
+                self.within_utf8(inner, bits.into(), missing)
             }
+            (Place::Alike(missing, first, last), _) => match (missing, u32::from(byte)) {
+                (_, byte) if !(first..=last).contains(&byte) => None,
+                (1, _) => self.after(inner, Some(char::MAX)),
+                _ => Some(Place::Alike(missing - 1, 0x80, 0xBF).state(inner)),
+            },
             (Place::Utf8(value, missing), 0x80..=0xBF) => {
                 let (value, missing) = (value << 6 | u32::from(byte & 0x3F), missing - 1);
                 // Longer spellings of what has a shorter one are none; code points end.
@@ -221,7 +329,7 @@ impl Automaton for Spelled {
                 match missing {
                     0 => self.after(inner, char::from_u32(value)),
                     1.. if last <= least || first > char::MAX.into() => None,
-                    _ => self.within(inner, Place::Utf8(value, missing)),
+                    _ => self.within_utf8(inner, value, missing),
                 }
             }
             (Place::Utf8(..), _) => None,
@@ -251,6 +359,13 @@ impl Automaton for Spelled {
         }
     }
 
+    fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
+        let (Place::Between, inner) = Place::read(state)? else { return None };
+        let Ordinary { mut bytes, later, base } = self.inner.ordinary(inner)?;
+        (0..b' ').chain([b'"', b'\\']).for_each(|byte| bytes.remove(byte));
+        Some(Ordinary { bytes, later, base: Place::Between.state(&base) })
+    }
+
     fn is_live(&self, _: &[i64]) -> Option<bool> {
         // No other state is entered.
         Some(true)
@@ -260,12 +375,44 @@ impl Automaton for Spelled {
         true
     }
 
+    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+        let (place, inner) = Place::read(state)?;
+        let after = |c: char| self.inner.step(inner, c);
+        let (mut text, inner) = match place {
+            Place::Between => (Vec::new(), inner.into()),
+            Place::Alike(missing, first, _) => {
+                let mut text = vec![0x80; missing as usize];
+                text[0] = first as u8;
+                (text, after(char::MAX)?)
+            }
+            Place::Utf8(value, missing) => {
+                let c = self.pick(inner, code_points(value, missing))?;
+                let mut buffer = [0; 4];
+                let text = c.encode_utf8(&mut buffer).as_bytes();
+                (text[text.len() - missing as usize..].to_vec(), after(c)?)
+            }
+            _ => {
+                let (c, text) = self.ending(inner, place)?;
+                (text.into_bytes(), after(c)?)
+            }
+        };
+        // Canonical spellings are among all.
+        for c in self.inner.rest(&inner).chars() {
+            match SHORT.iter().find(|(short, _)| *short == c) {
+                Some(&(_, letter)) => text.extend([b'\\', letter]),
+                None if c < ' ' => text.extend(format!("\\u{:04x}", u32::from(c)).bytes()),
+                None => text.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+            }
+        }
+        Some(text)
+    }
+
     fn effort(&self, state: &[i64]) -> u32 {
         let Some((place, inner)) = Place::read(state) else { return 1 };
         self.inner.effort(inner)
             + match place {
                 Place::Between => 0,
-                Place::Utf8(_, missing) => missing,
+                Place::Utf8(_, missing) | Place::Alike(missing, ..) => missing,
                 Place::Escape => 1,
                 Place::Digits(count, _, _) => 4 - count,
                 Place::Surrogate(_) => 6,
@@ -280,13 +427,13 @@ mod tests {
     use super::*;
     use crate::regex::{AnyJsonString, CodePoints, JsonString};
 
-    /// One character of some ranges.
+    /// One character of some ranges; are others read alike?
     #[derive(Debug)]
-    struct OneOf(&'static [(u32, u32)]);
+    struct OneOf(&'static [(u32, u32)], bool);
 
     impl CharAutomaton for OneOf {
         fn name(&self) -> &str {
-            "one of some ranges"
+            if self.1 { "one of some ranges" } else { "one of some ranges, each by itself" }
         }
 
         fn start(&self) -> State {
@@ -306,6 +453,17 @@ mod tests {
             state == [0] && self.0.iter().any(within)
         }
 
+        fn reads_alike(&self, state: &[i64], first: u32, last: u32) -> bool {
+            let as_last = self.reads_any(state, char::MAX.into(), char::MAX.into());
+            let holds = |&(from, to): &(u32, u32)| from <= first && last <= to;
+            self.1 && as_last && self.0.iter().any(holds)
+        }
+
+        fn rest(&self, state: &[i64]) -> String {
+            let first = self.0.first().and_then(|&(first, _)| char::from_u32(first));
+            first.filter(|_| state == [0]).map(String::from).unwrap_or_default()
+        }
+
         fn effort(&self, state: &[i64]) -> u32 {
             u32::from(state == [0])
         }
@@ -314,7 +472,7 @@ mod tests {
     /// Beside the classes of patterns, which are spelled another way.
     #[test]
     fn spellings_are_those_of_classes() {
-        let sets: [&'static [(u32, u32)]; 9] = [
+        let sets: [&'static [(u32, u32)]; 10] = [
             &[(0, 0x10_FFFF)],
             &[(0, 0x1F)],
             &[(0x20, 0x7F)],
@@ -324,15 +482,16 @@ mod tests {
             &[(0xFFFF, 0x1_0000)],
             &[(0x1_F600, 0x1_F64F)],
             &[(0x10_FC00, 0x10_FFFF)],
+            &[(0xD000, 0xD7FF), (0x10_FFFF, 0x10_FFFF)],
         ];
         for set in sets {
-            for canonical in [true, false] {
+            for (canonical, alike) in [(true, true), (false, false), (false, true)] {
                 let mut l = Languages::new();
                 let class = match canonical {
                     true => JsonString.class(&mut l, set),
                     false => AnyJsonString.class(&mut l, set),
                 };
-                let spelled = spelled(&mut l, Arc::new(OneOf(set)), canonical);
+                let spelled = spelled(&mut l, Arc::new(OneOf(set, alike)), canonical);
                 for (a, b) in [(class, spelled), (spelled, class)] {
                     let more = l.difference(a, b);
                     let example = l.shortest(more).unwrap();
@@ -348,7 +507,7 @@ mod tests {
         let ranges: &'static [(u32, u32)] = &[(0x11, 0x11), (0x800, 0x803), (0x1_F600, 0x1_F600)];
         for canonical in [true, false] {
             let mut l = Languages::new();
-            let start = spelled(&mut l, Arc::new(OneOf(ranges)), canonical);
+            let start = spelled(&mut l, Arc::new(OneOf(ranges, true)), canonical);
             let mut states = vec![start];
             let mut next = 0;
             while let Some(&state) = states.get(next) {
@@ -359,20 +518,11 @@ mod tests {
                     }
                 }
             }
-            // A state leads to the end if it accepts, or leads to one that does.
-            let mut live: Vec<bool> = states.iter().map(|&state| l.is_nullable(state)).collect();
-            loop {
-                let before = live.clone();
-                for (i, &state) in states.iter().enumerate() {
-                    let row = *l.plain_row(state).unwrap();
-                    let leads = |j: usize| row.contains(&states[j]);
-                    live[i] |= (0..states.len()).any(|j| live[j] && leads(j));
-                }
-                if live == before {
-                    break;
-                }
+            assert!(states.len() > 10);
+            for state in states {
+                let rest = l.short(state).unwrap().unwrap();
+                assert!(l.matches(state, &rest).unwrap(), "{rest:?}");
             }
-            assert!(states.len() > 5 && live.iter().all(|&live| live));
         }
     }
 }

@@ -200,6 +200,9 @@ impl Classes {
         (home, every_end): (Language, bool),
         most: usize,
     ) -> Result<Option<Found>> {
+        if languages.is_computed(home) {
+            return self.among_ordinary(vocabulary, languages, (home, every_end), most);
+        }
         let Some(exits) = Exits::of(languages, home)? else { return Ok(None) };
         let (trie, pairs) = (vocabulary.trie(), &self.pairs);
         let nodes = trie.nodes();
@@ -215,17 +218,7 @@ impl Classes {
                 pairs.nodes(at..at + 1).iter().for_each(|&node| marks[node as usize] = mark);
             }
         }
-        let mut read: Vec<(u32, u8)> = Vec::new();
-        let (mut node, mut below) = (0, 0);
-        while let Some(ahead) = first_mark(&marks[node..]) {
-            node += ahead;
-            read.push((node as u32, marks[node]));
-            below += nodes[node].subtree_end as usize - node;
-            node = nodes[node].subtree_end as usize;
-        }
-        if below > most {
-            return Ok(None);
-        }
+        let Some(read) = uppermost(trie, &marks, most) else { return Ok(None) };
         let mut walk = self.start(languages, home, every_end);
         let begun = exits.begun.iter().map(|&(state, ..)| walk.dense.number(state));
         let states: Vec<u32> = [Dense::START].into_iter().chain(begun).collect();
@@ -244,6 +237,71 @@ impl Classes {
     }
 }
 
+impl Classes {
+    /// The same from a state of an automaton where most characters are ordinary: what follows them
+    /// is read from the state behind the last.
+    fn among_ordinary(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        (state, every_end): (Language, bool),
+        most: usize,
+    ) -> Result<Option<Found>> {
+        let Some((ordinary, later, base)) = languages.ordinary(state)? else { return Ok(None) };
+        let (trie, pairs) = (vocabulary.trie(), &self.pairs);
+        let nodes = trie.nodes();
+        let mut marks = vec![0u8; nodes.len()];
+        for byte in (0..0x80).filter(|&byte| !ordinary.contains(byte)) {
+            let all = pair(0, byte)..pair(0, byte) + FIRSTS;
+            pairs.nodes(all).iter().for_each(|&node| marks[node as usize] = 1);
+        }
+        trie.children(0, later.bits()).for_each(|node| marks[node] = 1);
+        let Some(read) = uppermost(trie, &marks, most) else { return Ok(None) };
+        let mut walk = self.start(languages, state, every_end);
+        let base = walk.dense.number(base);
+        let (inside, ends, words) = (pairs.text.clone(), Vec::new(), ByteSet::EMPTY);
+        let mut found = Found { inside, work: usize::MAX / 2, ends, words };
+        let bytes = Nodes { trie, below: &self.bytes_below };
+        for (node, _) in read {
+            deadline::check()?;
+            let node = node as usize;
+            let tokens = trie.subtree_tokens(node);
+            tokens.iter().for_each(|&token| found.inside.deny(token));
+            let depth = usize::from(nodes[node].depth) - 1;
+            // Every node is on the way to a token.
+            let text = tokens.first().and_then(|&token| vocabulary.token_bytes(token));
+            let text = text.and_then(|text| text.get(..depth)).unwrap_or_default();
+            let last = text.iter().rposition(|&byte| byte & 0xC0 != 0x80).unwrap_or(0);
+            let mut before = if last == 0 { Dense::START } else { base };
+            for &byte in &text[last..] {
+                if before != Dense::DEAD {
+                    before = walk.dense.step(before, byte)?;
+                }
+            }
+            if before != Dense::DEAD {
+                walk.path[depth].0 = before;
+                found.by_bytes(&mut walk, bytes, node)?;
+                walk.ends.clear();
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
+/// The nodes with a mark that stand below no other, with these; `None` if more than so many nodes
+/// are below.
+fn uppermost(trie: &Trie, marks: &[u8], most: usize) -> Option<Vec<(u32, u8)>> {
+    let (mut found, mut node, mut below) = (Vec::new(), 0, 0);
+    while let Some(ahead) = first_mark(&marks[node..]) {
+        node += ahead;
+        found.push((node as u32, marks[node]));
+        let end = trie.nodes()[node].subtree_end as usize;
+        below += end - node;
+        node = end;
+    }
+    (below <= most).then_some(found)
+}
+
 /// Where the first byte is that is not 0.
 fn first_mark(marks: &[u8]) -> Option<usize> {
     const LANE: usize = 64;
@@ -259,6 +317,7 @@ mod tests {
     use super::*;
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
+    use std::sync::Arc;
 
     #[test]
     fn reading_what_leads_away_is_a_walk() {
@@ -312,5 +371,67 @@ mod tests {
             }
         }
         assert!(compared > 12, "{compared}");
+    }
+
+    #[test]
+    fn reading_what_is_not_ordinary_is_a_walk() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let parts =
+            "a b z 0 - - [ ] ^ ( ) * \\\\ \\\" \" \\\\u00 { } , : é é- → →- [é-é 😀".split(' ');
+        let mut parts: Vec<&[u8]> = parts.map(str::as_bytes).collect();
+        parts.extend([&b"\xE2\x86"[..], b"\x92", b"\xFF", b"\n", b" "]);
+        let mut token = || -> Vec<u8> {
+            let many = rng.random_range(1..7);
+            let parts = (0..many).map(|_| parts[rng.random_range(0..parts.len())]);
+            parts.flatten().copied().collect()
+        };
+        let tokens = (0..20_000).map(|_| Some(token())).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
+        let classes = Classes::new(&vocabulary);
+        let mut compared = 0;
+        for canonical in [true, false] {
+            let mut l = Languages::new();
+            let text = crate::regex::spelled(&mut l, Arc::new(crate::regex::Syntax), canonical);
+            let quote = l.literal(b"\"");
+            let start = l.concat([text, quote]);
+            for text in [
+                "",
+                "a",
+                "a*",
+                "a*?",
+                "^",
+                "(",
+                "(a",
+                "(a)",
+                "a|",
+                r"\\0",
+                r"\\1",
+                "[",
+                "[^",
+                "[b",
+                "[é",
+                "[a-",
+                "[é-",
+                "[b-z",
+                r"[\\d",
+                r"[\\d-",
+                r"[\\0",
+                r"[\\uD83D",
+                "(?<a",
+                "(?",
+            ] {
+                let state = text.bytes().try_fold(start, |state, byte| l.step(state, byte));
+                let state = state.unwrap();
+                assert_ne!(state, Language::EMPTY, "{text}");
+                let home = classes.home(&vocabulary, &mut l, (state, false), usize::MAX).unwrap();
+                let Some(home) = home else { continue };
+                let walked = classes.walk(&vocabulary, &mut l, (state, 0), false).unwrap();
+                assert_eq!(home.words, walked.words, "{text}");
+                assert_eq!(testing::listed(home), testing::listed(walked), "{text}");
+                compared += 1;
+            }
+        }
+        // Not those in which little is ordinary.
+        assert_eq!(compared, 34);
     }
 }

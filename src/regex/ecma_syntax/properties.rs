@@ -104,10 +104,10 @@ impl Begun {
         ALL.get(self.first).is_some_and(|name| name.len() == self.length)
     }
 
-    /// The least characters that make it a whole name.
-    pub(super) fn missing(self) -> usize {
+    /// The next byte of the shortest name that begins so; `None` if it is this.
+    pub(super) fn onward(self) -> Option<u8> {
         let so = ALL[self.first..].iter().take_while(|name| name.starts_with(self.text()));
-        so.map(|name| name.len() - self.length).min().unwrap_or(0)
+        so.min_by_key(|name| name.len())?.as_bytes().get(self.length).copied()
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
         for name in ["lu", "Greek", "IsGreek", "InGreek", "gc=Greek", "Script=", "uppercase", ""] {
             assert!(!read(name).is_some_and(Begun::is_whole), "{name}");
         }
-        assert_eq!(read("Script=Gr").map(Begun::missing), Some(2));
+        assert_eq!(read("Script=Gre").and_then(Begun::onward), Some(b'k'));
     }
 
     /// All but properties that `regex-syntax` has no table of.

@@ -66,6 +66,12 @@ impl Languages {
                     _ if min == 0 => Some(Arc::from([])),
                     part => part.map(|part| part.repeat(min as usize).into()),
                 },
+                Expr::Automaton(running) if wanted == Wanted::Short => {
+                    match running.automaton.rest(&running.state) {
+                        Some(rest) => Some(rest.into()),
+                        None => self.search_string(at, wanted)?,
+                    }
+                }
                 _ => self.search_string(at, wanted)?,
             };
             self.shortest.insert((wanted, at), text);

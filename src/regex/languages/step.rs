@@ -79,11 +79,47 @@ impl Languages {
         if let Some(row) = self.arena.clean_row(x) {
             return Ok(row[usize::from(byte)]);
         }
-        if self.arena.row(x).is_none() && self.arena.count_step(x) >= ROWLESS_STEPS {
+        if self.arena.row(x).is_none()
+            && !self.is_computed(x)
+            && self.arena.count_step(x) >= ROWLESS_STEPS
+        {
             self.fill_row(x)?;
         }
         let next = self.derivative(x, byte, 0)?;
         Ok(if self.is_live(next)? { next } else { Language::EMPTY })
+    }
+
+    /// Is it what an automaton of endless states reads first? Its states are many, and of each few
+    /// successors are asked for.
+    pub(crate) fn is_computed(&self, x: Language) -> bool {
+        match self.arena.expr(x) {
+            Expr::Automaton(running) => running.automaton.is_endless(),
+            &Expr::Concat(a, _) => match self.arena.expr(a) {
+                Expr::Automaton(running) => running.automaton.is_endless(),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The characters that are [ordinary](automaton::Ordinary) for a language that is read by an
+    /// automaton up to a byte that is none of them: those of ASCII, those of them that must not come
+    /// first, and the language from which the last one of a text leads on.
+    pub(crate) fn ordinary(&mut self, x: Language) -> Result<Option<(ByteSet, ByteSet, Language)>> {
+        let &Expr::Concat(a, rest) = self.arena.expr(x) else { return Ok(None) };
+        let Expr::Automaton(Running { automaton, state }) = self.arena.expr(a) else {
+            return Ok(None);
+        };
+        let automaton = Arc::clone(automaton);
+        let Some(automaton::Ordinary { bytes, later, base }) = automaton.ordinary(state) else {
+            return Ok(None);
+        };
+        let ends = self.first_bytes(rest)?;
+        if self.is_nullable(rest) || ends.iter().any(|end| end >= 0x80 || bytes.contains(end)) {
+            return Ok(None);
+        }
+        let base = self.automaton(automaton, base);
+        Ok(Some((bytes, later, self.concat2(base, rest))))
     }
 
     /// The derivative by one byte, perhaps a language without strings that is not
