@@ -581,7 +581,11 @@ impl<'a> Dense<'a> {
         if let Some(known) = &self.uniform[state as usize] {
             return Ok(known.contains(class));
         }
-        let uniform = uniform_classes(self.languages.plain_row(self.states[state as usize])?);
+        let language = self.states[state as usize];
+        let uniform = match self.languages.is_computed(language) {
+            true => ByteSet::EMPTY,
+            false => uniform_classes(self.languages.plain_row(language)?),
+        };
         self.uniform[state as usize] = Some(uniform);
         Ok(uniform.contains(class))
     }

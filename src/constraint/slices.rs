@@ -142,9 +142,16 @@ impl Slices {
         let slice = match self.differing(vocabulary, languages, state, (key.1, key.2))? {
             Some(slice) => Some(slice),
             None => {
-                let classes = self.classes(vocabulary);
-                let from = (state, key.1, key.2);
-                Slice::new(vocabulary, classes, languages, from, self.worthwhile)?
+                let text = match languages.ordinary(state)?.and_then(|ordinary| ordinary.text) {
+                    Some(text) => {
+                        let key = (languages.fingerprint(text), 0, false);
+                        self.get(key, vocabulary, languages, text)?
+                    }
+                    None => None,
+                };
+                let text = text.as_ref().map(|text| &text.inside);
+                let (classes, from) = (self.classes(vocabulary), (state, key.1, key.2));
+                Slice::new(vocabulary, classes, languages, from, text, self.worthwhile)?
             }
         };
         let slice = slice.map(Arc::new);
@@ -319,12 +326,13 @@ impl Slice {
         classes: &Classes,
         languages: &mut Languages,
         (state, node, every_end): (Language, u32, bool),
+        text: Option<&TokenMask>,
         worthwhile: usize,
     ) -> Result<Option<Self>> {
         // More is walked sooner by shapes.
         let most = vocabulary.trie().nodes().len() / 3;
         let home = match node {
-            0 => classes.home(vocabulary, languages, (state, every_end), most)?,
+            0 => classes.home(vocabulary, languages, (state, every_end), text, most)?,
             _ => None,
         };
         let found = match home {

@@ -5,21 +5,33 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use regex_syntax::hir::ClassUnicode;
+
 use super::ByteSet;
 
 /// A state, as its automaton writes it.
 pub(crate) type State = Box<[i64]>;
 
-/// Characters that say little: all beyond ASCII and some others. Where a text of them ends, its last
-/// one alone matters: the state is the one in which that leads from the state `base`, or, if it is
-/// the first, too, from where they are ordinary.
+/// Characters that say little, so that texts of them are known of a vocabulary.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordinary {
     /// Those of ASCII.
     pub(crate) bytes: ByteSet,
     /// Those of them that must not come first.
     pub(crate) later: ByteSet,
-    pub(crate) base: State,
+    /// Beyond ASCII: all characters, or the first ones and the later ones of a text.
+    pub(crate) beyond: Option<[&'static ClassUnicode; 2]>,
+    /// Where a text of two or more ends, its last one alone matters: it leads where it leads from
+    /// this state. `None`: the whole text matters.
+    pub(crate) base: Option<State>,
+}
+
+/// How long the rest of a text can become: after another text without a backslash, this many bytes
+/// and some for each of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slack {
+    pub(crate) base: usize,
+    pub(crate) by_byte: usize,
 }
 
 /// A deterministic automaton over bytes, asked for one state at a time.
@@ -59,6 +71,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
     /// A text from here to the end that is short, if it takes no search.
     fn rest(&self, _state: &[i64]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// How long the shortest rest can become, if that is known.
+    fn slack(&self, _state: &[i64]) -> Option<Slack> {
         None
     }
 

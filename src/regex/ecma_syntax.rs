@@ -22,7 +22,7 @@ use regex_syntax::hir::{Class, ClassUnicode, HirKind};
 use self::properties::Begun;
 use self::state::{Member, Mode, Name, State, Tail, Then};
 use super::ByteSet;
-use super::automaton::{self, Ordinary};
+use super::automaton::{self, Ordinary, Slack};
 use super::spelled::CharAutomaton;
 
 /// The greatest number of a group that may be referred to.
@@ -620,6 +620,15 @@ impl State {
     fn rest(mut self) -> String {
         let mut text = String::new();
         while !self.accepts() {
+            let between = matches!(
+                self.mode,
+                Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_)
+            );
+            if between && self.wanted.is_empty() {
+                text.push_str(&"()".repeat(self.missing() as usize));
+                text.push_str(&")".repeat(self.open.len()));
+                break;
+            }
             let next = self.onward().and_then(|c| Some((c, self.clone().after(c)?)));
             // There is one: a text leads to the end from everywhere.
             let Some((c, after)) = next else { break };
@@ -681,21 +690,48 @@ impl CharAutomaton for Syntax {
 
     fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
         let mut state = State::decode(state);
-        let (special, later) = match state.mode {
-            Mode::Term { .. } | Mode::Repeated | Mode::Group => (SYNTAX, ByteSet::EMPTY),
-            Mode::Class { at, tail, .. } if tail != Tail::Zero => match at {
-                Member::Hyphen(Some(first @ ..=ASCII)) => {
-                    state = state.in_class(Member::Fresh, Tail::Nothing);
-                    let later = (0..first as u8).collect();
-                    ("^-]\\", later)
+        let all =
+            |holds: &dyn Fn(u8) -> bool| (0..=ASCII as u8).filter(|&byte| holds(byte)).collect();
+        let but = |special: &str| all(&|byte| !special.contains(char::from(byte)));
+        let mut later = ByteSet::EMPTY;
+        let (bytes, beyond) = match &state.mode {
+            Mode::Term { .. } | Mode::Repeated | Mode::Group => (but(SYNTAX), None),
+            Mode::Class { at, tail, .. } if *tail != Tail::Zero => {
+                match *at {
+                    Member::Fresh | Member::After(_) => {}
+                    Member::Hyphen(Some(first @ ..=ASCII)) => {
+                        later = (0..first as u8).collect();
+                        state = state.in_class(Member::Fresh, Tail::Nothing);
+                    }
+                    Member::Hyphen(_) => return None,
                 }
-                Member::Hyphen(_) => return None,
-                Member::Fresh | Member::After(_) => ("^-]\\", ByteSet::EMPTY),
-            },
+                (but("^-]\\"), None)
+            }
+            Mode::Behind | Mode::Name { .. } => {
+                let begins = !matches!(&state.mode, Mode::Name { read, .. } if !read.is_empty());
+                let first: &ClassUnicode = if begins { &START } else { &PART };
+                let bytes = all(&|byte| is_of_name(byte.into(), false));
+                let base = None;
+                return Some(Ordinary { bytes, later, beyond: Some([first, &PART]), base });
+            }
             _ => return None,
         };
-        let bytes = (0..=ASCII as u8).filter(|&byte| !special.contains(char::from(byte)));
-        Some(Ordinary { bytes: bytes.collect(), later, base: state.write() })
+        Some(Ordinary { bytes, later, beyond, base: Some(state.write()) })
+    }
+
+    fn slack(&self, state: &[i64]) -> Option<Slack> {
+        let state = State::decode(state);
+        let counted = match &state.mode {
+            // A number, or what may become one, refers to many groups.
+            Mode::Number(_) | Mode::Escape { .. } => return None,
+            Mode::Least { digits, .. } | Mode::Most { least: digits, .. } => digits.len(),
+            _ => 0,
+        };
+        // What was asked for may be asked for anew: names that were begun, digits of a count. A
+        // byte opens a group, a class, a count or half a pair.
+        let (names, effort) = (state.names.len(), state.effort() as usize);
+        let rest = state.rest().len();
+        Some(Slack { base: 2 * rest + 4 * effort + counted + names + 16, by_byte: 8 })
     }
 
     fn rest(&self, state: &[i64]) -> String {
@@ -874,6 +910,8 @@ mod tests {
         let (mut patterns, mut modes) = (0, std::collections::HashSet::new());
         for _ in 0..3_000 {
             let (mut text, mut state) = (String::new(), State::start());
+            // How long the rest can become, from places behind which no backslash stands.
+            let mut bounds: Vec<(usize, Slack)> = Vec::new();
             for _ in 0..draw(25) {
                 let piece = pieces[draw(pieces.len())];
                 if let Some(next) = piece.chars().try_fold(state.clone(), State::after) {
@@ -881,6 +919,16 @@ mod tests {
                     state = next;
                     modes.insert(std::mem::discriminant(&state.mode));
                     assert_eq!(State::decode(&state.write()), state);
+                    if piece.contains('\\') {
+                        bounds.clear();
+                    }
+                    let rest = state.clone().rest();
+                    let bytes = rest.len() + rest.matches('\\').count();
+                    for (from, slack) in &bounds {
+                        let most = slack.base + slack.by_byte * (text.len() - from);
+                        assert!(bytes <= most, "{text:?} {rest:?} {slack:?}");
+                    }
+                    bounds.extend(Syntax.slack(&state.write()).map(|slack| (text.len(), slack)));
                 }
             }
             let rest = state.clone().rest();

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Ordinary, State};
+use super::automaton::{Automaton, Ordinary, Slack, State};
 use super::{ByteSet, Language, Languages};
 
 /// A deterministic automaton over characters, asked for one state at a time. From every state that
@@ -35,6 +35,12 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
 
     /// The characters that are ordinary here, if most are.
     fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+        None
+    }
+
+    /// How many bytes the shortest rest can have after a text without a backslash, if that is
+    /// known.
+    fn slack(&self, _state: &[i64]) -> Option<Slack> {
         None
     }
 
@@ -361,9 +367,16 @@ impl Automaton for Spelled {
 
     fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
         let (Place::Between, inner) = Place::read(state)? else { return None };
-        let Ordinary { mut bytes, later, base } = self.inner.ordinary(inner)?;
-        (0..b' ').chain([b'"', b'\\']).for_each(|byte| bytes.remove(byte));
-        Some(Ordinary { bytes, later, base: Place::Between.state(&base) })
+        let mut ordinary = self.inner.ordinary(inner)?;
+        (0..b' ').chain([b'"', b'\\']).for_each(|byte| ordinary.bytes.remove(byte));
+        ordinary.base = ordinary.base.map(|base| Place::Between.state(&base));
+        Some(ordinary)
+    }
+
+    fn slack(&self, state: &[i64]) -> Option<Slack> {
+        // Within a character, any may come that it was not.
+        let (Place::Between, inner) = Place::read(state)? else { return None };
+        self.inner.slack(inner)
     }
 
     fn is_live(&self, _: &[i64]) -> Option<bool> {

@@ -6,6 +6,7 @@
 //! what a first byte began, tokens are read.
 
 use super::*;
+use crate::regex::OrdinaryText;
 
 /// The vocabulary's nodes at the borders of characters, by their byte and the one before.
 #[derive(Debug)]
@@ -192,16 +193,19 @@ fn leads_back(languages: &mut Languages, next: Language, lead: u8, home: Languag
 
 impl Classes {
     /// The same as [`walk`](Self::walk) from the root, from a state to which most bytes lead back;
-    /// `None` if it is not of this kind, or if more than so many nodes are to be read.
+    /// `None` if it is not of this kind, or if more than so many nodes are to be read. `text`: the
+    /// tokens that are texts of ordinary characters, where not all beyond ASCII are.
     pub(in crate::constraint) fn home(
         &self,
         vocabulary: &Vocabulary,
         languages: &mut Languages,
         (home, every_end): (Language, bool),
+        text: Option<&TokenMask>,
         most: usize,
     ) -> Result<Option<Found>> {
-        if languages.is_computed(home) {
-            return self.among_ordinary(vocabulary, languages, (home, every_end), most);
+        if let Some(ordinary) = languages.ordinary(home)? {
+            let from = (home, every_end);
+            return self.among_ordinary(vocabulary, languages, from, &ordinary, text);
         }
         let Some(exits) = Exits::of(languages, home)? else { return Ok(None) };
         let (trie, pairs) = (vocabulary.trie(), &self.pairs);
@@ -245,21 +249,27 @@ impl Classes {
         vocabulary: &Vocabulary,
         languages: &mut Languages,
         (state, every_end): (Language, bool),
-        most: usize,
+        ordinary: &OrdinaryText,
+        text: Option<&TokenMask>,
     ) -> Result<Option<Found>> {
-        let Some((ordinary, later, base)) = languages.ordinary(state)? else { return Ok(None) };
+        let text = match (ordinary.text, text) {
+            (None, _) => &self.pairs.text,
+            (Some(_), Some(text)) => text,
+            (Some(_), None) => return Ok(None),
+        };
         let (trie, pairs) = (vocabulary.trie(), &self.pairs);
         let nodes = trie.nodes();
         let mut marks = vec![0u8; nodes.len()];
-        for byte in (0..0x80).filter(|&byte| !ordinary.contains(byte)) {
+        for byte in (0..0x80).filter(|&byte| !ordinary.bytes.contains(byte)) {
             let all = pair(0, byte)..pair(0, byte) + FIRSTS;
             pairs.nodes(all).iter().for_each(|&node| marks[node as usize] = 1);
         }
-        trie.children(0, later.bits()).for_each(|node| marks[node] = 1);
-        let Some(read) = uppermost(trie, &marks, most) else { return Ok(None) };
+        trie.children(0, ordinary.later.bits()).for_each(|node| marks[node] = 1);
+        // Much may stand below them, but by bytes nothing is read sooner.
+        let read = uppermost(trie, &marks, usize::MAX).unwrap_or_default();
         let mut walk = self.start(languages, state, every_end);
-        let base = walk.dense.number(base);
-        let (inside, ends, words) = (pairs.text.clone(), Vec::new(), ByteSet::EMPTY);
+        let base = ordinary.base.map(|base| walk.dense.number(base));
+        let (inside, ends, words) = (text.clone(), Vec::new(), ByteSet::EMPTY);
         let mut found = Found { inside, work: usize::MAX / 2, ends, words };
         let bytes = Nodes { trie, below: &self.bytes_below };
         for (node, _) in read {
@@ -272,8 +282,11 @@ impl Classes {
             let text = tokens.first().and_then(|&token| vocabulary.token_bytes(token));
             let text = text.and_then(|text| text.get(..depth)).unwrap_or_default();
             let last = text.iter().rposition(|&byte| byte & 0xC0 != 0x80).unwrap_or(0);
-            let mut before = if last == 0 { Dense::START } else { base };
-            for &byte in &text[last..] {
+            let (mut before, from) = match base {
+                Some(base) if last > 0 => (base, last),
+                _ => (Dense::START, 0),
+            };
+            for &byte in &text[from..] {
                 if before != Dense::DEAD {
                     before = walk.dense.step(before, byte)?;
                 }
@@ -361,8 +374,9 @@ mod tests {
         ] {
             let (mut l, states) = testing::states(&pattern);
             for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
-                let home =
-                    classes.home(&vocabulary, &mut l, (state, every_end), usize::MAX).unwrap();
+                let home = classes
+                    .home(&vocabulary, &mut l, (state, every_end), None, usize::MAX)
+                    .unwrap();
                 let Some(home) = home else { continue };
                 let walked = classes.walk(&vocabulary, &mut l, (state, 0), every_end).unwrap();
                 assert_eq!(home.words, walked.words, "{pattern}");
@@ -418,13 +432,22 @@ mod tests {
                 r"[\\0",
                 r"[\\uD83D",
                 "(?<a",
+                "(?<",
+                "(?<aé",
+                r"\\k<",
+                r"\\k<b",
                 "(?",
             ] {
                 let state = text.bytes().try_fold(start, |state, byte| l.step(state, byte));
                 let state = state.unwrap();
                 assert_ne!(state, Language::EMPTY, "{text}");
-                let home = classes.home(&vocabulary, &mut l, (state, false), usize::MAX).unwrap();
-                let Some(home) = home else { continue };
+                let chars = l.ordinary(state).unwrap().and_then(|ordinary| ordinary.text);
+                let chars = chars.map(|text| {
+                    classes.walk(&vocabulary, &mut l, (text, 0), false).unwrap().inside
+                });
+                let from = (state, false);
+                let home = classes.home(&vocabulary, &mut l, from, chars.as_ref(), usize::MAX);
+                let Some(home) = home.unwrap() else { continue };
                 let walked = classes.walk(&vocabulary, &mut l, (state, 0), false).unwrap();
                 assert_eq!(home.words, walked.words, "{text}");
                 assert_eq!(testing::listed(home), testing::listed(walked), "{text}");
@@ -432,6 +455,6 @@ mod tests {
             }
         }
         // Not those in which little is ordinary.
-        assert_eq!(compared, 34);
+        assert_eq!(compared, 44);
     }
 }

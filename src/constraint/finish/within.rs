@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::constraint::masks::{Base, Form};
+use crate::regex::automaton::Slack;
 
 /// Terminal states whose tokens are kept sorted by where they lead.
 const KEPT: usize = 8;
@@ -64,12 +65,69 @@ impl Machine {
             if captured || self.stacks.records(item.stack) {
                 continue;
             }
+            if self.items(id).len() == 1 && self.languages.is_computed(item.state) {
+                self.allow_by_slack(program, vocabulary, (item, left), &form, &mut allow)?;
+                continue;
+            }
             for (state, tokens) in &*self.inside(vocabulary, item.state)? {
                 let after = Item { state: *state, ..item };
                 let rest = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
                 if rest.is_some_and(|rest| rest < left) {
                     tokens.iter().for_each(|&token| allow(token));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows the tokens of a mask, inside a terminal whose states are without end, that leave
+    /// little enough to be written, as their length tells: all states that they lead to would be
+    /// too many to look at.
+    fn allow_by_slack(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        (item, left): (Item, u32),
+        form: &Form,
+        allow: &mut impl FnMut(u32),
+    ) -> Result<()> {
+        const SHORT: usize = 2;
+        let after = Item { state: Language::EPSILON, ..item };
+        let after = within_limits(self.shortest_way(program, vocabulary, after))?;
+        let Some(after) = after.map(|after| after.len()) else { return Ok(()) };
+        let mut tokens = Vec::new();
+        for base in form.bases().iter().filter(|base| base.node() == 0) {
+            base.each(&mut |token| tokens.push(token));
+        }
+        let mut slacks: FxHashMap<Language, Option<Slack>> = FxHashMap::default();
+        for token in tokens {
+            let Some(text) = vocabulary.token_bytes(token) else { continue };
+            let plain = text.iter().rposition(|&byte| byte == b'\\').map_or(0, |at| at + 1);
+            let (mut state, mut most) = (item.state, None);
+            for read in 0..=text.len() {
+                if read >= plain {
+                    let languages = &self.languages;
+                    let slack = slacks.entry(state).or_insert_with(|| languages.slack(state));
+                    most = slack.map(|slack| slack.base + slack.by_byte * (text.len() - read));
+                }
+                if most.is_some() || read == text.len() {
+                    break;
+                }
+                state = self.languages.step(state, text[read])?;
+            }
+            let fits = |bytes: usize| bytes + after < left as usize;
+            let fits = match most {
+                Some(most) if fits(most) => true,
+                Some(_) if text.len() > SHORT && plain == 0 => false,
+                _ => {
+                    let end = text
+                        .iter()
+                        .try_fold(item.state, |state, &byte| self.languages.step(state, byte))?;
+                    self.languages.short(end)?.is_some_and(|rest| fits(rest.len()))
+                }
+            };
+            if fits {
+                allow(token);
             }
         }
         Ok(())

@@ -5,6 +5,18 @@ use std::collections::BinaryHeap;
 
 use super::*;
 use crate::deadline;
+use crate::regex::automaton::Slack;
+use crate::regex::{CodePoints as _, Utf8};
+
+/// Characters that say little; see [`Ordinary`](automaton::Ordinary).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrdinaryText {
+    pub(crate) bytes: ByteSet,
+    pub(crate) later: ByteSet,
+    /// Texts of them, where these are not all with whole characters beyond ASCII.
+    pub(crate) text: Option<Language>,
+    pub(crate) base: Option<Language>,
+}
 
 /// Steps that a state takes before its row of 256 successors is worth computing.
 const ROWLESS_STEPS: u8 = 4;
@@ -102,24 +114,51 @@ impl Languages {
         }
     }
 
+    /// The automaton that reads `x` up to a byte with which the rest begins, its state, and the
+    /// rest.
+    fn computed_first(&self, x: Language) -> Option<(Running, Language)> {
+        let &Expr::Concat(a, rest) = self.arena.expr(x) else { return None };
+        match self.arena.expr(a) {
+            Expr::Automaton(running) if !self.is_nullable(rest) => Some((running.clone(), rest)),
+            _ => None,
+        }
+    }
+
     /// The characters that are [ordinary](automaton::Ordinary) for a language that is read by an
-    /// automaton up to a byte that is none of them: those of ASCII, those of them that must not come
-    /// first, and the language from which the last one of a text leads on.
-    pub(crate) fn ordinary(&mut self, x: Language) -> Result<Option<(ByteSet, ByteSet, Language)>> {
-        let &Expr::Concat(a, rest) = self.arena.expr(x) else { return Ok(None) };
-        let Expr::Automaton(Running { automaton, state }) = self.arena.expr(a) else {
+    /// automaton up to a byte that is none of them.
+    pub(crate) fn ordinary(&mut self, x: Language) -> Result<Option<OrdinaryText>> {
+        let Some((Running { automaton, state }, rest)) = self.computed_first(x) else {
             return Ok(None);
         };
-        let automaton = Arc::clone(automaton);
-        let Some(automaton::Ordinary { bytes, later, base }) = automaton.ordinary(state) else {
-            return Ok(None);
-        };
+        let Some(ordinary) = automaton.ordinary(&state) else { return Ok(None) };
         let ends = self.first_bytes(rest)?;
-        if self.is_nullable(rest) || ends.iter().any(|end| end >= 0x80 || bytes.contains(end)) {
+        if ends.iter().any(|end| end >= 0x80 || ordinary.bytes.contains(end)) {
             return Ok(None);
         }
-        let base = self.automaton(automaton, base);
-        Ok(Some((bytes, later, self.concat2(base, rest))))
+        let base = ordinary.base.map(|base| {
+            let base = self.automaton(automaton, base);
+            self.concat2(base, rest)
+        });
+        let text = ordinary.beyond.map(|[first, later]| {
+            let [first, later] = [first, later].map(|class| {
+                let ranges = class.ranges().iter();
+                let ranges: Vec<(u32, u32)> =
+                    ranges.map(|range| (range.start().into(), range.end().into())).collect();
+                Utf8.class(self, &ranges)
+            });
+            let later = self.repeat(later, 0, None);
+            self.concat2(first, later)
+        });
+        Ok(Some(OrdinaryText { bytes: ordinary.bytes, later: ordinary.later, text, base }))
+    }
+
+    /// How long the rest of a text can become, if an automaton reads it and knows.
+    pub(crate) fn slack(&self, x: Language) -> Option<Slack> {
+        let (Running { automaton, state }, rest) = self.computed_first(x)?;
+        let mut slack = automaton.slack(&state)?;
+        // Quotes and the like.
+        slack.base += self.arena.facts(rest).effort as usize;
+        matches!(self.arena.expr(rest), Expr::Set(_)).then_some(slack)
     }
 
     /// The derivative by one byte, perhaps a language without strings that is not
