@@ -318,7 +318,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.3.
-    fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
+    pub(super) fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
         let mut parts = vec![self.strings.any];
         let min = self.count(reader, "minLength")?.unwrap_or(0);
         let max = self.count(reader, "maxLength")?;
@@ -352,7 +352,11 @@ impl<'d> Sets<'d> {
                 false => parts.push(length),
             }
         }
-        shape.strings = self.languages.intersect(parts);
+        let strings = self.languages.intersect(parts);
+        shape.strings = match (self.few_enough(strings), reader.get("format")) {
+            (Err(error), Some(at)) => return Err(self.document.placed(error, Some(at))),
+            (strings, _) => strings?,
+        };
         Ok(())
     }
 

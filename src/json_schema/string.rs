@@ -238,6 +238,20 @@ impl Sets<'_> {
         }
     }
 
+    /// Strings, if they do not ask for the format `regex` and something else at once.
+    pub(super) fn few_enough(&self, strings: Language) -> Result<Language> {
+        match self.languages.multiplies_endless(strings) {
+            false => Ok(strings),
+            true => {
+                let message = "the format `regex` cannot be enforced together with other \
+                               conditions on the same string, but for a small `minLength`";
+                let help =
+                    "leave one of them out, or let formats be annotations (`formats: false`)";
+                Err(Error::new(ErrorKind::Limit, message).with_help(help))
+            }
+        }
+    }
+
     fn texts_of(&mut self, texts: &Texts) -> Result<Language> {
         let whole = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
         Ok(match texts {

@@ -69,6 +69,11 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
+    /// Are all of its strings texts, and does this state stand between two of their characters?
+    fn is_between(&self, _state: &[i64]) -> bool {
+        false
+    }
+
     /// A text from here to the end that is short, if it takes no search.
     fn rest(&self, _state: &[i64]) -> Option<Vec<u8>> {
         None

@@ -388,6 +388,10 @@ impl Automaton for Spelled {
         true
     }
 
+    fn is_between(&self, state: &[i64]) -> bool {
+        Place::read(state).is_some_and(|(place, _)| place == Place::Between)
+    }
+
     fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
         let (place, inner) = Place::read(state)?;
         let after = |c: char| self.inner.step(inner, c);

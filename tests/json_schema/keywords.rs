@@ -234,8 +234,29 @@ fn patterns_and_formats() {
         &[&mail("*", 65), &quoted(61), &at(254)],
     );
     check(r#"{"type": "string", "format": "unheard-of"}"#, &[r#""x""#], &[]);
-    let e = error(r#"{"not": {"type": "string", "format": "regex"}}"#);
-    assert!(e.to_string().contains("at /not/format: this format is not regular"), "{e}");
+    check(
+        r#"{"type": "string", "format": "regex", "minLength": 2, "not": {"const": "[a-b]"}}"#,
+        &[r#""[a-c]""#, r#""(a)\\1""#, r#""[é-ê]""#, r#""aé""#],
+        &[r#""[b-a]""#, r#""\\a""#, r#""(?i)a""#, r#""a""#, r#""é""#, r#""[a-b]""#],
+    );
+    check(
+        r#"{"anyOf": [{"type": "string", "format": "regex"}, {"const": "(?"}, {"type": "null"}]}"#,
+        &[r#""(?:)""#, r#""(?""#, "null"],
+        &[r#""(""#, r#""(?:""#, "1"],
+    );
+    for (schema, place) in [
+        (r#"{"items": {"type": "string", "format": "regex", "maxLength": 9}}"#, "/items/format"),
+        (r#"{"type": "string", "format": "regex", "pattern": "^a"}"#, "/format"),
+        (r#"{"type": "string", "not": {"format": "regex"}}"#, "/not"),
+        (r#"{"type": "string", "allOf": [{"format": "regex"}, {"maxLength": 3}]}"#, ""),
+    ] {
+        let e = error(schema);
+        assert!(e.to_string().contains("`regex` cannot be enforced together"), "{e}");
+        assert_eq!(e.place().pointer.as_deref(), Some(place), "{schema}");
+    }
+    let e = error(r#"{"properties": {"a": {"format": "idn-hostname"}}}"#);
+    let refused = "at /properties/a/format: the format `idn-hostname` cannot be enforced";
+    assert!(e.to_string().contains(refused), "{e}");
     let e = error(r#"{"type": "string", "pattern": "(a)\\1"}"#);
     assert!(e.to_string().contains("at /pattern: the pattern"), "{e}");
 }

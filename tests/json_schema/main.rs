@@ -6,6 +6,7 @@ mod applied;
 mod common;
 mod errors;
 mod keywords;
+mod regex_format;
 mod spelling;
 
 use maskwright::json_schema::{Options, Schema};

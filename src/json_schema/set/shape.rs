@@ -189,7 +189,10 @@ impl Sets<'_> {
             // Every set of strings is one of texts.
             strings: match (a.strings, b.strings) {
                 (any, other) | (other, any) if any == self.strings.any => other,
-                (a, b) => self.languages.intersect([a, b]),
+                (a, b) => {
+                    let both = self.languages.intersect([a, b]);
+                    self.few_enough(both)?
+                }
             },
             arrays,
             objects,
@@ -254,7 +257,10 @@ impl Sets<'_> {
             numbers: self.numbers.or(&mut self.languages, a.numbers, b.numbers),
             strings: match any {
                 true => self.strings.any,
-                false => self.languages.union([a.strings, b.strings]),
+                false => {
+                    let either = self.languages.union([a.strings, b.strings]);
+                    self.few_enough(either)?
+                }
             },
             arrays,
             objects,
@@ -267,11 +273,12 @@ impl Sets<'_> {
     /// Values that are not in it.
     pub(in crate::json_schema) fn complement(&mut self, a: &Shape) -> Result<Shape> {
         let all = self.any();
+        let strings = self.languages.difference(self.strings.any, a.strings);
         let mut result = Shape {
             null: !a.null,
             booleans: a.booleans.map(|b| !b),
             numbers: self.numbers.not(&mut self.languages, a.numbers),
-            strings: self.languages.difference(self.strings.any, a.strings),
+            strings: self.few_enough(strings)?,
             ..all
         };
         let mut arrays = a.arrays.clone();

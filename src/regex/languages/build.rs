@@ -305,6 +305,9 @@ impl Languages {
     /// Remembers that every string of `x` is in `wide`, which is `y*` for some `y`: so that the
     /// intersection of the two is known to be `x`.
     pub(crate) fn note_within(&mut self, x: Language, wide: Language) {
+        if let Expr::Automaton(running) = self.arena.expr(x) {
+            self.texts.insert(running.automaton.name().into(), wide);
+        }
         if x != wide {
             self.within.insert(x, wide);
         }
@@ -318,6 +321,9 @@ impl Languages {
         }
         match (self.arena.expr(x), self.arena.expr(wide)) {
             (Expr::Repeat(a, ..), Expr::Repeat(b, ..)) if a == b => true,
+            (Expr::Automaton(running), _) if running.automaton.is_between(&running.state) => {
+                self.texts.get(running.automaton.name()) == Some(&wide)
+            }
             (Expr::Intersect(xs), _) if depth < DEEPEST => {
                 xs.iter().any(|&part| self.is_within(part, wide, depth + 1))
             }

@@ -104,13 +104,44 @@ impl Languages {
     /// Is it what an automaton of endless states reads first? Its states are many, and of each few
     /// successors are asked for.
     pub(crate) fn is_computed(&self, x: Language) -> bool {
-        match self.arena.expr(x) {
+        let endless = |x: Language| match self.arena.expr(x) {
             Expr::Automaton(running) => running.automaton.is_endless(),
-            &Expr::Concat(a, _) => match self.arena.expr(a) {
-                Expr::Automaton(running) => running.automaton.is_endless(),
-                _ => false,
-            },
             _ => false,
+        };
+        let first = match *self.arena.expr(x) {
+            Expr::Concat(a, _) => a,
+            _ => x,
+        };
+        match self.arena.expr(first) {
+            Expr::Union(xs) | Expr::Intersect(xs) => xs.iter().any(|&x| endless(x)),
+            _ => endless(first),
+        }
+    }
+
+    /// Does an automaton of endless states occur in it beside something that does not soon leave it
+    /// alone? Its states are multiplied then, and none of them is like another.
+    pub(crate) fn multiplies_endless(&self, x: Language) -> bool {
+        /// Units that are counted one by one.
+        const FEW: u32 = 8;
+        if !self.has_endless(x) {
+            return false;
+        }
+        let endless = |part: &Language| self.has_endless(*part);
+        match self.arena.expr(x) {
+            Expr::Automaton(_) => false,
+            Expr::Union(xs) => xs.iter().any(|&x| {
+                self.multiplies_endless(x) || !endless(&x) && !self.arena.facts(x).finite
+            }),
+            Expr::Intersect(xs) => {
+                xs.iter().filter(|x| endless(x)).count() > 1
+                    || xs.iter().any(|&x| match *self.arena.expr(x) {
+                        Expr::Automaton(_) => false,
+                        Expr::Repeat(_, ..=FEW, UNBOUNDED) => false,
+                        Expr::Complement(inner) => !self.arena.facts(inner).finite,
+                        _ => true,
+                    })
+            }
+            _ => true,
         }
     }
 
@@ -318,6 +349,28 @@ impl Languages {
             Expr::Intersect(_) => self.total_over(x).is_some(),
             _ => false,
         }
+    }
+
+    /// Is the text that an automaton of endless states knows to end in one that all else accepts?
+    fn has_known_rest(&mut self, x: Language) -> Result<bool> {
+        let Expr::Intersect(xs) = self.arena.expr(x) else { return Ok(false) };
+        let rest = xs.iter().find_map(|&part| match self.arena.expr(part) {
+            Expr::Automaton(running) if running.automaton.is_endless() => {
+                Some((part, running.automaton.rest(&running.state)?))
+            }
+            _ => None,
+        });
+        let (Some((automaton, rest)), parts) = (rest, xs.clone()) else { return Ok(false) };
+        for &part in parts.iter().filter(|&&part| part != automaton) {
+            let mut at = part;
+            for &byte in &rest {
+                at = self.derivative(at, byte, 0)?;
+            }
+            if !self.is_nullable(at) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The unit of texts every beginning of which can be completed to a string of `x`, all of
@@ -538,7 +591,7 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(Some(live));
         }
-        if self.is_surely_live(x, 0) {
+        if self.is_surely_live(x, 0) || self.has_known_rest(x)? {
             self.arena.set_live(x, true);
             return Ok(Some(true));
         }

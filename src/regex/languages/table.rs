@@ -299,7 +299,7 @@ impl Languages {
     }
 
     /// Does an automaton occur in it whose states are without end?
-    fn has_endless(&self, x: Language) -> bool {
+    pub(super) fn has_endless(&self, x: Language) -> bool {
         self.parts(x, false, |_| false).iter().any(|&part| match self.arena.expr(part) {
             Expr::Automaton(running) => running.automaton.is_endless(),
             _ => false,
