@@ -26,11 +26,13 @@ const FORCED: usize = 40;
 const RULES: usize = 3;
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("texts").required(true).args(["input", "lines"]))]
+#[command(group = clap::ArgGroup::new("texts").required(true).args(["file", "input", "lines"]))]
 pub(super) struct Args {
     #[command(flatten)]
     constraint: ConstraintArgs,
     /// A file that holds one text; one final line break is not part of it
+    file: Option<PathBuf>,
+    /// The same
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     /// A file with one text a line; answers one JSON line for each
@@ -55,9 +57,12 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let (constraint, others, schema) = (&args.constraint, OnceCell::new(), OnceCell::new());
     // By rules, so that it is the innermost rule that is named.
     let matcher = constraint.require_by_rules(&compiler)?.matcher();
+    for finding in constraint.formats_not_enforced() {
+        output::note(&format!("note: {finding}"));
+    }
     let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others, schema };
     let mut outcome = Outcome::Success;
-    if let Some(file) = &args.input {
+    if let Some(file) = args.file.as_ref().or(args.input.as_ref()) {
         let text = output::read(file, "the text to check")?;
         let verdict = checker.verdict(strip_line_break(&text))?;
         match args.output.unwrap_or_default() {

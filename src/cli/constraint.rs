@@ -6,7 +6,7 @@ use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
-use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use crate::json_schema::{Draft, Finding, Options, PropertyOrder, Schema, Spelling, Whitespace};
 use crate::regex::QuoteBy;
 use crate::{Compiler, Constraint};
 
@@ -344,6 +344,13 @@ impl ConstraintArgs {
 }
 
 impl ConstraintArgs {
+    /// The formats in the schema, where the constraint is one, that are not enforced.
+    pub(super) fn formats_not_enforced(&self) -> Vec<Finding> {
+        let text = self.which.schema.as_deref().and_then(|schema| read_schema(schema).ok());
+        let schema = text.and_then(|(text, _)| Schema::from_text(&text).ok());
+        schema.map(|schema| schema.formats_not_enforced(&self.options())).unwrap_or_default()
+    }
+
     /// The schema as a value, where the constraint is one, for messages about it.
     pub(super) fn schema_value(&self) -> Option<serde_json::Value> {
         let (text, _) = read_schema(self.which.schema.as_deref()?).ok()?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, line_column};
 
 /// Why a subcommand stopped before it had an answer.
 #[derive(Debug)]
@@ -62,9 +62,10 @@ pub(super) fn read(path: &std::path::Path, wanted: &str) -> Result<Vec<u8>, Erro
 /// Reads a UTF-8 file whole.
 pub(super) fn read_text(path: &std::path::Path, wanted: &str) -> Result<String, Error> {
     String::from_utf8(read(path, wanted)?).map_err(|error| {
+        let (line, column) = line_column(error.as_bytes(), error.utf8_error().valid_up_to());
         Error::new(ErrorKind::Io, "is not UTF-8")
             .in_file(path)
-            .at_byte(error.utf8_error().valid_up_to())
+            .at_line_column(line, column)
             .with_help("save it as UTF-8")
     })
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 pub(super) enum Format {
     /// The whole text is one of these.
     Texts(Texts),
-    /// Known, and not one that can be enforced.
+    /// Known, but beyond what is enforced: an annotation, which has no complement.
     Beyond,
     /// Of no draft: an annotation that is true of every text.
     Unknown,

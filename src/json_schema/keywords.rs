@@ -14,6 +14,7 @@ use super::condition::{Condition, Part};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
+use super::format::{Format, format};
 use super::number::{NumberSet, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::quotation::QUOTE_FROM;
@@ -341,7 +342,9 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`format` must be a string"));
             };
             let asserted = reader.dialect.asserts_formats();
-            parts.extend(self.format(name, at, asserted)?);
+            parts.extend(self.format(name, asserted)?);
+            let beyond = format(name) == Format::Beyond && (self.options.formats || asserted);
+            shape.open_format = beyond.then_some(at);
         }
         let (min, max) = self.lengths_left(&parts, min, max);
         if (min, max) != (0, None) {

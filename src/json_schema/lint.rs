@@ -122,19 +122,50 @@ impl Schema {
         self.lint_within(options, &Limits::default())
     }
 
+    /// The formats in it that are not enforced under these options although formats are: unknown
+    /// ones, and `idn-hostname`. Linear in the schema.
+    ///
+    /// ```
+    /// use maskwright::json_schema::{Options, Schema};
+    /// let schema = Schema::from_text(r#"{"properties": {"host": {"format": "idn-hostname"}}}"#)?;
+    /// let formats = schema.formats_not_enforced(&Options::default());
+    /// assert_eq!(formats[0].pointer, "/properties/host/format");
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn formats_not_enforced(&self, options: &Options) -> Vec<Finding> {
+        let document = &self.document;
+        let mut linter = Linter::new(document, options);
+        let mut open = vec![document.root()];
+        while let Some(schema) = open.pop() {
+            let Some(members) = document.members(schema) else { continue };
+            let Ok(dialect) = linter.references.dialect(document, schema) else { continue };
+            let enforced = options.formats || dialect.asserts_formats();
+            for (keyword, value) in members.iter() {
+                if keyword == "format" && enforced {
+                    linter.format(value, "", dialect);
+                }
+                match (holds(keyword), document.value(value)) {
+                    (Some(Holds::Map), Value::Object(map)) => {
+                        open.extend(map.iter().map(|(_, child)| child));
+                    }
+                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
+                        open.extend(items.iter().copied());
+                    }
+                    (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
+                    _ => {}
+                }
+            }
+        }
+        let mut findings = linter.findings;
+        findings.retain(|finding| finding.kind != FindingKind::Enforced);
+        findings.sort_by_key(|finding| finding.line_column);
+        findings
+    }
+
     /// The same for a compiler with these limits.
     pub fn lint_within(&self, options: &Options, limits: &Limits) -> Lint {
         let document = &self.document;
-        let mut linter = Linter {
-            document,
-            options,
-            sets: Sets::new(document, options),
-            references: References::new(options.draft),
-            findings: Vec::new(),
-            seen: FxHashSet::default(),
-            diagnosed: 0,
-            bases: None,
-        };
+        let mut linter = Linter::new(document, options);
         let root = document.root();
         if let Some(schema) = foreign::wrapped(document, root) {
             let message = format!(
@@ -208,6 +239,19 @@ struct Linter<'d> {
 }
 
 impl<'d> Linter<'d> {
+    fn new(document: &'d Document, options: &'d Options) -> Self {
+        Self {
+            document,
+            options,
+            sets: Sets::new(document, options),
+            references: References::new(options.draft),
+            findings: Vec::new(),
+            seen: FxHashSet::default(),
+            diagnosed: 0,
+            bases: None,
+        }
+    }
+
     fn has(&self, schema: ValueId, keyword: &str) -> bool {
         self.document.get(schema, keyword).is_some()
     }

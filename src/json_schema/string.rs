@@ -12,7 +12,7 @@ use crate::regex::{
     any_text,
 };
 
-/// Bytes of texts beyond which these are not spelled out.
+/// Bytes of texts beyond which these are not spelled out; so many characters of patterns are shown.
 const LONG: usize = 100;
 
 /// The languages that all string sets are made of; without quotes.
@@ -173,7 +173,11 @@ impl Sets<'_> {
     /// What is wrong with a pattern, and where it stands.
     pub(super) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
         let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
-        let message = format!("the pattern {pattern:?}{byte}: {}", e.message());
+        let shown = match pattern.char_indices().nth(LONG) {
+            Some((end, _)) => format!("{:?}…", &pattern[..end]),
+            None => format!("{pattern:?}"),
+        };
+        let message = format!("the pattern {shown}{byte}: {}", e.message());
         let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
         let error = self.document.error(kind, at, message);
         match e.help() {
@@ -197,45 +201,21 @@ impl Sets<'_> {
         Ok(language)
     }
 
-    /// The texts of a format, which stands at a place; `None` if it is an annotation. `asserted`:
-    /// enforced whatever the options say.
-    pub(super) fn format(
-        &mut self,
-        name: &str,
-        at: ValueId,
-        asserted: bool,
-    ) -> Result<Option<Language>> {
+    /// The texts of a format; `None` if it is an annotation. `asserted`: enforced whatever the
+    /// options say.
+    pub(super) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
+        if !self.options.formats && !asserted {
+            return Ok(None);
+        }
         if let Some(&known) = self.formats.get(name) {
             return Ok(Some(known));
         }
-        let Some(texts) = self.enforced_format(name, at, asserted)? else { return Ok(None) };
+        let Format::Texts(texts) = format(name) else { return Ok(None) };
         let language = self.texts_of(&texts)?;
         let text = self.languages.repeat(self.strings.char, 0, None);
         self.languages.note_within(language, text);
         self.formats.insert(name.into(), language);
         Ok(Some(language))
-    }
-
-    /// What is enforced of a format, if it is no annotation.
-    pub(super) fn enforced_format(
-        &self,
-        name: &str,
-        at: ValueId,
-        asserted: bool,
-    ) -> Result<Option<Texts>> {
-        match format(name) {
-            _ if !self.options.formats && !asserted => Ok(None),
-            Format::Texts(texts) => Ok(Some(texts)),
-            Format::Unknown => Ok(None),
-            Format::Beyond => {
-                let message = format!("the format `{name}` cannot be enforced");
-                let help = match asserted {
-                    true => "leave it out: the schema's own vocabulary says to enforce formats",
-                    false => "leave it out, or let formats be annotations (`formats: false`)",
-                };
-                Err(self.document.error(ErrorKind::Schema, at, message).with_help(help))
-            }
-        }
     }
 
     /// Strings, if they do not ask for the format `regex` and something else at once.
@@ -246,7 +226,7 @@ impl Sets<'_> {
                 let message = "the format `regex` cannot be enforced together with other \
                                conditions on the same string, but for a small `minLength`";
                 let help =
-                    "leave one of them out, or let formats be annotations (`formats: false`)";
+                    "leave one of them out, or let formats be annotations (the option `formats`)";
                 Err(Error::new(ErrorKind::Limit, message).with_help(help))
             }
         }

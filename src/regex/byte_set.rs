@@ -136,13 +136,23 @@ impl fmt::Debug for ByteSet {
             while let Some(next) = bytes.next_if(|&b| b - 1 == last) {
                 last = next;
             }
-            write!(f, "{}", std::ascii::escape_default(first))?;
+            f.write_str(&shown(first))?;
             if last > first {
                 let dash = if last > first + 1 { "-" } else { "" };
-                write!(f, "{dash}{}", std::ascii::escape_default(last))?;
+                write!(f, "{dash}{}", shown(last))?;
             }
         }
         f.write_str("]")
+    }
+}
+
+/// A byte as it stands in a class of a pattern; a blank so that it is seen.
+fn shown(byte: u8) -> String {
+    match byte {
+        b'[' | b']' | b'^' | b'-' => format!("\\{}", char::from(byte)),
+        b'"' | b'\'' => char::from(byte).to_string(),
+        b' ' => "\\x20".to_owned(),
+        _ => std::ascii::escape_default(byte).to_string(),
     }
 }
 
@@ -159,6 +169,8 @@ mod tests {
         assert!(digits.intersection(&digits.complement()).is_empty());
         assert!(ByteSet::range(9, 8).is_empty());
         assert_eq!(format!("{digits:?}"), "[0-9]");
+        let others: ByteSet = b" \"-[]\\^\n".iter().copied().collect();
+        assert_eq!(format!("{others:?}"), r#"[\n\x20"\-\[-\^]"#);
         assert_eq!(ByteSet::ALL.iter().count(), 256);
     }
 

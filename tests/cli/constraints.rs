@@ -148,7 +148,7 @@ fn check_reads_well() {
     let ran = run(&["check", "--grammar", "json", "--input", &input]);
     assert!(
         ran.out.contains(
-            ":2:14: not accepted: `]`, expected one of [\\t\\n\\r \\\"-0-9[fnt{] (at rule `"
+            ":2:14: not accepted: `]`, expected one of [\\t\\n\\r\\x20\"\\-0-9\\[fnt{] (at rule `"
         ),
         "{}",
         ran.out
@@ -283,6 +283,22 @@ fn check_says_that_a_member_comes_twice() {
     assert!(shown.out.contains("the object at /list/0 has a member `a` already"), "{}", shown.out);
     let answer: Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(answer["repeated"], json!({"object": "/list/0", "name": "a"}));
+}
+
+#[test]
+fn check_says_which_formats_are_not_enforced() {
+    let input = file("cli-formats.json", r#"{"host": "-", "pattern": "(a)", "day": "1"}"#);
+    let schema = r#"{"properties": {"host": {"format": "idn-hostname"}, "day": {"format": "dates"},
+        "pattern": {"format": "regex"}}}"#;
+    let args = ["check", "--schema", schema, "--property-order", "any", &input];
+    let ran = run(&args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let notes: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains("/properties/host/format") && notes[0].contains("idn-hostname"));
+    assert!(notes[1].contains("did you mean `date`?"), "{notes:?}");
+    let ran = run(&[&args[..], &["--formats", "annotate"]].concat());
+    assert_eq!((ran.code, &*ran.err), (0, ""));
 }
 
 #[test]

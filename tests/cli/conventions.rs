@@ -42,7 +42,7 @@ fn bad_input_is_one_line_with_place_and_cure_and_exit_code_2() {
         ("a missing file", check(&["--schema", "none.json"]), vec!["none.json: ", "give the path"]),
         ("malformed JSON", check(&["--schema", &malformed]), vec!["malformed.json:2:20: "]),
         ("malformed inline", check(&["--schema", "{\"type\" 1}"]), vec!["line 1, column 9: "]),
-        ("not UTF-8", check(&["--schema", &latin]), vec!["latin.json: byte 14: is not UTF-8"]),
+        ("not UTF-8", check(&["--schema", &latin]), vec!["latin.json:1:15: is not UTF-8"]),
         (
             "a keyword that is not enforced",
             check(&["--schema", r#"{"properties": {"a": {"$dynamicRef": "x"}}}"#]),

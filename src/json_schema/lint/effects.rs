@@ -139,8 +139,10 @@ impl Linter<'_> {
                     },
                 }
             }
-            // That it is refused is said where the schema is.
-            Format::Beyond if self.options.formats || dialect.asserts_formats() => {}
+            Format::Beyond => {
+                let message = format!("the format `{name}` is beyond what is enforced");
+                self.find(at, FindingKind::Ignored, message);
+            }
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
                 let but = match name {
                     "hostname" | "email" | "idn-email" => {
@@ -151,7 +153,7 @@ impl Linter<'_> {
                 };
                 self.find(at, FindingKind::Enforced, format!("`format` {words}{but}"));
             }
-            Format::Texts(_) | Format::Beyond => {
+            Format::Texts(_) => {
                 let message = format!("the format `{name}` is a remark under these options");
                 self.find(at, FindingKind::Annotation, message);
             }

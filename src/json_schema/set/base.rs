@@ -82,7 +82,7 @@ impl Shared {
             if let Ok(document) = document {
                 let mut sets = Sets::from_base(&document, &options, base);
                 for name in ["date-time", "email", "hostname"] {
-                    let _ = sets.format(name, document.root(), true);
+                    let _ = sets.format(name, true);
                 }
             }
         });

@@ -69,6 +69,8 @@ pub(in crate::json_schema) struct Shape {
     pub(in crate::json_schema) folded: Option<Rc<ObjectSet>>,
     /// Arrays and objects that a schema lists, each as it is written there.
     pub(in crate::json_schema) listed: Vec<ValueId>,
+    /// A format among the strings that is beyond what is enforced: there is no complement.
+    pub(in crate::json_schema) open_format: Option<ValueId>,
     /// Where the null, boolean, number and string parts come from.
     pub(in crate::json_schema) sources: Sources,
 }
@@ -84,6 +86,7 @@ impl Shape {
             objects: Vec::new(),
             folded: None,
             listed: Vec::new(),
+            open_format: None,
             sources: Sources::default(),
         }
     }
@@ -101,6 +104,7 @@ impl Sets<'_> {
             objects: vec![ObjectSet::any(self.strings.any)],
             folded: None,
             listed: Vec::new(),
+            open_format: None,
             sources: Sources::default(),
         }
     }
@@ -198,6 +202,7 @@ impl Sets<'_> {
             objects,
             folded: None,
             listed,
+            open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
         })
     }
@@ -266,12 +271,17 @@ impl Sets<'_> {
             objects,
             folded: None,
             listed,
+            open_format: a.open_format.or(b.open_format),
             sources: a.sources.merged(&b.sources),
         })
     }
 
     /// Values that are not in it.
     pub(in crate::json_schema) fn complement(&mut self, a: &Shape) -> Result<Shape> {
+        if let Some(at) = a.open_format {
+            let message = "this format is not enforced, so its complement cannot be";
+            return Err(self.document.error(ErrorKind::Schema, at, message));
+        }
         let all = self.any();
         let strings = self.languages.difference(self.strings.any, a.strings);
         let mut result = Shape {
