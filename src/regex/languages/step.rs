@@ -112,10 +112,11 @@ impl Languages {
             Expr::Concat(a, _) => a,
             _ => x,
         };
-        match self.arena.expr(first) {
-            Expr::Union(xs) | Expr::Intersect(xs) => xs.iter().any(|&x| endless(x)),
-            _ => endless(first),
-        }
+        self.endless
+            && match self.arena.expr(first) {
+                Expr::Union(xs) | Expr::Intersect(xs) => xs.iter().any(|&x| endless(x)),
+                _ => endless(first),
+            }
     }
 
     /// Does an automaton of endless states occur in it beside something that does not soon leave it
@@ -354,6 +355,9 @@ impl Languages {
     /// Is the text that an automaton of endless states knows to end in one that all else accepts?
     fn has_known_rest(&mut self, x: Language) -> Result<bool> {
         let Expr::Intersect(xs) = self.arena.expr(x) else { return Ok(false) };
+        if !self.endless {
+            return Ok(false);
+        }
         let rest = xs.iter().find_map(|&part| match self.arena.expr(part) {
             Expr::Automaton(running) if running.automaton.is_endless() => {
                 Some((part, running.automaton.rest(&running.state)?))

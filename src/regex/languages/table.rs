@@ -300,10 +300,11 @@ impl Languages {
 
     /// Does an automaton occur in it whose states are without end?
     pub(super) fn has_endless(&self, x: Language) -> bool {
-        self.parts(x, false, |_| false).iter().any(|&part| match self.arena.expr(part) {
+        let is_endless = |&part: &Language| match self.arena.expr(part) {
             Expr::Automaton(running) => running.automaton.is_endless(),
             _ => false,
-        })
+        };
+        self.endless && self.parts(x, false, |_| false).iter().any(is_endless)
     }
 
     /// Is it made of finished automata, with nothing but bounds on lengths beside them?
