@@ -26,7 +26,8 @@ fn every_keyword_has_an_effect_or_none() {
         (r#"{"title": "x"}"#, "/title", Annotation, "for people"),
         (r#"{"type": "string", "format": "date"}"#, "/format", Enforced, "exactly"),
         (r#"{"type": "string", "format": "regex"}"#, "/format", Enforced, "`format` is enforced"),
-        (r#"{"format": "idn-hostname"}"#, "/format", Ignored, "beyond what is enforced"),
+        (r#"{"format": "idn-hostname"}"#, "/format", Ignored, "is not enforced"),
+        (r#"{"format": "regex", "pattern": "^/"}"#, "/format", Ignored, "beside `pattern`"),
         (r#"{"type": "string", "format": "house"}"#, "/format", Ignored, "not known"),
         (
             r#"{"type": "string", "format": "datetime"}"#,

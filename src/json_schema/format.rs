@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use super::quotation::QUOTE_FROM;
+
 /// What a format name means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Format {
@@ -96,6 +98,19 @@ pub(super) fn format(name: &str) -> Format {
         _ => return Format::Unknown,
     }))
 }
+
+/// Is a format beyond what is enforced, in a schema that has some keywords? Patterns are told apart
+/// by more states than can be multiplied with those of anything else that is said of a text.
+pub(super) fn is_beyond(name: &str, has: impl Fn(&str) -> bool) -> bool {
+    match format(name) {
+        Format::Beyond => true,
+        Format::Texts(Texts::Patterns) => BESIDE_PATTERNS.iter().any(|keyword| has(keyword)),
+        _ => false,
+    }
+}
+
+/// Keywords beside which the format `regex` is an annotation.
+pub(super) const BESIDE_PATTERNS: [&str; 3] = ["pattern", "maxLength", QUOTE_FROM];
 
 /// RFC 6901, section 3.
 const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";

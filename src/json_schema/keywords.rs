@@ -14,7 +14,7 @@ use super::condition::{Condition, Part};
 use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
 use super::draft::Dialect;
-use super::format::{Format, format};
+use super::format::is_beyond;
 use super::number::{NumberSet, Side};
 use super::object::{Class, Named, ObjectSet};
 use super::quotation::QUOTE_FROM;
@@ -319,7 +319,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.3.
-    pub(super) fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
+    fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
         let mut parts = vec![self.strings.any];
         let min = self.count(reader, "minLength")?.unwrap_or(0);
         let max = self.count(reader, "maxLength")?;
@@ -342,9 +342,11 @@ impl<'d> Sets<'d> {
                 return Err(self.malformed(at, "`format` must be a string"));
             };
             let asserted = reader.dialect.asserts_formats();
-            parts.extend(self.format(name, asserted)?);
-            let beyond = format(name) == Format::Beyond && (self.options.formats || asserted);
-            shape.open_format = beyond.then_some(at);
+            let enforced = self.options.formats || asserted;
+            match is_beyond(name, |keyword| reader.get(keyword).is_some()) {
+                true => shape.open_format = enforced.then_some(at),
+                false => parts.extend(self.format(name, asserted)?),
+            }
         }
         let (min, max) = self.lengths_left(&parts, min, max);
         if (min, max) != (0, None) {

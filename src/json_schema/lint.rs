@@ -123,7 +123,8 @@ impl Schema {
     }
 
     /// The formats in it that are not enforced under these options although formats are: unknown
-    /// ones, and `idn-hostname`. Linear in the schema.
+    /// ones, `idn-hostname`, and `regex` beside other conditions on the string. Linear in the
+    /// schema.
     ///
     /// ```
     /// use maskwright::json_schema::{Options, Schema};
@@ -142,7 +143,7 @@ impl Schema {
             let enforced = options.formats || dialect.asserts_formats();
             for (keyword, value) in members.iter() {
                 if keyword == "format" && enforced {
-                    linter.format(value, "", dialect);
+                    linter.format(schema, value, "", dialect);
                 }
                 match (holds(keyword), document.value(value)) {
                     (Some(Holds::Map), Value::Object(map)) => {
@@ -469,7 +470,7 @@ impl<'d> Linter<'d> {
                 self.find(value, FindingKind::Annotation, format!("`{keyword}` {words}"));
             }
             effects::Effect::Enforces(words) if keyword == "format" => {
-                self.format(value, words, dialect);
+                self.format(schema, value, words, dialect);
             }
             effects::Effect::Enforces(words) => {
                 self.find(value, FindingKind::Enforced, format!("`{keyword}` {words}"));

@@ -12,7 +12,7 @@ use super::document::{Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, holds};
 use super::emptiness::SOME;
 use super::quotation::QUOTE_FROM;
-use super::set::{Sets, Shape};
+use super::set::Sets;
 use crate::deadline;
 use crate::error::{Error, Result};
 use crate::regex;
@@ -91,16 +91,6 @@ impl Sets<'_> {
                     }
                     "definitions" | "$defs" | "contentSchema" => continue,
                     "contains" => counting += 1,
-                    "format" if self.document.string(value) == Some("regex") => {
-                        let enforced = self.options.formats || dialect.asserts_formats();
-                        let beside = ["pattern", "maxLength", QUOTE_FROM];
-                        if enforced && beside.iter().any(|other| members.get(other).is_some()) {
-                            let reader = self.reader(schema)?;
-                            if let Err(error) = self.own_strings(&reader, &mut Shape::never()) {
-                                found(error)?;
-                            }
-                        }
-                    }
                     _ => {
                         if let Err(error) = self.validate_keyword(keyword, value, dialect) {
                             found(error)?;

@@ -244,9 +244,13 @@ fn patterns_and_formats() {
         &[r#""(?:)""#, r#""(?""#, "null"],
         &[r#""(""#, r#""(?:""#, "1"],
     );
+    // An annotation there.
+    check(
+        r#"{"type": "string", "format": "regex", "pattern": "^/.*/$"}"#,
+        &[r#""/(a)/""#, r#""/(/""#],
+        &[r#""(a)""#],
+    );
     for (schema, place) in [
-        (r#"{"items": {"type": "string", "format": "regex", "maxLength": 9}}"#, "/items/format"),
-        (r#"{"type": "string", "format": "regex", "pattern": "^a"}"#, "/format"),
         (r#"{"type": "string", "not": {"format": "regex"}}"#, "/not"),
         (r#"{"type": "string", "allOf": [{"format": "regex"}, {"maxLength": 3}]}"#, ""),
     ] {

@@ -4,7 +4,7 @@ use super::super::advice::nearest;
 use super::super::decimal::Decimal;
 use super::super::document::{Value, ValueId};
 use super::super::draft::Dialect;
-use super::super::format::{FORMATS, Format, format};
+use super::super::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
 use super::{FindingKind, Linter, foreign};
 
 /// Counts from here on are felt: what is counted is told apart by its number.
@@ -121,7 +121,7 @@ pub(super) fn effect(keyword: &str) -> Option<Effect> {
 }
 
 impl Linter<'_> {
-    pub(super) fn format(&mut self, at: ValueId, words: &str, dialect: Dialect) {
+    pub(super) fn format(&mut self, schema: ValueId, at: ValueId, words: &str, dialect: Dialect) {
         let Some(name) = self.document.string(at) else { return };
         match format(name) {
             Format::Unknown => {
@@ -139,8 +139,13 @@ impl Linter<'_> {
                     },
                 }
             }
-            Format::Beyond => {
-                let message = format!("the format `{name}` is beyond what is enforced");
+            _ if is_beyond(name, |keyword| self.has(schema, keyword)) => {
+                let beside = BESIDE_PATTERNS.iter().find(|keyword| self.has(schema, keyword));
+                let beside = match (name, beside) {
+                    ("regex", Some(keyword)) => format!(" beside `{keyword}`"),
+                    _ => String::new(),
+                };
+                let message = format!("the format `{name}` is not enforced{beside}");
                 self.find(at, FindingKind::Ignored, message);
             }
             Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
@@ -153,7 +158,7 @@ impl Linter<'_> {
                 };
                 self.find(at, FindingKind::Enforced, format!("`format` {words}{but}"));
             }
-            Format::Texts(_) => {
+            _ => {
                 let message = format!("the format `{name}` is a remark under these options");
                 self.find(at, FindingKind::Annotation, message);
             }
