@@ -138,8 +138,24 @@ impl Slices {
         if let Some(known) = self.read().slice(&key) {
             return Ok(known.clone());
         }
-        // Made without the lock: two threads may make the same slice, which is harmless.
-        let slice = match self.differing(vocabulary, languages, state, (key.1, key.2))? {
+        // Of states without end so many are met that they are not kept; a slice knows none of them.
+        let mark = languages.is_computed(state).then(|| languages.mark());
+        let slice = self.make(key, vocabulary, languages, state);
+        mark.into_iter().for_each(|mark| languages.release(mark));
+        let slice = slice?.map(Arc::new);
+        self.write().add_slice(key, slice.clone(), self.limit);
+        Ok(slice)
+    }
+
+    /// Made without the lock: two threads may make the same slice, which is harmless.
+    fn make(
+        &self,
+        key: SliceKey,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+    ) -> Result<Option<Slice>> {
+        Ok(match self.differing(vocabulary, languages, state, (key.1, key.2))? {
             Some(slice) => Some(slice),
             None => {
                 let text = match languages.ordinary(state)?.and_then(|ordinary| ordinary.text) {
@@ -153,10 +169,7 @@ impl Slices {
                 let (classes, from) = (self.classes(vocabulary), (state, key.1, key.2));
                 Slice::new(vocabulary, classes, languages, from, text, self.worthwhile)?
             }
-        };
-        let slice = slice.map(Arc::new);
-        self.write().add_slice(key, slice.clone(), self.limit);
-        Ok(slice)
+        })
     }
 
     /// The slice of a state by that of another to which most tokens lead, if there is one.

@@ -244,6 +244,16 @@ fn patterns_and_formats() {
         &[r#""(?:)""#, r#""(?""#, "null"],
         &[r#""(""#, r#""(?:""#, "1"],
     );
+    check(
+        r#"{"type": "string", "format": "regex", "enum": ["a", "(", "[a-b]"]}"#,
+        &[r#""a""#, r#""[a-b]""#],
+        &[r#""(""#, r#""b""#],
+    );
+    check(
+        r#"{"anyOf": [{"type": "string", "format": "regex"}, {"type": "string", "format": "date"}]}"#,
+        &[r#""2024-02-29""#, r#""(a)""#, r#""2024-0""#],
+        &[r#""2024-02-29(""#, r#"")""#],
+    );
     // An annotation there.
     check(
         r#"{"type": "string", "format": "regex", "pattern": "^/.*/$"}"#,

@@ -91,7 +91,6 @@ impl Machine {
         form: &Form,
         allow: &mut impl FnMut(u32),
     ) -> Result<()> {
-        const SHORT: usize = 2;
         let after = Item { state: Language::EPSILON, ..item };
         let after = within_limits(self.shortest_way(program, vocabulary, after))?;
         let Some(after) = after.map(|after| after.len()) else { return Ok(()) };
@@ -99,11 +98,30 @@ impl Machine {
         for base in form.bases().iter().filter(|base| base.node() == 0) {
             base.each(&mut |token| tokens.push(token));
         }
+        // None of the states that are met is kept.
+        let mark = self.languages.mark();
+        let looked =
+            self.allow_slack_of(vocabulary, item.state, &tokens, left as usize, after, allow);
+        self.languages.release(mark);
+        looked
+    }
+
+    /// Allows those of some tokens that leave no more to be written than fits.
+    fn allow_slack_of(
+        &mut self,
+        vocabulary: &Vocabulary,
+        from: Language,
+        tokens: &[u32],
+        left: usize,
+        after: usize,
+        allow: &mut impl FnMut(u32),
+    ) -> Result<()> {
+        const SHORT: usize = 2;
         let mut slacks: FxHashMap<Language, Option<Slack>> = FxHashMap::default();
-        for token in tokens {
+        for &token in tokens {
             let Some(text) = vocabulary.token_bytes(token) else { continue };
             let plain = text.iter().rposition(|&byte| byte == b'\\').map_or(0, |at| at + 1);
-            let (mut state, mut most) = (item.state, None);
+            let (mut state, mut most) = (from, None);
             for read in 0..=text.len() {
                 if read >= plain {
                     let languages = &self.languages;
@@ -115,14 +133,14 @@ impl Machine {
                 }
                 state = self.languages.step(state, text[read])?;
             }
-            let fits = |bytes: usize| bytes + after < left as usize;
+            let fits = |bytes: usize| bytes + after < left;
             let fits = match most {
                 Some(most) if fits(most) => true,
                 Some(_) if text.len() > SHORT && plain == 0 => false,
                 _ => {
                     let end = text
                         .iter()
-                        .try_fold(item.state, |state, &byte| self.languages.step(state, byte))?;
+                        .try_fold(from, |state, &byte| self.languages.step(state, byte))?;
                     self.languages.short(end)?.is_some_and(|rest| fits(rest.len()))
                 }
             };

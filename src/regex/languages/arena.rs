@@ -159,6 +159,15 @@ impl IndexMut<usize> for States {
 /// Expressions by their hash, which is kept so that growing looks at none of them.
 type Ids = HashTable<(u32, Language)>;
 
+/// How much an arena held once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    states: usize,
+    rows: usize,
+    firsts: usize,
+    relieved: usize,
+}
+
 /// Hash-consed expressions, by number.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
@@ -169,6 +178,8 @@ pub(super) struct Arena {
     firsts: Layered<ByteSet>,
     /// Fingerprints, 0 where they are not known, of as many states as have been asked for.
     prints: Layered<u128>,
+    /// How often rows were forgotten.
+    relieved: usize,
     shared_ids: Arc<Ids>,
     ids: Ids,
 }
@@ -185,6 +196,7 @@ impl Clone for Arena {
             rows: self.rows.clone(),
             firsts: self.firsts.clone(),
             prints: self.prints.clone(),
+            relieved: self.relieved,
             shared_ids: Arc::clone(&self.shared_ids),
             ids,
         }
@@ -294,13 +306,45 @@ impl Arena {
         if self.rows.own.len() <= MOST_ROWS {
             return;
         }
-        let shared = self.rows.shared.len();
+        self.forget_rows(self.rows.shared.len());
+        self.relieved += 1;
+    }
+
+    /// Forgets the rows from one on.
+    fn forget_rows(&mut self, from: usize) {
         for state in self.states.changed() {
-            if state.row != NOWHERE && state.row as usize >= shared {
+            if state.row != NOWHERE && state.row as usize >= from {
                 (state.row, state.clean, state.steps) = (NOWHERE, false, 0);
             }
         }
-        self.rows.own = Vec::new();
+        self.rows.own.truncate(from - self.rows.shared.len());
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        let (states, rows, firsts) = (self.len(), self.rows.len(), self.firsts.len());
+        Mark { states, rows, firsts, relieved: self.relieved }
+    }
+
+    /// Forgets what was made since a mark, to which nothing may refer any more; says how many states
+    /// are left.
+    pub(super) fn release(&mut self, mark: Mark) -> usize {
+        if self.len() == mark.states {
+            return mark.states;
+        }
+        // Rows that were made after others were forgotten stand where older ones did.
+        let rows = if self.relieved == mark.relieved { mark.rows } else { self.rows.shared.len() };
+        self.exprs.own.truncate(mark.states - self.exprs.shared.len());
+        self.states.own.truncate(mark.states - self.states.shared.len());
+        self.prints.own.truncate(mark.states - self.prints.shared.len());
+        self.forget_rows(rows);
+        for state in self.states.changed() {
+            if state.first != NOWHERE && state.first as usize >= mark.firsts {
+                state.first = NOWHERE;
+            }
+        }
+        self.firsts.own.truncate(mark.firsts - self.firsts.shared.len());
+        self.ids.retain(|(_, id)| id.index() < mark.states);
+        mark.states
     }
 
     /// Says that a row holds no successor without strings but [`Language::EMPTY`].

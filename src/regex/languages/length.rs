@@ -22,6 +22,11 @@ impl Languages {
                 Expr::Concat(a, b) => of(a).zip(of(b)).map(|(a, b)| a.saturating_add(b)),
                 Expr::Union(xs) => xs.iter().filter_map(of).min(),
                 Expr::Repeat(part, min, _) => of(part).map(|least| least.saturating_mul(*min)),
+                // Near enough: there may be a shorter one.
+                Expr::Automaton(running) => match running.automaton.rest(&running.state) {
+                    Some(rest) => Some(rest.len() as u32),
+                    None => self.search_length(at, known)?,
+                },
                 _ => self.search_length(at, known)?,
             };
             known.insert(at, least);

@@ -24,6 +24,14 @@ pub(super) struct Needs {
 
 type Needed = SmallVec<[ByteSet; 2]>;
 
+impl Needs {
+    /// Forgets other languages.
+    pub(super) fn retain(&mut self, kept: impl Fn(Language) -> bool) {
+        self.bytes.retain(|x, _| kept(*x));
+        self.needed.retain(|x, _| kept(*x));
+    }
+}
+
 impl Languages {
     /// Does one part of an intersection that it begins with need a byte that another has in no
     /// string? No means perhaps.

@@ -130,13 +130,13 @@ impl Languages {
         let endless = |part: &Language| self.has_endless(*part);
         match self.arena.expr(x) {
             Expr::Automaton(_) => false,
-            Expr::Union(xs) => xs.iter().any(|&x| {
-                self.multiplies_endless(x) || !endless(&x) && !self.arena.facts(x).finite
-            }),
+            Expr::Union(xs) => xs.iter().any(|&x| self.multiplies_endless(x)),
             Expr::Intersect(xs) => {
                 xs.iter().filter(|x| endless(x)).count() > 1
                     || xs.iter().any(|&x| match *self.arena.expr(x) {
                         Expr::Automaton(_) => false,
+                        // What is listed.
+                        _ if self.arena.facts(x).finite && !self.arena.facts(x).counted => false,
                         Expr::Repeat(_, ..=FEW, UNBOUNDED) => false,
                         Expr::Complement(inner) => !self.arena.facts(inner).finite,
                         _ => true,
