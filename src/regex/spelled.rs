@@ -357,11 +357,11 @@ impl Automaton for Spelled {
     }
 
     fn first(&self, state: &[i64]) -> Option<ByteSet> {
-        // The others take as long as a step with each.
+        // As long as a step with each takes, but none of the states is kept.
         match Place::read(state)? {
             (Place::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
             (Place::SurrogateEscape(_), _) => Some(ByteSet::single(b'u')),
-            _ => None,
+            _ => Some((0..=u8::MAX).filter(|&byte| self.step(state, byte).is_some()).collect()),
         }
     }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use maskwright::json_schema::{Options, Spelling};
-use maskwright::{Compiler, Constraint, Vocabulary};
+use maskwright::{Compiler, Constraint, Limits, Vocabulary};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -94,18 +94,21 @@ fn completed(constraint: &Constraint, text: &str) -> Option<String> {
         left = needed;
         let token = matcher.mask_within(left).ok()?.iter().next()?;
         matcher.accept(token).ok()?;
-        written.push(token as u8);
+        written.extend_from_slice(constraint.vocabulary().token_bytes(token).unwrap());
     }
     serde_json::from_slice(&written).ok()
 }
 
-#[test]
-fn masks_are_acceptance() {
-    let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let in_json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
-    let more: Vec<Vec<u8>> = (0..3_000)
+/// As it stands between quotes.
+fn in_json(text: &str) -> String {
+    serde_json::to_string(text).unwrap().trim_matches('"').to_owned()
+}
+
+/// Texts of some pieces, not all of whole characters.
+fn random_tokens(rng: &mut ChaCha8Rng) -> Vec<Vec<u8>> {
+    (0..3_000)
         .map(|_| {
-            let mut text = in_json(&random_text(&mut rng, 5)).into_bytes();
+            let mut text = in_json(&random_text(rng, 5)).into_bytes();
             if rng.random_bool(0.1) {
                 // Not all tokens are whole characters.
                 text.extend([&b"\xE2"[..], b"\"", b"\xE2\x86", b"\\"][rng.random_range(0..4)]);
@@ -113,7 +116,13 @@ fn masks_are_acceptance() {
             text
         })
         .filter(|text| text.len() > 1)
-        .collect();
+        .collect()
+}
+
+#[test]
+fn masks_are_acceptance() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let more = random_tokens(&mut rng);
     let mut masks = 0;
     for spelling in [Spelling::Canonical, Spelling::Any] {
         let constraint = compile(&more, spelling);
@@ -168,4 +177,30 @@ fn walks_within_a_budget_end_in_patterns() {
         long += usize::from(text.len() > 10);
     }
     assert!(long > 50, "{long}");
+}
+
+/// What a matcher learns of one text is little beside what the limit on states allows.
+#[test]
+fn one_matcher_reads_many_texts() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let limits = Limits { language_states: 50_000, ..Limits::default() };
+    let tokens = (0..=u8::MAX).map(|byte| vec![byte]).chain(random_tokens(&mut rng));
+    let vocabulary = Vocabulary::from_tokens(tokens.map(Some).collect(), &[], &[]).unwrap();
+    let constraint = Compiler::new(vocabulary)
+        .with_limits(limits)
+        .json_schema_text(r#"{"type": "string", "format": "regex"}"#)
+        .unwrap();
+    let first = constraint.matcher();
+    let mut bytes = 0;
+    for _ in 0..400 {
+        let Some(text) = completed(&constraint, &random_text(&mut rng, 16)) else { continue };
+        let mut matcher = first.clone();
+        for &byte in serde_json::to_string(&text).unwrap().as_bytes() {
+            assert!(matcher.mask().unwrap().contains(byte.into()), "{text:?}");
+            matcher.accept(byte.into()).unwrap();
+            bytes += 1;
+        }
+        assert!(matcher.is_accepting());
+    }
+    assert!(bytes > 3_000, "{bytes}");
 }
