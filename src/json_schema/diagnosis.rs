@@ -85,27 +85,34 @@ fn is_within_its_target(document: &Document, at: ValueId) -> bool {
     false
 }
 
-/// The keywords of all schemas below `root`, in the order of the document.
+/// The keywords of all schemas from `root` on, in the order of the document.
 fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
-    let mut found = Vec::new();
-    let mut open = vec![root];
-    while let Some(schema) = open.pop() {
+    let members = schemas(document, root).into_iter().filter_map(|at| document.members(at));
+    let mut found: Vec<ValueId> =
+        members.flat_map(|members| members.iter().map(|(_, value)| value)).collect();
+    found.sort_unstable();
+    found
+}
+
+/// `root` and all schemas inside it.
+pub(super) fn schemas(document: &Document, root: ValueId) -> Vec<ValueId> {
+    let (mut found, mut next) = (vec![root], 0);
+    while let Some(&schema) = found.get(next) {
+        next += 1;
         let Some(members) = document.members(schema) else { continue };
         for (keyword, value) in members.iter() {
-            found.push(value);
             match (holds(keyword), document.value(value)) {
                 (Some(Holds::Map), Value::Object(map)) => {
-                    open.extend(map.iter().map(|(_, child)| child));
+                    found.extend(map.iter().map(|(_, child)| child));
                 }
                 (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
-                    open.extend(items.iter().copied());
+                    found.extend(items.iter().copied());
                 }
-                (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
+                (Some(Holds::Schema | Holds::SchemaOrList), _) => found.push(value),
                 _ => {}
             }
         }
     }
-    found.sort_unstable();
     found
 }
 

@@ -27,6 +27,7 @@ use rustc_hash::FxHashSet;
 
 use super::Schema;
 use super::advice::{TYPES, nearest};
+use super::diagnosis::schemas;
 use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, holds};
 use super::options::{Options, PropertyOrder};
@@ -136,25 +137,11 @@ impl Schema {
     pub fn formats_not_enforced(&self, options: &Options) -> Vec<Finding> {
         let document = &self.document;
         let mut linter = Linter::new(document, options);
-        let mut open = vec![document.root()];
-        while let Some(schema) = open.pop() {
-            let Some(members) = document.members(schema) else { continue };
+        for schema in schemas(document, document.root()) {
+            let Some(at) = document.get(schema, "format") else { continue };
             let Ok(dialect) = linter.references.dialect(document, schema) else { continue };
-            let enforced = options.formats || dialect.asserts_formats();
-            for (keyword, value) in members.iter() {
-                if keyword == "format" && enforced {
-                    linter.format(schema, value, "", dialect);
-                }
-                match (holds(keyword), document.value(value)) {
-                    (Some(Holds::Map), Value::Object(map)) => {
-                        open.extend(map.iter().map(|(_, child)| child));
-                    }
-                    (Some(Holds::List | Holds::SchemaOrList), Value::Array(items)) => {
-                        open.extend(items.iter().copied());
-                    }
-                    (Some(Holds::Schema | Holds::SchemaOrList), _) => open.push(value),
-                    _ => {}
-                }
+            if options.formats || dialect.asserts_formats() {
+                linter.format(schema, at, "", dialect);
             }
         }
         let mut findings = linter.findings;

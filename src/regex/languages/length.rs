@@ -3,7 +3,8 @@
 use super::*;
 
 impl Languages {
-    /// The bytes of a shortest string, `None` if there is none; `known` remembers answers.
+    /// The bytes of a shortest string, or of a short one where an automaton says how its strings
+    /// end without a search; `None` if there is none; `known` remembers answers.
     ///
     /// By structure, once for each part; where and/not occurs, by the search of
     /// [`shortest`](Self::shortest), which is breadth first through the states.
