@@ -153,20 +153,25 @@ impl<'d> Sets<'d> {
         }
     }
 
-    /// The values that a schema lists.
-    fn plain_values(&mut self, at: ValueId) -> Option<Vec<String>> {
+    /// The values that a schema lists: it has no others.
+    pub(super) fn values_listed(&mut self, at: ValueId) -> Option<Vec<ValueId>> {
         let reader = self.reader(at).ok()?;
         if reader.lone_reference().is_some() {
             return None;
         }
-        let values = match (reader.get("const"), reader.get("enum")) {
-            (Some(one), _) => vec![one],
+        match (reader.get("const"), reader.get("enum")) {
+            (Some(one), _) => Some(vec![one]),
             (None, Some(at)) => match self.document.value(at) {
-                Value::Array(values) => values.to_vec(),
-                _ => return None,
+                Value::Array(values) => Some(values.to_vec()),
+                _ => None,
             },
-            _ => return None,
-        };
+            _ => None,
+        }
+    }
+
+    /// The same, as canonical texts.
+    fn plain_values(&mut self, at: ValueId) -> Option<Vec<String>> {
+        let values = self.values_listed(at)?;
         let texts = values.into_iter().map(|value| {
             let mut text = String::new();
             write_canonical(self.document, value, &mut text).map(|()| text)

@@ -148,7 +148,8 @@ impl Conditions {
     }
 
     pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
-        let mut flat = Vec::new();
+        let parts = parts.into_iter();
+        let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
             match self.part(part) {
                 Part::And(parts) => flat.extend_from_slice(parts),
@@ -174,7 +175,8 @@ impl Conditions {
     }
 
     pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
-        let mut flat = Vec::new();
+        let parts = parts.into_iter();
+        let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
             match self.part(part) {
                 Part::Or(parts) => flat.extend_from_slice(parts),
@@ -284,12 +286,34 @@ impl Conditions {
         if let Some(&known) = known.get(&condition) {
             return known;
         }
-        let new: Vec<Condition> =
-            parts.iter().map(|&part| self.replaced(part, (by, marks), known)).collect();
-        let new = match (*new == *parts, all) {
-            (true, _) => condition,
-            (false, true) => self.and(new),
-            (false, false) => self.or(new),
+        let (neutral, decisive) = match all {
+            true => (Condition::HOLDS, Condition::FAILS),
+            false => (Condition::FAILS, Condition::HOLDS),
+        };
+        let (mut kept, mut others) = (Vec::with_capacity(parts.len()), false);
+        for &part in parts.iter() {
+            let new = match self.marks(part) & marks {
+                0 => part,
+                _ => self.replaced(part, (by, marks), known),
+            };
+            if new == decisive {
+                kept = vec![decisive];
+                break;
+            }
+            if new != neutral {
+                kept.push(new);
+                others |= new != part;
+            }
+        }
+        let new = match (&kept[..], others, all) {
+            // Parts alone are sorted as they were, and none makes another superfluous.
+            ([], ..) => neutral,
+            (&[one], ..) => one,
+            (_, false, _) if kept.len() == parts.len() => condition,
+            (_, false, true) => self.of(Part::And(kept.into())),
+            (_, false, false) => self.of(Part::Or(kept.into())),
+            (_, true, true) => self.and(kept),
+            (_, true, false) => self.or(kept),
         };
         known.insert(condition, new);
         new

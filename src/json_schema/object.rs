@@ -6,10 +6,14 @@ use rustc_hash::FxHashMap;
 
 use super::array::{ArraySet, smaller};
 use super::condition::{Condition, Part};
+use super::document::{Value, ValueId};
 use super::plain::Reach;
 use super::set::{Expr, Set, Sets, Sources};
 use crate::error::Result;
 use crate::regex::Language;
+
+/// So many listed values are looked up one by one.
+const FEW_WORDS: usize = 16;
 
 /// A key that has a set of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -190,8 +194,34 @@ impl Sets<'_> {
         if all[0] || all[1] {
             return Ok(false);
         }
+        if let Some(words) = parts.iter().find_map(|&part| self.few_words(part)) {
+            'next: for word in words {
+                for &part in parts {
+                    let shape = self.shape(part)?;
+                    if !self.accepts(&shape, word)? {
+                        continue 'next;
+                    }
+                }
+                return Ok(false);
+            }
+            return Ok(true);
+        }
         let shape = self.shape(set)?;
         Ok(shape.arrays.is_empty() && shape.objects.is_empty() && self.scalarless(&shape)?)
+    }
+
+    /// The values of a set that lists texts and names alone, if these are few: it costs less to
+    /// ask for each than to intersect what holds them.
+    fn few_words(&mut self, set: Set) -> Option<Vec<ValueId>> {
+        let values = match *self.expr(set) {
+            Expr::Value(value) => vec![value],
+            Expr::Schema(at, _) | Expr::Own(at, _) => self.values_listed(at)?,
+            _ => return None,
+        };
+        let is_word = |&value: &ValueId| {
+            matches!(self.document.value(value), Value::Null | Value::Bool(_) | Value::String(_))
+        };
+        (values.len() <= FEW_WORDS && values.iter().all(is_word)).then_some(values)
     }
 
     /// Objects that are not in it: with a required key missing, a value that does not fit, or too

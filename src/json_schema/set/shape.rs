@@ -121,7 +121,10 @@ impl Sets<'_> {
             // What is asked of members together is looked at now and then, and at the end.
             let settle = i + 1 == parts.len() || i % SETTLED == 0;
             result = Some(match result {
-                Some(so_far) => self.intersection_settled(&so_far, &shape, settle)?,
+                Some(so_far) => {
+                    let crowd = if parts.len() > CROWD { 0 } else { CROWD };
+                    self.intersection_settled(&so_far, &shape, settle, crowd)?
+                }
                 None => (*shape).clone(),
             });
         }
@@ -144,11 +147,18 @@ impl Sets<'_> {
 
     /// Values in both.
     pub(in crate::json_schema) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
-        self.intersection_settled(a, b, true)
+        self.intersection_settled(a, b, true, CROWD)
     }
 
-    /// The same, perhaps with conditions that are not settled yet.
-    fn intersection_settled(&mut self, a: &Shape, b: &Shape, settle: bool) -> Result<Shape> {
+    /// The same, perhaps with conditions that are not settled yet; where there would be more
+    /// objects than `crowd`, complements are one with a condition.
+    fn intersection_settled(
+        &mut self,
+        a: &Shape,
+        b: &Shape,
+        settle: bool,
+        crowd: usize,
+    ) -> Result<Shape> {
         let mut arrays = Vec::new();
         for (x, y) in pairs(&a.arrays, &b.arrays) {
             self.spend(1 + x.prefix.len() + y.prefix.len() + arrays.len());
@@ -158,7 +168,7 @@ impl Sets<'_> {
             }
             self.check_alternatives(arrays.len())?;
         }
-        let mut objects = self.objects_in_both(a, b, settle)?;
+        let mut objects = self.objects_in_both(a, b, settle, crowd)?;
         let mut listed = Vec::new();
         for (from, against) in [(&a.listed, b), (&b.listed, a)] {
             for &value in from {
@@ -207,12 +217,18 @@ impl Sets<'_> {
         })
     }
 
-    fn objects_in_both(&mut self, a: &Shape, b: &Shape, settle: bool) -> Result<Vec<ObjectSet>> {
+    fn objects_in_both(
+        &mut self,
+        a: &Shape,
+        b: &Shape,
+        settle: bool,
+        crowd: usize,
+    ) -> Result<Vec<ObjectSet>> {
         // A complement is one condition where its alternatives would be too many.
         let mut sides = [&a.objects[..], &b.objects];
         for (side, shape) in sides.iter_mut().zip([a, b]) {
             if let Some(folded) = shape.folded.as_deref()
-                && a.objects.len() * b.objects.len() > CROWD
+                && a.objects.len() * b.objects.len() > crowd
             {
                 *side = std::slice::from_ref(folded);
             }
