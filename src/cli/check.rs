@@ -30,12 +30,13 @@ const RULES: usize = 3;
 pub(super) struct Args {
     #[command(flatten)]
     constraint: ConstraintArgs,
-    /// A file that holds one text; one final line break is not part of it
+    /// A file that holds one text, or `-` for standard input; one final line break is not part of
+    /// it
     file: Option<PathBuf>,
     /// The same
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// A file with one text a line; answers one JSON line for each
+    /// A file, or `-`, with one text a line; answers one JSON line for each
     #[arg(long, value_name = "FILE")]
     lines: Option<PathBuf>,
     /// Writes the text in the tokens of this vocabulary, each allowed by the mask: a
@@ -57,7 +58,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let (constraint, others, schema) = (&args.constraint, OnceCell::new(), OnceCell::new());
     // By rules, so that it is the innermost rule that is named.
     let matcher = constraint.require_by_rules(&compiler)?.matcher();
-    for finding in constraint.formats_not_enforced() {
+    for finding in constraint.not_enforced() {
         output::note(&format!("note: {finding}"));
     }
     let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others, schema };
@@ -72,7 +73,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         outcome = verdict.outcome();
     }
     if let Some(file) = &args.lines {
-        let open = std::fs::File::open(file).map_err(|error| unreadable(file, &error))?;
+        let open = output::open(file).map_err(|error| unreadable(file, &error))?;
         for (number, line) in (1..).zip(BufReader::new(open).split(b'\n')) {
             let line = line.map_err(|error| unreadable(file, &error))?;
             let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;

@@ -344,11 +344,11 @@ impl ConstraintArgs {
 }
 
 impl ConstraintArgs {
-    /// The formats in the schema, where the constraint is one, that are not enforced.
-    pub(super) fn formats_not_enforced(&self) -> Vec<Finding> {
+    /// What in the schema, where the constraint is one, is not enforced although it looks so.
+    pub(super) fn not_enforced(&self) -> Vec<Finding> {
         let text = self.which.schema.as_deref().and_then(|schema| read_schema(schema).ok());
         let schema = text.and_then(|(text, _)| Schema::from_text(&text).ok());
-        schema.map(|schema| schema.formats_not_enforced(&self.options())).unwrap_or_default()
+        schema.map(|schema| schema.not_enforced(&self.options())).unwrap_or_default()
     }
 
     /// The schema as a value, where the constraint is one, for messages about it.
@@ -474,14 +474,17 @@ pub(super) fn read_schema(given: &str) -> Result<(String, Option<PathBuf>)> {
     read_file_or_json(given, "a JSON Schema file, or the schema itself")
 }
 
-/// JSON that is given as it is or as a file, which then comes back, too: a value that begins like
-/// JSON is JSON, anything else is a file's name.
+/// JSON that is given as it is or as a file, which then comes back, too: what begins like an
+/// object, a list or a constant is JSON, and so is any JSON that is no file's name.
 pub(super) fn read_file_or_json(given: &str, wanted: &str) -> Result<(String, Option<PathBuf>)> {
     let inline = given.trim();
     if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
         return Ok((given.to_owned(), None));
     }
     let file = PathBuf::from(given);
+    if !file.exists() && serde_json::from_str::<serde_json::Value>(inline).is_ok() {
+        return Ok((given.to_owned(), None));
+    }
     let text = output::read_text(&file, wanted)?;
     Ok((text, Some(file)))
 }

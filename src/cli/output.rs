@@ -1,6 +1,8 @@
 //! Where the command's words go: results to standard output, notes to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::error::{Error, ErrorKind, line_column};
 
@@ -50,17 +52,37 @@ pub(super) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads a file whole; the error names the file and what it should have been.
-pub(super) fn read(path: &std::path::Path, wanted: &str) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| {
+/// Opens a file, `-` for standard input.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    match path.as_os_str() == "-" {
+        true => Ok(Box::new(io::stdin())),
+        false => Ok(Box::new(std::fs::File::open(path)?)),
+    }
+}
+
+/// Reads a file, or standard input, whole; the error names the file and what it should have been.
+pub(super) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>, Error> {
+    // It comes once, and is read for each thing that is said of it.
+    static INPUT: OnceLock<Vec<u8>> = OnceLock::new();
+    let is_input = path.as_os_str() == "-";
+    if let (true, Some(known)) = (is_input, INPUT.get()) {
+        return Ok(known.clone());
+    }
+    let mut bytes = Vec::new();
+    let all = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    all.map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
             .in_file(path)
             .with_help(format!("give the path of {wanted}"))
+    })?;
+    Ok(match is_input {
+        true => INPUT.get_or_init(|| bytes).clone(),
+        false => bytes,
     })
 }
 
 /// Reads a UTF-8 file whole.
-pub(super) fn read_text(path: &std::path::Path, wanted: &str) -> Result<String, Error> {
+pub(super) fn read_text(path: &Path, wanted: &str) -> Result<String, Error> {
     String::from_utf8(read(path, wanted)?).map_err(|error| {
         let (line, column) = line_column(error.as_bytes(), error.utf8_error().valid_up_to());
         Error::new(ErrorKind::Io, "is not UTF-8")

@@ -129,6 +129,12 @@ pub(super) fn instead(document: &Document, at: ValueId) -> Option<String> {
         ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Object(_)) => {
             Some("put square brackets around the schemas".into())
         }
+        ("allOf" | "prefixItems", Value::Array(items)) if items.is_empty() => {
+            Some("leave it out: it would say nothing".into())
+        }
+        ("anyOf" | "oneOf", Value::Array(items)) if items.is_empty() => {
+            Some("list the schemas, or write `\"not\": {}` for no value at all".into())
+        }
         ("properties", Value::Array(_)) => {
             Some("write an object with a schema for each name: `{\"…\": {\"type\": \"…\"}}`".into())
         }

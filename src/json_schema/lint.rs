@@ -123,21 +123,26 @@ impl Schema {
         self.lint_within(options, &Limits::default())
     }
 
-    /// The formats in it that are not enforced under these options although formats are: unknown
-    /// ones, `idn-hostname`, and `regex` beside other conditions on the string. Linear in the
-    /// schema.
+    /// What in it is not enforced although it looks so: formats, if formats are enforced under these
+    /// options (unknown ones, `idn-hostname`, and `regex` beside other conditions on the string),
+    /// and a `$schema` that names no draft that is known. Linear in the schema.
     ///
     /// ```
     /// use maskwright::json_schema::{Options, Schema};
     /// let schema = Schema::from_text(r#"{"properties": {"host": {"format": "idn-hostname"}}}"#)?;
-    /// let formats = schema.formats_not_enforced(&Options::default());
-    /// assert_eq!(formats[0].pointer, "/properties/host/format");
+    /// let left_out = schema.not_enforced(&Options::default());
+    /// assert_eq!(left_out[0].pointer, "/properties/host/format");
     /// # Ok::<(), maskwright::Error>(())
     /// ```
-    pub fn formats_not_enforced(&self, options: &Options) -> Vec<Finding> {
+    pub fn not_enforced(&self, options: &Options) -> Vec<Finding> {
         let document = &self.document;
         let mut linter = Linter::new(document, options);
         for schema in schemas(document, document.root()) {
+            if let Some(at) = document.get(schema, "$schema")
+                && let Some(message) = linter.unknown_draft(at)
+            {
+                linter.find(at, FindingKind::Hint, message);
+            }
             let Some(at) = document.get(schema, "format") else { continue };
             let Ok(dialect) = linter.references.dialect(document, schema) else { continue };
             if options.formats || dialect.asserts_formats() {
@@ -297,22 +302,30 @@ impl<'d> Linter<'d> {
 
     /// Which draft `$schema` names, if it names one.
     fn draft(&mut self, at: ValueId) {
+        match self.unknown_draft(at) {
+            Some(message) => self.find(at, FindingKind::Hint, message),
+            None => {
+                let message = "`$schema` names the draft that the schema is read by";
+                self.find(at, FindingKind::Annotation, message);
+            }
+        }
+    }
+
+    fn unknown_draft(&self, at: ValueId) -> Option<String> {
         let document = self.document;
         let uri = document.string(at).unwrap_or_default();
         let supplied = |uri: &str| document.supplied().any(|(supplied, _)| supplied == uri);
         if Draft::from_uri(uri).is_some() || supplied(uri.trim_end_matches('#')) {
-            let message = "`$schema` names the draft that the schema is read by";
-            return self.find(at, FindingKind::Annotation, message);
+            return None;
         }
         let message = format!(
             "`$schema` is `{uri}`, which is no draft from 4 to 2020-12 and no metaschema that is \
              supplied, so the schema is read as if it named none"
         );
-        let message = match nearest(uri, Draft::URIS.into_iter()) {
+        Some(match nearest(uri, Draft::URIS.into_iter()) {
             Some(near) => format!("{message}: did you mean `{near}`?"),
             None => message,
-        };
-        self.find(at, FindingKind::Hint, message);
+        })
     }
 
     /// In which order the members of an object are written.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model_support::byte_tokenizer;
-use crate::{PERSON, file, run};
+use crate::{PERSON, file, run, run_on};
 
 #[test]
 fn check_says_where_and_what_was_expected() {
@@ -299,6 +299,43 @@ fn check_says_which_formats_are_not_enforced() {
     assert!(notes[1].contains("did you mean `date`?"), "{notes:?}");
     let ran = run(&[&args[..], &["--formats", "annotate"]].concat());
     assert_eq!((ran.code, &*ran.err), (0, ""));
+}
+
+#[test]
+fn check_says_that_a_draft_is_unknown() {
+    let input = file("cli-draft.json", "1");
+    let schema = r#"{"$schema": "https://json-schema.org/draft/2020-21/schema"}"#;
+    let ran = run(&["check", "--schema", schema, &input]);
+    assert_eq!((ran.code, ran.err.lines().count()), (0, 1), "{}", ran.err);
+    assert!(ran.err.contains("did you mean `https://json-schema.org/draft/2020-12/schema`?"));
+}
+
+#[test]
+fn a_dash_is_standard_input() {
+    let check = |args: &[&str], input| run_on(&[&["check"], args].concat(), input);
+    let of = ["--schema", r#"{"type": "integer"}"#];
+    assert_eq!(check(&[&of[..], &["-"]].concat(), "1\n").code, 0);
+    let ran = check(&[&of[..], &["-"]].concat(), "x");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.starts_with("-:1:1: not accepted"), "{}", ran.out);
+    let ran = check(&[&of[..], &["--lines", "-"]].concat(), "1\nx\n");
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 2));
+    // A schema is read once, and looked at for each thing that is said of it.
+    let input = file("cli-dash.json", "\"a\"");
+    let ran = check(&["--schema", "-", &input], r#"{"format": "dates"}"#);
+    assert_eq!((ran.code, ran.err.lines().count()), (0, 1), "{}", ran.err);
+    assert!(ran.err.contains("did you mean `date`?"), "{}", ran.err);
+}
+
+#[test]
+fn json_that_is_no_schema_is_not_taken_for_a_file() {
+    for schema in ["3", r#""x""#, "null"] {
+        let ran = run(&["lint", "--schema", schema]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("a schema must be an object or a boolean"), "{}", ran.err);
+    }
+    let file = file("3", r#"{"type": "null"}"#);
+    assert_eq!(run(&["lint", "--schema", &file]).code, 0);
 }
 
 #[test]

@@ -10,8 +10,9 @@ mod generate;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const PERSON: &str = "examples/schemas/person.json";
 
@@ -30,7 +31,19 @@ fn command(args: &[&str]) -> Command {
 }
 
 fn run(args: &[&str]) -> Ran {
-    let output = command(args).output().unwrap();
+    ran(command(args).output().unwrap())
+}
+
+/// The same with this on standard input.
+fn run_on(args: &[&str], input: &str) -> Ran {
+    let mut command = command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    ran(child.wait_with_output().unwrap())
+}
+
+fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -98,6 +98,8 @@ fn errors_say_what_to_write_instead() {
         (r#"{"properties": {"a": null}}"#, "/properties/a", "`{}` for any value"),
         (r#"{"properties": [{"a": {}}]}"#, "/properties", "a schema for each name"),
         (r#"{"allOf": {"type": "string"}}"#, "/allOf", "square brackets"),
+        (r#"{"allOf": []}"#, "/allOf", "leave it out"),
+        (r#"{"anyOf": []}"#, "/anyOf", "list the schemas"),
         (r#"{"items": "string"}"#, "/items", r#"write `{"type": "string"}`"#),
         (
             r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "minimum": 3,
