@@ -290,6 +290,7 @@ impl Conditions {
             true => (Condition::HOLDS, Condition::FAILS),
             false => (Condition::FAILS, Condition::HOLDS),
         };
+        self.work += parts.len();
         let (mut kept, mut others) = (Vec::with_capacity(parts.len()), false);
         for &part in parts.iter() {
             let new = match self.marks(part) & marks {
