@@ -223,10 +223,48 @@ impl<'r> Maker<'r> {
         (0..1 + self.random.below(most)).map(|_| self.schema(depth, place)).collect()
     }
 
+    /// Many objects that are much alike, as authors list them.
+    fn crowd(&mut self) -> Value {
+        let names = [*self.random.pick(NAMES), *self.random.pick(NAMES)];
+        (0..3 + self.random.below(7)).map(|_| self.one_of_crowd(&names)).collect()
+    }
+
+    fn one_of_crowd(&mut self, names: &[&str]) -> Value {
+        let mut properties = Map::new();
+        for &name in names {
+            if self.random.percent(85) {
+                let other = *self.random.pick(NAMES);
+                let one = match self.random.below(7) {
+                    0..=2 => json!({"enum": [self.random.pick(STRINGS)]}),
+                    3 => json!({"type": "object", "required": [other]}),
+                    4 => json!({"properties": {other: {"type": self.random.pick(TYPES)}}}),
+                    5 => json!({"type": "integer", "minimum": self.random.below(3)}),
+                    _ => json!({"type": self.random.pick(TYPES)}),
+                };
+                properties.insert(name.to_owned(), one);
+            }
+        }
+        let mut schema = Map::from_iter([("properties".to_owned(), Value::Object(properties))]);
+        if self.random.percent(30) {
+            schema.insert("required".into(), json!([self.random.pick(names)]));
+        }
+        if self.random.percent(60) {
+            schema.insert("type".into(), json!("object"));
+        }
+        if self.random.percent(10) {
+            schema.insert("additionalProperties".into(), json!(false));
+        }
+        Value::Object(schema)
+    }
+
     /// Schemas of the same value.
     fn combined(&mut self, schema: &mut Map<String, Value>, depth: usize, place: Place) {
         for _ in 0..1 + self.random.below(4) / 3 {
             match self.random.below(if self.since(Draft7) { 6 } else { 5 }) {
+                0..4 if self.random.percent(10) => {
+                    let keyword = *self.random.pick(&["oneOf", "oneOf", "anyOf"]);
+                    schema.insert(keyword.into(), self.crowd())
+                }
                 0 => schema.insert("allOf".into(), self.list(2, depth, place)),
                 1 => schema.insert("anyOf".into(), self.list(3, depth, place)),
                 2 | 3 => schema.insert("oneOf".into(), self.list(3, depth, place)),

@@ -558,21 +558,23 @@ impl Sets<'_> {
             self.check_work(cell)?;
             let left = self.conditions.statements(condition);
             for at in from..asked.len() {
-                let set = asked[at].1;
                 // Statements about the same set, or its complement, are decided together.
+                let one = asked[at].1;
+                let other = self.not(one);
+                if asked[..at].iter().any(|&(_, set)| set == one || set == other) {
+                    continue;
+                }
+                let alike: SmallVec<[(Condition, Set); 4]> = asked[at..]
+                    .iter()
+                    .filter(|(statement, set)| {
+                        (*set == one || *set == other) && left.contains(statement)
+                    })
+                    .copied()
+                    .collect();
+                // The set of one that is left: beside it nothing need be said of its complement.
+                let Some(&(_, set)) = alike.first() else { continue };
                 let not = self.not(set);
-                let left = |&&(statement, other): &&(Condition, Set)| {
-                    (other == set || other == not) && left.contains(&statement)
-                };
-                if asked[..at].iter().any(|&(_, other)| other == set || other == not) {
-                    continue;
-                }
-                let alike: Vec<(Condition, Set)> =
-                    asked[at..].iter().filter(left).copied().collect();
-                if alike.is_empty() {
-                    continue;
-                }
-                let both = alike.iter().any(|&(_, other)| other != alike[0].1);
+                let both = alike.iter().any(|&(_, other)| other != set);
                 let (mut inside, mut outside) = (FxHashMap::default(), FxHashMap::default());
                 for (statement, other) in alike {
                     let (yes, no) = match other == set {

@@ -1,6 +1,9 @@
 //! Keywords that apply further schemas to the same value: references, and, or, not, conditions.
 
-use maskwright::ErrorKind;
+use maskwright::json_schema::{Options, PropertyOrder};
+use maskwright::{Compiler, ErrorKind, Vocabulary};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 
 use crate::{check, error};
 
@@ -179,6 +182,60 @@ fn exactly_one() {
         &["null"],
         &[r#""a""#],
     );
+}
+
+/// Branches that say much the same of the same members: which of them hold together is followed as
+/// one condition.
+#[test]
+fn exactly_one_of_many_objects_alike() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut options = Options::default();
+    options.property_order = PropertyOrder::Any;
+    let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
+    let vocabulary = Vocabulary::from_tokens(bytes, &[], &[]).unwrap();
+    let compiler = Compiler::new(vocabulary).with_json_options(options);
+    let tags = [r#"{"enum": []}"#, r#"{"enum": ["x"]}"#, r#"{"enum": ["y"]}"#, "true"];
+    let bodies = [
+        r#"{"type": "object", "required": ["a"]}"#,
+        r#"{"type": "object", "required": ["b"]}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["b"]}"#,
+        r#"{"required": ["c"]}"#,
+        r#"{"properties": {"a": {"type": "null"}}}"#,
+        r#"{"type": "integer", "minimum": 1}"#,
+    ];
+    let values = ["true", "0", "1", "{}", r#"{"a": 1}"#, r#"{"a": null, "b": 2}"#, r#"{"c": 0}"#];
+    for _ in 0..60 {
+        let mut pick = |from: &[&str]| from[rng.random_range(0..from.len())].to_owned();
+        let branches: Vec<String> = (0..7)
+            .map(|_| {
+                let (tag, body) = (pick(&tags), pick(&bodies));
+                let required = pick(&["", r#", "required": ["t"]"#, r#", "required": ["p"]"#]);
+                format!(r#"{{"properties": {{"t": {tag}, "p": {body}}}{required}}}"#)
+            })
+            .collect();
+        let schema = format!(r#"{{"type": "object", "oneOf": [{}]}}"#, branches.join(", "));
+        let judge = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+        let members = |key: &str, values: &[&str]| -> Vec<String> {
+            let members = values.iter().map(|value| format!(r#""{key}": {value}"#));
+            members.chain([String::new()]).collect()
+        };
+        let compiled = match compiler.json_schema_text(&schema) {
+            Err(e) if e.kind() == ErrorKind::Unsatisfiable => None,
+            compiled => Some(compiled.unwrap()),
+        };
+        for t in members("t", &[r#""x""#, r#""z""#]) {
+            for p in members("p", &values) {
+                let both = [t.as_str(), p.as_str()].into_iter().filter(|member| !member.is_empty());
+                let text = format!("{{{}}}", both.collect::<Vec<_>>().join(", "));
+                let accepted = compiled.as_ref().is_some_and(|constraint| {
+                    let mut matcher = constraint.matcher();
+                    matcher.accept_bytes(text.as_bytes()).is_ok() && matcher.is_accepting()
+                });
+                let valid = judge.is_valid(&serde_json::from_str(&text).unwrap());
+                assert_eq!(accepted, valid, "{schema}: {text}");
+            }
+        }
+    }
 }
 
 #[test]
