@@ -367,6 +367,11 @@ impl Constraint {
         self.shared.vocabulary()
     }
 
+    /// The limits that it was compiled with.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.compiler.limits
+    }
+
     /// About how many bytes its memory takes now.
     pub fn cache_bytes(&self) -> usize {
         self.shared.lock().iter().map(|cell| cell.lock().bytes()).sum()

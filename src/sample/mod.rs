@@ -138,8 +138,13 @@ impl Texts {
     /// Another text.
     ///
     /// Errors if no text keeps the bounds, as far as is to be found out, or a limit of the
-    /// constraint is reached.
+    /// constraint is reached; a text may take as long as compiling may (`time_per_constraint`).
     pub fn draw(&mut self) -> Result<Vec<u8>> {
+        let limits = self.constraint.limits().clone();
+        limits.compiling(|| self.another())
+    }
+
+    fn another(&mut self) -> Result<Vec<u8>> {
         self.relieve()?;
         // The less hunting has brought, the rarer it gets; it never ends, since bounds may change.
         let hunt = self.choices.one_in(2 + self.vain);

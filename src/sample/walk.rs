@@ -7,6 +7,7 @@ use super::choices::Choices;
 use super::coverage::Visits;
 use super::distances::{Distances, FAR, plus};
 use crate::constraint::{Plan, Turn};
+use crate::deadline;
 use crate::error::Error;
 use crate::regex::{ByteSet, Language};
 
@@ -161,6 +162,7 @@ impl<'a> Walk<'a> {
         let mut point = start;
         let most_turns = 10_000 + TURNS_PER_BYTE * self.bounds.max_bytes;
         for _ in 0..most_turns {
+            deadline::check()?;
             self.distances.learn(self.plan, self.hunts.then_some(&*self.visits))?;
             point = match self.turn(point)? {
                 Some(next) => next,

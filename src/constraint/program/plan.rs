@@ -36,6 +36,8 @@ pub(crate) enum Turn {
 pub(crate) struct Plan {
     cell: MemoryCell,
     limit: usize,
+    /// From where no text to the end was found, and how many points there were then.
+    vain: RefCell<FxHashMap<u32, usize>>,
 }
 
 impl Plan {
@@ -45,7 +47,7 @@ impl Plan {
     /// Errors as compiling the constraint may.
     pub(crate) fn new(constraint: &Constraint) -> Result<Self> {
         let (cell, limit) = constraint.fresh()?;
-        Ok(Self { cell, limit })
+        Ok(Self { cell, limit, vain: RefCell::default() })
     }
 
     fn with<T>(&self, f: impl FnOnce(&Program, &mut Languages) -> T) -> T {
@@ -127,9 +129,18 @@ impl Plan {
     /// tokens counted as one; `None` if none is, or a limit is reached on the way, of which whoever
     /// goes on will hear. A captured text counts as one that changes nothing.
     pub(crate) fn shortest(&self, point: u32) -> Option<u32> {
+        // It was sought far and wide: what has come since must be worth another search.
+        let points = self.len();
+        if self.vain.borrow().get(&point).is_some_and(|&then| points / 2 < then) {
+            return None;
+        }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
-        machine.point_bytes(program, point).ok().flatten()
+        let found = machine.point_bytes(program, point).ok().flatten();
+        if found.is_none() {
+            self.vain.borrow_mut().insert(point, points);
+        }
+        found
     }
 
     /// The same, from behind a captured text.
