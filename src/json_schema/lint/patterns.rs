@@ -4,7 +4,7 @@ use super::super::document::ValueId;
 use super::{FindingKind, Linter};
 
 /// Characters that stand for themselves as well as for something in a pattern.
-const SPECIAL: [char; 12] = ['.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
+const SPECIAL: [char; 14] = ['^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
 
 impl Linter<'_> {
     /// Those of `pattern` and `patternProperties`.
@@ -51,7 +51,9 @@ fn is_between_slashes(pattern: &str) -> bool {
 fn loose(pattern: &str) -> Option<String> {
     if is_between_slashes(pattern) {
         return Some(
-            "the slashes around the pattern are part of it: did you mean it without them?".into(),
+            "the slashes around the pattern are part of it, and so are flags behind them: did you \
+             mean it without?"
+                .into(),
         );
     }
     if let Some((_, class)) = pattern.split_once("[[:")
