@@ -53,6 +53,35 @@ fn what_fails_contributes_nothing() {
     );
 }
 
+/// A choice for each of many conditions would be more than anyone could follow.
+#[test]
+fn many_conditions_contribute_each_by_itself() {
+    let conditions: Vec<String> = (0..16)
+        .map(|i| {
+            format!(
+                r#"{{"if": {{"required": ["a{i}"]}}, "then": {{"properties": {{"a{i}": true,
+                    "b{i}": true}}}}}}"#
+            )
+        })
+        .collect();
+    let conditions = conditions.join(", ");
+    check(
+        &format!(
+            r#"{{"type": "object", "allOf": [{conditions}], "unevaluatedProperties": false}}"#
+        ),
+        &["{}", r#"{"a0": 0}"#, r#"{"a0": 0, "b0": 0, "a15": 0, "b15": 0}"#],
+        &[r#"{"b0": 0}"#, r#"{"a0": 0, "b1": 0}"#, r#"{"c": 0}"#],
+    );
+    check(
+        &format!(
+            r##"{{"$defs": {{"all": {{"allOf": [{conditions}]}}}}, "type": "object", "$ref": "#/$defs/all",
+                "properties": {{"c": true}}, "unevaluatedProperties": false}}"##
+        ),
+        &["{}", r#"{"c": 0}"#, r#"{"c": 0, "a7": 0, "b7": 0}"#],
+        &[r#"{"b7": 0}"#, r#"{"d": 0}"#],
+    );
+}
+
 #[test]
 fn references_contribute_and_cousins_do_not() {
     check(

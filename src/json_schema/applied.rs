@@ -11,7 +11,8 @@ use super::alike::ANNOTATIONS;
 use super::document::{Value, ValueId};
 use super::keywords::Reader;
 use super::set::{Expr, Set, Sets};
-use crate::error::Result;
+use crate::deadline;
+use crate::error::{ErrorKind, Result};
 use crate::regex::Language;
 
 /// Keywords that lead to another schema for the same value.
@@ -74,21 +75,181 @@ impl<'d> Sets<'d> {
             }
             // Named first, so that its own properties come first.
             self.own(reader.schema);
-            let components = self.components(reader, Some(aspect))?;
-            let seen = self.seen_by_own(reader, aspect, false)?;
-            let branches = self.product(reader.schema, seen, components)?;
+            let open = self.open.len();
+            let set = match self.by_branches(reader, aspect, rest, at) {
+                Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => {
+                    // It has left others behind.
+                    self.open.truncate(open);
+                    self.by_evaluators(reader, aspect, rest, at)?.ok_or(error)?
+                }
+                set => set?,
+            };
             applied.own = false;
-            let mut alternatives = Vec::new();
-            for Branch { mut sets, seen } in branches {
-                sets.push(self.leftover(seen, rest, at, aspect));
-                alternatives.push(self.and(sets));
-            }
-            applied.sets.push(self.or(alternatives));
+            applied.sets.push(set);
         }
         if applied.own {
             applied.sets = self.components(reader, None)?.into_iter().map(|c| c.set).collect();
         }
         Ok(applied)
+    }
+
+    /// What a schema with an `unevaluated…` means, branch by branch.
+    fn by_branches(
+        &mut self,
+        reader: &Reader<'d>,
+        aspect: Aspect,
+        rest: Set,
+        at: ValueId,
+    ) -> Result<Set> {
+        let components = self.components(reader, Some(aspect))?;
+        let seen = self.seen_by_own(reader, aspect, false)?;
+        let branches = self.product(reader.schema, seen, components)?;
+        let mut alternatives = Vec::new();
+        for Branch { mut sets, seen } in branches {
+            sets.push(self.leftover(seen, rest, at, aspect));
+            alternatives.push(self.and(sets));
+        }
+        Ok(self.or(alternatives))
+    }
+
+    /// The same where its branches would be too many: what evaluates something is looked at by
+    /// itself. A member or item is evaluated if any of that holds which evaluates it, so for each
+    /// kind of key one of those holds, or its members are in the rest. `None` if items are
+    /// evaluated by what they are, under conditions.
+    fn by_evaluators(
+        &mut self,
+        reader: &Reader<'d>,
+        aspect: Aspect,
+        rest: Set,
+        at: ValueId,
+    ) -> Result<Option<Set>> {
+        let mut always = self.seen_by_own(reader, aspect, false)?;
+        let mut sometimes: Vec<(Set, Seen)> = Vec::new();
+        for Branch { sets, seen } in self.evaluators_of(reader, aspect)? {
+            if sets.is_empty() {
+                always = self.both(&always, &seen);
+            } else if seen != Seen::NOTHING {
+                sometimes.push((self.and(sets), seen));
+            }
+        }
+        let mut all = vec![self.own(reader.schema)];
+        all.extend(self.components(reader, None)?.into_iter().map(|component| component.set));
+        match aspect {
+            Aspect::Members => {
+                let keys = self.languages.difference(self.strings.any, always.keys);
+                for (keys, evaluators) in self.kinds_of_keys(keys, &sometimes)? {
+                    let members = self.members(keys, rest, at);
+                    all.push(self.or(evaluators.into_iter().chain([members])));
+                }
+            }
+            Aspect::Items if sometimes.iter().any(|(_, seen)| !seen.matching.is_empty()) => {
+                return Ok(None);
+            }
+            Aspect::Items => {
+                let mut alternatives = vec![self.leftover(always.clone(), rest, at, aspect)];
+                for (evaluator, seen) in sometimes {
+                    let seen = self.both(&always, &seen);
+                    let items = self.leftover(seen, rest, at, aspect);
+                    alternatives.push(self.and([evaluator, items]));
+                }
+                all.push(self.or(alternatives));
+            }
+        }
+        Ok(Some(self.and(all)))
+    }
+
+    /// Keys, told apart by what evaluates them.
+    fn kinds_of_keys(
+        &mut self,
+        keys: Language,
+        evaluators: &[(Set, Seen)],
+    ) -> Result<Vec<(Language, Vec<Set>)>> {
+        let mut kinds = vec![(keys, Vec::new())];
+        for (evaluator, seen) in evaluators {
+            let mut split = Vec::with_capacity(kinds.len() + 1);
+            for (keys, by) in kinds {
+                let within = self.languages.intersect([keys, seen.keys]);
+                let outside = self.languages.difference(keys, seen.keys);
+                if self.languages.is_live(within)? {
+                    let by = by.iter().copied().chain([*evaluator]).collect();
+                    split.push((within, by));
+                }
+                if self.languages.is_live(outside)? {
+                    split.push((outside, by));
+                }
+            }
+            kinds = split;
+            self.check_alternatives(kinds.len())?;
+        }
+        Ok(kinds)
+    }
+
+    /// What evaluates something of the values of a set: where the sets hold, too.
+    fn evaluators(&mut self, set: Set, aspect: Aspect) -> Result<Vec<Branch>> {
+        let &Expr::Schema(schema, scope) = self.expr(set) else { return Ok(Vec::new()) };
+        if let Some(start) = self.open.iter().position(|&open| open == set) {
+            return Err(self.cycle(start));
+        }
+        self.check_work(set)?;
+        self.open.push(set);
+        let found = self.in_scope(scope, |this| {
+            let reader = this.reader(schema)?;
+            if let Some(reference) = reader.lone_reference() {
+                let target = this.reference(reference, "$ref")?;
+                return this.evaluators(target, aspect);
+            }
+            let seen = this.seen_by_own(&reader, aspect, true)?;
+            let mut found = this.evaluators_of(&reader, aspect)?;
+            found.push(Branch { sets: Vec::new(), seen });
+            Ok(found)
+        })?;
+        self.open.pop();
+        Ok(found)
+    }
+
+    /// The same of the keywords that apply schemas to the same value.
+    fn evaluators_of(&mut self, reader: &Reader<'d>, aspect: Aspect) -> Result<Vec<Branch>> {
+        // Schemas, each with what holds where it does.
+        let mut applied: Vec<(Set, Vec<Set>)> = Vec::new();
+        for keyword in REFERENCES {
+            if let Some(at) = reader.get(keyword) {
+                applied.push((self.reference(at, keyword)?, Vec::new()));
+            }
+        }
+        if let Some(at) = reader.get("allOf") {
+            applied.extend(self.list(at, "allOf")?.into_iter().map(|set| (set, Vec::new())));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(at) = reader.get(keyword) {
+                applied.extend(self.list(at, keyword)?.into_iter().map(|set| (set, vec![set])));
+            }
+        }
+        if let Some(at) = reader.get("if") {
+            let condition = self.schema(at)?;
+            let not = self.not(condition);
+            applied.push((condition, vec![condition]));
+            for (keyword, guard) in [("then", condition), ("else", not)] {
+                if let Some(at) = reader.get(keyword) {
+                    applied.push((self.schema(at)?, vec![guard]));
+                }
+            }
+        }
+        for keyword in ["dependentSchemas", "dependencies"] {
+            let Some(at) = reader.get(keyword) else { continue };
+            for (key, schema) in self.map(at, keyword)?.iter() {
+                if !matches!(self.document.value(schema), Value::Array(_)) {
+                    applied.push((self.schema(schema)?, vec![self.has(key)]));
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for (set, guards) in applied {
+            for mut evaluator in self.evaluators(set, aspect)? {
+                evaluator.sets.extend(&guards);
+                found.push(evaluator);
+            }
+        }
+        Ok(found)
     }
 
     /// Values of which everything that was not seen is in a set.
@@ -447,5 +608,145 @@ impl<'d> Sets<'d> {
             _ => self.references.resolve(document, at),
         };
         self.schema(target?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_schema::document::Document;
+    use crate::json_schema::options::Options;
+
+    /// Random schemas over few keys and values.
+    struct Maker(u64);
+
+    impl Maker {
+        fn pick<'s>(&mut self, from: &[&'s str]) -> &'s str {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            from[(self.0 >> 33) as usize % from.len()]
+        }
+
+        /// The template with its marks replaced: `K` by a key, `V` by what is said of a value, `S`
+        /// by a schema.
+        fn fill(
+            &mut self,
+            template: &str,
+            simple: &[&str],
+            applied: &[&str],
+            depth: u32,
+        ) -> String {
+            let mut filled = String::new();
+            for mark in template.chars() {
+                match mark {
+                    'K' => filled.push_str(self.pick(&["\"a\"", "\"b\"", "\"c\""])),
+                    'V' => filled.push_str(self.pick(&["true", "{\"const\": 1}", "false", "{}"])),
+                    'S' => {
+                        let all = [simple, simple, applied].concat();
+                        let inner = self.pick(if depth == 0 { simple } else { &all });
+                        let inner = self.fill(inner, simple, applied, depth.saturating_sub(1));
+                        filled.push_str(&inner);
+                    }
+                    _ => filled.push(mark),
+                }
+            }
+            filled
+        }
+    }
+
+    const APPLIED: [&str; 7] = [
+        r#"{"allOf": [S, S]}"#,
+        r#"{"anyOf": [S, S, S]}"#,
+        r#"{"oneOf": [S, S]}"#,
+        r#"{"not": S}"#,
+        r#"{"if": S, "then": S, "else": S}"#,
+        r##"{"$ref": "#/$defs/d"}"##,
+        r#"{"dependentSchemas": {K: S}}"#,
+    ];
+
+    const MEMBERS: [&str; 7] = [
+        r#"{"properties": {K: V}}"#,
+        r#"{"properties": {K: V}, "required": [K]}"#,
+        r#"{"required": [K]}"#,
+        r#"{"patternProperties": {"^[ab]$": V}}"#,
+        r#"{"additionalProperties": V}"#,
+        r#"{"properties": {K: V}, "unevaluatedProperties": V}"#,
+        r#"{"maxProperties": 1}"#,
+    ];
+
+    const ITEMS: [&str; 7] = [
+        r#"{"prefixItems": [V]}"#,
+        r#"{"prefixItems": [V, V]}"#,
+        r#"{"items": V}"#,
+        r#"{"minItems": 2}"#,
+        r#"{"contains": {"const": 1}}"#,
+        r#"{"prefixItems": [V], "unevaluatedItems": V}"#,
+        r#"{"maxItems": 2}"#,
+    ];
+
+    /// All objects and arrays over few keys and values.
+    fn instances(aspect: Aspect) -> Vec<String> {
+        let values = ["", "1", "2"];
+        let mut all = Vec::new();
+        for a in values {
+            for b in values {
+                for c in values {
+                    let keys = [("a", a), ("b", b), ("c", c)];
+                    let present = keys.iter().filter(|(_, value)| !value.is_empty());
+                    let texts = present.map(|(key, value)| match aspect {
+                        Aspect::Members => format!("\"{key}\": {value}"),
+                        Aspect::Items => (*value).to_owned(),
+                    });
+                    let texts = texts.collect::<Vec<_>>().join(", ");
+                    all.push(match aspect {
+                        Aspect::Members => format!("{{{texts}}}"),
+                        Aspect::Items => format!("[{texts}]"),
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn evaluators_say_what_branches_say() {
+        let options = Options::default();
+        for (aspect, simple, keyword) in [
+            (Aspect::Members, MEMBERS, "unevaluatedProperties"),
+            (Aspect::Items, ITEMS, "unevaluatedItems"),
+        ] {
+            let (mut maker, mut compared, mut accepted) = (Maker(7), 0, 0);
+            for _ in 0..400 {
+                let schema = maker.fill(
+                    r#"{"$defs": {"d": S}, "anyOf": [S, S], "allOf": [S, S], "if": S, "then": S, "#,
+                    &simple,
+                    &APPLIED[..5],
+                    2,
+                );
+                let rest = maker.pick(&["false", r#"{"const": 2}"#]);
+                let schema = format!("{schema}{keyword:?}: {rest}}}");
+                let mut document = Document::parse(&schema).unwrap();
+                for (i, text) in instances(aspect).iter().enumerate() {
+                    document.supply(&i.to_string(), text).unwrap();
+                }
+                let values: Vec<ValueId> = document.supplied().map(|(_, value)| value).collect();
+                let mut sets = Sets::new(&document, &options);
+                let reader = sets.reader(document.root()).unwrap();
+                let at = reader.get(keyword).unwrap();
+                let rest = sets.schema(at).unwrap();
+                let Some(by_evaluators) = sets.by_evaluators(&reader, aspect, rest, at).unwrap()
+                else {
+                    continue;
+                };
+                let by_branches = sets.by_branches(&reader, aspect, rest, at).unwrap();
+                let shapes = [by_branches, by_evaluators].map(|set| sets.shape(set).unwrap());
+                for value in values {
+                    let [a, b] = [&shapes[0], &shapes[1]].map(|s| sets.accepts(s, value).unwrap());
+                    assert_eq!(a, b, "{schema}: {:?}", document.value(value));
+                    accepted += usize::from(a);
+                    compared += 1;
+                }
+            }
+            assert!(compared > 3_000 && accepted * 20 > compared, "{accepted} of {compared}");
+        }
     }
 }
