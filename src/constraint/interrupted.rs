@@ -7,6 +7,7 @@ use super::{Compiler, Constraint, Limits};
 use crate::deadline::with_checks;
 use crate::error::ErrorKind;
 use crate::json_schema::{Options, Spelling};
+use crate::sample::Texts;
 use crate::vocab::Vocabulary;
 
 fn vocabulary() -> Vocabulary {
@@ -140,4 +141,28 @@ fn no_time_is_an_error_that_says_so() {
     assert_eq!(matcher.mask().unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(matcher.accept_bytes(b"a").unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(matcher.steps(), 0);
+}
+
+#[test]
+fn drawn_texts() {
+    let compiler = Compiler::new(vocabulary());
+    let mut cut = 0;
+    for (text, _) in CASES {
+        let constraint = compile(&compiler, text).unwrap();
+        for checks in [0, 1, 3, 10, 30, 100, 1_000] {
+            let mut texts = Texts::new(&constraint, checks).unwrap();
+            match with_checks(checks, || texts.draw()) {
+                Ok(_) => {}
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Limit, "{text}: {error}");
+                    cut += 1;
+                }
+            }
+            let drawn = texts.draw().unwrap_or_else(|error| panic!("{text}: {error}"));
+            let mut matcher = constraint.matcher();
+            matcher.accept_bytes(&drawn).unwrap();
+            assert!(matcher.is_accepting());
+        }
+    }
+    assert!(cut > 10, "{cut}");
 }

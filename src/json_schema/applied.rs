@@ -10,6 +10,7 @@
 use super::alike::ANNOTATIONS;
 use super::document::{Value, ValueId};
 use super::keywords::Reader;
+use super::references::Scope;
 use super::set::{Expr, Set, Sets};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
@@ -187,13 +188,8 @@ impl<'d> Sets<'d> {
     /// What evaluates something of the values of a set: where the sets hold, too.
     fn evaluators(&mut self, set: Set, aspect: Aspect) -> Result<Vec<Branch>> {
         let &Expr::Schema(schema, scope) = self.expr(set) else { return Ok(Vec::new()) };
-        if let Some(start) = self.open.iter().position(|&open| open == set) {
-            return Err(self.cycle(start));
-        }
         self.check_work(set)?;
-        self.open.push(set);
-        let found = self.in_scope(scope, |this| {
-            let reader = this.reader(schema)?;
+        self.within(set, schema, scope, |this, reader| {
             if let Some(reference) = reader.lone_reference() {
                 let target = this.reference(reference, "$ref")?;
                 return this.evaluators(target, aspect);
@@ -202,9 +198,27 @@ impl<'d> Sets<'d> {
             let mut found = this.evaluators_of(&reader, aspect)?;
             found.push(Branch { sets: Vec::new(), seen });
             Ok(found)
+        })
+    }
+
+    /// Reads the schema that a set is, which must not be about to be read already.
+    fn within<T>(
+        &mut self,
+        set: Set,
+        schema: ValueId,
+        scope: Scope,
+        read: impl FnOnce(&mut Self, Reader<'d>) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(start) = self.open.iter().position(|&open| open == set) {
+            return Err(self.cycle(start));
+        }
+        self.open.push(set);
+        let result = self.in_scope(scope, |this| {
+            let reader = this.reader(schema)?;
+            read(this, reader)
         })?;
         self.open.pop();
-        Ok(found)
+        Ok(result)
     }
 
     /// The same of the keywords that apply schemas to the same value.
@@ -332,12 +346,7 @@ impl<'d> Sets<'d> {
         let &Expr::Schema(schema, scope) = self.expr(set) else {
             return Ok(if set == Set::NEVER { Vec::new() } else { whole(Seen::NOTHING) });
         };
-        if let Some(start) = self.open.iter().position(|&open| open == set) {
-            return Err(self.cycle(start));
-        }
-        self.open.push(set);
-        let branches = self.in_scope(scope, |this| {
-            let reader = this.reader(schema)?;
+        self.within(set, schema, scope, |this, reader| {
             if let Some(reference) = reader.lone_reference() {
                 let target = this.reference(reference, "$ref")?;
                 return this.branches(target, aspect);
@@ -357,9 +366,7 @@ impl<'d> Sets<'d> {
                 [only] => Ok(whole(only.seen.clone())),
                 _ => Ok(branches),
             }
-        })?;
-        self.open.pop();
-        Ok(branches)
+        })
     }
 
     /// What a schema's own keywords evaluate, with or without its `unevaluated…` (Core, sections

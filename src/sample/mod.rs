@@ -168,7 +168,8 @@ impl Texts {
     fn replay(&mut self, tape: &[u32]) -> Result<Vec<u8>> {
         self.relieve()?;
         self.choices.replay(tape);
-        let text = self.attempt(false);
+        let limits = self.constraint.limits().clone();
+        let text = limits.compiling(|| self.attempt(false));
         self.choices.stop_replay();
         text
     }
