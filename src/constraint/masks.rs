@@ -24,6 +24,7 @@ use smallvec::SmallVec;
 use form::List;
 pub(super) use form::{Base, Form};
 use suspects::Suspects;
+pub(super) use suspects::{Ends, depends_on_capture};
 
 use super::machine::{ConfigId, Item, Machine, too_many};
 use super::program::{ACCEPT, Point, PointId, Program};
@@ -164,13 +165,15 @@ struct Findings {
     unlike: ByteSet,
     words: ByteSet,
     doubtful: Vec<u32>,
+    /// How many nodes may still be looked at.
+    nodes: usize,
 }
 
 impl Default for Findings {
     fn default() -> Self {
         let (tokens, bases, exits, doubtful) = Default::default();
         let (unlike, words) = (ByteSet::EMPTY, ByteSet::EMPTY);
-        Self { tokens, bases, exits, unlike, words, doubtful }
+        Self { tokens, bases, exits, unlike, words, doubtful, nodes: usize::MAX }
     }
 }
 
@@ -240,8 +243,9 @@ pub(super) struct Masks {
     after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
     /// By text and place, the tokens that end in what the text lacks, where these are few.
     lacking: FxHashMap<(Language, TrieId, u32), Few>,
-    /// Of texts that lack some: the same that lack none, and what is lacking.
-    whole: FxHashMap<Language, Option<Lacking>>,
+    /// Of texts that lack some, between quotes or before the last: the same that lack none, and what
+    /// is lacking.
+    whole: FxHashMap<(Language, bool), Option<Lacking>>,
     spans: Spans,
     nears: FxHashMap<Language, Language>,
     most_units: FxHashMap<Language, u32>,
@@ -579,14 +583,17 @@ impl Machine {
     ) -> Result<(Arc<Reading>, Exits)> {
         let text = program.is_json_text(item.point);
         let mut state = self.near(vocabulary, item.state)?;
-        let mut shared = matches!(program.point(item.point), Point::Regular { .. });
         if text
-            && let Some(lacking) = self.without_lacks(state)?
+            && let Some(lacking) = self.without_lacks(state)
             && let Some(tokens) = self.lacking_from(vocabulary, lacking, places)?
         {
             doubtful.extend(tokens);
-            (state, shared) = (lacking.whole, true);
+            state = lacking.whole;
         }
+        let shared = match program.point(item.point) {
+            Point::Capture { .. } => !self.languages.lacks_some(state),
+            _ => true,
+        };
         let terminal = Terminal { state, text, plain: false, every_end: false, shared };
         let (mut reading, mut exits) = self.reading(vocabulary, terminal, places)?;
         let all = |places| Exits { places, words: ByteSet::EMPTY, within_words: NOWHERE };

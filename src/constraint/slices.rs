@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use super::classes::{self, Classes, Found, class_of};
 use super::limits::Limits;
-use super::masks::{Place, Reading};
+use super::masks::{Ends, Place, Reading, depends_on_capture};
 use super::runs::{Runs, RunsKey, TrieId, new_trie};
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
@@ -72,6 +72,8 @@ pub(super) struct Pairs {
     pub(super) commas: TokenMask,
     /// All tokens with a comma or the end of an array or object.
     pub(super) ends: TokenMask,
+    /// By [`Ends`], those with a comma behind which something depends on a captured text.
+    pub(super) depending: [TokenMask; Ends::ALL.len()],
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
@@ -254,6 +256,7 @@ impl Slices {
             let mut pairs = TokenMask::new(vocabulary.len());
             let mut commas = TokenMask::new(vocabulary.len());
             let mut ends = TokenMask::new(vocabulary.len());
+            let mut depending = Ends::ALL.map(|_| TokenMask::new(vocabulary.len()));
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
                 let around = |comma: usize| {
@@ -283,6 +286,11 @@ impl Slices {
                 };
                 if bytes.contains(&b',') {
                     commas.allow(id);
+                    for (depending, ends) in depending.iter_mut().zip(Ends::ALL) {
+                        if depends_on_capture(bytes, ends) {
+                            depending.allow(id);
+                        }
+                    }
                 }
                 if bytes.iter().any(|byte| matches!(byte, b',' | b']' | b'}')) {
                     ends.allow(id);
@@ -291,7 +299,7 @@ impl Slices {
                     pairs.allow(id);
                 }
             }
-            Pairs { pairs, commas, ends }
+            Pairs { pairs, commas, ends, depending }
         })
     }
 

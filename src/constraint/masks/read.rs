@@ -61,7 +61,7 @@ impl Machine {
         for &place in places {
             self.read_from(vocabulary, terminal, place, &mut found)?;
         }
-        let Findings { mut tokens, bases, mut exits, unlike, words, doubtful } = found;
+        let Findings { mut tokens, bases, mut exits, unlike, words, doubtful, .. } = found;
         if places != [Place::START] {
             // Tokens stand in several tries of tails.
             tokens.sort_unstable();
@@ -126,6 +126,11 @@ impl Machine {
                     }
                     Head::Other if self.is_sliced(vocabulary, place) => {
                         let Terminal { state, every_end, .. } = terminal;
+                        if self.languages.is_listed(state)
+                            && self.walk_few(vocabulary, terminal, place, found)?
+                        {
+                            return Ok(());
+                        }
                         let slice = self.slice(vocabulary, state, place.node, every_end)?;
                         let Some(slice) = slice else { break };
                         found.words = found.words.union(&slice.words);
@@ -150,26 +155,35 @@ impl Machine {
         self.walk_below(vocabulary, terminal, place, found)
     }
 
-    /// Of a terminal that reads a JSON string of which it lacks some, the one that lacks none.
-    pub(super) fn without_lacks(&mut self, state: Language) -> Result<Option<Lacking>> {
-        if let Some(&known) = self.masks.whole.get(&state) {
-            return Ok(known);
-        }
+    /// Of a terminal that reads a JSON string of which it lacks some, the one that lacks none but
+    /// perhaps the empty one.
+    pub(super) fn without_lacks(&mut self, state: Language) -> Option<Lacking> {
         let Json { unit, quote } = self.json;
         let rest = self.languages.after_first(state, quote);
+        let text = self.languages.one_before(rest.unwrap_or(state), quote)?;
+        if !self.languages.lacks_some(text) {
+            return None;
+        }
+        let quoted = rest.is_some();
+        let known = self.masks.whole.get(&(text, quoted));
+        if let Some(known) = known {
+            return *known;
+        }
         let mut found = None;
-        if let Some(text) = self.languages.before(rest.unwrap_or(state), quote)
-            && self.languages.all_but(text, unit).is_some_and(|lacking| !lacking.is_empty())
+        if self.languages.all_but(text, unit).is_some_and(|lacking| !lacking.is_empty())
             && self.languages.is_total(text, unit, &mut self.masks.total)
         {
-            let all = self.languages.repeat(unit, 0, None);
-            let open = if rest.is_some() { quote } else { Language::EPSILON };
+            // The empty text is lacked by all texts in which a character must come: it needs no
+            // look at tokens.
+            let least = u32::from(!self.languages.is_nullable(text));
+            let all = self.languages.repeat(unit, least, None);
+            let open = if quoted { quote } else { Language::EPSILON };
             let whole = self.languages.concat([open, all, quote]);
-            found = Some(Lacking { whole, text, quoted: rest.is_some() });
+            found = Some(Lacking { whole, text, quoted });
         }
         self.masks.bytes += 48;
-        self.masks.whole.insert(state, found);
-        Ok(found)
+        self.masks.whole.insert((text, quoted), found);
+        found
     }
 
     /// From some places, the tokens in which a text comes to an end that is lacking, if they are
@@ -215,8 +229,9 @@ impl Machine {
         Some(Place { node: node as u32, ..place })
     }
 
-    /// Of a text that lacks some strings, the tokens in which one of these comes to its closing
-    /// quote from a node of a trie, if they are few: all others may be read as if nothing lacked.
+    /// Of a text that lacks some strings, the tokens in which one of these, not the empty one, comes
+    /// to its closing quote from a node of a trie, if they are few: all others may be read as if
+    /// nothing else lacked.
     fn lacking(
         &mut self,
         vocabulary: &Vocabulary,
@@ -237,7 +252,8 @@ impl Machine {
         Ok(found)
     }
 
-    /// The tokens in which a string of one of these languages comes to a quote, if they are few.
+    /// The tokens in which a string of one of these languages, not the empty one, comes to a quote,
+    /// if they are few.
     fn tokens_with(
         &mut self,
         vocabulary: &Vocabulary,
@@ -254,7 +270,7 @@ impl Machine {
         let mut open: Vec<(u32, Language)> = languages.iter().map(|&x| (place.node, x)).collect();
         while let Some((node, state)) = open.pop() {
             let first = self.languages.first_bytes(state)?;
-            let ends = self.languages.is_nullable(state);
+            let ends = node != place.node && self.languages.is_nullable(state);
             let quote = if ends { ByteSet::single(b'"') } else { ByteSet::EMPTY };
             for child in trie.children(node as usize, first.union(&quote).bits()) {
                 let at = nodes[child];
@@ -305,6 +321,30 @@ impl Machine {
             Language::EPSILON => Ok(()),
             _ => self.walk_below(vocabulary, terminal, place, found),
         }
+    }
+
+    /// Walks as long as it is shorter than making a slice: what is listed is mostly little. Was that
+    /// long enough?
+    fn walk_few(
+        &mut self,
+        vocabulary: &Vocabulary,
+        terminal: Terminal,
+        place: Place,
+        found: &mut Findings,
+    ) -> Result<bool> {
+        const FEW: usize = 600;
+        let mut few = Findings { nodes: FEW, ..Findings::default() };
+        self.walk_below(vocabulary, terminal, place, &mut few)?;
+        if few.nodes == 0 {
+            return Ok(false);
+        }
+        found.tokens.append(&mut few.tokens);
+        found.bases.append(&mut few.bases);
+        found.exits.append(&mut few.exits);
+        found.doubtful.append(&mut few.doubtful);
+        found.unlike = found.unlike.union(&few.unlike);
+        found.words = found.words.union(&few.words);
+        Ok(true)
     }
 
     /// One forward pass over the nodes below a place that the terminal lets through.
@@ -358,6 +398,10 @@ impl Machine {
         let nodes = trie.nodes();
         while let Some((node, before, first)) = open.pop() {
             for child in trie.children(node as usize, first.bits()) {
+                if found.nodes == 0 {
+                    return Ok(());
+                }
+                found.nodes -= 1;
                 let at = nodes[child];
                 self.note(vocabulary, (place, &tokens, trie, child), found)?;
                 // Most nodes are leaves: where they lead does not matter.

@@ -17,16 +17,33 @@ const FEW_WAYS: usize = 16;
 
 /// How captured texts end in a token.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
-    /// With which of its quotes at the earliest; 0 where it may be at once.
+pub(in crate::constraint) struct Ends {
+    /// With which of its quotes at the earliest; 0 where it may be at once, 2 at most.
     quotes: usize,
     /// May one be the last of its kind?
     few: bool,
 }
 
+impl Ends {
+    /// All that there are, by their [`index`](Self::index).
+    pub(in crate::constraint) const ALL: [Self; 6] = {
+        let mut all = [Self { quotes: 0, few: false }; 6];
+        let mut i = 0;
+        while i < 6 {
+            all[i] = Self { quotes: i / 2, few: i % 2 == 1 };
+            i += 1;
+        }
+        all
+    };
+
+    fn index(self) -> usize {
+        2 * self.quotes + usize::from(self.few)
+    }
+}
+
 /// Where a captured text ends in a token, does what follows it in the token depend on it? A comma
 /// does if it may have been the last of its kind, what begins after a comma if that must differ.
-fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
+pub(in crate::constraint) fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
     let quotes = token.iter().enumerate().filter(|&(_, &byte)| byte == b'"');
     let from = match ends.quotes {
         0 => 0,
@@ -37,7 +54,8 @@ fn depends_on_capture(token: &[u8], ends: Ends) -> bool {
     };
     let Some(comma) = token[from..].iter().position(|&byte| byte == b',') else { return false };
     let (before, after) = token.split_at(from + comma);
-    if !ends.few && before[from + 1..].trim_ascii_start().first() == Some(&b':') {
+    let value = before.get(from + 1..).unwrap_or_default();
+    if !ends.few && value.trim_ascii_start().first() == Some(&b':') {
         // A key: all that follows it but other keys is the same whichever it is, and of these there
         // are more. So it matters only what one begins with.
         let mut keys = after.split(|&byte| byte == b'"').skip(1);
@@ -88,13 +106,11 @@ impl Machine {
         suspects: &mut Vec<u32>,
     ) -> Result<()> {
         let ends = self.capture_ends(program, id)?;
-        let pairs = &self.shared_slices.pairs(vocabulary).pairs;
-        let ends_capture = |token: u32| {
-            let text = vocabulary.token_bytes(token).unwrap_or_default();
-            ends.is_some_and(|ends| depends_on_capture(text, ends))
-        };
+        let known = self.shared_slices.pairs(vocabulary);
+        let depending = ends.map(|ends| &known.depending[ends.index()]);
+        let depends = |token| depending.is_some_and(|depending| depending.contains(token));
         let commas = commas.into_iter();
-        suspects.extend(commas.filter(|&token| pairs.contains(token) || ends_capture(token)));
+        suspects.extend(commas.filter(|&token| known.pairs.contains(token) || depends(token)));
         if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
             suspects.extend(self.with_end(program, vocabulary, id, form, [b']', b'}']));
         }
@@ -153,5 +169,17 @@ impl Machine {
             found = Some(Ends { quotes: quotes.min(known.quotes), few: few || known.few });
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_by_their_index() {
+        for (i, ends) in Ends::ALL.into_iter().enumerate() {
+            assert_eq!((ends.index(), ends.quotes * 2 + usize::from(ends.few)), (i, i));
+        }
     }
 }

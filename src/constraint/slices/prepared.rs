@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::constraint::classes::Classes;
 use crate::constraint::limits::Limits;
+use crate::constraint::masks::Ends;
 use crate::constraint::runs::{Runs, RunsKey};
 use crate::regex::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocab::{Part, Reader, TokenMask, Vocabulary, Writer};
@@ -92,8 +93,8 @@ impl Slices {
         vocabulary: &Vocabulary,
         all: &[Prepared],
     ) {
-        let Pairs { pairs, commas, ends } = self.pairs(vocabulary);
-        for mask in [pairs, commas, ends] {
+        let Pairs { pairs, commas, ends, depending } = self.pairs(vocabulary);
+        for mask in [pairs, commas, ends].into_iter().chain(depending) {
             to.list(mask.words().iter().copied());
         }
         for set in sets() {
@@ -125,7 +126,9 @@ impl Slices {
             to.iter_mut().zip(words).for_each(|(to, from)| *to = from);
             Some(mask)
         };
-        let pairs = Pairs { pairs: mask()?, commas: mask()?, ends: mask()? };
+        let (pairs, commas, ends) = (mask()?, mask()?, mask()?);
+        let depending: Option<Vec<TokenMask>> = Ends::ALL.iter().map(|_| mask()).collect();
+        let pairs = Pairs { pairs, commas, ends, depending: depending?.try_into().ok()? };
         let mut known = Known::default();
         for set in sets() {
             known.add_longest(set, from.number()?, self.limit);

@@ -251,6 +251,14 @@ impl Languages {
         Some(self.concat(firsts))
     }
 
+    /// What stands before `end` in a concatenation of these two.
+    pub(crate) fn one_before(&self, x: Language, end: Language) -> Option<Language> {
+        match *self.arena.expr(x) {
+            Expr::Concat(first, rest) if rest == end => Some(first),
+            _ => None,
+        }
+    }
+
     /// Is it a concatenation that ends in `end`?
     pub(crate) fn ends_in(&self, x: Language, end: Language) -> bool {
         let mut at = x;
@@ -315,6 +323,32 @@ impl Languages {
             }
         }
         Some(lacking)
+    }
+
+    /// Is it made of finitely many strings without counting, and/or/not?
+    pub(crate) fn is_listed(&self, x: Language) -> bool {
+        let facts = self.arena.facts(x);
+        facts.finite && !facts.counted && !facts.logical
+    }
+
+    /// Does one of the parts that it is a concatenation of lack finitely many strings that are
+    /// named?
+    pub(crate) fn lacks_some(&self, x: Language) -> bool {
+        let lacks = |x: Language| match self.arena.expr(x) {
+            Expr::Intersect(parts) => parts.iter().any(|&part| match *self.arena.expr(part) {
+                Expr::Complement(inner) => self.arena.facts(inner).finite,
+                _ => false,
+            }),
+            _ => false,
+        };
+        let mut at = x;
+        while let Expr::Concat(first, rest) = *self.arena.expr(at) {
+            if lacks(first) {
+                return true;
+            }
+            at = rest;
+        }
+        lacks(at)
     }
 
     /// Is it a repeat of the unit without an upper bound?
