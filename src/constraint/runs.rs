@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::classes::{Classes, class_of, uniform_classes};
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Languages};
-use crate::vocab::{TokenMask, Trie, Vocabulary};
+use crate::vocab::{TokenMask, Trie, Vocabulary, head};
 
 /// More tokens than this are kept as masks too.
 const DENSE: usize = 400;
@@ -168,13 +168,14 @@ impl Runs {
             let tokens = of_class.remove(&byte).unwrap_or_default();
             let tail = |&(token, run): &(u32, Run)| {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
-                (&text[self.top + usize::from(run.bytes)..], token, run)
+                let tail = &text[self.top + usize::from(run.bytes)..];
+                (head(tail), tail, token, run)
             };
-            let mut tails: Vec<(&[u8], u32, Run)> = tokens.iter().map(tail).collect();
+            let mut tails: Vec<(u64, &[u8], u32, Run)> = tokens.iter().map(tail).collect();
             // Stable, since the tokens of one border come sorted, and most have few borders.
-            tails.sort_by_key(|&(tail, token, _)| (tail, token));
-            let runs = tails.iter().map(|tail| tail.2).collect();
-            let tails = Trie::from_sorted(tails.iter().map(|&(tail, token, _)| (tail, token)));
+            tails.sort_by_key(|&(head, tail, token, _)| (head, tail, token));
+            let runs = tails.iter().map(|tail| tail.3).collect();
+            let tails = Trie::from_sorted(tails.iter().map(|&(_, tail, token, _)| (tail, token)));
             Arc::new(Leaving { tails, runs, id: new_trie() })
         };
         Arc::clone(known.entry(byte).or_insert_with(make))

@@ -50,6 +50,7 @@ pub use index::cache_folder;
 pub(crate) use index::{Index, Part, Reader, Writer};
 pub use mask::TokenMask;
 use table::{Kind, TokenTable};
+pub(crate) use trie::head;
 pub use trie::{Trie, TrieNode};
 
 /// Turns text into tokens, as the model's tokenizer does. Implemented for the `tokenizers` crate

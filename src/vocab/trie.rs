@@ -365,7 +365,7 @@ impl Default for Trie {
 
 /// The first eight bytes as a big-endian number, missing ones as zero: orders as the bytes do,
 /// except that equal heads say nothing.
-fn head(bytes: &[u8]) -> u64 {
+pub(crate) fn head(bytes: &[u8]) -> u64 {
     let mut head = [0; 8];
     let n = bytes.len().min(8);
     head[..n].copy_from_slice(&bytes[..n]);

@@ -167,7 +167,7 @@ impl Known {
 
     /// So many bytes have come: others go where they are too many.
     fn note(&mut self, key: Key, bytes: usize, limit: usize) {
-        const COUNT_EVERY: usize = 64;
+        const COUNT_EVERY: usize = 512;
         /// So many are spared at most before one goes that was asked for.
         const SPARED: usize = 64;
         self.bytes += bytes;

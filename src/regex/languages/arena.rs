@@ -3,6 +3,8 @@
 //! Many arenas begin with the same expressions, such as those of JSON's strings and numbers. Once
 //! these are [frozen](Arena::freeze), clones share them, and copy only a few bytes for each.
 
+mod rows;
+
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use rustc_hash::FxHasher;
 use super::facts::Facts;
 use super::{Expr, Language, Row};
 use crate::regex::ByteSet;
+use rows::Rows;
 
 /// What steps look at: small, and copied with an arena.
 #[derive(Clone, Copy, Debug)]
@@ -173,8 +176,7 @@ pub(super) struct Mark {
 pub(super) struct Arena {
     states: States,
     exprs: Layered<Expr>,
-    /// With the bytes whose successors may differ from those of the byte before.
-    rows: Layered<Box<(Row, ByteSet)>>,
+    rows: Rows,
     firsts: Layered<ByteSet>,
     /// Fingerprints, 0 where they are not known, of as many states as have been asked for.
     prints: Layered<u128>,
@@ -271,21 +273,21 @@ impl Arena {
     #[inline]
     pub(super) fn row(&self, x: Language) -> Option<&Row> {
         let at = self.states[x.index()].row;
-        (at != NOWHERE).then(|| &self.rows[at as usize].0)
+        (at != NOWHERE).then(|| &self.rows.get(at).0)
     }
 
     /// The row if every successor without strings in it is [`Language::EMPTY`].
     #[inline]
     pub(super) fn clean_row(&self, x: Language) -> Option<&Row> {
         let state = &self.states[x.index()];
-        state.clean.then(|| &self.rows[state.row as usize].0)
+        state.clean.then(|| &self.rows.get(state.row).0)
     }
 
     /// The bytes whose entries in a row may differ from the entries before; none if there is no row.
     pub(super) fn border(&self, x: Language) -> ByteSet {
         match self.states[x.index()].row {
             NOWHERE => ByteSet::EMPTY,
-            at => self.rows[at as usize].1,
+            at => self.rows.get(at).1,
         }
     }
 
@@ -293,20 +295,19 @@ impl Arena {
     pub(super) fn set_row(&mut self, x: Language, row: Row, border: ByteSet, clean: bool) {
         let state = &mut self.states[x.index()];
         state.clean = clean;
-        let own = (state.row as usize).checked_sub(self.rows.shared.len());
-        match own.and_then(|own| self.rows.own.get_mut(own)) {
-            Some(place) => **place = (row, border),
-            None => state.row = self.rows.push(Box::new((row, border))),
+        match self.rows.get_mut(state.row) {
+            Some(place) => *place = (row, border),
+            None => state.row = self.rows.push((row, border)),
         }
     }
 
     /// Forgets the rows that this arena does not share, if there are more of them than a search
     /// needs: they are computed again where they are asked for again.
     pub(super) fn relieve(&mut self) {
-        if self.rows.own.len() <= MOST_ROWS {
+        if self.rows.owned() <= MOST_ROWS {
             return;
         }
-        self.forget_rows(self.rows.shared.len());
+        self.forget_rows(self.rows.shared());
         self.relieved += 1;
     }
 
@@ -317,7 +318,7 @@ impl Arena {
                 (state.row, state.clean, state.steps) = (NOWHERE, false, 0);
             }
         }
-        self.rows.own.truncate(from - self.rows.shared.len());
+        self.rows.truncate(from);
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -332,7 +333,7 @@ impl Arena {
             return mark.states;
         }
         // Rows that were made after others were forgotten stand where older ones did.
-        let rows = if self.relieved == mark.relieved { mark.rows } else { self.rows.shared.len() };
+        let rows = if self.relieved == mark.relieved { mark.rows } else { self.rows.shared() };
         self.exprs.own.truncate(mark.states - self.exprs.shared.len());
         self.states.own.truncate(mark.states - self.states.shared.len());
         self.prints.own.truncate(mark.states - self.prints.shared.len());
@@ -392,7 +393,7 @@ impl Arena {
         self.states.bytes()
             + 2 * self.ids.len() * size_of::<(u32, Language)>()
             + self.exprs.own.len() * (size_of::<Expr>() + 32)
-            + self.rows.own.len() * (size_of::<(Row, ByteSet)>() + 16)
+            + self.rows.bytes()
             + self.firsts.own.len() * size_of::<ByteSet>()
             + self.prints.own.len() * size_of::<u128>()
     }

@@ -99,6 +99,10 @@ impl Languages {
     /// places and may end at the same places. Many states share one: a repeat counts no further
     /// than `reach` says that tokens can. Without and/not in it.
     fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Language, Unit) -> u32) -> Language {
+        if let Some((part, min, max, rest)) = self.leading_count(x) {
+            let head = self.near_repeat((part, min, max), reach);
+            return self.concat2(head, rest);
+        }
         // What counts nothing stays as it is.
         let mut done: FxHashMap<Language, Language> = FxHashMap::default();
         let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
@@ -109,13 +113,7 @@ impl Languages {
                     let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                     self.union(xs)
                 }
-                // A time takes a byte at least, unless it is nullable; then the least is 0 already.
-                // The part itself is entered afresh each time, so it is left as it is.
-                Expr::Repeat(part, min, max) => {
-                    let times = reach(part, self.unit(part));
-                    let max = (max <= times).then_some(max);
-                    self.repeat(part, min.min(times.saturating_add(1)), max)
-                }
+                Expr::Repeat(part, min, max) => self.near_repeat((part, min, max), reach),
                 _ => at,
             };
             done.insert(at, near);
@@ -123,15 +121,40 @@ impl Languages {
         of(&done, x)
     }
 
+    /// A repeat that counts no further than tokens can.
+    fn near_repeat(
+        &mut self,
+        (part, min, max): (Language, u32, u32),
+        reach: &mut dyn FnMut(Language, Unit) -> u32,
+    ) -> Language {
+        // A time takes a byte at least, unless it is nullable; then the least is 0 already. The part
+        // itself is entered afresh each time, so it is left as it is.
+        let times = reach(part, self.unit(part));
+        let max = (max <= times).then_some(max);
+        self.repeat(part, min.min(times.saturating_add(1)), max)
+    }
+
+    /// `x{min,max} rest` as its parts, if nothing else counts: most states that count are so.
+    fn leading_count(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
+        let counts = |part: Language| self.arena.facts(part).counted;
+        self.leading_repeat(x).filter(|&(part, _, _, rest)| !counts(part) && !counts(rest))
+    }
+
     /// What is repeated with a bound in it, sets of bytes and small bounds not counted: telling a few
     /// states apart takes less time than to find out how many of a unit a token has.
     pub(crate) fn counted_units(&self, x: Language) -> SmallVec<[Language; 4]> {
         const FEW: u32 = 8;
+        let counts = |part: Language, min: u32, max: u32| {
+            (min > FEW || max > FEW && max != UNBOUNDED)
+                && !matches!(self.arena.expr(part), Expr::Set(_))
+        };
+        if let Some((part, min, max, _)) = self.leading_count(x) {
+            return counts(part, min, max).then_some(part).into_iter().collect();
+        }
         let mut units = SmallVec::new();
         for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
             if let Expr::Repeat(part, min, max) = *self.arena.expr(at)
-                && (min > FEW || max > FEW && max != UNBOUNDED)
-                && !matches!(self.arena.expr(part), Expr::Set(_))
+                && counts(part, min, max)
             {
                 units.push(part);
             }
