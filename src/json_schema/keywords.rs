@@ -349,7 +349,7 @@ impl<'d> Sets<'d> {
             }
         }
         let (min, max) = self.lengths_left(&parts, min, max);
-        if (min, max) != (0, None) {
+        if (min, max) != (0, None) && !self.counts_itself(&mut parts, (min, max))? {
             let length = self.strings.of_length(&mut self.languages, min, max);
             // Texts of any length hold those of some.
             match parts[0] == self.strings.any {
@@ -363,6 +363,27 @@ impl<'d> Sets<'d> {
             (strings, _) => strings?,
         };
         Ok(())
+    }
+
+    /// Makes the bounds on a text's length those of one of its parts, such as the pattern `^[a-z]*$`,
+    /// if that repeats characters and counts nothing else: an intersection has a state for each length.
+    fn counts_itself(
+        &mut self,
+        parts: &mut [Language],
+        lengths: (u32, Option<u32>),
+    ) -> Result<bool> {
+        for i in 1..parts.len() {
+            let counted = self.languages.with_units(parts[i], self.strings.char, lengths)?;
+            if let Some(counted) = counted {
+                parts[i] = counted;
+                // What is made of characters is a text.
+                if parts[0] == self.strings.any {
+                    parts[0] = counted;
+                }
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The bounds on a text's length that the rest of what is said of it leaves open: to a pattern

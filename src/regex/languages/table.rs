@@ -157,7 +157,7 @@ const MOST_STATES: usize = 3_000;
 const PART_STATES: usize = 200;
 
 /// Parts of rows after which an automaton is given up, and one of a part.
-const WORK: usize = 20_000;
+const WORK: usize = 12_000;
 const PART_WORK: usize = 4_000;
 
 /// Parts of parts beyond which languages stay as they are.
