@@ -748,7 +748,7 @@ mod tests {
     #[test]
     fn bounds_become_those_of_a_repeat() {
         let mut l = Languages::new();
-        let mut parse = |l: &mut Languages, pattern: &str| {
+        let parse = |l: &mut Languages, pattern: &str| {
             regex::parse(l, pattern, regex::Options::default(), &Utf8).unwrap()
         };
         let unit = parse(&mut l, "^(?s:.)$");
