@@ -183,6 +183,10 @@ impl Languages {
         unit: Language,
         (min, max): (u32, Option<u32>),
     ) -> Result<Option<Language>> {
+        // Rows of and/not are dear, and seldom come to units.
+        if self.arena.facts(x).logical {
+            return Ok(None);
+        }
         let max = max.unwrap_or(UNBOUNDED);
         let mut parts: SmallVec<[(Language, u32, u32); 8]> = SmallVec::new();
         let mut at = x;
