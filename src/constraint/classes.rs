@@ -11,6 +11,8 @@ mod units;
 
 pub(super) use differing::Known;
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -32,6 +34,8 @@ pub(super) struct Classes {
     heights: Box<[u16]>,
     /// The length of the longest token.
     deepest: u16,
+    /// The tokens of most characters, those of most first.
+    longest: Box<[u32]>,
     pairs: home::Pairs,
 }
 
@@ -129,6 +133,23 @@ fn groups_below(trie: &Trie, shapes: bool) -> Box<[u64]> {
     below.into()
 }
 
+/// The tokens of most characters, those of most first.
+fn longest(vocabulary: &Vocabulary) -> Box<[u32]> {
+    let long = |&&token: &&u32| vocabulary.token_bytes(token).is_some_and(|b| b.len() > SHORT);
+    let tokens = vocabulary.trie().ids().iter().filter(long);
+    let mut tokens: Vec<(Reverse<usize>, u32)> =
+        tokens.map(|&token| (Reverse(characters(vocabulary, token)), token)).collect();
+    tokens.sort_unstable();
+    tokens.truncate(LONGEST);
+    tokens.into_iter().map(|(_, token)| token).collect()
+}
+
+/// The characters that begin in a token, or its bytes that begin one.
+fn characters(vocabulary: &Vocabulary, token: u32) -> usize {
+    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+    bytes.iter().filter(|&&byte| !matches!(byte, 0x80..=0xBF)).count()
+}
+
 /// How far below each node of a trie its strings go on.
 fn heights(trie: &Trie) -> Box<[u16]> {
     // By depth: the longest string that is below the nodes there which are not done yet.
@@ -152,6 +173,10 @@ fn bit(byte: u8) -> u64 {
 
 /// So many tokens of one shape are read one by one.
 const FEW: usize = 64;
+
+/// So many of the tokens of most characters are known, of those of more bytes than `SHORT`.
+const LONGEST: usize = 2_048;
+const SHORT: usize = 16;
 
 /// The first byte of a byte's class.
 pub(super) fn class_of(byte: u8) -> u8 {
@@ -203,8 +228,8 @@ impl Classes {
         let (below, bytes_below) =
             (groups_below(&trie, true), groups_below(vocabulary.trie(), false));
         let deepest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
-        let pairs = home::Pairs::new(vocabulary);
-        Self { heights: heights(&trie), trie, below, bytes_below, deepest, pairs }
+        let (longest, pairs) = (longest(vocabulary), home::Pairs::new(vocabulary));
+        Self { heights: heights(&trie), trie, below, bytes_below, deepest, longest, pairs }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
@@ -215,6 +240,13 @@ impl Classes {
     /// The tokens by their shapes.
     pub(super) fn trie(&self) -> &Trie {
         &self.trie
+    }
+
+    /// The tokens of more characters than this, if they are not too many to be known.
+    pub(super) fn longer(&self, vocabulary: &Vocabulary, most: u32) -> Option<&[u32]> {
+        let longer = |token: &u32| characters(vocabulary, *token) > most as usize;
+        let count = self.longest.partition_point(longer);
+        (count < LONGEST && most as usize >= SHORT).then(|| &self.longest[..count])
     }
 
     /// The begin of a walk from a state.
@@ -264,6 +296,31 @@ impl Classes {
                 }
             }
             walk.ends.clear();
+        }
+        Ok(found)
+    }
+
+    /// The same from what is known of another state that only some tokens tell apart.
+    pub(super) fn rereading(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        (state, every_end): (Language, bool),
+        known: &Known<'_>,
+        tokens: &[u32],
+    ) -> Result<Found> {
+        let words = known.words;
+        let mut found = Found { inside: known.inside.clone(), work: 0, ends: Vec::new(), words };
+        let mut reread = TokenMask::new(vocabulary.len());
+        let mut walk = self.start(languages, state, every_end);
+        for &token in tokens {
+            found.inside.deny(token);
+            reread.allow(token);
+        }
+        found.ends.extend(known.ends.iter().filter(|&&(token, _)| !reread.contains(token)));
+        for &token in tokens {
+            deadline::check()?;
+            found.read(vocabulary, &mut walk, token, 0)?;
         }
         Ok(found)
     }
@@ -617,5 +674,47 @@ mod testing {
     pub(super) fn listed(mut found: Found) -> (Vec<u32>, Vec<(u32, u16)>) {
         found.ends.sort_unstable();
         (found.inside.iter().collect(), found.ends)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use rand::{RngExt as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn far_from_a_bound_only_long_tokens_are_read() {
+        let mut rng = ChaCha8Rng::seed_from_u64(11);
+        let mut token = || -> Vec<u8> {
+            let letters = ["a", "b", "é", "-", "\"", "aaa", "bab", "éé"];
+            let parts = (0..rng.random_range(1..30)).map(|_| letters[rng.random_range(0..8)]);
+            parts.collect::<String>().into_bytes()
+        };
+        let tokens = (0..3_000).map(|_| Some(token())).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
+        let classes = Classes::new(&vocabulary);
+        let mut compared = 0;
+        for pattern in [
+            "(?=[^\"]{0,40}\"$)[abé]+(-[abé]+)*\"",
+            "(?=[^\"]{0,30}\"$)([ab]{1,30}-?)+é*\"",
+            "(?=.{3,50}$)(aaa|b|é|-)*\"{0,2}",
+        ] {
+            let (mut l, states) = testing::states(pattern);
+            for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+                let Some((free, far)) = l.nearly(state).unwrap() else { continue };
+                let Some(longer) = classes.longer(&vocabulary, far) else { continue };
+                let known = classes.walk(&vocabulary, &mut l, (free, 0), every_end).unwrap();
+                let Found { inside, ends, words, .. } = &known;
+                let known = Known { state: free, inside, ends, words: *words };
+                let from = (state, every_end);
+                let read = classes.rereading(&vocabulary, &mut l, from, &known, longer).unwrap();
+                let walked = classes.walk(&vocabulary, &mut l, (state, 0), every_end).unwrap();
+                assert!(testing::listed(read) == testing::listed(walked), "{pattern}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
     }
 }

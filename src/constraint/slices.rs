@@ -28,9 +28,9 @@ pub(super) struct Slice {
     pub(super) inside: TokenMask,
     /// For every other token and every place inside it where the terminal may end: what follows
     /// that place, with the token's id.
-    pub(super) tails: Trie,
+    pub(super) tails: Arc<Trie>,
     /// The tokens of the tails, each with where in it these begin.
-    ends: Box<[(u32, u16)]>,
+    ends: Arc<[(u32, u16)]>,
     /// It holds if what follows the terminal begins with none of these bytes.
     pub(super) words: ByteSet,
     /// The node of the vocabulary's trie below which the tokens stand.
@@ -157,7 +157,12 @@ impl Slices {
         languages: &mut Languages,
         state: Language,
     ) -> Result<Option<Slice>> {
-        Ok(match self.differing(vocabulary, languages, state, (key.1, key.2))? {
+        let from = (key.1, key.2);
+        let known = match self.bounded(vocabulary, languages, state, from)? {
+            Some(slice) => Some(slice),
+            None => self.differing(vocabulary, languages, state, from)?,
+        };
+        Ok(match known {
             Some(slice) => Some(slice),
             None => {
                 let text = match languages.ordinary(state)?.and_then(|ordinary| ordinary.text) {
@@ -172,6 +177,39 @@ impl Slices {
                 Slice::new(vocabulary, classes, languages, from, text, self.worthwhile)?
             }
         })
+    }
+
+    /// The slice of a state by that of one without its bounds, from which few tokens tell it apart.
+    fn bounded(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        state: Language,
+        (node, every_end): (u32, bool),
+    ) -> Result<Option<Slice>> {
+        if node != 0 {
+            return Ok(None);
+        }
+        let Some((free, far)) = languages.nearly(state)? else { return Ok(None) };
+        let Some(longer) = self.classes(vocabulary).longer(vocabulary, far) else {
+            return Ok(None);
+        };
+        let fingerprint = languages.fingerprint(free);
+        let known = self.get((fingerprint, node, every_end), vocabulary, languages, free)?;
+        let Some(known) = known else { return Ok(None) };
+        let (inside, ends) = (&known.inside, &known.ends);
+        let other = classes::Known { state: free, inside, ends, words: known.words };
+        let from = (state, every_end);
+        let found =
+            self.classes(vocabulary).rereading(vocabulary, languages, from, &other, longer)?;
+        Ok(Some(match found.ends[..] == known.ends[..] {
+            // Mostly what differs comes to no end.
+            true => {
+                let (tails, ends) = (Arc::clone(&known.tails), Arc::clone(&known.ends));
+                Slice { inside: found.inside, tails, ends, words: found.words, ..*known }
+            }
+            false => Slice::of(vocabulary, found, node),
+        }))
     }
 
     /// The slice of a state by that of another to which most tokens lead, if there is one.
@@ -369,7 +407,7 @@ impl Slice {
             Some((vocabulary.token_bytes(token)?.get(usize::from(end)..)?, token))
         });
         let tails = Trie::from_unsorted(tails);
-        Self { inside, tails, ends: ends.into(), words, node, id: new_trie() }
+        Self { inside, tails: tails.into(), ends: ends.into(), words, node, id: new_trie() }
     }
 
     fn bytes(&self) -> usize {

@@ -595,7 +595,10 @@ impl Languages {
         if let Some(live) = self.arena.facts(x).live {
             return Ok(Some(live));
         }
-        if self.is_surely_live(x, 0) || self.has_known_rest(x)? {
+        if self.is_surely_live(x, 0)
+            || self.some_length(x, 0)?.is_some()
+            || self.has_known_rest(x)?
+        {
             self.arena.set_live(x, true);
             return Ok(Some(true));
         }

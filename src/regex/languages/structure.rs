@@ -2,31 +2,6 @@
 
 use super::*;
 
-/// What is repeated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Unit {
-    /// One byte of a set.
-    Byte(ByteSet),
-    /// So many bytes at least.
-    Bytes(u32),
-}
-
-/// How long the shortest ways to the end are, by language.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spans {
-    known: FxHashMap<Language, Option<u32>>,
-    /// What went into those that were too much to find out, in parts of rows: when that is much,
-    /// none is tried any more.
-    wasted: usize,
-}
-
-impl Spans {
-    /// How many are known.
-    pub(crate) fn len(&self) -> usize {
-        self.known.len()
-    }
-}
-
 /// How long strings are, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
@@ -95,47 +70,8 @@ impl Languages {
         needed
     }
 
-    /// A language that no token tells apart from this one: reading it, both are live at the same
-    /// places and may end at the same places. Many states share one: a repeat counts no further
-    /// than `reach` says that tokens can. Without and/not in it.
-    fn horizon(&mut self, x: Language, reach: &mut dyn FnMut(Language, Unit) -> u32) -> Language {
-        if let Some((part, min, max, rest)) = self.leading_count(x) {
-            let head = self.near_repeat((part, min, max), reach);
-            return self.concat2(head, rest);
-        }
-        // What counts nothing stays as it is.
-        let mut done: FxHashMap<Language, Language> = FxHashMap::default();
-        let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
-        for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
-            let near = match self.arena.expr(at).clone() {
-                Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
-                Expr::Union(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
-                    self.union(xs)
-                }
-                Expr::Repeat(part, min, max) => self.near_repeat((part, min, max), reach),
-                _ => at,
-            };
-            done.insert(at, near);
-        }
-        of(&done, x)
-    }
-
-    /// A repeat that counts no further than tokens can.
-    fn near_repeat(
-        &mut self,
-        (part, min, max): (Language, u32, u32),
-        reach: &mut dyn FnMut(Language, Unit) -> u32,
-    ) -> Language {
-        // A time takes a byte at least, unless it is nullable; then the least is 0 already. The part
-        // itself is entered afresh each time, so it is left as it is.
-        let times = reach(part, self.unit(part));
-        let max = (max <= times).then_some(max);
-        self.repeat(part, min.min(times.saturating_add(1)), max)
-    }
-
     /// `x{min,max} rest` as its parts, if nothing else counts: most states that count are so.
-    fn leading_count(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
+    pub(super) fn leading_count(&self, x: Language) -> Option<(Language, u32, u32, Language)> {
         let counts = |part: Language| self.arena.facts(part).counted;
         self.leading_repeat(x).filter(|&(part, _, _, rest)| !counts(part) && !counts(rest))
     }
@@ -270,29 +206,6 @@ impl Languages {
             }
         }
         Ok(true)
-    }
-
-    /// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
-    fn unit(&self, x: Language) -> Unit {
-        match *self.arena.expr(x) {
-            Expr::Set(set) => Unit::Byte(set),
-            _ => Unit::Bytes(self.least_bytes(x, 0).max(1)),
-        }
-    }
-
-    /// No string has fewer bytes; by structure, as far as that says it.
-    fn least_bytes(&self, x: Language, depth: u32) -> u32 {
-        const DEEPEST: u32 = 8;
-        let of = |part: Language| self.least_bytes(part, depth + 1);
-        match self.arena.expr(x) {
-            _ if self.is_nullable(x) => 0,
-            _ if depth == DEEPEST => 1,
-            &Expr::Concat(a, b) => of(a).saturating_add(of(b)),
-            Expr::Union(xs) => xs.iter().map(|&part| of(part)).min().unwrap_or(1),
-            Expr::Intersect(xs) => xs.iter().map(|&part| of(part)).max().unwrap_or(1),
-            &Expr::Repeat(part, min, _) => of(part).saturating_mul(min),
-            _ => 1,
-        }
     }
 
     /// How long the strings of a language are, by structure, as far as that says it: O(parts).
@@ -503,182 +416,6 @@ impl Languages {
     /// Do bounds on repeats occur in it? If not, no other language is [near](Self::near) it.
     pub(crate) fn is_counted(&self, x: Language) -> bool {
         self.arena.facts(x).counted
-    }
-
-    /// A language that no token tells apart from this one, as `horizon`, also where and/not
-    /// occurs. `reach` tells how often a token can repeat a unit, or more.
-    ///
-    /// Texts that do not come to the bounds of its repeats do not see them: without these bounds
-    /// the language has the same such texts, and more. So if after any token a way to the end is
-    /// left that does not come to the bounds, they decide nothing. `spans` remembers how long the
-    /// ways are.
-    pub(crate) fn near(
-        &mut self,
-        x: Language,
-        reach: &mut dyn FnMut(Language, Unit) -> u32,
-        spans: &mut Spans,
-    ) -> Result<Language> {
-        let facts = self.arena.facts(x);
-        if !facts.counted {
-            return Ok(x);
-        }
-        if !facts.logical {
-            return Ok(self.horizon(x, reach));
-        }
-        let mut least = 0;
-        loop {
-            let (free, slack) = self.without_bounds(x, least, reach);
-            let Some(slack) = slack else { return Ok(x) };
-            if self.plain_span(free, 0).is_some_and(|span| span <= slack) {
-                return Ok(free);
-            }
-            // The shortest text is one of these ways.
-            if self.least_bytes(free, 0) <= slack
-                && self.span(free, spans)?.is_some_and(|span| span <= slack)
-            {
-                return Ok(free);
-            }
-            // Perhaps the narrowest of them does decide something.
-            least = slack.saturating_add(1);
-        }
-    }
-
-    /// The language without those upper bounds of its repeats that leave at least `least` times
-    /// beyond the reach of a token, and how many the narrowest of these leaves; complements stay as
-    /// they are.
-    fn without_bounds(
-        &mut self,
-        x: Language,
-        least: u32,
-        reach: &mut dyn FnMut(Language, Unit) -> u32,
-    ) -> (Language, Option<u32>) {
-        let mut done: FxHashMap<Language, Language> = FxHashMap::default();
-        let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
-        let mut narrowest: Option<u32> = None;
-        for at in self.parts(x, false, |part| !self.arena.facts(part).counted) {
-            let free = match self.arena.expr(at).clone() {
-                Expr::Concat(a, b) => self.concat2(of(&done, a), of(&done, b)),
-                Expr::Union(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
-                    self.union(xs)
-                }
-                Expr::Intersect(xs) => {
-                    let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
-                    self.intersect(xs)
-                }
-                Expr::Repeat(part, min, max) if max != UNBOUNDED => {
-                    match max.checked_sub(reach(part, self.unit(part))) {
-                        Some(slack) if slack >= least => {
-                            narrowest = Some(narrowest.map_or(slack, |least| least.min(slack)));
-                            self.repeat(part, min, None)
-                        }
-                        _ => at,
-                    }
-                }
-                _ => at,
-            };
-            done.insert(at, free);
-        }
-        (of(&done, x), narrowest)
-    }
-
-    /// No [span](Self::span) is longer; `None` if structure does not say it. By numbers alone, where
-    /// [`longest_rest`](Self::longest_rest) is nearer but writes shortest strings out: of counted
-    /// texts each state would have one of its own.
-    fn plain_span(&self, x: Language, depth: u32) -> Option<u32> {
-        const DEEPEST: u32 = 50;
-        let of = |part: Language| self.plain_span(part, depth + 1);
-        match self.arena.expr(x) {
-            _ if depth == DEEPEST => None,
-            _ if x == Language::EPSILON => Some(0),
-            Expr::Set(set) => (!set.is_empty()).then_some(1),
-            // Of a union of states no more than the shortest way counts.
-            &Expr::Concat(a, b) => Some(of(a)?.saturating_add(of(b)?)),
-            Expr::Union(xs) => xs.iter().try_fold(0, |span, &part| Some(of(part)?.max(span))),
-            &Expr::Repeat(part, min, _) => Some(of(part)?.saturating_mul(min.max(1))),
-            &Expr::Table(table, _) => Some(self.tables[table as usize].longest_rest() as u32),
-            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => {
-                None
-            }
-        }
-    }
-
-    /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
-    /// is too much to find out.
-    fn span(&mut self, x: Language, spans: &mut Spans) -> Result<Option<u32>> {
-        const MOST: usize = 400;
-        // Parts of rows.
-        const WORK: usize = 10_000;
-        const WASTED: usize = 30_000;
-        if let Some(&known) = spans.known.get(&x) {
-            return Ok(known);
-        }
-        let shared = self.shared.clone();
-        let fingerprint = self.fingerprint(x);
-        let others = shared.as_ref().and_then(|shared| shared.span(fingerprint));
-        if let Some(span) = others {
-            spans.known.insert(x, span);
-            return Ok(span);
-        }
-        if spans.wasted > WASTED {
-            return Ok(None);
-        }
-        let before_it = self.work;
-        let mut seen = vec![x];
-        let mut ids: FxHashMap<Language, usize> = FxHashMap::from_iter([(x, 0)]);
-        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut next = 0;
-        while let Some(&state) = seen.get(next) {
-            let mut last = Language::EMPTY;
-            for after in *self.row(state)? {
-                if after == last || after == Language::EMPTY {
-                    continue;
-                }
-                last = after;
-                let id = *ids.entry(after).or_insert_with(|| {
-                    seen.push(after);
-                    before.push(Vec::new());
-                    seen.len() - 1
-                });
-                before[id].push(next);
-            }
-            if seen.len() > MOST || self.work - before_it > WORK {
-                spans.wasted += self.work - before_it;
-                if let Some(shared) = &shared {
-                    shared.note_span(fingerprint, None);
-                }
-                spans.known.insert(x, None);
-                return Ok(None);
-            }
-            next += 1;
-        }
-        // Breadth first from the ends.
-        let mut layer: Vec<usize> =
-            (0..seen.len()).filter(|&i| self.is_nullable(seen[i])).collect();
-        let mut done = vec![false; seen.len()];
-        layer.iter().for_each(|&i| done[i] = true);
-        let mut span = 0;
-        loop {
-            let mut further = Vec::new();
-            for &state in &layer {
-                for &from in &before[state] {
-                    if !done[from] {
-                        done[from] = true;
-                        further.push(from);
-                    }
-                }
-            }
-            if further.is_empty() {
-                break;
-            }
-            span += 1;
-            layer = further;
-        }
-        if let Some(shared) = &shared {
-            shared.note_span(fingerprint, Some(span));
-        }
-        seen.iter().for_each(|&state| _ = spans.known.insert(state, Some(span)));
-        Ok(Some(span))
     }
 
     /// About how many bytes the arena takes.
