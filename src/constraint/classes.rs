@@ -172,7 +172,7 @@ fn bit(byte: u8) -> u64 {
 }
 
 /// So many tokens of one shape are read one by one.
-const FEW: usize = 64;
+const FEW: usize = 1_024;
 
 /// So many of the tokens of most characters are known, of those of more bytes than `SHORT`.
 const LONGEST: usize = 2_048;
@@ -181,6 +181,12 @@ const SHORT: usize = 16;
 /// The first byte of a byte's class.
 pub(super) fn class_of(byte: u8) -> u8 {
     CLASS[usize::from(byte)]
+}
+
+/// Is a byte the only one of its class?
+fn is_alone(byte: u8) -> bool {
+    let members = MEMBERS[usize::from(class_of(byte))];
+    members.iter().map(|bits| bits.count_ones()).sum::<u32>() == 1
 }
 
 /// The first bytes of the classes of which a state with this row treats the bytes alike.
@@ -332,9 +338,17 @@ impl Classes {
         let depth = usize::from(trie.nodes()[node as usize].depth);
         let token = *trie.subtree_tokens(node as usize).first()?;
         let before = vocabulary.token_bytes(token)?.get(..depth)?;
-        let alone =
-            |byte: u8| (0..=u8::MAX).filter(|&b| class_of(b) == class_of(byte)).count() == 1;
-        if before.iter().all(|&byte| alone(byte)) { self.trie.find(before) } else { None }
+        if before.iter().all(|&byte| is_alone(byte)) { self.trie.find(before) } else { None }
+    }
+
+    /// The node of bytes below which the same tokens stand as below the parent of one of shapes, if
+    /// there is one.
+    pub(super) fn same_before(&self, vocabulary: &Vocabulary, node: u32) -> Option<u32> {
+        let depth = usize::from(self.trie.nodes()[node as usize].depth);
+        let token = *self.trie.subtree_tokens(node as usize).first()?;
+        let before = vocabulary.token_bytes(token)?.get(..depth.checked_sub(1)?)?;
+        let alone = before.iter().all(|&byte| is_alone(byte));
+        if alone { vocabulary.trie().find(before).map(|node| node as u32) } else { None }
     }
 
     /// The tokens from a node of shapes on, the class of whose byte the state before treats alike.

@@ -12,7 +12,7 @@ mod stored;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, class_of, uniform_classes};
 use crate::error::Result;
@@ -51,14 +51,29 @@ pub(super) struct Leaving {
 /// Tokens that leave the repeat, with the runs before that, by the byte at which they do.
 type ByByte = FxHashMap<u8, Vec<(u32, Run)>>;
 
-/// Where tokens leave the repeat after some units: a node, of whose tokens these are all that have
-/// the byte after the run.
+/// Where tokens leave the repeat after some units.
 #[derive(Clone, Copy, Debug)]
 struct Border {
-    /// Does it stand in the trie of shapes, not in that of bytes?
-    by_shape: bool,
-    node: u32,
+    tokens: At,
     run: Run,
+}
+
+/// Tokens, of which those leave the repeat that have the byte after the run.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// Those below a node of the vocabulary's trie.
+    Node(u32),
+    /// Those below one of the trie of shapes.
+    Shape(u32),
+    Token(u32),
+}
+
+/// The tokens that leave the repeat at a byte of a class.
+#[derive(Debug, Default)]
+struct OfClass {
+    by_byte: ByByte,
+    /// Nodes of the vocabulary's trie, of whose children by a byte of the class all tokens leave.
+    before: Vec<(u32, Run)>,
 }
 
 /// The tokens below one node of the trie, by the repeat of a unit that begins at that node. No
@@ -78,9 +93,9 @@ pub(super) struct Runs {
     /// The length of its string, in bytes.
     top: usize,
     leaving: Mutex<FxHashMap<u8, Arc<Leaving>>>,
-    /// By class: the tokens that leave at one of its bytes, by that byte; the tails of a byte are
-    /// sorted when it is asked for, but its tokens are found with those of all others of its class.
-    by_byte: Mutex<FxHashMap<u8, ByByte>>,
+    /// By class: the tokens that leave at one of its bytes. The tails of a byte are sorted when it is
+    /// asked for, but its tokens are mostly found with those of all others of its class.
+    of_class: Mutex<FxHashMap<u8, OfClass>>,
     words: usize,
     /// Of the tails of all tokens that leave the repeat.
     pub(super) id: TrieId,
@@ -144,7 +159,7 @@ impl Runs {
             node: node as u32,
             top,
             leaving: Mutex::default(),
-            by_byte: Mutex::default(),
+            of_class: Mutex::default(),
             words: vocabulary.len(),
             id: new_trie(),
         })
@@ -161,11 +176,17 @@ impl Runs {
         // Consistent between any two operations.
         let mut known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || {
-            let mut by_byte = self.by_byte.lock().unwrap_or_else(PoisonError::into_inner);
-            let of_class = by_byte
+            let mut of_class = self.of_class.lock().unwrap_or_else(PoisonError::into_inner);
+            let of_class = of_class
                 .entry(class_of(byte))
                 .or_insert_with(|| self.leaving_at_class(vocabulary, classes, class_of(byte)));
-            let tokens = of_class.remove(&byte).unwrap_or_default();
+            let mut tokens = of_class.by_byte.remove(&byte).unwrap_or_default();
+            let trie = vocabulary.trie();
+            for &(before, run) in &of_class.before {
+                let node = trie.child(before as usize, byte);
+                let below = node.map_or(&[][..], |node| trie.subtree_tokens(node));
+                tokens.extend(below.iter().map(|&token| (token, run)));
+            }
             let tail = |&(token, run): &(u32, Run)| {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
                 let tail = &text[self.top + usize::from(run.bytes)..];
@@ -183,19 +204,29 @@ impl Runs {
 
     /// The tokens that leave the repeat at each byte of a class, in the order of their texts within
     /// one border.
-    fn leaving_at_class(&self, vocabulary: &Vocabulary, classes: &Classes, class: u8) -> ByByte {
-        let mut by_byte = ByByte::default();
-        for border in self.borders.get(&class).into_iter().flatten() {
-            let trie = if border.by_shape { classes.trie() } else { vocabulary.trie() };
-            let from = self.top + usize::from(border.run.bytes);
-            for &token in trie.subtree_tokens(border.node as usize) {
+    fn leaving_at_class(&self, vocabulary: &Vocabulary, classes: &Classes, class: u8) -> OfClass {
+        let mut found = OfClass::default();
+        for &Border { tokens, run } in self.borders.get(&class).into_iter().flatten() {
+            let from = self.top + usize::from(run.bytes);
+            let tokens = match &tokens {
+                At::Node(node) => vocabulary.trie().subtree_tokens(*node as usize),
+                At::Shape(node) => {
+                    if let Some(before) = classes.same_before(vocabulary, *node) {
+                        found.before.push((before, run));
+                        continue;
+                    }
+                    classes.trie().subtree_tokens(*node as usize)
+                }
+                At::Token(token) => std::slice::from_ref(token),
+            };
+            for &token in tokens {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
                 if let Some(&byte) = text.get(from) {
-                    by_byte.entry(byte).or_default().push((token, border.run));
+                    found.by_byte.entry(byte).or_default().push((token, run));
                 }
             }
         }
-        by_byte
+        found
     }
 
     /// The tokens that need at most so many units.
@@ -238,9 +269,11 @@ impl Runs {
         // Consistent between any two operations.
         let leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         let leaving = leaving.values().map(|l| l.tails.bytes() + size_of_val(&*l.runs));
-        let by_byte = self.by_byte.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = by_byte.values().flat_map(FxHashMap::values);
-        let waiting = waiting.map(|list| list.capacity() * size_of::<(u32, Run)>());
+        let of_class = self.of_class.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = of_class.values().map(|class| {
+            let listed: usize = class.by_byte.values().map(Vec::capacity).sum();
+            (listed + class.before.capacity()) * size_of::<(u32, Run)>()
+        });
         size_of_val(&*self.inside)
             + borders * size_of::<Border>()
             + masks * self.words / 8
@@ -251,7 +284,7 @@ impl Runs {
 
 /// How far within the units of a repeat: the state within one, whole ones, their bytes.
 #[derive(Clone, Copy)]
-struct At {
+struct Reached {
     state: Language,
     units: u16,
     bytes: u16,
@@ -266,12 +299,10 @@ struct Walk<'a> {
     /// Tokens, and the units that they need.
     inside: Vec<(u16, u32)>,
     borders: FxHashMap<u8, Vec<Border>>,
-    /// Those found token by token.
-    known: FxHashSet<u32>,
     /// By state within the unit: the classes of which it treats the bytes alike.
     uniform: FxHashMap<Language, ByteSet>,
     /// By depth.
-    path: Vec<At>,
+    path: Vec<Reached>,
 }
 
 impl<'a> Walk<'a> {
@@ -282,7 +313,6 @@ impl<'a> Walk<'a> {
             unit,
             inside: Vec::new(),
             borders: FxHashMap::default(),
-            known: FxHashSet::default(),
             uniform: FxHashMap::default(),
             path: Vec::new(),
         }
@@ -298,18 +328,20 @@ impl<'a> Walk<'a> {
     }
 
     /// What is known after one byte more; `None` where the repeat ends.
-    fn step(&mut self, at: At, byte: u8, depth: u16) -> Result<Option<At>> {
+    fn step(&mut self, at: Reached, byte: u8, depth: u16) -> Result<Option<Reached>> {
         Ok(match self.languages.step(at.state, byte)? {
             Language::EMPTY => None,
-            Language::EPSILON => Some(At { state: self.unit, units: at.units + 1, bytes: depth }),
-            state => Some(At { state, ..at }),
+            Language::EPSILON => {
+                Some(Reached { state: self.unit, units: at.units + 1, bytes: depth })
+            }
+            state => Some(Reached { state, ..at }),
         })
     }
 
-    fn leave(&mut self, at: At, byte: u8, by_shape: bool, node: usize) {
+    fn leave(&mut self, at: Reached, byte: u8, tokens: At) {
         if at.state == self.unit && at.units > 0 {
             let run = Run { units: at.units, bytes: at.bytes };
-            let border = Border { by_shape, node: node as u32, run };
+            let border = Border { tokens, run };
             self.borders.entry(class_of(byte)).or_default().push(border);
         }
     }
@@ -322,7 +354,7 @@ impl<'a> Walk<'a> {
         let top = nodes[node].depth;
         let end = nodes[child].subtree_end as usize;
         self.path.clear();
-        self.path.push(At { state: self.unit, units: 0, bytes: 0 });
+        self.path.push(Reached { state: self.unit, units: 0, bytes: 0 });
         let mut node = child;
         while node < end {
             let here = nodes[node];
@@ -337,7 +369,8 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let Some(next) = self.step(before, here.byte, depth)? else {
-                self.leave(before, here.byte, shapes.is_some(), node);
+                let at = if shapes.is_some() { At::Shape } else { At::Node };
+                self.leave(before, here.byte, at(node as u32));
                 node = here.subtree_end as usize;
                 continue;
             };
@@ -351,17 +384,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the rest of one token, from where so many of its bytes are read.
-    fn read(&mut self, token: u32, mut at: At, from: u16) -> Result<()> {
+    fn read(&mut self, token: u32, mut at: Reached, from: u16) -> Result<()> {
         let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
         let mut needed = at.units;
         for (depth, &byte) in (1..).zip(bytes).skip(from.into()) {
             let Some(next) = self.step(at, byte, depth)? else {
-                // All tokens that are the same up to here leave here.
-                if let Some(node) = self.vocabulary.trie().find(&bytes[..usize::from(depth)])
-                    && self.known.insert(node as u32)
-                {
-                    self.leave(at, byte, false, node);
-                }
+                self.leave(at, byte, At::Token(token));
                 return Ok(());
             };
             (needed, at) = (at.units + 1, next);

@@ -4,9 +4,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{Border, Leaving, Run, Runs, new_trie};
+use super::{At, Border, Leaving, Run, Runs, new_trie};
 use crate::constraint::classes::Classes;
 use crate::vocab::{Reader, Trie, Vocabulary, Writer};
+
+/// Kinds of what stands at a border.
+const NODE: u8 = 0;
+const SHAPE: u8 = 1;
+const TOKEN: u8 = 2;
 
 impl Runs {
     /// Writes them and what was asked of them.
@@ -18,8 +23,16 @@ impl Runs {
         borders.sort_unstable_by_key(|&(&byte, _)| byte);
         to.list(borders.iter().map(|&(&byte, _)| byte));
         for (_, list) in borders {
-            to.list(list.iter().map(|border| u8::from(border.by_shape)));
-            to.list(list.iter().map(|border| border.node));
+            let kind = |border: &Border| match border.tokens {
+                At::Node(_) => NODE,
+                At::Shape(_) => SHAPE,
+                At::Token(_) => TOKEN,
+            };
+            let number = |border: &Border| match border.tokens {
+                At::Node(number) | At::Shape(number) | At::Token(number) => number,
+            };
+            to.list(list.iter().map(kind));
+            to.list(list.iter().map(number));
             put_runs(to, list.iter().map(|border| border.run));
         }
         let known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,18 +65,21 @@ impl Runs {
         }
         let mut borders = FxHashMap::default();
         for byte in from.list::<u8>()? {
-            let (shapes, nodes) = (from.list::<u8>()?, from.list::<u32>()?);
+            let (kinds, numbers) = (from.list::<u8>()?, from.list::<u32>()?);
             let runs = get_runs(from)?;
-            if nodes.len() != runs.len() || shapes.len() != runs.len() {
+            if numbers.len() != runs.len() || kinds.len() != runs.len() {
                 return None;
             }
-            let border = |((by_shape, node), run)| {
-                let by_shape = by_shape != 0;
-                let trie = if by_shape { classes.trie() } else { vocabulary.trie() };
-                let fits = (node as usize) < trie.nodes().len();
-                fits.then_some(Border { by_shape, node, run })
+            let border = |((kind, number), run): ((u8, u32), Run)| {
+                let (tokens, count) = match kind {
+                    NODE => (At::Node(number), vocabulary.trie().nodes().len()),
+                    SHAPE => (At::Shape(number), classes.trie().nodes().len()),
+                    TOKEN => (At::Token(number), vocabulary.len()),
+                    _ => return None,
+                };
+                ((number as usize) < count).then_some(Border { tokens, run })
             };
-            let list: Option<Vec<Border>> = shapes.zip(nodes).zip(runs).map(border).collect();
+            let list: Option<Vec<Border>> = kinds.zip(numbers).zip(runs).map(border).collect();
             borders.insert(byte, list?);
         }
         let mut leaving = FxHashMap::default();
@@ -83,7 +99,7 @@ impl Runs {
             node,
             top,
             leaving: Mutex::new(leaving),
-            by_byte: Mutex::default(),
+            of_class: Mutex::default(),
             words: vocabulary.len(),
             id: new_trie(),
         })
