@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use common::suite::{Case, DRAFTS, files, remotes, suite};
 use maskwright::json_schema::{Options, PropertyOrder, Spelling, Whitespace};
 use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Any tokens that make a text: the longest that fits, or a shorter one, by chance.
 fn tokens(vocabulary: &Vocabulary, text: &str, random: &mut u64) -> Vec<u32> {
@@ -313,4 +313,74 @@ fn masks_of_grammars_are_those_of_acceptance() {
         }
     }
     println!("{steps} steps, {asked} tokens asked one by one");
+}
+
+/// Texts with a pattern or a format and a bound on their length: masks are what acceptance says, for
+/// the tokens of most characters above all, far from the bound and near it.
+#[test]
+fn masks_of_bounded_texts_are_those_of_acceptance() {
+    let Some(shared) = std::env::var_os("MASKWRIGHT_SHARED").map(PathBuf::from) else {
+        println!("skipped: MASKWRIGHT_SHARED is not set");
+        return;
+    };
+    let path = shared.join("tokenizers/tiktoken/o200k_base.tiktoken");
+    let plain = Compiler::new(Vocabulary::from_file(path).unwrap());
+    let mut free = Options::default();
+    free.spelling = Spelling::Any;
+    let free = plain.clone().with_json_options(free);
+    let vocabulary = plain.vocabulary();
+    let characters = |token: u32| {
+        let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+        bytes.iter().filter(|&&byte| !(0x80..0xC0).contains(&byte)).count()
+    };
+    let (mut long, mut short): (Vec<u32>, Vec<u32>) =
+        vocabulary.trie().ids().iter().partition(|&&token| characters(token) > 14);
+    long.sort_by_key(|&token| std::cmp::Reverse(characters(token)));
+    short.retain(|&token| characters(token) < 8);
+    let mut random = 0x9E37_79B9_7F4A_7C15;
+    let texts = [
+        json!({"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"}),
+        json!({"pattern": "^[-=#*\\s]+([-=*][-=* ]*a?)+$"}),
+        json!({"pattern": "^(?!-)[A-Za-z0-9 _.,-]+\\.(com|org)$", "minLength": 3}),
+        json!({"pattern": "^(\\S+\\s+){0,9}\\S+$"}),
+        json!({"pattern": "^\\p{L}+(['\u{2019} -]\\p{L}+)*$"}),
+        json!({"pattern": "x$", "minLength": 10}),
+        json!({"not": {"pattern": "  "}, "pattern": "^ *\\S"}),
+        json!({"format": "email"}),
+        json!({"format": "uri"}),
+    ];
+    let (mut masks, mut asked) = (0, 0);
+    for (i, text) in texts.iter().enumerate() {
+        for most in [18, 33, 64, 120, 200] {
+            let mut text = text.clone();
+            text["type"] = "string".into();
+            text["maxLength"] = most.into();
+            let compiler = if (i + most).is_multiple_of(3) { &free } else { &plain };
+            let constraint = compiler.json_schema(&text).unwrap();
+            let mut matcher = constraint.matcher();
+            matcher.accept_bytes(b"\"").unwrap();
+            for _ in 0..12 {
+                asked += check(&mut matcher, vocabulary, &mut random, &text.to_string());
+                let mask = matcher.mask().unwrap().clone();
+                let from = next(&mut random) as usize % long.len();
+                for &token in long[..100].iter().chain(long[from..].iter().take(100)) {
+                    let accepted = matcher.clone().accept(token).is_ok();
+                    let shown = vocabulary.token_name(token);
+                    let step = matcher.steps();
+                    assert_eq!(mask.contains(token), accepted, "{text}: {shown} at {step}");
+                }
+                masks += 1;
+                // Not only words of languages that are seldom written: long ones, and letters.
+                let tokens = if next(&mut random).is_multiple_of(3) { &long } else { &short };
+                let allowed = tokens.iter().filter(|&&token| mask.contains(token));
+                let allowed: Vec<u32> = allowed.copied().collect();
+                match allowed.len() {
+                    0 => break,
+                    n => matcher.accept(allowed[next(&mut random) as usize % n]).unwrap(),
+                }
+            }
+        }
+    }
+    println!("{masks} masks, {asked} tokens");
+    assert!(masks > 300);
 }
