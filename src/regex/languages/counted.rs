@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// What is read beside something else.
+/// Strings that are read beside something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Reading {
-    All(Language),
-    /// What a state of an automaton accepts.
-    State(u32, u32),
+pub(super) enum Strings {
+    Of(Language),
+    /// Those that an automaton, by index, accepts from a state.
+    From(u32, u32),
 }
 
 /// Texts of a unit with a bound on their number of units.
@@ -102,7 +102,7 @@ impl Languages {
             (x, from) = (b, between);
         }
         let depth = depth + 1;
-        if let Some(&known) = self.leads.get(&(Reading::All(x), from)) {
+        if let Some(&known) = self.leads.get(&(Strings::Of(x), from)) {
             return Ok(known);
         }
         let after = match self.arena.expr(x) {
@@ -144,7 +144,7 @@ impl Languages {
             &Expr::Table(table, state) => return self.table_leads((table, state), from, left),
             Expr::Concat(..) | Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => None,
         };
-        self.leads.insert((Reading::All(x), from), after);
+        self.leads.insert((Strings::Of(x), from), after);
         Ok(after)
     }
 
@@ -155,7 +155,7 @@ impl Languages {
         from: Language,
         left: &mut usize,
     ) -> Result<Option<Language>> {
-        if let Some(&known) = self.leads.get(&(Reading::State(table, state), from)) {
+        if let Some(&known) = self.leads.get(&(Strings::From(table, state), from)) {
             return Ok(known);
         }
         let at = Arc::clone(&self.tables[table as usize]);
@@ -189,7 +189,7 @@ impl Languages {
         };
         // Strings from all that were seen end where those of the first do.
         let end = end.filter(|_| holds);
-        let seen = seen.into_iter().map(|(at, place)| ((Reading::State(table, at), place), end));
+        let seen = seen.into_iter().map(|(at, place)| ((Strings::From(table, at), place), end));
         self.leads.extend(seen);
         Ok(end)
     }

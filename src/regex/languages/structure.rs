@@ -16,6 +16,9 @@ impl Lengths {
     const ANY: Self = Self { least: 0, most: None, alone: false };
 }
 
+/// About how many bytes are taken by what is known of where strings lead.
+const LEAD: usize = 32;
+
 impl Languages {
     /// A language and all that it is made of, less what is `known`, parts before wholes; not what
     /// variables are made of.
@@ -420,7 +423,7 @@ impl Languages {
 
     /// About how many bytes the arena takes.
     pub fn bytes(&self) -> usize {
-        self.arena.bytes()
+        self.arena.bytes() + self.leads.capacity() * LEAD
     }
 
     /// The same language in another arena; `done` remembers what was moved already.
