@@ -131,6 +131,18 @@ fn the_shortest_text_is_found_and_known() {
     assert_eq!(shortest(&tree), 8);
 }
 
+/// How long a shortest one is takes longer to find out than a text that is not much longer.
+#[test]
+fn long_texts_of_a_format_are_drawn() {
+    let schema = json!({"type": "string", "format": "date-time", "minLength": 39});
+    let constraint = compiler().json_schema(&schema).unwrap();
+    let mut texts = Texts::new(&constraint, 4).unwrap();
+    for _ in 0..20 {
+        let text = texts.draw().unwrap();
+        assert!(text.len() >= 41 && accepts(&constraint, &text));
+    }
+}
+
 #[test]
 fn depth_is_bounded() {
     let grammar = r#"root ::= "(" root ")" | "[" root "," root "]" | "x""#;

@@ -3,11 +3,10 @@
 use super::*;
 
 impl Languages {
-    /// The bytes of a shortest string, or of a short one where an automaton says how its strings
-    /// end without a search; `None` if there is none; `known` remembers answers.
+    /// The bytes of a shortest string, or of a [short](Self::short) one where a shortest one takes
+    /// long to find; `None` if there is none; `known` remembers answers.
     ///
-    /// By structure, once for each part; where and/not occurs, by the search of
-    /// [`shortest`](Self::shortest), which is breadth first through the states.
+    /// By structure, once for each part; where and/not occurs, by search.
     ///
     /// Errors when the arena's limit on states is reached.
     pub(crate) fn least_length(
@@ -35,15 +34,15 @@ impl Languages {
         Ok(known.get(&x).copied().flatten())
     }
 
-    /// The length of a shortest string, by search; that of the states on the way is remembered.
+    /// The length of a string, by search; that of the states on the way is remembered.
     fn search_length(
         &mut self,
         x: Language,
         known: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Option<u32>> {
-        let Some(shortest) = self.shortest(x)? else { return Ok(None) };
-        let (mut at, length) = (x, shortest.len() as u32);
-        for (read, &byte) in shortest.iter().enumerate() {
+        let Some(short) = self.short(x)? else { return Ok(None) };
+        let (mut at, length) = (x, short.len() as u32);
+        for (read, &byte) in short.iter().enumerate() {
             known.insert(at, Some(length - read as u32));
             at = self.step(at, byte)?;
         }

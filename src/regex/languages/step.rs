@@ -396,10 +396,8 @@ impl Languages {
 
     fn over_limit(&self) -> Error {
         if self.work > self.most_work {
-            let message = format!(
-                "regular languages take more than {} steps to decide (the limit `work`)",
-                self.most_work
-            );
+            // In parts of rows, which is not what users count.
+            let message = "regular languages take more to decide than the limit `work` allows";
             let help = "simplify the patterns, or raise the limit";
             return Error::new(ErrorKind::Limit, message).with_help(help);
         }
