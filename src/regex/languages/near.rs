@@ -398,4 +398,35 @@ mod tests {
         }
         assert!(alike > 1_000 && apart > 100, "{alike} {apart}");
     }
+
+    /// From each state of a text with a bound, a way to the end is no longer than was said.
+    #[test]
+    fn no_way_is_longer_than_its_span() {
+        let mut l = Languages::new();
+        let parse = |l: &mut Languages, pattern: &str| {
+            regex::parse(l, pattern, regex::Options::default(), &Utf8).unwrap()
+        };
+        let unit = parse(&mut l, "^(?s:.)$");
+        let mut compared = 0;
+        for pattern in ["^a*(b|\u{1F600}{2}c)$", "^(aaaé|-)+$", "^[ab]*(é|-\u{1F600}|bbb)-$"] {
+            for max in [1, 2, 3, 5, 9] {
+                let x = parse(&mut l, pattern);
+                let bound = l.repeat(unit, 0, Some(max));
+                let mut states = vec![l.intersect([x, bound])];
+                let Some(span) = l.plain_span(states[0], 0).unwrap() else { continue };
+                for next in 0..200 {
+                    let Some(&state) = states.get(next) else { break };
+                    for after in *l.row(state).unwrap() {
+                        if after != Language::EMPTY && !states.contains(&after) {
+                            states.push(after);
+                        }
+                    }
+                    let Some(shortest) = l.shortest(state).unwrap() else { continue };
+                    assert!(shortest.len() as u32 <= span, "{pattern} {max}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 60, "{compared}");
+    }
 }
