@@ -408,9 +408,12 @@ mod tests {
         };
         let unit = parse(&mut l, "^(?s:.)$");
         let mut compared = 0;
-        for pattern in ["^a*(b|\u{1F600}{2}c)$", "^(aaaé|-)+$", "^[ab]*(é|-\u{1F600}|bbb)-$"] {
-            for max in [1, 2, 3, 5, 9] {
-                let x = parse(&mut l, pattern);
+        for pattern in ["^a*(b|\u{1F600}{2}c)$", "^(aaaé|-)+$", "^[ab]*(bbb|\u{1F600})$"] {
+            for (max, table) in [1, 2, 3, 5, 9].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+                let mut x = parse(&mut l, pattern);
+                if table {
+                    x = l.finish(&format!("span {pattern}"), x, unit).unwrap();
+                }
                 let bound = l.repeat(unit, 0, Some(max));
                 let mut states = vec![l.intersect([x, bound])];
                 let Some(span) = l.plain_span(states[0], 0).unwrap() else { continue };
