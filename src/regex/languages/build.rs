@@ -2,9 +2,19 @@
 //! are mostly one expression and states stay few.
 
 use super::*;
+use crate::deadline;
 
 /// So many languages put together count as a part of a row.
 const MANY: usize = 32;
+
+/// Parts of a union put together in about a microsecond.
+const PARTS_A_UNIT: usize = 8;
+
+/// Parts of a union with the same head that are compared with each other to merge them. Searches through nested counters keep no more than a few.
+const MOST_COMPARED: usize = 128;
+
+/// Steps of one such comparison.
+const COMPARISON: u32 = 64;
 
 impl Languages {
     /// One byte of a set.
@@ -101,21 +111,22 @@ impl Languages {
         result
     }
 
-    /// `a` is no concatenation. Folds `x*x*` and the like, so that repeats stay few.
+    /// `a` is no concatenation. Folds `x{2,3}x*` and the like, so that repeats stay few.
     fn join(&mut self, a: Language, b: Language) -> Language {
         if a == Language::ALL && b == Language::ALL {
             return b;
         }
-        if let Expr::Repeat(x, min, UNBOUNDED) = *self.arena.expr(a) {
+        if let Expr::Repeat(x, min, max) = *self.arena.expr(a) {
             let (head, tail) = match *self.arena.expr(b) {
                 Expr::Concat(head, tail) => (head, Some(tail)),
                 _ => (b, None),
             };
-            if let Expr::Repeat(y, least, UNBOUNDED) = *self.arena.expr(head)
+            if let Expr::Repeat(y, least, most) = *self.arena.expr(head)
                 && x == y
                 && let Some(min) = min.checked_add(least)
+                && let Some(max) = add_bounds(max, most)
             {
-                let both = self.intern(Expr::Repeat(x, min, UNBOUNDED));
+                let both = self.intern(Expr::Repeat(x, min, max));
                 return tail.map_or(both, |tail| self.intern(Expr::Concat(both, tail)));
             }
         }
@@ -147,11 +158,13 @@ impl Languages {
         flat.sort_unstable();
         flat.dedup();
         self.work += flat.len() / MANY;
+        deadline::spend(flat.len() / PARTS_A_UNIT);
         if flat.contains(&Language::ALL) || self.has_opposites(&flat) {
             return Language::ALL;
         }
         self.absorb(&mut flat);
         self.merge_repeats(&mut flat);
+        self.merge_counted(&mut flat);
         if flat.len() > 1 && flat[0] == Language::EPSILON {
             // The empty string adds nothing to what contains it.
             let nullable = flat[1..].iter().any(|&x| self.is_nullable(x));
@@ -240,6 +253,127 @@ impl Languages {
         }
     }
 
+    /// Merges parts that are made alike but for the bounds of their repeats, where one holds the
+    /// other or the two are one with wider bounds: `a{0,7}(a{0,9}){0,3}b | a{0,2}(a{0,9}){0,2}b` is
+    /// the first alone, `a{0,9}b{2,3}c | a{0,9}b{3,4}c` is `a{0,9}b{2,4}c`. A text may be read by
+    /// nested repeats in as many ways as their counts multiply to, and nearly all of these ways are
+    /// held by a few: so counters nest without being unfolded.
+    fn merge_counted(&mut self, flat: &mut Vec<Language>) {
+        let mut counted: SmallVec<[(Language, Language); 8]> = flat
+            .iter()
+            .filter(|&&id| self.arena.facts(id).counted)
+            .map(|&id| (self.head(id), id))
+            .collect();
+        if counted.len() < 2 {
+            return;
+        }
+        counted.sort_unstable();
+        let mut is_changed = false;
+        for group in counted.chunk_by(|a, b| a.0 == b.0) {
+            if !(2..=MOST_COMPARED).contains(&group.len()) {
+                continue;
+            }
+            let mut kept: SmallVec<[Language; 8]> = SmallVec::new();
+            for &(_, id) in group {
+                let mut whole = id;
+                let mut at = 0;
+                while let Some(&other) = kept.get(at) {
+                    match self.merged(other, whole) {
+                        Some(merged) => {
+                            whole = merged;
+                            kept.swap_remove(at);
+                            at = 0;
+                        }
+                        None => at += 1,
+                    }
+                }
+                deadline::spend(kept.len() / PARTS_A_UNIT);
+                kept.push(whole);
+            }
+            if kept.len() < group.len() {
+                is_changed = true;
+                flat.retain(|id| !group.iter().any(|(_, member)| member == id));
+                flat.extend(kept);
+            }
+        }
+        if is_changed {
+            flat.sort_unstable();
+            flat.dedup();
+        }
+    }
+
+    /// The union of two languages that are made alike but for the bounds of their repeats, if it is
+    /// made like them.
+    fn merged(&mut self, a: Language, b: Language) -> Option<Language> {
+        if self.holds(a, b, &mut { COMPARISON }) {
+            Some(a)
+        } else if self.holds(b, a, &mut { COMPARISON }) {
+            Some(b)
+        } else {
+            self.widened(a, b, COMPARISON)
+        }
+    }
+
+    /// The same, where they differ in the bounds of one repeat only.
+    fn widened(&mut self, a: Language, b: Language, steps: u32) -> Option<Language> {
+        let steps = steps.checked_sub(1)?;
+        match (self.arena.expr(a), self.arena.expr(b)) {
+            (&Expr::Repeat(x, least, most), &Expr::Repeat(y, min, max)) if x == y => {
+                let meet = min <= most.saturating_add(1) && least <= max.saturating_add(1);
+                meet.then(|| self.intern(Expr::Repeat(x, least.min(min), most.max(max))))
+            }
+            (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) if first == head => {
+                let rest = self.widened(rest, tail, steps)?;
+                Some(self.join(first, rest))
+            }
+            (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) if rest == tail => {
+                let first = self.widened(first, head, steps)?;
+                Some(self.join(first, rest))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a language begins with: of a concatenation its first part, of a repeat what it repeats.
+    fn head(&self, x: Language) -> Language {
+        let first = match *self.arena.expr(x) {
+            Expr::Concat(first, _) => first,
+            _ => x,
+        };
+        match *self.arena.expr(first) {
+            Expr::Repeat(part, ..) => part,
+            _ => first,
+        }
+    }
+
+    /// Whether every string of `narrow` is in `wide` because both are made alike but for the bounds
+    /// of their repeats, and for parts of `wide` that may be empty. "No" also where that takes more
+    /// than `steps` to see.
+    fn holds(&self, wide: Language, narrow: Language, steps: &mut u32) -> bool {
+        if wide == narrow {
+            return true;
+        }
+        if *steps == 0 {
+            return false;
+        }
+        *steps -= 1;
+        match (self.arena.expr(wide), self.arena.expr(narrow)) {
+            _ if narrow == Language::EPSILON => self.is_nullable(wide),
+            (&Expr::Repeat(x, least, most), &Expr::Repeat(y, min, max)) if x == y => {
+                least <= min && max <= most
+            }
+            (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) => {
+                self.holds(first, head, steps) && self.holds(rest, tail, steps)
+                    || self.is_nullable(first) && self.holds(rest, narrow, steps)
+            }
+            (&Expr::Concat(first, rest), _) => {
+                self.is_nullable(rest) && self.holds(first, narrow, steps)
+                    || self.is_nullable(first) && self.holds(rest, narrow, steps)
+            }
+            _ => false,
+        }
+    }
+
     /// All of these at once.
     pub fn intersect(&mut self, parts: impl IntoIterator<Item = Language>) -> Language {
         let mut flat = Vec::new();
@@ -252,6 +386,7 @@ impl Languages {
         flat.sort_unstable();
         flat.dedup();
         self.work += flat.len() / MANY;
+        deadline::spend(flat.len() / PARTS_A_UNIT);
         flat.retain(|&x| x != Language::ALL);
         if flat.contains(&Language::EMPTY) || self.has_opposites(&flat) {
             return Language::EMPTY;
@@ -378,14 +513,41 @@ impl Languages {
             return if min == 0 && x != Language::ALL { Language::EPSILON } else { x };
         }
         let min = if self.is_nullable(x) { 0 } else { min };
-        if let Expr::Repeat(_, 0, UNBOUNDED) = *self.arena.expr(x) {
-            return x;
+        if let Expr::Repeat(part, least, most) = *self.arena.expr(x) {
+            if (least, most) == (0, UNBOUNDED) {
+                return x;
+            }
+            if let Some((min, max)) = fold_repeats((least, most), (min, max)) {
+                return self.repeat(part, min, (max != UNBOUNDED).then_some(max));
+            }
         }
         self.intern(Expr::Repeat(x, min, max))
     }
 }
 
+/// The sum of two upper bounds, if it can be counted.
+fn add_bounds(a: u32, b: u32) -> Option<u32> {
+    if a == UNBOUNDED || b == UNBOUNDED {
+        return Some(UNBOUNDED);
+    }
+    a.checked_add(b).filter(|&sum| sum != UNBOUNDED)
+}
+
+/// `x{a,b}{c,d}` as one repeat, if every number of `x` between its least and its most can be had:
+/// `k` times `a` to `b` leaves no gap before `k + 1` times, from `k = c` on.
+fn fold_repeats((a, b): (u32, u32), (c, d): (u32, u32)) -> Option<(u32, u32)> {
+    let times = |bound: u32, by: u32| match (bound, by) {
+        (0, _) | (_, 0) => Some(0),
+        (UNBOUNDED, _) | (_, UNBOUNDED) => Some(UNBOUNDED),
+        _ => bound.checked_mul(by).filter(|&product| product != UNBOUNDED),
+    };
+    let most = u64::from(c) * u64::from(b);
+    let has_no_gap = c == d || most + 1 >= (u64::from(c) + 1) * u64::from(a);
+    if has_no_gap { Some((times(a, c)?, times(b, d)?)) } else { None }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -419,6 +581,71 @@ mod tests {
         let trie = l.literals(words.iter().copied());
         for word in [&b""[..], b"c", b"ca", b"car", b"cart", b"carts", b"dog", b"do"] {
             assert_eq!(l.matches(trie, word).unwrap(), words.contains(&word), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn repeats_of_repeats_are_one_where_no_count_is_left_out() {
+        let mut l = Languages::new();
+        let a = l.literal(b"a");
+        for (a_least, a_most) in [(0, 1), (0, 3), (1, 1), (1, 2), (2, 2), (2, 3), (3, 5)] {
+            for (b_least, b_most) in [(0, 1), (0, 2), (1, 1), (1, 3), (2, 2), (2, 4), (3, 4)] {
+                let inner = l.repeat(a, a_least, Some(a_most));
+                let outer = l.repeat(inner, b_least, Some(b_most));
+                for n in 0..25 {
+                    let is_in = (b_least..=b_most).any(|k| (k * a_least..=k * a_most).contains(&n));
+                    let text = vec![b'a'; n as usize];
+                    let bounds = (a_least, a_most, b_least, b_most);
+                    assert_eq!(l.matches(outer, &text).unwrap(), is_in, "{bounds:?} {n}");
+                }
+            }
+        }
+        // Beyond what can be counted they stay as they are.
+        let inner = l.repeat(a, 0, Some(1 << 20));
+        let outer = l.repeat(inner, 0, Some(1 << 20));
+        assert!(l.matches(outer, &[b'a'; 100]).unwrap());
+    }
+
+    /// Texts of a pattern with nested counters, read beside `regex`, whose automata unfold them.
+    #[test]
+    fn nested_counters_are_exact_and_not_unfolded() {
+        use crate::regex::{self, Utf8};
+        use rand::{RngExt as _, SeedableRng as _};
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(11);
+        for pattern in [
+            "((a{0,3}b?){0,3}c?){0,3}",
+            "((a{1,3}b?){2,3}c?){1,2}",
+            "((a{2}b?){3}c?){2}",
+            "(((ab|a){0,2}b?){1,3}c?){2,3}",
+            "((a{1,2}){2,3}b{0,2}){0,4}a{0,2}a{1,3}",
+            "((aa){1,3}(aaa){0,2}b?){1,3}",
+        ] {
+            let mut l = Languages::new();
+            let options = regex::Options::default();
+            let x = regex::parse(&mut l, &format!("^(?:{pattern})$"), options, &Utf8).unwrap();
+            let reference = ::regex::Regex::new(&format!("^(?:{pattern})$")).unwrap();
+            for _ in 0..2_000 {
+                let length = rng.random_range(0..24);
+                let text: String = (0..length)
+                    .map(|_| *b"aaaaaabc".get(rng.random_range(0..8)).unwrap() as char)
+                    .collect();
+                let accepted = l.matches(x, text.as_bytes()).unwrap();
+                assert_eq!(accepted, reference.is_match(&text), "{pattern} {text}");
+            }
+        }
+        for pattern in [
+            "((a{0,1000}){0,1000}){0,1000}",
+            "((a{0,1000}b?){0,1000}c?){0,1000}",
+            "((a{3,1000}b?){7,1000}c?){5,1000}",
+            "((([a-z]{1,20},?){15,20};?){15,20}:?){15,20}",
+        ] {
+            let mut l = Languages::new();
+            let x = regex::parse(&mut l, pattern, regex::Options::default(), &Utf8).unwrap();
+            let mut at = x;
+            for _ in 0..300 {
+                at = l.step(at, b'a').unwrap();
+            }
+            assert!(l.len() < 60_000, "{pattern}: {} states", l.len());
         }
     }
 
