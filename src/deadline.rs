@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Checks from one look at the clock to the next. The loops that check take microseconds at most
-/// a round, and most less than a tenth of one.
+/// Checks from one look at the clock to the next. What is done between two checks, or for each unit
+/// that is spent, takes a microsecond or two at most, and mostly less than a tenth of one.
 const CHECKS: u32 = 256;
 
 /// What ends an operation.
@@ -95,25 +95,43 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
+/// Counts as `units` checks towards the next look at the clock, for work of about a microsecond
+/// each. If time is over, the next check says so: who cannot return an error goes on to its end.
+#[inline]
+pub(crate) fn spend(units: usize) {
+    if units > 0
+        && let Some(mut running) = RUNNING.get()
+    {
+        running.count(units);
+        RUNNING.set(Some(running));
+    }
+}
+
+impl Running {
+    /// Counts so many checks, and looks at the clock if it is time.
+    fn count(&mut self, checks: usize) {
+        // Only tests end an operation otherwise than by the clock.
+        #[allow(irrefutable_let_patterns)]
+        let End::After(allowed, since) = &mut self.end else { return };
+        self.left = self.left.saturating_sub(u32::try_from(checks).unwrap_or(u32::MAX));
+        if self.left == 0 {
+            self.left = CHECKS;
+            let now = Instant::now();
+            self.over |= now.duration_since(*since.get_or_insert(now)) > *allowed;
+        }
+    }
+}
+
 #[inline]
 fn check_running(mut running: Running) -> Result<()> {
     if running.over {
         return Err(error());
     }
-    running.left -= 1;
-    match &mut running.end {
-        #[cfg(test)]
-        End::Checks(left) => {
-            running.over = *left == 0;
-            *left = left.saturating_sub(1);
-            running.left = CHECKS;
-        }
-        End::After(allowed, since) if running.left == 0 => {
-            running.left = CHECKS;
-            let now = Instant::now();
-            running.over = now.duration_since(*since.get_or_insert(now)) > *allowed;
-        }
-        End::After(..) => {}
+    running.count(1);
+    #[cfg(test)]
+    if let End::Checks(left) = &mut running.end {
+        running.over = *left == 0;
+        *left = left.saturating_sub(1);
     }
     RUNNING.set(Some(running));
     if running.over { Err(error()) } else { Ok(()) }
@@ -191,6 +209,18 @@ mod tests {
             })
         });
         assert!(result.is_err());
+    }
+
+    #[test]
+    fn few_checks_of_much_work_look_at_the_clock() {
+        let result = within("time", Some(Duration::from_nanos(1)), || {
+            for _ in 0..4 {
+                spend(CHECKS as usize);
+                check()?;
+            }
+            Ok(())
+        });
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Limit);
     }
 
     #[test]

@@ -455,11 +455,13 @@ impl Languages {
                 }
             }
             if stack.len() == before {
-                self.work += match self.arena.expr(top) {
+                let parts = match self.arena.expr(top) {
                     Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
                     Expr::Automaton(_) => COMPUTED,
                     _ => 1,
                 };
+                self.work += parts;
+                deadline::spend(parts);
                 let (row, border) = self.derive(top);
                 // What an automaton computed in a search that was cut short is not kept.
                 deadline::check()?;
