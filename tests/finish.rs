@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use maskwright::json_schema::{Options, PropertyOrder};
-use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
+use maskwright::{Compiler, Constraint, ErrorKind, Matcher, Vocabulary};
 use serde_json::{Value, json};
 
 fn next(random: &mut u64) -> u64 {
@@ -323,4 +323,92 @@ fn real_schemas_on_a_real_vocabulary() {
     println!("{done} walks of {steps} tokens, each complete within its budget; {refused} refused");
     assert!(refused * 50 <= done);
     assert!(done >= walks / 2);
+}
+
+/// Constraints whose shortest text is far longer than any budget: counts multiply, alternatives and
+/// nesting hide them. Nothing may be spelled out or searched for; a hang or an abort fails the test.
+#[test]
+fn what_no_budget_holds_is_refused_by_arithmetic() {
+    let counts = [100_000u64, 1_000_000, 100_000_000, 2_147_483_648, 4_294_967_294];
+    let compiler = Compiler::new(small_vocabulary());
+    let mut random = 0x1234_5678_9abc_def0;
+    let mut refused = 0;
+    for round in 0..100 {
+        let count = counts[next(&mut random) as usize % counts.len()];
+        let schema = far_schema(&mut random, count, 0);
+        let mut options = Options::default();
+        if round % 2 == 1 {
+            options.property_order = PropertyOrder::Any;
+        }
+        let compiler = compiler.clone().with_json_options(options);
+        let constraint = compiler.json_schema(&schema).unwrap_or_else(|e| panic!("{schema}: {e}"));
+        let mut matcher = constraint.matcher();
+        let budget = [1, 50, 2_000][next(&mut random) as usize % 3];
+        let error = matcher.check_budget(budget).expect_err(&schema.to_string());
+        assert_eq!(error.kind(), ErrorKind::Request, "{schema}: {error}");
+        assert!(error.to_string().contains("at least"), "{schema}: {error}");
+        assert!(matcher.mask_within(budget).is_err(), "{schema}");
+        refused += 1;
+    }
+    for regex in ["a{100000000}", "(ab?){1000,}{100000}", "((x|yy){3000}z){5000}|b{4000000000}"] {
+        let constraint = compiler.regex(regex).unwrap();
+        let error = constraint.matcher().check_budget(2_000).expect_err(regex);
+        assert!(error.to_string().contains("at least"), "{regex}: {error}");
+        assert!(constraint.matcher().tokens_to_finish().is_err(), "{regex}");
+        refused += 1;
+    }
+    assert_eq!(refused, 103);
+}
+
+/// A schema of which every value is long.
+fn far_schema(random: &mut u64, count: u64, depth: u32) -> Value {
+    match next(random) % if depth < 3 { 10 } else { 4 } {
+        0 => json!({ "type": "string", "minLength": count }),
+        1 => json!({ "type": "array", "minItems": count }),
+        2 => json!({ "type": "object", "minProperties": count }),
+        3 => json!({ "type": "string", "pattern": format!("^[a-z]{{{count},}}$") }),
+        4 => json!({ "type": "array", "uniqueItems": true, "minItems": count }),
+        5 => {
+            let inner = far_schema(random, count, depth + 1);
+            json!({ "properties": { "a": inner }, "required": ["a", "b"], "type": "object" })
+        }
+        6 => json!({ "anyOf": [
+            far_schema(random, count, depth + 1),
+            far_schema(random, count, depth + 1),
+        ]}),
+        7 => {
+            let inner = far_schema(random, count, depth + 1);
+            json!({ "type": "array", "minItems": 1 + next(random) % 5_000, "items": inner })
+        }
+        8 => json!({ "type": "string", "pattern": "^(ab|c)*$", "minLength": count }),
+        _ => {
+            let required: Vec<String> = (0..8_000).map(|i| format!("name{i}")).collect();
+            json!({ "type": "object", "required": required })
+        }
+    }
+}
+
+/// Objects and arrays of so many members that no two may be alike: the planned text writes each of
+/// them, with room for nothing else.
+#[test]
+fn members_that_must_differ_are_planned() {
+    let compiler = Compiler::new(small_vocabulary());
+    let mut random = 77;
+    for schema in [
+        json!({ "type": "object", "minProperties": 60 }),
+        json!({ "type": "object", "minProperties": 30, "additionalProperties": { "minLength": 3, "type": "string" } }),
+        json!({ "type": "object", "minProperties": 12, "propertyNames": { "pattern": "^[ab]+$" } }),
+        json!({ "type": "array", "minItems": 40, "uniqueItems": true, "items": { "type": "integer" } }),
+        json!({ "type": "array", "minItems": 30, "uniqueItems": true, "items": { "type": "string" } }),
+    ] {
+        let constraint = compiler.json_schema(&schema).unwrap();
+        let mut matcher = constraint.matcher();
+        let least = matcher.tokens_to_finish().unwrap_or_else(|e| panic!("{schema}: {e}")).tokens;
+        assert!(matcher.check_budget(least).is_ok(), "{schema}");
+        let error = matcher.check_budget(least / 4).expect_err(&schema.to_string());
+        assert_eq!(error.kind(), ErrorKind::Request, "{schema}: {error}");
+        for _ in 0..2 {
+            walk(&constraint, &mut random, false, &schema.to_string()).unwrap();
+        }
+    }
 }

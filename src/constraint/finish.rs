@@ -25,7 +25,7 @@ use super::program::{ACCEPT, Point, PointId, Program, RETURN};
 use super::stacks::{BOTTOM, Frame, StackId};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::Language;
+use crate::regex::{Language, MOST_SPELLED};
 use crate::vocab::Vocabulary;
 use derive::{Open, Way};
 use spelled::Spelled;
@@ -39,28 +39,59 @@ pub struct TokensToFinish {
     pub exact: bool,
 }
 
-/// Longer completions, in bytes, are not written out.
-const LONGEST: u32 = 1 << 20;
-
 /// Ways down an ambiguous stack that are compared.
 const WAYS_DOWN: usize = 16;
 
 /// Configurations that a search for a completion expands.
 const SEARCH: usize = 500;
 
-/// What a machine knows of how texts end.
+/// Bytes that are always worth planning, however small the budget.
+const LEAST_PLANNED: u64 = 1 << 12;
+
+/// Forced text of more bytes is not followed to its end to say that a bound is exact.
+const FORCED: usize = 1 << 12;
+
+/// What a plan takes a captured text to be (a key without a name, an item that must differ).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Captured {
+    /// Any text: what follows is what may follow some text, so that one plan serves for all texts
+    /// that were captured before, and may not come true.
+    #[default]
+    Any,
+    /// The short text that the plan spells, so that what follows is what really follows. Costs a
+    /// rule for each captured text.
+    Spelled,
+}
+
+/// The shortest texts under one assumption on captured texts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Finishing {
+struct Plan {
     ways: FxHashMap<PointId, Way>,
+    /// Points from which more bytes are needed than are worth planning: lower bounds.
+    long: FxHashMap<PointId, u64>,
     /// What is beyond the limits of its source.
     refused: FxHashSet<Open>,
     /// Bytes from a stack to the end of the text.
-    stacks: FxHashMap<StackId, Option<u32>>,
+    stacks: FxHashMap<StackId, Option<u64>>,
     /// Texts from a point down a stack to the end.
     tails: FxHashMap<(PointId, StackId), Arc<[Spelled]>>,
+}
+
+/// What a machine knows of how texts end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Finishing {
+    /// Completions of more bytes are not planned; see [`Machine::plan_within`].
+    most: u64,
+    /// The assumption of `plan`.
+    assumes: Captured,
+    plan: Plan,
+    /// The plan of the other assumption.
+    other: Plan,
     /// Tokens from an item to the end.
     items: FxHashMap<Alone, Option<u32>>,
-    /// The same, with room for what captured texts forbid.
+    /// How many tokens more that is than if captured texts forbade nothing, where it is more.
+    extra: FxHashMap<Alone, u32>,
+    /// The same as if captured texts forbade nothing.
     walked: FxHashMap<Item, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
     /// What was promised of a configuration, and the token with which it comes true.
@@ -78,12 +109,14 @@ impl Finishing {
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         let known = self.items.len() + self.walked.len() + self.configs.len() + self.promised.len();
-        self.bytes + 48 * (known + self.ways.len() + self.stacks.len())
+        let planned = |plan: &Plan| plan.ways.len() + plan.long.len() + plan.stacks.len();
+        self.bytes + 48 * (known + planned(&self.plan) + planned(&self.other))
     }
 
     /// Starts again with nothing remembered but what was promised.
     pub(super) fn forget(&mut self) {
-        *self = Self { promised: std::mem::take(&mut self.promised), ..Self::default() };
+        let (promised, most) = (std::mem::take(&mut self.promised), self.most);
+        *self = Self { promised, most, ..Self::default() };
     }
 }
 
@@ -93,7 +126,7 @@ type Inside = Arc<[(Language, Box<[u32]>)]>;
 /// One item of a configuration, and what its open scopes have read.
 type Alone = (TextId, Item);
 
-pub(super) fn too_few(needed: u32, left: u32) -> Error {
+fn too_few(needed: u32, left: u32) -> Error {
     let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
     Error::new(ErrorKind::Limit, message)
         .with_help(format!("{needed} is enough: allow more tokens, or ask for less"))
@@ -113,22 +146,110 @@ fn no_bound() -> Error {
 }
 
 impl Machine {
+    /// From now on, completions are planned that could fit into so many tokens, and of longer ones
+    /// only lower bounds on their length are computed, by arithmetic: what cannot fit costs nothing.
+    /// Completions of more than [`MOST_SPELLED`] bytes are never planned.
+    fn plan_within(&mut self, vocabulary: &Vocabulary, tokens: u32) {
+        let bytes = u64::from(tokens).saturating_mul(vocabulary.longest_token() as u64);
+        let most = bytes.clamp(LEAST_PLANNED, MOST_SPELLED).next_power_of_two();
+        if most > self.finishing.most {
+            // What was too long may not be any more.
+            self.finishing.forget();
+            self.finishing.most = most;
+        }
+    }
+
+    /// The most bytes that a completion may have to be planned.
+    fn planned(&self) -> u64 {
+        self.finishing.most.min(MOST_SPELLED)
+    }
+
+    /// Lets lengths be told whatever they are, for who spells nothing.
+    pub(super) fn plan_lengths(&mut self) {
+        self.finishing.most = u64::MAX;
+    }
+
     /// How few tokens complete a configuration.
+    ///
+    /// Errors if none were found, or if the shortest text has more than [`MOST_SPELLED`] bytes.
     pub(super) fn tokens_to_finish(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         id: ConfigId,
     ) -> Result<TokensToFinish> {
-        let tokens = self.tokens_left(program, vocabulary, id)?.ok_or_else(no_bound)?;
+        self.plan_within(vocabulary, u32::MAX);
+        match self.tokens_left(program, vocabulary, id)? {
+            Some(tokens) => self.told(program, id, tokens),
+            None => match self.bytes_left(program, id)? {
+                Some(bytes) if bytes > self.planned() => {
+                    let message = format!(
+                        "the shortest text that completes this one has {bytes} bytes or more, \
+                         which no budget is kept for"
+                    );
+                    let help = "lower the counts and lengths that the constraint asks for";
+                    Err(Error::new(ErrorKind::Limit, message).with_help(help))
+                }
+                _ => Err(no_bound()),
+            },
+        }
+    }
+
+    fn told(&mut self, program: &Program, id: ConfigId, tokens: u32) -> Result<TokensToFinish> {
         // At least one is needed where the text is not complete.
         let exact = tokens <= 1 || self.liveness.is_some() || self.is_forced(program, id)?;
         Ok(TokensToFinish { tokens, exact })
     }
 
-    /// Is there one text only that completes it?
+    /// Errors if so many tokens are not enough to complete a configuration. Where no completion is
+    /// found within the limits of the search, nothing is refused.
+    pub(super) fn check_budget(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+        tokens: u32,
+    ) -> Result<()> {
+        self.plan_within(vocabulary, tokens);
+        let found = within_limits(self.tokens_left(program, vocabulary, id))?;
+        let needed = match found {
+            Some(needed) if needed <= tokens => return Ok(()),
+            Some(needed) => {
+                let told = self.told(program, id, needed)?;
+                format!("{needed} {}", if told.exact { "are needed" } else { "are enough" })
+            }
+            None => match within_limits(self.bytes_left(program, id))? {
+                Some(bytes) if bytes > self.planned() => {
+                    let needed = bytes.div_ceil(vocabulary.longest_token() as u64);
+                    match needed > tokens.into() {
+                        true => format!("at least {needed} are needed"),
+                        false => format!("its shortest text has {bytes} bytes or more"),
+                    }
+                }
+                _ => return Ok(()),
+            },
+        };
+        let message =
+            format!("the constraint cannot be satisfied within {tokens} tokens: {needed}");
+        Err(Error::new(ErrorKind::Request, message)
+            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off"))
+    }
+
+    /// Bytes from a configuration to the end of the text; above what is worth planning a lower
+    /// bound.
+    fn bytes_left(&mut self, program: &Program, id: ConfigId) -> Result<Option<u64>> {
+        let mut least: Option<u64> = None;
+        for i in 0..self.items(id).len() {
+            let item = self.items(id)[i];
+            let bytes = self.item_bytes(program, item)?;
+            least = least.into_iter().chain(bytes).min();
+        }
+        Ok(least)
+    }
+
+    /// Whether one text only completes it, as far as its first [`FORCED`] bytes tell.
     fn is_forced(&mut self, program: &Program, mut id: ConfigId) -> Result<bool> {
-        loop {
+        for _ in 0..FORCED {
             let special = |item: &Item| matches!(program.point(item.point), Point::Special { .. });
             if self.items(id).iter().any(special) {
                 return Ok(false);
@@ -144,6 +265,7 @@ impl Machine {
                 Err(_) => return Ok(false),
             }
         }
+        Ok(false)
     }
 
     /// The same as a number; `None` if no completion was found.
@@ -209,7 +331,7 @@ impl Machine {
             (_, None) => return Ok(None),
         };
         debug_assert!(promised.is_none_or(|(left, _)| least < left));
-        let tokens = self.way(program, vocabulary, alone)?.unwrap_or_default();
+        let (tokens, _) = self.way(program, vocabulary, alone)?.unwrap_or_default();
         let mut at = id;
         for (&token, left) in tokens.iter().zip((0..tokens.len() as u32).rev()) {
             let Ok(next) = self.read_token(program, vocabulary, at, token)? else { break };
@@ -233,38 +355,97 @@ impl Machine {
             return Ok(known);
         }
         let way = within_limits(self.way(program, vocabulary, alone))?;
-        let tokens = way.map(|tokens| tokens.len() as u32);
+        let tokens = way.map(|(tokens, extra)| {
+            if extra > 0 {
+                self.finishing.extra.insert(alone, extra);
+            }
+            tokens.len() as u32
+        });
         self.finishing.items.insert(alone, tokens);
         Ok(tokens)
     }
 
     /// Few tokens from an item to the end of the text. What follows captured texts is first taken
-    /// to be what follows any; where that is wrong, a way is searched for.
+    /// to be what follows any; where that is wrong, what follows those that are written; and where
+    /// that is wrong, too (items that are arrays or objects), a way is searched for. Beside it, how
+    /// many tokens more it has than the first.
     fn way(
         &mut self,
         program: &Program,
         vocabulary: &Vocabulary,
         (text, item): Alone,
-    ) -> Result<Option<Vec<u32>>> {
-        let tokens = self.shortest_way(program, vocabulary, item)?;
+    ) -> Result<Option<(Vec<u32>, u32)>> {
+        let Some(tokens) = self.shortest_way(program, vocabulary, item)? else { return Ok(None) };
         if !program.has_captures() {
-            return Ok(tokens);
+            return Ok(Some((tokens, 0)));
         }
-        let Some(tokens) = tokens else { return Ok(None) };
         let from = self.alone(program, text, item)?;
-        let mut at = Some(from);
-        for &token in &tokens {
-            let Some(here) = at else { break };
-            at = self.read_token(program, vocabulary, here, token)?.ok();
+        if self.completes(program, vocabulary, from, &tokens)? {
+            return Ok(Some((tokens, 0)));
         }
-        match at.is_some_and(|at| self.is_accepting(at)) {
-            true => Ok(Some(tokens)),
-            // Blanks make a way longer and seldom help, but each of them would be looked at.
-            false => match self.search_by_bytes(program, vocabulary, from, false)? {
-                Some(tokens) => Ok(Some(tokens)),
-                None => self.search_by_bytes(program, vocabulary, from, true),
-            },
+        let least = tokens.len();
+        let with_extra = |tokens: Vec<u32>| {
+            let extra = tokens.len().saturating_sub(least) as u32;
+            (tokens, extra)
+        };
+        self.assume(Captured::Spelled);
+        let tokens = within_limits(self.shortest_way(program, vocabulary, item));
+        self.assume(Captured::Any);
+        if let Some(tokens) = tokens?
+            && self.completes(program, vocabulary, from, &tokens)?
+        {
+            return Ok(Some(with_extra(tokens)));
         }
+        // Blanks make a way longer and seldom help, but each of them would be looked at.
+        let found = match self.search_by_bytes(program, vocabulary, from, false)? {
+            Some(tokens) => Some(tokens),
+            None => self.search_by_bytes(program, vocabulary, from, true)?,
+        };
+        Ok(found.map(with_extra))
+    }
+
+    /// How many tokens more than if captured texts forbade nothing it takes to complete a
+    /// configuration. After any token it takes no more: of `n` texts that differ from those that are
+    /// written, and are planned here, `n - 1` differ from one more.
+    fn extra_tokens(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        id: ConfigId,
+    ) -> Result<u32> {
+        let mut most = 0;
+        for i in 0..self.items(id).len() {
+            let alone = (self.scope_text(id), self.items(id)[i]);
+            self.item_tokens(program, vocabulary, alone)?;
+            most = most.max(self.finishing.extra.get(&alone).copied().unwrap_or(0));
+        }
+        Ok(most)
+    }
+
+    /// Plans with another assumption on captured texts.
+    fn assume(&mut self, captured: Captured) {
+        if self.finishing.assumes != captured {
+            self.finishing.assumes = captured;
+            std::mem::swap(&mut self.finishing.plan, &mut self.finishing.other);
+        }
+    }
+
+    /// Whether some tokens complete the text of a configuration.
+    fn completes(
+        &mut self,
+        program: &Program,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        tokens: &[u32],
+    ) -> Result<bool> {
+        let mut at = from;
+        for &token in tokens {
+            match self.read_token(program, vocabulary, at, token)? {
+                Ok(next) => at = next,
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(self.is_accepting(at))
     }
 
     /// The configuration of one item, and of what follows it where its terminal may end.
@@ -307,10 +488,11 @@ impl Machine {
         if matches!(item.point, ACCEPT | RETURN) {
             return Ok((item.point == ACCEPT).then(Vec::new));
         }
-        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(None) };
-        if self.point_bytes(program, next)?.is_none_or(|bytes| bytes > LONGEST) {
+        let planned = self.planned();
+        if self.item_bytes(program, item)?.is_none_or(|bytes| bytes > planned) {
             return Ok(None);
         }
+        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(None) };
         let tails = self.tails(program, vocabulary, next, item.stack)?;
         let mut best: Option<Vec<u32>> = None;
         for tail in &*tails {
@@ -330,7 +512,7 @@ impl Machine {
         next: PointId,
         stack: StackId,
     ) -> Result<Arc<[Spelled]>> {
-        if let Some(known) = self.finishing.tails.get(&(next, stack)) {
+        if let Some(known) = self.finishing.plan.tails.get(&(next, stack)) {
             return Ok(Arc::clone(known));
         }
         let mut start = Vec::new();
@@ -341,13 +523,13 @@ impl Machine {
             for frame in way {
                 self.write_frame(program, frame, &mut text)?;
             }
-            if text.len() as u32 <= LONGEST {
+            if text.len() as u64 <= self.planned() {
                 tails.push(Spelled::before(vocabulary, &text, &Spelled::end()));
             }
         }
         let tails: Arc<[Spelled]> = tails.into();
         self.finishing.bytes += tails.iter().map(|tail| tail.text.len() * 8 + 64).sum::<usize>();
-        self.finishing.tails.insert((next, stack), Arc::clone(&tails));
+        self.finishing.plan.tails.insert((next, stack), Arc::clone(&tails));
         Ok(tails)
     }
 
@@ -419,12 +601,7 @@ impl Machine {
                 if before.contains_key(&next) {
                     continue;
                 }
-                let mut least: Option<u32> = None;
-                for i in 0..self.items(next).len() {
-                    let bytes = self.item_bytes(program, self.items(next)[i])?;
-                    least = [least, bytes].into_iter().flatten().min();
-                }
-                let Some(least) = least else { continue };
+                let Some(least) = self.bytes_left(program, next)? else { continue };
                 before.insert(next, Some((at, byte)));
                 order += 1;
                 // Of those that are equally near, the newest.
@@ -452,7 +629,9 @@ impl Machine {
         for i in 0..self.items(id).len() {
             if let Some((rest, next)) = self.item_rest(program, self.items(id)[i])? {
                 let mut text = rest;
-                if text.is_empty() && self.point_bytes(program, next)?.is_some() {
+                let planned = self.planned();
+                let bytes = self.point_bytes(program, next)?;
+                if text.is_empty() && bytes.is_some_and(|bytes| bytes <= planned) {
                     self.write(program, next, &mut text)?;
                 }
                 let byte = text.first().and_then(|&symbol| u8::try_from(symbol).ok());
@@ -470,6 +649,10 @@ impl Machine {
         from: ConfigId,
     ) -> Result<Option<u32>> {
         const CONFIGURATIONS: usize = 20_000;
+        let planned = self.planned();
+        if self.bytes_left(program, from)?.is_some_and(|bytes| bytes > planned) {
+            return Ok(None);
+        }
         let mut before = FxHashMap::from_iter([(from, from)]);
         let mut queue = vec![from];
         let mut next = 0;

@@ -193,7 +193,8 @@ impl Matcher {
     ///
     /// Computed when asked for: along the shortest text, and remembered.
     ///
-    /// Errors when a limit is reached.
+    /// Errors when a limit is reached, and where every text that completes this one has more than
+    /// 1 MiB left.
     ///
     /// ```
     /// # use maskwright::{Compiler, Vocabulary};
@@ -217,6 +218,37 @@ impl Matcher {
         self.constraint
             .shared
             .timed(|| machine.tokens_to_finish(program, vocabulary, here))
+            .map_err(|error| placed(machine, program, here, error))
+    }
+
+    /// Checks that `tokens` tokens are enough to complete the text, the end token not counted. Where
+    /// no completion is found within the limits of the search, nothing is refused.
+    ///
+    /// What is far too long is refused by arithmetic (lengths and counts are multiplied, nothing is
+    /// spelled out), so this is the first thing to ask of a constraint that somebody else wrote.
+    ///
+    /// Errors with [`ErrorKind::Request`] if they are not enough, and says how many would be.
+    ///
+    /// ```
+    /// # use maskwright::{Compiler, ErrorKind, Vocabulary};
+    /// # let tokens: Vec<_> = (0..=255).map(|b| Some(vec![b])).collect();
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let constraint = Compiler::new(vocabulary).regex("a{2000000000}")?;
+    /// let error = constraint.matcher().check_budget(100).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Request);
+    /// assert!(error.message().contains("at least 2000000000 are needed"));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn check_budget(&mut self, tokens: u32) -> Result<()> {
+        if self.finished {
+            return Ok(());
+        }
+        let mut memory = self.cell.lock();
+        let Memory { program, machine } = &mut *memory;
+        let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
+        self.constraint
+            .shared
+            .timed(|| machine.check_budget(program, vocabulary, here, tokens))
             .map_err(|error| placed(machine, program, here, error))
     }
 

@@ -106,6 +106,10 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// The body of a declared rule.
     fn body(&mut self, rule: RuleId) -> Result<NodeId>;
 
+    /// A lower bound on the bytes of each text of a declared rule, from what is known of it before
+    /// its body is made.
+    fn least_bytes(&self, rule: RuleId) -> u64;
+
     /// A choice of names that a node has mentioned by its tag.
     fn names(&mut self, tag: u32) -> Names;
 
@@ -180,6 +184,13 @@ impl Program {
     pub(super) fn entry(&self, rule: RuleId) -> Option<PointId> {
         let inner = self.inner.borrow();
         inner.entries.get(rule.index()).copied().filter(|&entry| entry != UNKNOWN_BODY)
+    }
+
+    /// A lower bound on the bytes of each text of a rule whose body is not made.
+    pub(super) fn least_bytes(&self, rule: RuleId) -> u64 {
+        // No rule holds the empty string.
+        let inner = self.inner.borrow();
+        inner.source.as_ref().map_or(1, |source| source.least_bytes(rule).max(1))
     }
 
     pub(super) fn start(&self) -> RuleId {

@@ -13,7 +13,7 @@ use super::response::{
 use super::text::TextStream;
 use super::thinking::Progress;
 use crate::constraint::{Constraint, Matcher};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::model::{Canonical, Logits};
 use crate::sampling::{Draw, Pressure, Sampler, Summary, steps};
 use crate::vocab::{TokenMask, Vocabulary};
@@ -150,18 +150,7 @@ impl<'a> Sequence<'a> {
     /// Errors if the constraint asks for more tokens than there is room for.
     fn check_budget(&mut self) -> Result<()> {
         let (Some(room), Some(matcher)) = (self.budget(), &mut self.matcher) else { return Ok(()) };
-        // Where no way to the end is found within limits, the text is begun all the same.
-        let Ok(least) = matcher.tokens_to_finish() else { return Ok(()) };
-        if least.tokens <= room {
-            return Ok(());
-        }
-        let enough = if least.exact { "are needed" } else { "are enough" };
-        let message = format!(
-            "the constraint cannot be satisfied within {room} tokens: {} {enough}",
-            least.tokens
-        );
-        Err(Error::new(ErrorKind::Request, message)
-            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off"))
+        matcher.check_budget(room)
     }
 
     /// Is the end of the prompt still to be written anew?
@@ -291,11 +280,13 @@ impl<'a> Sequence<'a> {
             checks += 1;
             match matcher.accept(token) {
                 Ok(()) => {
-                    let least = room.map(|_| matcher.tokens_to_finish()).transpose();
+                    let fits = room.is_none_or(|room| {
+                        // As masks do: what is beyond the search does not count.
+                        let checked = matcher.check_budget(room.saturating_sub(1));
+                        !checked.is_err_and(|error| error.kind() == ErrorKind::Request)
+                    });
                     matcher.rollback(1)?;
-                    // As masks do: what is beyond the search does not count.
-                    let least = least.ok().flatten().map(|least| least.tokens);
-                    Ok(least.is_none_or(|least| room.is_none_or(|room| least < room)))
+                    Ok(fits)
                 }
                 Err(error) if error.kind() == ErrorKind::Rejected => Ok(false),
                 Err(error) => Err(error),

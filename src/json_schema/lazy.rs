@@ -230,6 +230,41 @@ impl<'d> Emitter<'d> {
         }
     }
 
+    /// A lower bound on the bytes of each text of a rule whose body is not made: what the members
+    /// and items that must still come take at least, by arithmetic.
+    pub(super) fn least_bytes(&self, rule: RuleId) -> u64 {
+        let Some(lazy) = &self.lazy else { return 1 };
+        match lazy.open.get(&rule) {
+            Some(&Open::Object(id, state)) => self.least_object_bytes(lazy, id, state),
+            // A colon, or the quote before it, and a value.
+            Some(&Open::Member(id, _, next)) => 1 + self.least_object_bytes(lazy, id, next),
+            Some(&Open::Array(id, state)) => {
+                let missing = lazy.arrays[id as usize].set.min.saturating_sub(state.at);
+                // Each item and what stands before the next or after the last.
+                1 + 2 * u64::from(missing)
+            }
+            Some(Open::Set(_)) | None => 1,
+        }
+    }
+
+    fn least_object_bytes(&self, lazy: &Lazy, id: u32, state: ObjectState) -> u64 {
+        /// `"":0` and a comma.
+        const LEAST_MEMBER: u64 = 5;
+        let object = &lazy.objects[id as usize];
+        let required = (state.at..object.members.len() as u32).filter(|&index| {
+            object.members[index as usize].required && !self.is_seen(state, index)
+        });
+        let (mut bytes, mut members) = (1, 0);
+        for index in required {
+            bytes += LEAST_MEMBER + object.members[index as usize].spelled.len() as u64;
+            members += 1;
+        }
+        let missing = object.min.saturating_sub(state.count).saturating_sub(members);
+        bytes += LEAST_MEMBER * u64::from(missing);
+        // The first member has no comma before it.
+        bytes - u64::from(!state.any && bytes > 1)
+    }
+
     /// Is there an array of which two items must be equal?
     pub(super) fn has_repeats(&self) -> bool {
         let must = |array: &Array| array.set.repeats == Repeats::Must;

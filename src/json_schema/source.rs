@@ -231,6 +231,10 @@ impl Source for SchemaSource {
         self.task(|at| at.place_of_rule(rule), |emitter| emitter.body(rule))
     }
 
+    fn least_bytes(&self, rule: RuleId) -> u64 {
+        self.0.with_dependent(|_, emitter| emitter.least_bytes(rule))
+    }
+
     fn names(&mut self, tag: u32) -> Names {
         self.0.with_dependent_mut(|_, emitter| emitter.names(tag))
     }

@@ -41,7 +41,7 @@ mod triggers;
 pub use byte_set::ByteSet;
 pub(crate) use ecma_syntax::Syntax;
 pub use languages::{Language, Languages, Row};
-pub(crate) use languages::{OrdinaryText, Spans, Tables, Unit};
+pub(crate) use languages::{MOST_SPELLED, OrdinaryText, Spans, Tables, Unit};
 pub(crate) use listed::listed;
 pub(crate) use parse::check;
 pub use parse::{Anchoring, Dialect, Options, parse};

@@ -347,6 +347,12 @@ impl Vocabulary {
         &self.end
     }
 
+    /// The bytes of the longest text token, at least 1: a text of `n` bytes takes no fewer than
+    /// `n / longest_token` tokens.
+    pub fn longest_token(&self) -> usize {
+        self.trie.longest().max(1)
+    }
+
     /// All text tokens as a trie.
     pub fn trie(&self) -> &Trie {
         &self.trie

@@ -51,6 +51,8 @@ pub struct Trie {
     /// The root's children by byte, [`NONE`] where there is none.
     roots: Box<[u32; 256]>,
     wide: Wide,
+    /// The depth of the deepest node.
+    longest: u16,
 }
 
 /// The children of nodes that have many, side by side: siblings are far apart in the trie, and
@@ -172,7 +174,8 @@ impl Trie {
         let first_token = ids.len() as u32;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
         let wide = Wide::new(&nodes[..end as usize]);
-        Self { nodes, ids, roots: Box::new(roots), wide }
+        let longest = deepest(&nodes);
+        Self { nodes, ids, roots: Box::new(roots), wide, longest }
     }
 
     /// Writes it into an index: of each node but the root its byte, its depth and its first token.
@@ -222,8 +225,14 @@ impl Trie {
         let sound = last <= first_token && ids.iter().all(|&id| (id as usize) < limit);
         sound.then(|| {
             let wide = Wide::new(&nodes[..end as usize]);
-            Self { nodes, ids, roots: Box::new(roots), wide }
+            let longest = deepest(&nodes);
+            Self { nodes, ids, roots: Box::new(roots), wide, longest }
         })
+    }
+
+    /// The bytes of the longest text in it.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest.into()
     }
 
     /// About how many bytes it takes.
@@ -355,6 +364,10 @@ impl Iterator for Children<'_> {
             }
         }
     }
+}
+
+fn deepest(nodes: &[TrieNode]) -> u16 {
+    nodes.iter().map(|node| node.depth).max().unwrap_or(0)
 }
 
 impl Default for Trie {

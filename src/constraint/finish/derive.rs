@@ -1,5 +1,7 @@
 //! Least derivations: the shortest text from a point to the end of its rule.
 
+use std::collections::VecDeque;
+
 use super::spelled::special;
 use super::*;
 use crate::constraint::program::Leads;
@@ -10,22 +12,23 @@ use crate::grammar::RuleId;
 const WORK: usize = 2_000_000;
 
 /// No text is known.
-const INFINITE: u32 = u32::MAX;
+const INFINITE: u64 = u64::MAX;
 
 /// How the shortest text from a point goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    pub(super) bytes: u32,
+    pub(super) bytes: u64,
     /// At forks: the way to take. At names: the name, by rank.
     pick: u32,
 }
 
 /// What is not made yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Open {
     Rule(RuleId),
     Name(u32, u32),
-    Capture(u32),
+    /// What follows a captured text, by tag; `None` is any text.
+    Capture(u32, Option<Arc<[u8]>>),
 }
 
 /// Points, each so many times.
@@ -35,7 +38,7 @@ type Points = SmallVec<[(PointId, u32); 2]>;
 #[derive(Clone, Debug, Default)]
 struct Choice {
     /// In bytes.
-    fixed: u32,
+    fixed: u64,
     /// What it goes through.
     then: Points,
     open: Option<Open>,
@@ -43,84 +46,162 @@ struct Choice {
 }
 
 impl Choice {
-    fn new(fixed: usize, then: &[(PointId, u32)]) -> Self {
-        Self { fixed: fixed as u32, then: SmallVec::from_slice(then), ..Self::default() }
+    fn new(fixed: u64, then: &[(PointId, u32)]) -> Self {
+        Self { fixed, then: SmallVec::from_slice(then), ..Self::default() }
     }
 }
 
 impl Machine {
     /// The length of the shortest text from a point to the end of its rule, in bytes; `None` if
-    /// none was found.
+    /// none was found. An answer above what is [worth planning](Machine::plan_within) is a lower
+    /// bound.
+    ///
+    /// A rule that is not made yet counts with a lower bound on its length until the shortest text
+    /// leads through it. Where it leads through one such rule after another (an object of so many
+    /// members), each round makes twice as many of them ahead as the one before, so that the rounds
+    /// together look at no more than a few times the points of the last one.
     pub(in crate::constraint) fn point_bytes(
         &mut self,
         program: &Program,
         start: PointId,
-    ) -> Result<Option<u32>> {
-        if let Some(way) = self.finishing.ways.get(&start) {
+    ) -> Result<Option<u64>> {
+        if let Some(way) = self.finishing.plan.ways.get(&start) {
             return Ok(Some(way.bytes));
         }
-        let mut work = 0;
+        let most = self.finishing.most;
+        if let Some(&bytes) = self.finishing.plan.long.get(&start) {
+            return Ok(Some(bytes));
+        }
+        let (mut work, mut ahead) = (0, 1);
         loop {
-            let Derivation { points, ids, choices, bytes } = self.derivation(program, start)?;
-            work += points.len();
-            if bytes[0] == INFINITE || work > WORK {
+            let derivation = self.derivation(program, start)?;
+            let bytes = derivation.bytes[0];
+            work += derivation.points.len();
+            if bytes == INFINITE || work > WORK {
                 return Ok(None);
             }
-            let mut opened = false;
-            let mut seen = vec![false; points.len()];
-            let mut todo = vec![0];
-            let mut ways = Vec::new();
-            while let Some(at) = todo.pop() {
-                if std::mem::replace(&mut seen[at], true) {
-                    continue;
-                }
-                let cost = |choice: &Choice| self.cost(choice, &ids, &bytes);
-                // The first of the least: the same each time.
-                let Some(best) = choices[at].iter().min_by_key(|choice| cost(choice)) else {
-                    continue;
-                };
-                ways.push((points[at], Way { bytes: bytes[at], pick: best.pick }));
-                todo.extend(best.then.iter().filter_map(|(point, _)| ids.get(point)));
-                opened |= best.open.is_some();
-                if let Some(open) = best.open {
-                    self.make(program, open)?;
-                }
+            if bytes > most {
+                self.finishing.plan.long.insert(start, bytes);
+                return Ok(Some(bytes));
             }
-            if !opened {
-                self.finishing.ways.extend(ways);
-                return Ok(Some(bytes[0]));
+            let open = self.settle(&derivation);
+            if open.is_empty() {
+                return Ok(Some(bytes));
             }
+            work += self.make_ahead(program, open, ahead)?;
+            ahead *= 2;
         }
     }
 
-    /// Makes what a shortest text may lead through. What is beyond the limits of its source is no
-    /// way to the end.
-    fn make(&mut self, program: &Program, open: Open) -> Result<()> {
+    /// Makes what a shortest text leads through, and then what seems to come next, up to so many
+    /// more. Returns how many points it looked at.
+    fn make_ahead(&mut self, program: &Program, open: Vec<Open>, ahead: usize) -> Result<usize> {
+        let (needed, mut made, mut work) = (open.len(), 0, 0);
+        let mut todo = VecDeque::from(open);
+        while let Some(open) = todo.pop_front() {
+            if made >= needed + ahead {
+                break;
+            }
+            made += 1;
+            let Some(entry) = self.make(program, open)? else { continue };
+            if made < needed + ahead && !self.finishing.plan.ways.contains_key(&entry) {
+                let derivation = self.derivation(program, entry)?;
+                work += derivation.points.len();
+                if derivation.bytes[0] <= self.finishing.most {
+                    todo.extend(self.settle(&derivation));
+                }
+            }
+        }
+        Ok(work)
+    }
+
+    /// Remembers the ways of all points whose shortest text leads through nothing that is not made.
+    /// Returns what the shortest text from the first point leads through and is not made.
+    fn settle(&mut self, derivation: &Derivation) -> Vec<Open> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Known {
+            Not,
+            Begun,
+            Open,
+            Settled,
+        }
+        let Derivation { points, ids, choices, bytes } = derivation;
+        // The first of the least: the same each time.
+        let best: Vec<Option<&Choice>> = choices
+            .iter()
+            .map(|choices| choices.iter().min_by_key(|choice| self.cost(choice, ids, bytes)))
+            .collect();
+        let mut known = vec![Known::Not; points.len()];
+        let mut found: FxHashSet<&Open> = FxHashSet::default();
+        let mut order = Vec::new();
+        for start in 0..points.len() {
+            let mut todo = vec![start];
+            while let Some(&at) = todo.last() {
+                let Some(choice) = best[at].filter(|_| bytes[at] < INFINITE) else {
+                    known[at] = Known::Open;
+                    todo.pop();
+                    continue;
+                };
+                let then = || choice.then.iter().filter_map(|(point, _)| ids.get(point).copied());
+                match known[at] {
+                    Known::Not => {
+                        known[at] = Known::Begun;
+                        todo.extend(then().filter(|&next| known[next] == Known::Not));
+                    }
+                    Known::Begun => {
+                        let settled = choice.open.is_none()
+                            && then().all(|next| known[next] == Known::Settled);
+                        known[at] = if settled { Known::Settled } else { Known::Open };
+                        if start == 0 {
+                            order.extend(choice.open.as_ref().filter(|open| found.insert(open)));
+                        }
+                        todo.pop();
+                    }
+                    Known::Open | Known::Settled => {
+                        todo.pop();
+                    }
+                }
+            }
+        }
+        for (at, &point) in points.iter().enumerate() {
+            if let (Known::Settled, Some(choice)) = (known[at], best[at]) {
+                let way = Way { bytes: bytes[at], pick: choice.pick };
+                self.finishing.plan.ways.insert(point, way);
+            }
+        }
+        order.into_iter().cloned().collect()
+    }
+
+    /// Makes what a shortest text may lead through; the point where it goes on. What is beyond the
+    /// limits of its source is no way to the end.
+    fn make(&mut self, program: &Program, open: Open) -> Result<Option<PointId>> {
         let languages = &mut self.languages;
-        let made = match open {
+        let made = match &open {
             // A rule can be called twice.
-            Open::Rule(rule) if program.entry(rule).is_some() => Ok(()),
-            Open::Rule(rule) => program.expand(rule, languages),
-            Open::Name(names, rank) => program.after_name(names, rank, languages).map(|_| ()),
-            Open::Capture(tag) => program.after_capture(tag, None, languages).map(|_| ()),
+            &Open::Rule(rule) => match program.entry(rule) {
+                Some(entry) => Ok(Some(entry)),
+                None => program.expand(rule, languages).map(|()| program.entry(rule)),
+            },
+            &Open::Name(names, rank) => program.after_name(names, rank, languages).map(Some),
+            Open::Capture(tag, text) => program.after_capture(*tag, text.as_deref(), languages),
         };
         match made {
             Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => {
-                self.finishing.refused.insert(open);
-                Ok(())
+                self.finishing.plan.refused.insert(open);
+                Ok(None)
             }
             made => made,
         }
     }
 
-    fn cost(&self, choice: &Choice, ids: &FxHashMap<PointId, usize>, bytes: &[u32]) -> u32 {
-        choice.then.iter().fold(choice.fixed, |sum, (point, times)| {
-            let one = match (ids.get(point), self.finishing.ways.get(point)) {
+    fn cost(&self, choice: &Choice, ids: &FxHashMap<PointId, usize>, bytes: &[u64]) -> u64 {
+        choice.then.iter().fold(choice.fixed, |sum, &(point, times)| {
+            let one = match (ids.get(&point), self.finishing.plan.ways.get(&point)) {
                 (Some(&id), _) => bytes[id],
                 (None, Some(way)) => way.bytes,
                 (None, None) => INFINITE,
             };
-            sum.saturating_add(one.saturating_mul(*times))
+            sum.saturating_add(one.saturating_mul(times.into()))
         })
     }
 
@@ -133,9 +214,10 @@ impl Machine {
         while let Some(&point) = points.get(choices.len()) {
             deadline::check()?;
             let mut here = self.choices(program, point)?;
-            here.retain(|choice| choice.open.is_none_or(|o| !self.finishing.refused.contains(&o)));
+            let refused = &self.finishing.plan.refused;
+            here.retain(|choice| choice.open.as_ref().is_none_or(|open| !refused.contains(open)));
             for &(next, _) in here.iter().flat_map(|choice| &choice.then) {
-                if self.finishing.ways.contains_key(&next) {
+                if self.finishing.plan.ways.contains_key(&next) {
                     continue;
                 }
                 let id = *ids.entry(next).or_insert_with(|| {
@@ -163,15 +245,19 @@ impl Machine {
     fn choices(&mut self, program: &Program, point: PointId) -> Result<Vec<Choice>> {
         Ok(match program.point(point) {
             Point::Border => vec![Choice::default()],
-            Point::Regular { language, next } => match self.languages.short(language)? {
-                Some(text) => vec![Choice::new(text.len(), &[(next, 1)])],
-                None => Vec::new(),
-            },
+            Point::Regular { language, next } => {
+                match self.languages.short_length(language, self.finishing.most)? {
+                    Some(bytes) => vec![Choice::new(bytes, &[(next, 1)])],
+                    None => Vec::new(),
+                }
+            }
             Point::Special { next, .. } => vec![Choice::new(1, &[(next, 1)])],
             Point::Call { rule, next } => vec![match program.entry(rule) {
                 Some(entry) => Choice::new(0, &[(entry, 1), (next, 1)]),
-                // No rule holds the empty string.
-                None => Choice { open: Some(Open::Rule(rule)), ..Choice::new(1, &[(next, 1)]) },
+                None => {
+                    let bytes = program.least_bytes(rule);
+                    Choice { open: Some(Open::Rule(rule)), ..Choice::new(bytes, &[(next, 1)]) }
+                }
             }],
             Point::Fork(ways) => {
                 let ways = program.ways(ways).into_iter();
@@ -186,21 +272,28 @@ impl Machine {
                 names_left
                     .map(|(rank, text, target)| match target {
                         Some(point) => {
-                            Choice { pick: rank, ..Choice::new(text.len(), &[(point, 1)]) }
+                            Choice { pick: rank, ..Choice::new(text.len() as u64, &[(point, 1)]) }
                         }
                         None => Choice {
                             pick: rank,
                             open: Some(Open::Name(names, rank)),
-                            ..Choice::new(text.len() + 1, &[])
+                            ..Choice::new(text.len() as u64 + 1, &[])
                         },
                     })
                     .collect()
             }
-            Point::Capture { language, tag } => match self.languages.short(language)? {
-                Some(text) => captured(program, tag, text.len(), &[]),
-                None => Vec::new(),
-            },
-            Point::Scope { body, tag } => captured(program, tag, 0, &[(body, 1)]),
+            Point::Capture { language, tag } => {
+                let most = self.finishing.most;
+                match (self.languages.short_length(language, most)?, self.finishing.assumes) {
+                    (None, _) => Vec::new(),
+                    (Some(bytes), Captured::Spelled) if bytes <= self.planned() => {
+                        let text = self.languages.short(language)?;
+                        captured(program, tag, text, bytes, &[])
+                    }
+                    (Some(bytes), _) => captured(program, tag, None, bytes, &[]),
+                }
+            }
+            Point::Scope { body, tag } => captured(program, tag, None, 0, &[(body, 1)]),
         })
     }
 
@@ -213,10 +306,10 @@ impl Machine {
     ) -> Result<()> {
         let mut todo = vec![start];
         while let Some(point) = todo.pop() {
-            if to.len() as u32 > LONGEST {
+            if to.len() as u64 > self.planned() {
                 return Ok(());
             }
-            let pick = match self.finishing.ways.get(&point) {
+            let pick = match self.finishing.plan.ways.get(&point) {
                 Some(way) => way.pick,
                 // Settled with the point that leads to it.
                 None => self.settled(program, point)?,
@@ -248,8 +341,9 @@ impl Machine {
                     }
                 }
                 Point::Capture { language, tag } => {
-                    self.write_shortest(language, to)?;
-                    todo.extend(program.after_capture(tag, None, &mut self.languages)?);
+                    let text = self.languages.short(language)?.unwrap_or_default();
+                    to.extend(text.iter().map(|&byte| u32::from(byte)));
+                    todo.extend(self.after_captured(program, tag, &text)?);
                 }
                 Point::Scope { body, tag } => {
                     todo.extend(program.after_capture(tag, None, &mut self.languages)?);
@@ -266,9 +360,23 @@ impl Machine {
         Ok(())
     }
 
+    /// Where a text leads that a plan captures.
+    pub(super) fn after_captured(
+        &mut self,
+        program: &Program,
+        tag: u32,
+        text: &[u8],
+    ) -> Result<Option<PointId>> {
+        let text = match self.finishing.assumes {
+            Captured::Any => None,
+            Captured::Spelled => Some(text),
+        };
+        program.after_capture(tag, text, &mut self.languages)
+    }
+
     fn settled(&mut self, program: &Program, point: PointId) -> Result<u32> {
         self.point_bytes(program, point)?;
-        Ok(self.finishing.ways.get(&point).map_or(RETURN, |way| way.pick))
+        Ok(self.finishing.plan.ways.get(&point).map_or(RETURN, |way| way.pick))
     }
 
     /// The points that come after a frame's return, each so many times.
@@ -287,13 +395,13 @@ impl Machine {
     }
 
     /// Bytes from a frame's return to the end of the rule that it returns to.
-    pub(super) fn frame_bytes(&mut self, program: &Program, frame: Frame) -> Result<Option<u32>> {
+    pub(super) fn frame_bytes(&mut self, program: &Program, frame: Frame) -> Result<Option<u64>> {
         let Some(points) = self.after_frame(program, frame)? else { return Ok(None) };
-        let mut sum = 0u32;
+        let mut sum = 0u64;
         for (point, times) in points {
             if times > 0 {
                 let Some(bytes) = self.point_bytes(program, point)? else { return Ok(None) };
-                sum = sum.saturating_add(bytes.saturating_mul(times));
+                sum = sum.saturating_add(bytes.saturating_mul(times.into()));
             }
         }
         Ok(Some(sum))
@@ -314,32 +422,79 @@ impl Machine {
     }
 
     /// Bytes from a stack to the end of the text.
-    pub(super) fn stack_bytes(&mut self, program: &Program, stack: StackId) -> Result<Option<u32>> {
-        self.finishing.stacks.insert(BOTTOM, Some(0));
+    pub(super) fn stack_bytes(&mut self, program: &Program, stack: StackId) -> Result<Option<u64>> {
+        self.finishing.plan.stacks.insert(BOTTOM, Some(0));
         let mut todo = vec![stack];
         while let Some(&at) = todo.last() {
-            if self.finishing.stacks.contains_key(&at) {
+            if self.finishing.plan.stacks.contains_key(&at) {
                 todo.pop();
                 continue;
             }
             let before = todo.len();
             let below = self.stacks.frames(at).iter().map(|frame| frame.below);
-            todo.extend(below.filter(|below| !self.finishing.stacks.contains_key(below)));
+            todo.extend(below.filter(|below| !self.finishing.plan.stacks.contains_key(below)));
             if todo.len() > before {
                 continue;
             }
-            let mut least: Option<u32> = None;
+            let mut least: Option<u64> = None;
             for i in 0..self.stacks.frames(at).len() {
                 let frame = self.stacks.frames(at)[i];
-                let below = self.finishing.stacks[&frame.below];
+                let below = self.finishing.plan.stacks[&frame.below];
                 if let (Some(bytes), Some(below)) = (self.frame_bytes(program, frame)?, below) {
                     let sum = bytes.saturating_add(below);
                     least = Some(least.map_or(sum, |least| least.min(sum)));
                 }
             }
-            self.finishing.stacks.insert(at, least);
+            self.finishing.plan.stacks.insert(at, least);
         }
-        Ok(self.finishing.stacks[&stack])
+        Ok(self.finishing.plan.stacks[&stack])
+    }
+
+    /// The name of a choice with which the shortest text from an item goes on, from where the item
+    /// is in it: what is left of it, and the point after it.
+    fn name_rest(
+        &mut self,
+        program: &Program,
+        item: Item,
+        names: u32,
+    ) -> Result<Option<(Vec<u8>, PointId)>> {
+        let mut best: Option<(u64, Vec<u8>, PointId)> = None;
+        for (rank, text, _) in program.shortest_names(names, item.state.number()) {
+            let next = program.after_name(names, rank, &mut self.languages)?;
+            let Some(bytes) = self.point_bytes(program, next)? else { continue };
+            let whole = bytes.saturating_add(text.len() as u64);
+            if best.as_ref().is_none_or(|best| whole < best.0) {
+                best = Some((whole, text, next));
+            }
+        }
+        Ok(best.map(|(_, text, next)| (text, next)))
+    }
+
+    /// The length of what is left of an item's terminal, and the point after it.
+    fn item_rest_bytes(&mut self, program: &Program, item: Item) -> Result<Option<(u64, PointId)>> {
+        let most = self.finishing.most;
+        let next = match program.point(item.point) {
+            Point::Regular { next, .. } => Some(next),
+            Point::Capture { tag, .. } => match self.finishing.assumes {
+                Captured::Any => program.after_capture(tag, None, &mut self.languages)?,
+                // What follows depends on the text itself.
+                Captured::Spelled => {
+                    if self.languages.length_bound(item.state) > most {
+                        return Ok(Some((most.saturating_add(1), RETURN)));
+                    }
+                    let rest = self.item_rest(program, item)?;
+                    return Ok(rest.map(|(rest, next)| (rest.len() as u64, next)));
+                }
+            },
+            Point::Special { next, .. } => return Ok(Some((1, next))),
+            Point::Names(names) => {
+                let rest = self.name_rest(program, item, names)?;
+                return Ok(rest.map(|(text, next)| (text.len() as u64, next)));
+            }
+            _ => return Ok(None),
+        };
+        let Some(next) = next else { return Ok(None) };
+        Ok(self.languages.short_length(item.state, most)?.map(|bytes| (bytes, next)))
     }
 
     /// What is left of an item's terminal, as a text, and the point after it.
@@ -348,54 +503,48 @@ impl Machine {
         program: &Program,
         item: Item,
     ) -> Result<Option<(Vec<u32>, PointId)>> {
-        let mut rest = Vec::new();
-        let next = match program.point(item.point) {
-            Point::Regular { next, .. } => Some(next),
-            Point::Capture { tag, .. } => program.after_capture(tag, None, &mut self.languages)?,
+        let symbols = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect();
+        match program.point(item.point) {
             Point::Special { tokens, next } => {
-                rest.extend(program.tokens(tokens).first().map(|&token| special(token)));
-                return Ok(Some((rest, next)));
+                let token = program.tokens(tokens).first().map(|&token| special(token));
+                return Ok(Some((token.into_iter().collect(), next)));
             }
             Point::Names(names) => {
-                let mut best: Option<(u32, Vec<u8>, PointId)> = None;
-                for (rank, text, _) in program.shortest_names(names, item.state.number()) {
-                    let next = program.after_name(names, rank, &mut self.languages)?;
-                    let Some(bytes) = self.point_bytes(program, next)? else { continue };
-                    let whole = bytes.saturating_add(text.len() as u32);
-                    if best.as_ref().is_none_or(|best| whole < best.0) {
-                        best = Some((whole, text, next));
-                    }
-                }
-                return Ok(best.map(|(_, text, next)| {
-                    rest.extend(text.into_iter().map(u32::from));
-                    (rest, next)
-                }));
+                let rest = self.name_rest(program, item, names)?;
+                return Ok(rest.map(|(text, next)| (symbols(&text), next)));
             }
+            Point::Regular { .. } | Point::Capture { .. } => {}
             _ => return Ok(None),
-        };
-        Ok(match (next, self.languages.short(item.state)?) {
-            (Some(next), Some(text)) => {
-                rest.extend(text.iter().map(|&byte| u32::from(byte)));
-                Some((rest, next))
+        }
+        let Some(rest) = self.languages.short(item.state)? else { return Ok(None) };
+        let next = match program.point(item.point) {
+            Point::Regular { next, .. } => Some(next),
+            Point::Capture { tag, .. } => {
+                let text = [&*self.text(item.text), &*rest].concat();
+                self.after_captured(program, tag, &text)?
             }
             _ => None,
-        })
+        };
+        Ok(next.map(|next| (symbols(&rest), next)))
     }
 
-    /// Bytes from an item to the end of the text, at least.
-    pub(super) fn item_bytes(&mut self, program: &Program, item: Item) -> Result<Option<u32>> {
+    /// Bytes from an item to the end of the text; above what is
+    /// [worth planning](Machine::plan_within) a lower bound.
+    pub(super) fn item_bytes(&mut self, program: &Program, item: Item) -> Result<Option<u64>> {
         match item.point {
             ACCEPT => return Ok(Some(0)),
             RETURN => return Ok(None),
             _ => {}
         }
-        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(None) };
+        let Some((here, next)) = self.item_rest_bytes(program, item)? else { return Ok(None) };
+        if here > self.finishing.most {
+            return Ok(Some(here));
+        }
         let (Some(rule), Some(stack)) =
             (self.point_bytes(program, next)?, self.stack_bytes(program, item.stack)?)
         else {
             return Ok(None);
         };
-        let here = rest.len() as u32;
         Ok(Some(here.saturating_add(rule).saturating_add(stack)))
     }
 }
@@ -405,16 +554,22 @@ struct Derivation {
     points: Vec<PointId>,
     ids: FxHashMap<PointId, usize>,
     choices: Vec<Vec<Choice>>,
-    bytes: Vec<u32>,
+    bytes: Vec<u64>,
 }
 
-/// How it goes on after a captured text.
-fn captured(program: &Program, tag: u32, fixed: usize, body: &[(PointId, u32)]) -> Vec<Choice> {
+/// How it goes on after a captured text, of which `text` is known or nothing.
+fn captured(
+    program: &Program,
+    tag: u32,
+    text: Option<Arc<[u8]>>,
+    fixed: u64,
+    body: &[(PointId, u32)],
+) -> Vec<Choice> {
     let mut choice = Choice::new(fixed, body);
-    match program.leads(tag, None) {
+    match program.leads(tag, text.as_deref()) {
         Leads::To(point) => choice.then.push((point, 1)),
         Leads::Nowhere => return Vec::new(),
-        Leads::Unknown => choice.open = Some(Open::Capture(tag)),
+        Leads::Unknown => choice.open = Some(Open::Capture(tag, text)),
     }
     vec![choice]
 }

@@ -10,7 +10,7 @@ const KEPT: usize = 8;
 /// Beside captured texts more tokens than this are not tried one by one.
 const TRIED: usize = 16;
 
-/// What captured texts forbid makes a text longer than it seems.
+/// Room for a captured text within a token, which the plan did not know of.
 fn with_room(tokens: u32) -> u32 {
     tokens.saturating_add(tokens / 4 + 4)
 }
@@ -28,12 +28,16 @@ impl Machine {
         left: u32,
         row: &mut [u32],
     ) -> Result<()> {
+        self.plan_within(vocabulary, left);
         let form = self.form(program, vocabulary, id)?;
         if left > 0 && self.farthest(program, vocabulary, id, &form)? < left {
             form.write(row);
             return Ok(());
         }
-        let needed = self.tokens_left(program, vocabulary, id)?.ok_or_else(no_bound)?;
+        let Some(needed) = self.tokens_left(program, vocabulary, id)? else {
+            self.check_budget(program, vocabulary, id, left)?;
+            return Err(no_bound());
+        };
         if needed > left {
             return Err(too_few(needed, left));
         }
@@ -178,13 +182,16 @@ impl Machine {
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = within_limits(self.shortest_way(program, vocabulary, after))?;
                 most = match (rest, after) {
-                    (Some(rest), Some(after)) => most.max((after.len() + rest) as u32),
+                    (Some(rest), Some(after)) => {
+                        let bytes = rest.saturating_add(after.len() as u64);
+                        most.max(bytes.try_into().unwrap_or(u32::MAX))
+                    }
                     _ => u32::MAX,
                 };
             }
         }
         if program.has_captures() {
-            most = with_room(most);
+            most = with_room(most.saturating_add(self.extra_tokens(program, vocabulary, id)?));
         }
         self.finishing.farthest.insert(id, most);
         Ok(most)
@@ -210,11 +217,15 @@ impl Machine {
         tokens.sort_unstable();
         tokens.dedup();
         let many = program.has_captures() && tokens.len() > TRIED;
+        let extra = if many { self.extra_tokens(program, vocabulary, id)? } else { 0 };
         let mut rests = Vec::with_capacity(tokens.len());
         for token in tokens {
             let text = vocabulary.token_bytes(token).filter(|_| many);
             let rest = match text {
-                Some(text) => self.rest_by_walk(program, vocabulary, id, text)?,
+                Some(text) => {
+                    let rest = self.rest_by_walk(program, vocabulary, id, text)?;
+                    if rest == 0 { 0 } else { with_room(rest.saturating_add(extra)) }
+                }
                 None => self.rest_after(program, vocabulary, id, token)?,
             };
             rests.push((token, rest));
@@ -225,7 +236,7 @@ impl Machine {
     }
 
     /// The same without capturing anything, since each text that is captured makes rules of its
-    /// own; with room for what captured texts forbid.
+    /// own, and as if captured texts forbade nothing.
     fn rest_by_walk(
         &mut self,
         program: &Program,
@@ -248,7 +259,7 @@ impl Machine {
                 continue;
             }
             let way = within_limits(self.shortest_way(program, vocabulary, item))?;
-            let rest = way.map(|way| with_room(way.len() as u32));
+            let rest = way.map(|way| way.len() as u32);
             self.finishing.walked.insert(item, rest);
             least = least.into_iter().chain(rest).min();
         }

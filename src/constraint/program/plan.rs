@@ -137,12 +137,13 @@ impl Plan {
         }
         let mut memory = self.cell.lock();
         let Memory { program, machine } = &mut *memory;
+        machine.plan_lengths();
         let found = machine.point_bytes(program, point).ok().flatten();
         // What was not found in time may be found another time.
         if found.is_none() && !deadline::is_over() {
             self.vain.borrow_mut().insert(point, points);
         }
-        found
+        found.map(|bytes| bytes.try_into().unwrap_or(u32::MAX))
     }
 
     /// The same, from behind a captured text.

@@ -40,6 +40,10 @@ impl Languages {
         x: Language,
         known: &mut FxHashMap<Language, Option<u32>>,
     ) -> Result<Option<u32>> {
+        let bound = self.length_bound(x);
+        if (MOST_SPELLED + 1..u64::MAX).contains(&bound) {
+            return Ok(Some(bound.try_into().unwrap_or(u32::MAX)));
+        }
         let Some(short) = self.short(x)? else { return Ok(None) };
         let (mut at, length) = (x, short.len() as u32);
         for (read, &byte) in short.iter().enumerate() {

@@ -21,11 +21,15 @@ const MADE: usize = 10_000;
 /// Longer rests of a string that was searched for are not kept for the states on its way.
 const KEPT: usize = 64;
 
+/// Strings of more bytes than this are measured, never spelled out: 1 MiB.
+pub(crate) const MOST_SPELLED: u64 = 1 << 20;
+
 impl Languages {
     /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
     /// leaves is searched breadth first. Remembered.
     ///
-    /// Errors when the arena's limit on states is reached.
+    /// Errors when the arena's limit on states is reached, and where every string has more than
+    /// 1 MiB.
     ///
     /// ```
     /// let mut l = maskwright::regex::Languages::new();
@@ -47,9 +51,80 @@ impl Languages {
         self.string(x, Wanted::Short)
     }
 
+    /// A lower bound on the bytes of every string of `x`, by arithmetic on its structure alone: no
+    /// state is made and nothing is searched. Exact where neither and/not nor an automaton that
+    /// computes its states occurs; [`u64::MAX`] if structure shows that there is no string.
+    /// Remembered; a first answer costs the size of the expression.
+    pub(crate) fn length_bound(&mut self, x: Language) -> u64 {
+        if let Some(&known) = self.length_bounds.get(&x) {
+            return known;
+        }
+        for at in self.parts_without_bound(x) {
+            let of = |part: &Language| self.length_bounds.get(part).copied().unwrap_or(0);
+            let bound = match self.arena.expr(at) {
+                _ if self.is_nullable(at) => 0,
+                Expr::Set(set) => {
+                    if set.is_empty() {
+                        u64::MAX
+                    } else {
+                        1
+                    }
+                }
+                Expr::Concat(a, b) => of(a).saturating_add(of(b)),
+                Expr::Union(xs) => xs.iter().map(of).min().unwrap_or(u64::MAX),
+                Expr::Intersect(xs) => xs.iter().map(of).max().unwrap_or(0),
+                Expr::Repeat(part, min, _) => of(part).saturating_mul(u64::from(*min)),
+                &Expr::Table(table, state) => self.tables[table as usize].least_rest(state).into(),
+                Expr::Complement(_) | Expr::Variable(_) | Expr::Automaton(_) => 1,
+            };
+            self.length_bounds.insert(at, bound);
+        }
+        self.length_bounds[&x]
+    }
+
+    /// What `x` is made of by concatenation, union, intersection and repetition, and has no length
+    /// bound yet; parts before wholes.
+    fn parts_without_bound(&self, x: Language) -> BTreeSet<Language> {
+        let mut needed = BTreeSet::new();
+        let mut todo = vec![x];
+        while let Some(at) = todo.pop() {
+            if self.length_bounds.contains_key(&at) || !needed.insert(at) {
+                continue;
+            }
+            match self.arena.expr(at) {
+                _ if self.is_nullable(at) => {}
+                &Expr::Concat(a, b) => todo.extend([a, b]),
+                Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
+                &Expr::Repeat(part, ..) => todo.push(part),
+                _ => {}
+            }
+        }
+        needed
+    }
+
+    /// The bytes of [`short`](Self::short), or `None` if there is no string. Of what structure
+    /// shows to be longer than `most`, only that: the answer is then a lower bound above `most`.
+    pub(crate) fn short_length(&mut self, x: Language, most: u64) -> Result<Option<u64>> {
+        let bound = self.length_bound(x);
+        if bound == u64::MAX {
+            return Ok(None);
+        }
+        // Without and/not and computed states the bound is exact.
+        if bound > most || self.arena.facts(x).plain {
+            return Ok(Some(bound));
+        }
+        Ok(self.short(x)?.map(|text| text.len() as u64))
+    }
+
     fn string(&mut self, x: Language, wanted: Wanted) -> Result<Option<Arc<[u8]>>> {
         if let Some(known) = self.shortest.get(&(wanted, x)) {
             return Ok(known.clone());
+        }
+        let bound = self.length_bound(x);
+        if bound > MOST_SPELLED && bound < u64::MAX {
+            let message = format!("its shortest text has {bound} bytes or more");
+            let help = "lower the counts and lengths that it asks for";
+            return Err(Error::new(ErrorKind::Limit, message).with_help(help));
         }
         for at in self.wholes(x, wanted) {
             let of = |part: &Language| self.shortest.get(&(wanted, *part)).cloned().flatten();
@@ -79,15 +154,17 @@ impl Languages {
         Ok(self.shortest.get(&(wanted, x)).cloned().flatten())
     }
 
-    /// What a language is made of by concatenation, union and repetition, and its string not known;
-    /// parts before wholes.
-    fn wholes(&self, x: Language, wanted: Wanted) -> BTreeSet<Language> {
+    /// What a language is made of by concatenation, union and repetition, and its string not known,
+    /// less what is too long to be spelled; parts before wholes.
+    fn wholes(&mut self, x: Language, wanted: Wanted) -> BTreeSet<Language> {
         let mut needed = BTreeSet::new();
         let mut todo = vec![x];
         while let Some(at) = todo.pop() {
-            if self.shortest.contains_key(&(wanted, at)) || !needed.insert(at) {
+            let known = self.shortest.contains_key(&(wanted, at)) || needed.contains(&at);
+            if known || (MOST_SPELLED + 1..u64::MAX).contains(&self.length_bound(at)) {
                 continue;
             }
+            needed.insert(at);
             match self.arena.expr(at) {
                 &Expr::Concat(a, b) => todo.extend([a, b]),
                 Expr::Union(xs) => todo.extend_from_slice(xs),
@@ -198,27 +275,33 @@ impl Languages {
 
     /// A bound on the length of the shortest string of any state that a string of `x` leads through,
     /// by structure; `None` where and/not leaves it open.
-    pub(crate) fn longest_rest(&mut self, x: Language) -> Result<Option<usize>> {
-        let mut bounds: FxHashMap<Language, Option<usize>> = FxHashMap::default();
+    pub(crate) fn longest_rest(&mut self, x: Language) -> Result<Option<u64>> {
+        let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
         for at in self.parts(x, false, |_| false) {
             let of = |part: &Language| bounds.get(part).copied().flatten();
             let bound = match self.arena.expr(at).clone() {
                 Expr::Set(_) => Some(1),
-                Expr::Concat(a, b) => match (of(&a), of(&b), self.short(b)?) {
-                    (Some(first), Some(second), Some(rest)) => Some(second.max(first + rest.len())),
+                Expr::Concat(a, b) => match (of(&a), of(&b), self.short_length(b, MOST_SPELLED)?) {
+                    (Some(first), Some(second), Some(rest)) => {
+                        Some(second.max(first.saturating_add(rest)))
+                    }
                     _ => None,
                 },
                 Expr::Union(xs) => {
                     xs.iter().map(of).try_fold(0, |most, bound| bound.map(|bound| most.max(bound)))
                 }
-                Expr::Repeat(part, min, _) => match (of(&part), self.short(part)?) {
-                    (Some(bound), Some(one)) => Some(bound + one.len() * (min as usize)),
-                    // Nothing repeated is the empty string.
-                    (_, None) => Some(0),
-                    _ => None,
-                },
+                Expr::Repeat(part, min, _) => {
+                    match (of(&part), self.short_length(part, MOST_SPELLED)?) {
+                        (Some(bound), Some(one)) => {
+                            Some(bound.saturating_add(one.saturating_mul(min.into())))
+                        }
+                        // Nothing repeated is the empty string.
+                        (_, None) => Some(0),
+                        _ => None,
+                    }
+                }
                 Expr::Complement(Language::EMPTY) => Some(0),
-                Expr::Table(table, _) => Some(self.tables[table as usize].longest_rest()),
+                Expr::Table(table, _) => Some(self.tables[table as usize].longest_rest() as u64),
                 Expr::Intersect(_)
                 | Expr::Complement(_)
                 | Expr::Variable(_)
@@ -285,7 +368,7 @@ mod tests {
         let mut most = 0;
         while let Some(&state) = states.get(next) {
             next += 1;
-            most = most.max(l.shortest(state).unwrap().unwrap().len());
+            most = most.max(l.shortest(state).unwrap().unwrap().len() as u64);
             for after in *l.row(state).unwrap() {
                 if after != Language::EMPTY && !states.contains(&after) {
                     states.push(after);

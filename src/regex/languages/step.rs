@@ -602,6 +602,10 @@ impl Languages {
             self.arena.set_live(x, true);
             return Ok(Some(true));
         }
+        if let Some(live) = self.has_counted_string(x)? {
+            self.arena.set_live(x, live);
+            return Ok(Some(live));
+        }
         // Towards a state known to be live, from the state that promises most (the newest of
         // equals), and now and then from the oldest of the states to look at: the one finds long
         // strings that many patterns narrow soon, the other short strings where the promise
