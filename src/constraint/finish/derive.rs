@@ -14,6 +14,12 @@ const WORK: usize = 2_000_000;
 /// No text is known.
 const INFINITE: u64 = u64::MAX;
 
+/// How many times its lower bound an unmade rule counts for where captured texts are spelled. Each
+/// text makes rules of its own there, and with the bound itself all ways to choose a row of texts
+/// would be tried before one is followed to its end: fifty items that differ took 5^50. Texts that
+/// differ are seldom longer than so many times the shortest.
+const FOLLOW_THROUGH: u64 = 4;
+
 /// How the shortest text from a point goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
@@ -80,7 +86,8 @@ impl Machine {
             if bytes == INFINITE || work > WORK {
                 return Ok(None);
             }
-            if bytes > most {
+            // With captured texts spelled, what is open counts for more than it takes at least.
+            if bytes > most && self.finishing.assumes == Captured::Any {
                 self.finishing.plan.long.insert(start, bytes);
                 return Ok(Some(bytes));
             }
@@ -89,7 +96,7 @@ impl Machine {
                 return Ok(Some(bytes));
             }
             work += self.make_ahead(program, open, ahead)?;
-            ahead *= 2;
+            ahead = 2usize.saturating_mul(ahead);
         }
     }
 
@@ -107,7 +114,7 @@ impl Machine {
             if made < needed + ahead && !self.finishing.plan.ways.contains_key(&entry) {
                 let derivation = self.derivation(program, entry)?;
                 work += derivation.points.len();
-                if derivation.bytes[0] <= self.finishing.most {
+                if derivation.bytes[0] < INFINITE {
                     todo.extend(self.settle(&derivation));
                 }
             }
@@ -255,7 +262,11 @@ impl Machine {
             Point::Call { rule, next } => vec![match program.entry(rule) {
                 Some(entry) => Choice::new(0, &[(entry, 1), (next, 1)]),
                 None => {
-                    let bytes = program.least_bytes(rule);
+                    let least = program.least_bytes(rule);
+                    let bytes = match self.finishing.assumes {
+                        Captured::Any => least,
+                        Captured::Spelled => least.saturating_mul(FOLLOW_THROUGH),
+                    };
                     Choice { open: Some(Open::Rule(rule)), ..Choice::new(bytes, &[(next, 1)]) }
                 }
             }],

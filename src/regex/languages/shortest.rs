@@ -242,7 +242,12 @@ impl Languages {
                 }
                 continue;
             }
+            let mut last = Language::EMPTY;
             for (byte, next) in (*self.row(state)?).into_iter().enumerate() {
+                // Most bytes side by side lead to one state.
+                if std::mem::replace(&mut last, next) == next {
+                    continue;
+                }
                 let facts = self.arena.facts(next);
                 let (dead, effort) = (facts.live == Some(false), facts.effort);
                 if !dead && next != Language::EMPTY && !from.contains_key(&next) {
