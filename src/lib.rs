@@ -8,6 +8,8 @@ mod deadline;
 pub mod error;
 pub mod grammar;
 pub mod regex;
+#[cfg(any(feature = "cli", feature = "server"))]
+mod strict_json;
 pub mod vocab;
 
 pub mod constraint;
