@@ -8,10 +8,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 use crate::json_schema::{Draft, Finding, Options, PropertyOrder, Schema, Spelling, Whitespace};
 use crate::regex::QuoteBy;
-use crate::{Compiler, Constraint};
+use crate::{Compiler, Constraint, strict_json};
 
 use super::limits::LimitArgs;
 use super::output;
+use super::resources::{self, ResourceFolder};
 
 /// A constraint: what the text must be, and how JSON is written.
 #[derive(Debug, clap::Args)]
@@ -130,6 +131,10 @@ pub(super) struct JsonArgs {
     /// The draft of a schema that names none in `$schema`
     #[arg(long, value_enum, value_name = "DRAFT")]
     schema_draft: Option<DraftName>,
+    /// Documents that a `$ref` may lead to: each file `a/b.json` below the folder is the document
+    /// BASE_URI/a/b.json (repeat the option for more). Nothing is ever fetched
+    #[arg(long, value_name = "BASE_URI=DIR", value_parser = resources::parse)]
+    resources: Vec<ResourceFolder>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -187,6 +192,16 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("leave it out, or give --schema or --json-object"));
         }
+        if !self.json.resources.is_empty()
+            && schema.is_none()
+            && grammar.is_none()
+            && !json_object
+            && self.which.formula.is_none()
+        {
+            let message = "--resources is for schemas, and there is none";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("leave it out, or give --schema"));
+        }
         // Said here, since clap asks for nothing that is excluded by what is given.
         if self.text.search && regex.is_none() {
             return Err(Error::new(ErrorKind::Request, "--search is for a regular expression")
@@ -200,7 +215,7 @@ impl ConstraintArgs {
             return Err(Error::new(ErrorKind::Request, "--quote-by is for a quotation")
                 .with_help("leave it out, or give --quote"));
         }
-        let compiler = &self.configure(compiler);
+        let compiler = &self.configure(compiler)?;
         let constraint = if let Some(schema) = schema {
             compile_schema(compiler, schema)?
         } else if let Some(grammar) = grammar {
@@ -216,13 +231,15 @@ impl ConstraintArgs {
     }
 
     /// A compiler that writes JSON as the options say, and keeps to the limits.
-    pub(super) fn configure(&self, compiler: &Compiler) -> Compiler {
-        self.limits.configure(compiler, self.json.options())
+    ///
+    /// Errors if the documents of `--resources` cannot be used.
+    pub(super) fn configure(&self, compiler: &Compiler) -> Result<Compiler> {
+        Ok(self.limits.configure(compiler, self.json.options()?))
     }
 
     /// How JSON is written, within the limits.
-    fn options(&self) -> Options {
-        self.limits.options(self.json.options())
+    fn options(&self) -> Result<Options> {
+        Ok(self.limits.options(self.json.options()?))
     }
 
     /// The constraint as a grammar, where one is named: for other grammars to embed.
@@ -230,7 +247,8 @@ impl ConstraintArgs {
         let Which { schema, regex, grammar, choice, json_object, quote, formula } = &self.which;
         let grammar = if let Some(schema) = schema {
             let (text, file) = read_schema(schema)?;
-            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&self.options()));
+            let options = self.options()?;
+            let grammar = Schema::from_text(&text).and_then(|s| s.grammar(&options));
             grammar.map_err(|error| match file {
                 Some(file) => error.in_file(file),
                 None => error,
@@ -239,17 +257,19 @@ impl ConstraintArgs {
             compiler.regex_grammar(regex, self.text.search)?
         } else if let Some(grammar) = grammar {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
+            let compiler = &self.configure(compiler)?;
             read_grammar(grammar, dialect, |text, dialect| compiler.parse_grammar(text, dialect))?
         } else if !choice.is_empty() {
             compiler.choice_grammar(choice)?
         } else if *json_object {
-            Schema::from_text(ANY_OBJECT)?.grammar(&self.options())?
+            Schema::from_text(ANY_OBJECT)?.grammar(&self.options()?)?
         } else if let Some(file) = quote {
             self.quotation(compiler, file)?
         } else if let Some(formula) = formula {
             let (text, file) = read_file_or_json(formula, "a JSON file, or the formula itself")?;
+            let compiler = &self.configure(compiler)?;
             let formula = parse_json(&text, "the formula")
-                .and_then(|value| Formula::read(&value, &self.configure(compiler)))
+                .and_then(|value| Formula::read(&value, compiler))
                 .and_then(|formula| formula.grammar());
             formula.map_err(|error| match file {
                 Some(file) => error.in_file(file),
@@ -291,7 +311,8 @@ impl ConstraintArgs {
     /// The constraint with other options of how JSON is written, those that were not given, each
     /// alone and all together. None where the text is no JSON, or what is so made does not compile.
     pub(super) fn written_otherwise(&self, compiler: &Compiler) -> Vec<(&'static str, Constraint)> {
-        let given = self.options();
+        // Options that cannot be used were an error before.
+        let Ok(given) = self.options() else { return Vec::new() };
         let any = Options::default();
         let (whitespace, order, spelling) = (
             given.whitespace == any.whitespace,
@@ -325,7 +346,7 @@ impl ConstraintArgs {
 
     /// The constraint for numbers with so many digits, if that is more than there may be.
     pub(super) fn with_digits(&self, compiler: &Compiler, digits: u32) -> Option<Constraint> {
-        let mut options = self.options();
+        let mut options = self.options().ok()?;
         if digits <= options.digits {
             return None;
         }
@@ -348,7 +369,8 @@ impl ConstraintArgs {
     pub(super) fn not_enforced(&self) -> Vec<Finding> {
         let text = self.which.schema.as_deref().and_then(|schema| read_schema(schema).ok());
         let schema = text.and_then(|(text, _)| Schema::from_text(&text).ok());
-        schema.map(|schema| schema.not_enforced(&self.options())).unwrap_or_default()
+        let Some((schema, options)) = schema.zip(self.options().ok()) else { return Vec::new() };
+        schema.not_enforced(&options)
     }
 
     /// The schema as a value, where the constraint is one, for messages about it.
@@ -366,7 +388,8 @@ fn none_given() -> Error {
 
 /// JSON of this shape.
 fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
+    let value = strict_json::parse(text)?;
+    serde_json::from_value(value).map_err(|error| {
         Error::new(ErrorKind::Request, format!("{what} cannot be read: {error}"))
             .with_help("see --help for its shape")
     })
@@ -432,8 +455,10 @@ impl JsonArgs {
         .find_map(|(option, given)| given.then_some(option))
     }
 
-    pub(super) fn options(&self) -> Options {
+    /// Errors if the documents of `--resources` cannot be used.
+    pub(super) fn options(&self) -> Result<Options> {
         let mut options = Options::default();
+        options.resources = resources::load(&self.resources)?;
         options.whitespace = match self.whitespace.as_deref() {
             None | Some("flexible") => Whitespace::Flexible,
             Some("compact") => Whitespace::Compact,
@@ -457,7 +482,7 @@ impl JsonArgs {
             DraftName::Draft201909 => Draft::Draft201909,
             DraftName::Draft202012 => Draft::Draft202012,
         });
-        options
+        Ok(options)
     }
 }
 

@@ -18,6 +18,7 @@ mod mask;
 mod members;
 mod model;
 mod output;
+mod resources;
 mod sample;
 mod sampling;
 #[cfg(feature = "server")]

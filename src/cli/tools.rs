@@ -4,10 +4,10 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice};
-use crate::{Compiler, Constraint};
+use crate::{Compiler, Constraint, strict_json};
 
 use super::constraint::{ConstraintArgs, read_file_or_json};
 use super::output;
@@ -85,7 +85,7 @@ impl ToolArgs {
         }
         let compiler = protocol.compiler(compiler)?;
         request.constraint = match protocol.calls() {
-            Some(calls) => Some(calls.compile(&constraint.configure(&compiler))?),
+            Some(calls) => Some(calls.compile(&constraint.configure(&compiler)?)?),
             None => match constraint.compile(&compiler)? {
                 None if !protocol.is_plain() => Some(any_text(&compiler)?),
                 constraint => constraint,
@@ -101,9 +101,9 @@ impl ToolArgs {
             Some(file) => error.in_file(file.clone()),
             None => error,
         };
-        let value: Value = serde_json::from_str(&text).map_err(|error| {
-            let message = format!("the tools are no JSON: {error}");
-            in_file(Error::new(ErrorKind::Request, message).with_help("write a JSON array"))
+        let value = strict_json::parse(&text).map_err(|error| match error.help() {
+            Some(_) => in_file(error),
+            None => in_file(error.with_help("write a JSON array of tools")),
         })?;
         let tools = Tool::read(&value).map_err(in_file)?;
         let format = match &self.tool_format {

@@ -112,7 +112,7 @@ impl Compiler {
         let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
         // It has no left recursion, so its rules stay where they are.
         let grammar = normalize(grammar, self.limits.grammar_size)?;
-        self.constraint(Recipe::Frame(Box::new(Frame::new(grammar, holes)?)))
+        self.constraint(Recipe::Frame(Box::new(Frame::new(grammar, holes, &self.json_options.resources)?)))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
@@ -160,7 +160,10 @@ impl Compiler {
 
     /// JSON that a schema accepts whose references lead to other documents, too.
     pub fn schema(&self, schema: Schema) -> Result<Constraint> {
-        self.limits.compiling(|| self.constraint(Recipe::Schema(Arc::new(schema))))
+        self.limits.compiling(|| {
+            let schema = schema.with_resources(&self.json_options.resources)?;
+            self.constraint(Recipe::Schema(Arc::new(schema)))
+        })
     }
 }
 

@@ -32,6 +32,7 @@ use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, holds};
 use super::options::{Options, PropertyOrder};
 use super::references::References;
+use super::resources::Resources;
 use super::set::Sets;
 use crate::constraint::{Compiler, Limits};
 use crate::error::Error;
@@ -135,7 +136,8 @@ impl Schema {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn not_enforced(&self, options: &Options) -> Vec<Finding> {
-        let document = &self.document;
+        let supplied = self.clone().with_resources(&options.resources);
+        let document = supplied.as_ref().map_or(&self.document, |schema| &schema.document);
         let mut linter = Linter::new(document, options);
         for schema in schemas(document, document.root()) {
             if let Some(at) = document.get(schema, "$schema")
@@ -157,6 +159,14 @@ impl Schema {
 
     /// The same for a compiler with these limits.
     pub fn lint_within(&self, options: &Options, limits: &Limits) -> Lint {
+        match self.clone().with_resources(&options.resources) {
+            Ok(supplied) => supplied.lint_supplied(options, limits),
+            Err(error) => Lint { error: Some(error), ..self.lint_supplied(options, limits) },
+        }
+    }
+
+    /// The same where all documents are supplied.
+    fn lint_supplied(&self, options: &Options, limits: &Limits) -> Lint {
         let document = &self.document;
         let mut linter = Linter::new(document, options);
         let root = document.root();
@@ -197,7 +207,8 @@ impl Schema {
         let compile = |vocabulary| {
             let compiler = Compiler::new(vocabulary)
                 .with_limits(limits.clone())
-                .with_json_options(options.clone());
+                // They are supplied with the schema.
+                .with_json_options(Options { resources: Resources::default(), ..options.clone() });
             compiler.schema(self.clone())?.matcher().mask().map(drop)
         };
         Vocabulary::from_tokens(bytes, &[], &[]).and_then(compile).err()

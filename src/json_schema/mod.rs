@@ -53,6 +53,7 @@ mod plain;
 mod punctuation;
 mod quotation;
 mod references;
+mod resources;
 mod scientific;
 mod set;
 mod source;
@@ -64,10 +65,11 @@ mod value;
 pub use draft::Draft;
 pub use lint::{Finding, FindingKind, Lint};
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
+pub use resources::Resources;
 pub(crate) use set::Shared;
 pub(crate) use source::{Frame, Hole, SchemaSource, named};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::grammar::Grammar;
 use document::Document;
 use set::Sets;
@@ -102,8 +104,7 @@ impl Schema {
     /// ```
     pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
         if self.document.supplied().any(|(known, _)| known == uri) {
-            let message = format!("the document `{uri}` is supplied twice");
-            return Err(Error::new(ErrorKind::Schema, message).with_help("supply it once"));
+            return Err(resources::twice(uri));
         }
         self.document.supply(uri, text)?;
         Ok(self)
@@ -117,6 +118,19 @@ impl Schema {
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        let supplied;
+        let this = match options.resources.is_empty() {
+            true => self,
+            false => {
+                supplied = self.clone().with_resources(&options.resources)?;
+                &supplied
+            }
+        };
+        this.whole_grammar(options)
+    }
+
+    /// The same where all documents are supplied.
+    fn whole_grammar(&self, options: &Options) -> Result<Grammar> {
         let mut sets = Sets::new(&self.document, options);
         let root = sets.schema(self.document.root())?;
         emit::grammar(sets, root)

@@ -1,6 +1,7 @@
 //! What a caller may choose: these choices are part of the constraint.
 
 use super::draft::Draft;
+use super::resources::Resources;
 
 /// Most digits of a number before and after the point, unless the caller says otherwise.
 pub(super) const DIGITS: u32 = 20;
@@ -70,6 +71,8 @@ pub struct Options {
     /// the five drafts nor a metaschema that is supplied names none: it is no error, and
     /// [`lint`](crate::json_schema::Schema::lint) says so.
     pub draft: Option<Draft>,
+    /// Documents that references may lead to.
+    pub resources: Resources,
     /// How many alternatives (of one type) a schema may combine into.
     pub alternatives: usize,
     /// How many nodes the grammar may have.
@@ -89,6 +92,7 @@ impl Default for Options {
             digits: DIGITS,
             formats: true,
             draft: None,
+            resources: Resources::default(),
             alternatives: 1024,
             grammar_size: 1 << 22,
             work: WORK,

@@ -319,8 +319,9 @@ impl References {
                         || advice::near_reference(document, own_root, reference, [].into_iter());
                     let near = local.then(near).flatten();
                     return Err(error.with_help(near.unwrap_or_else(|| {
-                        "supply that document, or put the schema into this one, under `$defs`; \
-                         nothing is fetched"
+                        "supply that document (`--resources` on the command line, `resources` in a \
+                         request), or put the schema into this one, under `$defs`; nothing is \
+                         fetched"
                             .into()
                     })));
                 }

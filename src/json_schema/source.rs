@@ -10,6 +10,7 @@ use super::diagnosis::unsatisfiable;
 use super::document::{Document, ValueId};
 use super::emit::Emitter;
 use super::options::Options;
+use super::resources::Resources;
 use super::set::{Sets, Shared};
 use crate::constraint::{Limits, Names, Source};
 use crate::error::{Error, ErrorKind, Result};
@@ -36,14 +37,16 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new(grammar: Grammar, holes: Vec<Hole>) -> Result<Self> {
+    /// A frame around these holes, whose schemas may refer to these documents.
+    pub(crate) fn new(grammar: Grammar, holes: Vec<Hole>, resources: &Resources) -> Result<Self> {
         let mut document = Document::from_value(&serde_json::Value::Bool(true))?;
         for (i, hole) in holes.iter().enumerate() {
             document
                 .supply_value(&format!("frame:/{i}"), &hole.schema)
                 .map_err(|e| hole.name(e))?;
         }
-        let schemas = Arc::new(Schema { document });
+        // Behind the schemas of the holes, which are found by their order.
+        let schemas = Arc::new(Schema { document }.with_resources(resources)?);
         let rules = holes.iter().map(|hole| hole.rule).collect();
         let names = holes.into_iter().map(|hole| hole.name).collect();
         Ok(Self { grammar, holes: rules, names, schemas })

@@ -9,6 +9,7 @@ mod conventions;
 mod generate;
 #[path = "../model_support/mod.rs"]
 mod model_support;
+mod resources;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

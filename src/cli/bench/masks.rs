@@ -24,7 +24,7 @@ use crate::cli::model::vocabulary;
 use crate::cli::output::{self, Format, Stop};
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::Whitespace;
+use crate::json_schema::{Options, Whitespace};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -121,8 +121,9 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         corpus.sample(limit, args.seed);
     }
     let clock = Instant::now();
+    let json_options = args.json.options()?;
     let compiler =
-        Compiler::new(vocabulary(&args.tokenizer)?).with_json_options(args.json.options());
+        Compiler::new(vocabulary(&args.tokenizer)?).with_json_options(json_options.clone());
     let (init, loaded) = (clock.elapsed(), Process::read());
     let mut encoder = Encoder::new(&args.tokenizer, Arc::clone(compiler.vocabulary()))?;
     let encoder_kb = Process::read().rss_kb.saturating_sub(loaded.rss_kb);
@@ -167,7 +168,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         }
         if args.unshared {
             let fresh = Compiler::new(Arc::clone(bench.compiler.vocabulary()));
-            bench.compiler = fresh.with_json_options(args.json.options());
+            bench.compiler = fresh.with_json_options(json_options.clone());
         }
         let record = bench.schema(corpus.id(index), case.schema.get(), &tests);
         if let Some(records) = &mut records {
@@ -181,7 +182,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         records.0.flush()?;
     }
     let mut totals = bench.totals;
-    let report = report(args, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
+    let report = report(args, &json_options, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
     match args.output {
         Format::Json => output::line(&report.to_string())?,
         Format::Text => print(&report)?,
@@ -308,12 +309,12 @@ impl Records {
 
 fn report(
     args: &Args,
+    json_options: &Options,
     corpus: &Corpus,
     encoder: &Encoder,
     totals: &mut Totals,
     (init, loaded, encoder_kb): (Duration, Process, u64),
 ) -> Value {
-    let json_options = args.json.options();
     json!({
         "tbm_us": as_json(&totals.masks.summary()),
         "ttfm_us": as_json(&totals.first_masks.summary()),
