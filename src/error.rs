@@ -26,7 +26,8 @@ pub enum ErrorKind {
     Rejected,
     /// Logits or sampling parameters that no token can be drawn from.
     Sampling,
-    /// A model folder or checkpoint that cannot be loaded or run.
+    /// A model folder or checkpoint that cannot be loaded or run, or that computes what is no
+    /// number.
     Model,
     /// A request whose fields are out of range or not supported.
     Request,

@@ -75,7 +75,7 @@ pub fn allow(
 /// A model whose arithmetic went wrong.
 pub(super) fn broken(token: u32, logit: f32) -> Error {
     let message = format!("mask step: the model's logit of token {token} is {logit}");
-    Error::new(ErrorKind::Sampling, message)
+    Error::new(ErrorKind::Model, message)
         .with_help("the weights are damaged or the dtype is too narrow: try f32")
 }
 
