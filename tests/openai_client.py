@@ -13,10 +13,12 @@ import re
 import subprocess
 import sys
 import threading
+from typing import Literal
 
 import httpx
 import jsonschema
 import openai
+import pydantic
 
 KEY = "secret"
 PROMPT = "Ada Lovelace, 36, lives in London and writes to ada@example.org."
@@ -176,7 +178,9 @@ def check_errors(client, model, url):
     refused(bad, "max_tokens", max_tokens=0)
     refused(bad, "top_logprobs", top_logprobs=2)
     refused(bad, "best_of", extra_body={"best_of": 0})
-    refused(bad, "messages[0].role", messages=[{"role": "function", "content": "", "name": "f"}])
+    refused(bad, "messages[0].role", messages=[{"role": "critic", "content": ""}])
+    # Where the client does not write it, it is a slip.
+    refused(bad, "messages[0].parsed", messages=[{"role": "user", "content": "", "parsed": {}}])
     refused(bad, "messages[0].tool_call_id", messages=[{"role": "tool", "content": ""}])
     tool = {"type": "function", "function": {"name": "f"}}
     named = {"type": "function", "function": {"name": "g"}}
@@ -242,6 +246,33 @@ def check_tools(client, model):
     ).choices[0]
     assert answer.message.tool_calls is None and answer.finish_reason in ("stop", "length"), answer
     assert ask(tool_choice="auto").choices[0].finish_reason in ("stop", "length", "tool_calls")
+
+
+def check_parsed(client, model):
+    """What `parse` returns goes back as it is, with what the client has read from it."""
+
+    class City(pydantic.BaseModel):
+        name: Literal["Oslo", "Rome"]
+
+    class Weather(pydantic.BaseModel):
+        city: Literal["Oslo", "Rome"]
+
+    tool = openai.pydantic_function_tool(Weather)
+    messages = [{"role": "user", "content": "Which city?", "name": "ada"}]
+    asked = {"model": model, "temperature": 0, "max_tokens": 100}
+    answer = client.chat.completions.parse(messages=messages, response_format=City, **asked)
+    assert answer.choices[0].message.parsed.name in ("Oslo", "Rome"), answer
+    messages += [answer.choices[0].message, {"role": "user", "content": "And its weather?"}]
+    answer = client.chat.completions.parse(
+        messages=messages, tools=[tool], tool_choice="required", **asked
+    )
+    [call, *_] = answer.choices[0].message.tool_calls
+    assert call.function.parsed_arguments.city in ("Oslo", "Rome"), answer
+    messages += [answer.choices[0].message]
+    for call in answer.choices[0].message.tool_calls:
+        messages.append({"role": "tool", "tool_call_id": call.id, "name": "Weather", "content": "18"})
+    answer = client.chat.completions.parse(messages=messages, response_format=City, **asked)
+    assert answer.choices[0].message.parsed, answer
 
 
 def check_reasoning(client, model):
@@ -316,6 +347,7 @@ def main():
         check_models(client, model)
         check_errors(client, model, url)
         check_tools(client, model)
+        check_parsed(client, model)
         check_reasoning(client, model)
         check_logprobs(client, model)
         check_hanging_up(client, model)

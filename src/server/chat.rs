@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use crate::generation::{Prompt, Protocol, Request, Usage};
+use crate::strict_json;
 
 use super::App;
 use super::error::ApiError;
@@ -73,8 +74,7 @@ fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
     }
     let body =
         body.map_err(|rejection| ApiError::body(rejection.status(), rejection.body_text()))?;
-    serde_json::from_slice(&body)
-        .map_err(|error| ApiError::bad(format!("the body is not JSON: {error}")))
+    strict_json::parse(&body).map_err(|error| ApiError::json(None, &error))
 }
 
 /// What the model's thread is asked for.
@@ -86,8 +86,10 @@ fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError>
         prompt: Prompt::Chat(messages::readable(&app.engine, chat.messages)),
         ..chat.writing
     };
-    let asked = (chat.tools, chat.reasoning, &chat.format);
-    let protocol = tools::apply(&app.engine, &app.compiler, asked, &mut request)?;
+    let mut format = chat.format;
+    let compiler = format.with_resources(&app.compiler)?;
+    let asked = (chat.tools, chat.reasoning, &format);
+    let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
     if request.beam.is_some() || request.best_of > 1 {
         return Ok((Texts::Best(Box::new(request), chat.choices), protocol));
     }

@@ -7,8 +7,8 @@ use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::Error;
 use crate::grammar::Grammar;
-use crate::json_schema::Whitespace;
-use crate::{Compiler, Constraint, tools};
+use crate::json_schema::{Resources, Whitespace};
+use crate::{Compiler, Constraint, strict_json, tools};
 
 use super::error::ApiError;
 use super::fields::{Fields, wrong};
@@ -19,6 +19,16 @@ pub(super) struct Format {
     what: What,
     /// Between the tokens of JSON, where the request says it.
     whitespace: Option<Whitespace>,
+    /// Documents that references of the request's schemas may lead to, those of tools among them.
+    resources: Vec<Document>,
+}
+
+/// A document that the request brings with it.
+struct Document {
+    /// The field that it stands in.
+    field: String,
+    uri: String,
+    content: Value,
 }
 
 enum What {
@@ -34,6 +44,23 @@ enum What {
 }
 
 impl Format {
+    /// A compiler whose schemas may refer to the documents of the request.
+    ///
+    /// Errors if a URI is not one of a whole document, or if two documents have the same.
+    pub(super) fn with_resources(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
+        if self.resources.is_empty() {
+            return Ok(compiler.clone());
+        }
+        let mut options = compiler.json_options().clone();
+        let mut resources: Resources = options.resources;
+        for Document { field, uri, content } in std::mem::take(&mut self.resources) {
+            let added = resources.with_value(&uri, content);
+            resources = added.map_err(|error| ApiError::field(field, error))?;
+        }
+        options.resources = resources;
+        Ok(compiler.clone().with_json_options(options))
+    }
+
     /// The constraint that makes the answer so.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
         let compiler = &self.configured(compiler);
@@ -118,10 +145,11 @@ impl Format {
 /// Reads every field that says what the answer must be; one of them at most does.
 pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
     let mut found: Vec<(String, What)> = Vec::new();
-    found.extend(response_format(fields)?);
+    let mut documents = resources(fields)?;
+    found.extend(response_format(fields, &mut documents)?);
     let mut whitespace = None;
     if let Some(value) = fields.value("structured_outputs") {
-        let (which, spaces) = structured_outputs(value)?;
+        let (which, spaces) = structured_outputs(value, &mut documents)?;
         found.push(which);
         whitespace = spaces;
     }
@@ -129,7 +157,8 @@ pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
     found.extend(llama_cpp(fields)?);
     let mut found = found.into_iter();
     let Some((field, what)) = found.next() else {
-        return Ok(Format { field: String::new(), what: What::Text, whitespace: None });
+        let (field, what) = (String::new(), What::Text);
+        return Ok(Format { field, what, whitespace: None, resources: documents });
     };
     if let Some((second, _)) = found.next() {
         let message = format!(
@@ -138,12 +167,16 @@ pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
         );
         return Err(ApiError::field(second, message));
     }
-    Ok(Format { field, what, whitespace })
+    Ok(Format { field, what, whitespace, resources: documents })
 }
 
 /// vLLM's: one constraint, and how JSON is spaced. Beside its own names those of formulas.
-fn structured_outputs(value: Value) -> Result<((String, What), Option<Whitespace>), ApiError> {
+fn structured_outputs(
+    value: Value,
+    documents: &mut Vec<Document>,
+) -> Result<((String, What), Option<Whitespace>), ApiError> {
     let mut fields = Fields::new("structured_outputs", value)?;
+    documents.extend(resources(&mut fields)?);
     let mut found = Vec::new();
     if let Some(schema) = schema(&mut fields, "json")? {
         found.push((fields.name("json"), What::Schema(schema)));
@@ -238,7 +271,10 @@ fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, What)>, ApiError> {
 }
 
 /// OpenAI's, with llama.cpp's schema beside `json_object` and vLLM's structural tags.
-fn response_format(fields: &mut Fields) -> Result<Option<(String, What)>, ApiError> {
+fn response_format(
+    fields: &mut Fields,
+    documents: &mut Vec<Document>,
+) -> Result<Option<(String, What)>, ApiError> {
     let Some(value) = fields.value("response_format") else { return Ok(None) };
     if value["type"] == "structural_tag" {
         return Ok(Some(("response_format".to_owned(), What::StructuralTag(value))));
@@ -260,15 +296,16 @@ fn response_format(fields: &mut Fields) -> Result<Option<(String, What)>, ApiErr
         }),
         Some("json_schema") => {
             field = "response_format.json_schema.schema".to_owned();
-            Some(What::Schema(json_schema(&mut format)?))
+            Some(What::Schema(json_schema(&mut format, documents)?))
         }
         _ => return Err(wrong("response_format.type", wanted, &kind)),
     };
+    documents.extend(resources(&mut format)?);
     format.finish()?;
     Ok(what.map(|what| (field, what)))
 }
 
-fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
+fn json_schema(format: &mut Fields, documents: &mut Vec<Document>) -> Result<Value, ApiError> {
     let name = format.name("json_schema");
     let Some(value) = format.value("json_schema") else {
         return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
@@ -279,9 +316,25 @@ fn json_schema(format: &mut Fields) -> Result<Value, ApiError> {
     fields.string("name")?;
     fields.string("description")?;
     fields.flag("strict")?;
+    documents.extend(resources(&mut fields)?);
     let missing = fields.name("schema");
     fields.finish()?;
     schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
+}
+
+/// `resources`: documents by URI that references of schemas may lead to.
+fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
+    let name = fields.name("resources");
+    let documents = match fields.value("resources") {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(documents)) => documents,
+        Some(value) => return Err(wrong(&name, "an object from URIs to JSON Schemas", &value)),
+    };
+    let read = |(uri, content): (String, Value)| match content.is_object() || content.is_boolean() {
+        true => Ok(Document { field: name.clone(), uri, content }),
+        false => Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content)),
+    };
+    documents.into_iter().map(read).collect()
 }
 
 /// A schema, as JSON or as its text.
@@ -295,11 +348,9 @@ fn schema(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
 
 fn json_or_text(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
     match fields.value(field) {
-        Some(Value::String(text)) => match serde_json::from_str(&text) {
+        Some(Value::String(text)) => match strict_json::parse(&text) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => {
-                Err(ApiError::field(fields.name(field), format!("its text is no JSON: {error}")))
-            }
+            Err(error) => Err(ApiError::json(Some(&fields.name(field)), &error)),
         },
         value => Ok(value),
     }

@@ -29,6 +29,27 @@ impl ApiError {
         error
     }
 
+    /// Text that is not JSON, or has a key twice, which is then named. `field` is the one whose value
+    /// the text is; none for the body.
+    pub(super) fn json(field: Option<&str>, error: &Error) -> Self {
+        let Some(pointer) = &error.place().pointer else {
+            return match field {
+                Some(field) => Self::field(field, format!("its text is {error}")),
+                None => Self::bad(format!("the body is {error}")),
+            };
+        };
+        let mut name = field.unwrap_or_default().to_owned();
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            match token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
+                true => name.push_str(&format!("[{token}]")),
+                false if name.is_empty() => name = token,
+                false => name.push_str(&format!(".{token}")),
+            }
+        }
+        Self::field(name, "is written twice; write it once")
+    }
+
     /// A request that cannot be read, or cannot be answered by this model.
     pub(super) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)

@@ -108,11 +108,12 @@ impl Fields {
         }
     }
 
-    /// Refuses the first field that nobody took.
+    /// Refuses the first field that nobody took. One that is null is absent, as clients write it
+    /// that serialise whole structs.
     pub(super) fn finish(self) -> Result<(), ApiError> {
-        match self.map.keys().next() {
+        match self.map.iter().find(|(_, value)| !value.is_null()) {
             None => Ok(()),
-            Some(field) => {
+            Some((field, _)) => {
                 Err(ApiError::field(self.name(field), "is not a field that is supported here"))
             }
         }

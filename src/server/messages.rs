@@ -23,7 +23,7 @@ pub(super) fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
 
 fn message(path: String, value: Value) -> Result<Message, ApiError> {
     let mut fields = Fields::new(path, value)?;
-    let wanted = "\"system\", \"developer\", \"user\", \"assistant\" or \"tool\"";
+    let wanted = "\"system\", \"developer\", \"user\", \"assistant\", \"tool\" or \"function\"";
     let role = fields.value("role").unwrap_or_default();
     let role = match role.as_str() {
         // A developer message is OpenAI's newer name of a system message.
@@ -31,12 +31,34 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         Some("user") => "user",
         Some("assistant") => "assistant",
         Some("tool") => "tool",
+        // OpenAI's older name of a tool message, whose call has a name and no id.
+        Some("function") => "function",
         _ => return Err(wrong(&fields.name("role"), wanted, &role)),
     };
-    let mut message = Message::new(role, "");
+    let mut message = Message::new(if role == "function" { "tool" } else { role }, "");
+    // Who speaks among several, or which tool answers: for the chat template, which may ignore it.
+    let name = fields.name("name");
+    match fields.string("name")? {
+        Some(name) => {
+            message.more.insert("name".into(), name.into());
+        }
+        None if role == "function" => {
+            return Err(ApiError::field(name, "is missing; write the name of the function"));
+        }
+        None => {}
+    }
     match role {
         "assistant" => {
-            if let Some(calls) = tool_calls(&mut fields)? {
+            // The value that openai-py's `parse` made of the content, which it sends back with it.
+            fields.ignore("parsed");
+            let place = fields.name("function_call");
+            let calls = match (tool_calls(&mut fields)?, function_call(&mut fields)?) {
+                (Some(_), Some(_)) => {
+                    return Err(ApiError::field(place, "stands beside `tool_calls`; write one"));
+                }
+                (calls, call) => calls.or(call),
+            };
+            if let Some(calls) = calls {
                 message.more.insert("tool_calls".into(), calls);
             }
             // What we call so; templates of models that think know it, too.
@@ -58,7 +80,9 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         Some(Value::String(text)) => text,
         Some(Value::Array(parts)) => text_parts(&name, parts)?,
         Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
-        None if message.more.contains_key("tool_calls") => String::new(),
+        None if ["tool_calls", "reasoning_content"].iter().any(|&m| message.more.contains_key(m)) => {
+            String::new()
+        }
         None => return Err(ApiError::field(name, "is missing; write the message's text")),
     };
     // An answer of ours comes back with these in the next request.
@@ -93,18 +117,36 @@ fn tool_calls(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
         let place = call.name("function");
         let function = call.value("function").ok_or_else(|| missing(place.clone()))?;
         call.finish()?;
-        let mut function = Fields::new(place, function)?;
-        let (tool, arguments) = (function.name("name"), function.name("arguments"));
-        let tool = function.string("name")?.ok_or_else(|| missing(tool))?;
-        let arguments = function.string("arguments")?.ok_or_else(|| missing(arguments))?;
-        function.finish()?;
-        read.push(json!({
-            "id": id,
-            "type": "function",
-            "function": { "name": tool, "arguments": arguments },
-        }));
+        let function = called_function(Fields::new(place, function)?)?;
+        read.push(json!({ "id": id, "type": "function", "function": function }));
     }
     Ok(Some(read.into()))
+}
+
+/// OpenAI's older way to write the one call of an assistant, as a list of calls.
+fn function_call(fields: &mut Fields) -> Result<Option<Value>, ApiError> {
+    let name = fields.name("function_call");
+    match fields.value("function_call") {
+        None => Ok(None),
+        Some(Value::Array(none)) if none.is_empty() => Ok(None),
+        Some(call) => {
+            let function = called_function(Fields::new(name, call)?)?;
+            Ok(Some(json!([{ "type": "function", "function": function }])))
+        }
+    }
+}
+
+/// The name and the arguments of a call. The arguments stay the text that the model wrote, whatever
+/// that is: a text that was cut off, or has a key twice, is what the model is to see again.
+fn called_function(mut function: Fields) -> Result<Value, ApiError> {
+    let missing = |name: String| ApiError::field(name, "is missing; write it as it came");
+    let (tool, arguments) = (function.name("name"), function.name("arguments"));
+    let tool = function.string("name")?.ok_or_else(|| missing(tool))?;
+    let arguments = function.string("arguments")?.ok_or_else(|| missing(arguments))?;
+    // What openai-py's `parse` made of the arguments, which it sends back with them.
+    function.ignore("parsed_arguments");
+    function.finish()?;
+    Ok(json!({ "name": tool, "arguments": arguments }))
 }
 
 /// The messages with calls as text, in plain JSON, where the model's chat template knows of none.

@@ -273,8 +273,27 @@ mod tests {
             ),
             (json!({ "messages": [{ "role": "user" }] }), "messages[0].content"),
             (
-                json!({ "messages": [{ "role": "user", "content": "", "name": "x" }] }),
+                json!({ "messages": [{ "role": "user", "content": "", "name": 7 }] }),
                 "messages[0].name",
+            ),
+            (
+                json!({ "messages": [{ "role": "user", "content": "", "parsed": {} }] }),
+                "messages[0].parsed",
+            ),
+            (
+                json!({ "messages": [{ "role": "function", "content": "" }] }),
+                "messages[0].name",
+            ),
+            (json!({ "parsed": {} }), "parsed"),
+            (
+                json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "id": "1",
+                    "parsed_arguments": {},
+                    "function": { "name": "a", "arguments": "{}" } }] }] }),
+                "messages[0].tool_calls[0].parsed_arguments",
+            ),
+            (
+                json!({ "messages": [{ "role": "assistant", "function_call": { "name": "a" } }] }),
+                "messages[0].function_call.arguments",
             ),
             (
                 json!({ "messages": [{ "role": "user", "content": [{ "type": "image_url" }] }] }),
@@ -312,6 +331,27 @@ mod tests {
                 "tool_choice": { "type": "function", "function": { "name": "a" } } }),
             json!({ "reasoning_effort": "low" }),
             json!({ "reasoning_budget": 0 }),
+            // What clients that serialise whole structs leave empty.
+            json!({ "no_such_field": null, "chat_template_kwargs": null,
+                "stream": true, "stream_options": { "include_usage": true, "no_such": null },
+                "response_format": { "type": "json_schema", "no_such": null,
+                    "json_schema": { "name": "a", "schema": {}, "no_such": null } },
+                "tools": [{ "type": "function", "no_such": null,
+                    "function": { "name": "a", "no_such": null } }] }),
+            json!({ "messages": [
+                { "role": "developer", "content": "", "name": "d", "tool_call_id": null },
+                { "role": "user", "content": [{ "type": "text", "text": "", "image_url": null }],
+                    "name": "u", "tool_calls": null, "no_such": null },
+                { "role": "assistant", "content": null, "reasoning_content": "hm" },
+                { "role": "assistant", "content": "{}", "name": "a", "parsed": { "b": 1 },
+                    "refusal": null, "audio": null, "function_call": null, "annotations": [],
+                    "tool_calls": [{ "id": "1", "type": "function", "no_such": null,
+                        "function": { "name": "a", "arguments": "{}", "parsed_arguments": {} } }] },
+                { "role": "tool", "tool_call_id": "1", "name": "a", "content": "" },
+                { "role": "assistant", "content": null,
+                    "function_call": { "name": "a", "arguments": "{}" } },
+                { "role": "function", "name": "a", "content": "" },
+            ] }),
             json!({ "allowed_token_ids": [1, 2], "banned_token_ids": [2],
                 "penalty_scope": "output", "penalize_forced": true }),
         ] {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::model_support::hey;
-use crate::{chat, serve};
+use crate::{chat, serve, serve_with};
 
 #[test]
 fn an_answer_has_the_shape_that_clients_know() {
@@ -222,4 +222,33 @@ fn the_best_texts_are_the_choices() {
     assert_eq!(answer["choices"][0]["faithfulness"]["argmax_masked"], 5, "{answer}");
     let answer = chat(address, "http-best", json!({})).json();
     assert!(answer["choices"][0].get("faithfulness").is_none());
+}
+
+/// Names of speakers are for the chat template, and so are the messages of all roles.
+#[test]
+fn names_reach_the_chat_template() {
+    let template = "{% for m in messages %}{{ m.role }}:{{ m.name }}:{{ m.content }}\
+                    {% for c in m.tool_calls %}{{ c.function.name }}{% endfor %};{% endfor %}>";
+    let address = serve_with("http-names", template);
+    let length = |messages: Value| {
+        let fields = json!({ "messages": messages, "max_tokens": 1 });
+        let answer = chat(address, "http-names", fields);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["usage"]["prompt_tokens"].as_u64().unwrap()
+    };
+    for (role, shown) in [("system", "system"), ("developer", "system"), ("user", "user")] {
+        let message = json!([{ "role": role, "content": "x", "name": "ada" }]);
+        assert_eq!(length(message), format!("{shown}:ada:x;>").len() as u64, "{role}");
+    }
+    let messages = json!([
+        { "role": "user", "content": "x" },
+        { "role": "assistant", "name": "bob", "content": null, "parsed": null,
+            "function_call": { "name": "f", "arguments": "{\"a\": 1, \"a\": 2}" } },
+        { "role": "function", "name": "f", "content": "1" },
+        { "role": "assistant", "content": null, "tool_calls": [{ "id": "i", "type": "function",
+            "function": { "name": "g", "arguments": "{}", "parsed_arguments": { "a": [] } } }] },
+        { "role": "tool", "tool_call_id": "i", "name": "g", "content": "2" },
+    ]);
+    let prompt = "user::x;assistant:bob:f;tool:f:1;assistant::g;tool:g:2;>";
+    assert_eq!(length(messages), prompt.len() as u64);
 }

@@ -150,3 +150,64 @@ fn other_servers_names_for_constraints_are_read() {
     let message = &chat(address, model, fields).json()["choices"][0]["message"];
     assert!(regex::Regex::new("^[xy]{3}$").unwrap().is_match(message["content"].as_str().unwrap()));
 }
+
+/// Documents that come with a request, wherever a schema stands in it.
+#[test]
+fn references_lead_to_documents_of_the_request() {
+    let model = "http-resources";
+    let address = serve(hey(model), &[]);
+    let uri = "https://example.org/defs/yes.json";
+    let schema = json!({ "$ref": "https://example.org/defs/other.json#/$defs/yes" });
+    let resources = json!({
+        "https://example.org/defs/other.json": { "$defs": { "yes": { "$ref": "yes.json" } } },
+        uri: { "const": "yes" },
+    });
+    let format = json!({ "type": "json_schema",
+        "json_schema": { "name": "x", "schema": schema, "resources": resources } });
+    for fields in [
+        json!({ "response_format": format }),
+        json!({ "guided_json": schema, "resources": resources }),
+        json!({ "structured_outputs": { "json": schema, "resources": resources } }),
+        json!({ "structured_outputs": { "anyOf": [{ "schema": schema }], "resources": resources } }),
+        json!({ "response_format": { "type": "json_object", "schema": schema,
+            "resources": resources } }),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 200, "{fields}: {}", answer.body);
+        assert_eq!(answer.json()["choices"][0]["message"]["content"], "\"yes\"", "{fields}");
+    }
+    let tool = json!({ "type": "function", "function": { "name": "f", "parameters": {
+        "type": "object", "properties": { "a": schema }, "required": ["a"],
+        "additionalProperties": false } } });
+    let fields = json!({ "tools": [tool], "tool_choice": "required",
+        "parallel_tool_calls": false, "resources": resources });
+    let answer = chat(address, model, fields).json();
+    let arguments = &answer["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"];
+    let arguments: Value = serde_json::from_str(arguments.as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({ "a": "yes" }));
+    // Not those of other requests.
+    for (fields, param, says) in [
+        (json!({ "guided_json": schema }), "guided_json", "which is not supplied"),
+        (
+            json!({ "structured_outputs": { "json": schema, "resources": resources },
+                "resources": resources }),
+            "structured_outputs.resources",
+            "is supplied twice",
+        ),
+        (json!({ "resources": { "https://a.b/#c": {} } }), "resources", "URI of a whole document"),
+        (json!({ "resources": { uri: 1 } }), "resources.https://example.org/defs/yes.json", "a JSON"),
+        (json!({ "resources": [] }), "resources", "an object from URIs"),
+        (
+            json!({ "guided_json": schema, "resources": { "https://example.org/defs/other.json":
+                { "$defs": { "yes": { "type": "sting" } } } } }),
+            "guided_json",
+            "https://example.org/defs/other.json: at /$defs/yes/type",
+        ),
+    ] {
+        let answer = chat(address, model, fields.clone());
+        assert_eq!(answer.status, 400, "{fields}: {}", answer.body);
+        let error = &answer.json()["error"];
+        assert_eq!(error["param"], param, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(says), "{error}");
+    }
+}

@@ -108,3 +108,33 @@ fn a_model_without_chat_template_says_what_to_do() {
     let message = answer.json()["error"]["message"].to_string();
     assert!(message.contains("chat_template.jinja"), "{message}");
 }
+
+/// Of two members with one key one would be lost.
+#[test]
+fn a_key_that_is_written_twice_is_refused_by_its_path() {
+    let address = serve(hey("http-repeated"), &[]);
+    let body = |more: &str| {
+        format!(
+            r#"{{"model": "http-repeated", "messages": [{{"role": "user", "content": "x"}}],
+            "max_tokens": 9{more}}}"#
+        )
+    };
+    for (more, param) in [
+        (r#", "max_tokens": 8"#, "max_tokens"),
+        (r#", "m\u0061x_tokens": 9"#, "max_tokens"),
+        (r#", "guided_json": {"type": "object", "type": "integer"}"#, "guided_json.type"),
+        (r#", "guided_json": "{\"a\": [{}, {\"b\": 1, \"b\": 1}]}""#, "guided_json.a[1].b"),
+        (
+            r#", "tools": [{"type": "function", "function": {"name": "f", "name": "g"}}]"#,
+            "tools[0].function.name",
+        ),
+    ] {
+        let answer = send(address, CHAT, &body(more));
+        assert_eq!(answer.status, 400, "{more}: {}", answer.body);
+        assert_eq!(answer.json()["error"]["param"], param);
+        assert!(answer.body.contains("is written twice; write it once"), "{}", answer.body);
+    }
+    assert_eq!(send(address, CHAT, &body("")).status, 200);
+    // A byte order mark is no part of the text.
+    assert_eq!(send(address, CHAT, &format!("\u{feff}{}", body(""))).status, 200);
+}
