@@ -328,3 +328,47 @@ fn real_vocabularies_are_as_they_are_loaded() {
     }
     assert_eq!(folder.files().len(), 4);
 }
+
+/// Links, pipes and huge files in the place of an index, or where it is first written.
+#[cfg(unix)]
+#[test]
+fn what_lies_in_the_folder_is_neither_followed_nor_waited_for() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = Folder::new("planted");
+    let path = write_vocabulary(&folder, 0);
+    check(&path, &folder);
+    let files = folder.files();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.index()), 0o700);
+    assert!(files.iter().all(|file| mode(file) == 0o600));
+    let whole: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let mended = || files.iter().zip(&whole).all(|(file, bytes)| fs::read(file).unwrap() == *bytes);
+
+    let precious = folder.0.join("precious");
+    fs::write(&precious, "precious").unwrap();
+    for file in &files {
+        fs::remove_file(file).unwrap();
+        symlink(&precious, file).unwrap();
+        for number in 0..100 {
+            let guess = file.with_extension(format!("{}-{number}.part", std::process::id()));
+            let _ = symlink(&precious, guess);
+        }
+    }
+    check(&path, &folder);
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert!(mended() && files.iter().all(|file| fs::symlink_metadata(file).unwrap().is_file()));
+
+    for file in &files {
+        fs::remove_file(file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(file).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo makes a pipe");
+    }
+    check(&path, &folder);
+    assert!(mended());
+
+    for file in &files {
+        fs::File::options().write(true).open(file).unwrap().set_len(1 << 40).unwrap();
+    }
+    check(&path, &folder);
+    assert!(mended());
+}

@@ -1,6 +1,6 @@
 //! Opens a vocabulary file and tells its format by its content.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,10 @@ use super::end_tokens::Configured;
 use super::index::Index;
 use super::{Draft, gguf, tiktoken, tokenizer_json};
 use crate::error::{Error, ErrorKind, Result};
+
+/// The largest file, in bytes, that is read as a tokenizer.json or as ranks of tiktoken; the largest
+/// ones that are in use have some 35 MB.
+const LARGEST: u64 = 1 << 30;
 
 /// The draft of a vocabulary from a file, or from a folder that holds a tokenizer.json.
 pub(super) fn read(path: &Path) -> Result<Draft> {
@@ -47,7 +51,11 @@ impl Source {
             if gguf::Metadata::is_gguf(&start) {
                 return map(&file).map(Content::Gguf);
             }
-            let bytes = fs::read(&path)?;
+            let mut bytes = Vec::new();
+            File::open(&path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > LARGEST {
+                return Err(io::Error::other("the file is longer than 1 GiB"));
+            }
             Ok(match bytes.trim_ascii_start().first() == Some(&b'{') {
                 true => Content::Json(bytes, path.parent().unwrap_or(Path::new("")).to_owned()),
                 false => Content::Other(bytes),

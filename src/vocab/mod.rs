@@ -46,7 +46,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
-pub use index::cache_folder;
+pub use index::{cache_folder, cache_limit};
 pub(crate) use index::{Index, Part, Reader, Writer};
 pub use mask::TokenMask;
 use table::{Kind, TokenTable};
