@@ -1,5 +1,6 @@
 //! Errors are values: what was wrong, where, and what would be accepted.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -156,32 +157,99 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { message, place, help, .. } = &*self.0;
-        match (&place.file, place.line_column) {
-            (Some(file), Some((line, column))) => {
-                write!(f, "{}:{line}:{column}: ", file.display())?;
-            }
-            (Some(file), None) => write!(f, "{}: ", file.display())?,
+        let file = place.file.as_ref().map(|file| file.display().to_string());
+        let file = file.as_deref().map(shortened);
+        match (file, place.line_column) {
+            (Some(file), Some((line, column))) => write!(f, "{file}:{line}:{column}: ")?,
+            (Some(file), None) => write!(f, "{file}: ")?,
             (None, Some((line, column))) => write!(f, "line {line}, column {column}: ")?,
             (None, None) => {}
         }
         if let Some(pointer) = &place.pointer {
             match pointer.as_str() {
                 "" => write!(f, "at the root: ")?,
-                pointer => write!(f, "at {pointer}: ")?,
+                pointer => write!(f, "at {}: ", shortened(pointer))?,
             }
         }
         if let Some(byte) = place.byte {
             write!(f, "byte {byte}: ")?;
         }
-        on_one_line(f, message)?;
+        on_one_line(f, &within(message, MOST_OF_A_MESSAGE))?;
         match help {
             Some(help) => {
                 f.write_str("; ")?;
-                on_one_line(f, help)
+                on_one_line(f, &within(help, MOST_OF_A_MESSAGE))
             }
             None => Ok(()),
         }
     }
+}
+
+/// Characters of a name, a path or a pointer that a message repeats at most.
+const MOST_OF_A_NAME: usize = 240;
+
+/// Characters of a message that are shown at most, and of a cure: whoever makes one lists and
+/// shortens what it repeats, and this is for what was forgotten.
+const MOST_OF_A_MESSAGE: usize = 1_200;
+
+/// Names that a message lists at most.
+const MOST_NAMES: usize = 20;
+
+/// A name as a message repeats it: a long one without its middle.
+///
+/// ```text
+/// aaaaaaaaaaaaaaaaaaaa…aaaaaaaaaaaaaaaaaaaa
+/// ```
+pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
+    within(name, MOST_OF_A_NAME)
+}
+
+/// A text of so many characters at most: of a longer one the beginning and, half as long, the end.
+fn within(text: &str, most: usize) -> Cow<'_, str> {
+    // A text of so few bytes has no more characters.
+    if text.len() <= most || text.char_indices().nth(most).is_none() {
+        return text.into();
+    }
+    let last = most / 3;
+    let cut = |(at, _): (usize, char)| at;
+    let start = text.char_indices().nth(most - last - 1).map_or(text.len(), cut);
+    let end = text.char_indices().rev().nth(last - 1).map_or(0, cut);
+    format!("{}…{}", &text[..start], &text[end..]).into()
+}
+
+/// Names as a message lists them, each shortened, with commas between: of many the first ones, and
+/// how many there are besides.
+///
+/// ```text
+/// a, b, c … and 99,997 more
+/// ```
+pub(crate) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut names = names.into_iter();
+    let mut list = String::new();
+    for (index, name) in names.by_ref().take(MOST_NAMES).enumerate() {
+        if index > 0 {
+            list.push_str(", ");
+        }
+        list.push_str(&shortened(name.as_ref()));
+    }
+    match names.count() {
+        0 => {}
+        more => list.push_str(&format!(" … and {} more", grouped(more))),
+    }
+    list
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// Messages quote their input, in which lines may end.
@@ -241,6 +309,29 @@ mod tests {
     fn what_is_quoted_stays_on_one_line() {
         let e = Error::new(ErrorKind::Grammar, "unknown `\n`").with_help("a\r\tb\u{1}");
         assert_eq!(e.to_string(), r"unknown `\n`; a\r\tb\u{1}");
+    }
+
+    #[test]
+    fn long_names_and_lists_are_cut() {
+        let long = format!("{}é{}", "a".repeat(3_000), "b".repeat(3_000));
+        let short = shortened(&long);
+        assert_eq!(short.chars().count(), MOST_OF_A_NAME);
+        assert!(short.starts_with("aaa") && short.ends_with("bbb") && short.contains("a…b"));
+        let exact = "é".repeat(MOST_OF_A_NAME);
+        assert_eq!(shortened(&exact), exact);
+        assert_eq!(shortened(&(exact + "é")).chars().count(), MOST_OF_A_NAME);
+
+        assert_eq!(listed(["a", "b"]), "a, b");
+        assert_eq!(listed([""; 0]), "");
+        let many: Vec<String> = (0..1_234_567).map(|i| i.to_string()).collect();
+        let list = listed(&many);
+        assert!(list.starts_with("0, 1, 2, ") && list.ends_with(", 19 … and 1,234,547 more"));
+
+        let e = Error::new(ErrorKind::Schema, "x".repeat(99_999))
+            .at_pointer(format!("/{long}"))
+            .in_file(long)
+            .with_help("y".repeat(99_999));
+        assert!(e.to_string().len() < 10_000);
     }
 
     #[test]

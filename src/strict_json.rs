@@ -27,6 +27,7 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let parsed = ValueSeed { path: &Path::Root, repeated: &repeated }.deserialize(&mut reader);
     parsed.and_then(|value| reader.end().map(|()| value)).map_err(|error| {
+        // In serde_json's words, without the place at their end.
         let (line, column) = (error.line(), error.column());
         match repeated.take() {
             Some(pointer) => Error::new(ErrorKind::Request, "the key is written twice")
@@ -37,7 +38,7 @@ pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
                 let message = error.to_string();
                 let place = format!(" at line {line} column {column}");
                 let message = message.strip_suffix(&place).unwrap_or(&message);
-                let error = Error::new(ErrorKind::Request, format!("not JSON: {message}"));
+                let error = Error::new(ErrorKind::Request, message);
                 // serde_json counts lines from 1, and has none for an error without a place.
                 if line == 0 { error } else { error.at_line_column(line, column.max(1)) }
             }
@@ -167,9 +168,9 @@ mod tests {
                 "{\"x\": [0, {\"b/~\": 1,\n \"b/~\": 1}]}",
                 "line 2, column 6: at /x/1/b~1~0: the key is written twice; write it once",
             ),
-            ("", "line 1, column 1: not JSON: EOF while parsing a value"),
-            ("[1] 2", "line 1, column 5: not JSON: trailing characters"),
-            ("\u{feff}", "line 1, column 1: not JSON: EOF while parsing a value"),
+            ("", "line 1, column 1: EOF while parsing a value"),
+            ("[1] 2", "line 1, column 5: trailing characters"),
+            ("\u{feff}", "line 1, column 1: EOF while parsing a value"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.starts_with(says), "{text}: {error}");

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -103,6 +104,13 @@ fn end_answers_by_ctrl_c() -> Result<()> {
         Error::new(ErrorKind::Io, format!("cannot listen to ctrl-c: {error}"))
             .with_help("write the lines into a pipe")
     })
+}
+
+impl Args {
+    /// The file of the schema, where the constraint is one.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file()
+    }
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {

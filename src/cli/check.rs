@@ -3,12 +3,12 @@
 //! This is the matcher itself, never a validator: what it says is what a model could have written.
 
 use std::cell::OnceCell;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind, Result, caret, line_column};
+use crate::error::{Error, ErrorKind, Result, caret, line_column, listed};
 use crate::vocab::Trie;
 use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
@@ -48,6 +48,13 @@ pub(super) struct Args {
     output: Option<Format>,
 }
 
+impl Args {
+    /// The file of the schema, where the constraint is one.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file()
+    }
+}
+
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let vocabulary = match &args.tokenizer {
         Some(tokenizer) => vocabulary(tokenizer)?,
@@ -74,8 +81,21 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     }
     if let Some(file) = &args.lines {
         let open = output::open(file).map_err(|error| unreadable(file, &error))?;
-        for (number, line) in (1..).zip(BufReader::new(open).split(b'\n')) {
-            let line = line.map_err(|error| unreadable(file, &error))?;
+        let mut lines = BufReader::new(open);
+        for number in 1.. {
+            let mut line = Vec::new();
+            let most = output::LARGEST as u64 + 1;
+            let length = lines.by_ref().take(most).read_until(b'\n', &mut line);
+            if length.map_err(|error| unreadable(file, &error))? == 0 {
+                break;
+            }
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            }
+            if line.len() > output::LARGEST {
+                let error = output::too_large("a line", file).at_line_column(number, 1);
+                return Err(error.with_help("give a file with one text a line").into());
+            }
             let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;
             match args.output.unwrap_or(Format::Json) {
                 Format::Json => output::line(&verdict.to_json().to_string())?,
@@ -260,8 +280,8 @@ impl Verdict {
                     .collect();
                 if !named.is_empty() {
                     let more = if named.len() > RULES { ", …" } else { "" };
-                    let named = &named[..named.len().min(RULES)];
-                    text += &format!(" (at {}{more})", named.join(", "));
+                    let named = listed(&named[..named.len().min(RULES)]);
+                    text += &format!(" (at {named}{more})");
                 }
                 if let Some(option) = option {
                     text += &format!("; with {option} it is accepted");

@@ -365,6 +365,13 @@ impl ConstraintArgs {
 }
 
 impl ConstraintArgs {
+    /// The file of the schema, where the constraint is one and in a file. Parts of a schema are
+    /// compiled when a text comes to them, and errors in them do not know the file.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        let given = self.which.schema.as_deref().filter(|given| !is_inline(given))?;
+        Some(PathBuf::from(given)).filter(|file| file.exists())
+    }
+
     /// What in the schema, where the constraint is one, is not enforced although it looks so.
     pub(super) fn not_enforced(&self) -> Vec<Finding> {
         let text = self.which.schema.as_deref().and_then(|schema| read_schema(schema).ok());
@@ -387,8 +394,17 @@ fn none_given() -> Error {
 }
 
 /// JSON of this shape.
-fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
-    let value = strict_json::parse(text)?;
+pub(super) fn parse_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
+    let value = strict_json::parse(text).map_err(|error| match error.help() {
+        Some(_) => error,
+        None => {
+            let message = format!("{what} cannot be read: no JSON ({})", error.message());
+            let (line, column) = error.place().line_column.unwrap_or((1, 1));
+            Error::new(error.kind(), message)
+                .at_line_column(line, column)
+                .with_help("see --help for its shape")
+        }
+    })?;
     serde_json::from_value(value).map_err(|error| {
         Error::new(ErrorKind::Request, format!("{what} cannot be read: {error}"))
             .with_help("see --help for its shape")
@@ -410,9 +426,12 @@ fn read_grammar<T>(
     if let Some(known) = ebnf::builtin(grammar) {
         return read(known.text, known.dialect);
     }
-    let text = std::fs::read_to_string(grammar).map_err(|error| {
+    let text = output::read_text(Path::new(grammar), "a file with a grammar").map_err(|error| {
+        if Path::new(grammar).exists() {
+            return error;
+        }
         let names: Vec<&str> = ebnf::GRAMMARS.iter().map(|known| known.name).collect();
-        Error::new(ErrorKind::Io, format!("cannot read the grammar: {error}"))
+        Error::new(ErrorKind::Io, format!("the grammar {}", error.message()))
             .in_file(grammar)
             .with_help(format!("give a file, or one of {}", names.join(", ")))
     })?;
@@ -499,11 +518,17 @@ pub(super) fn read_schema(given: &str) -> Result<(String, Option<PathBuf>)> {
     read_file_or_json(given, "a JSON Schema file, or the schema itself")
 }
 
+/// Whether an argument is JSON, and no file's name.
+fn is_inline(given: &str) -> bool {
+    let inline = given.trim();
+    inline.starts_with(['{', '[']) || matches!(inline, "true" | "false")
+}
+
 /// JSON that is given as it is or as a file, which then comes back, too: what begins like an
 /// object, a list or a constant is JSON, and so is any JSON that is no file's name.
 pub(super) fn read_file_or_json(given: &str, wanted: &str) -> Result<(String, Option<PathBuf>)> {
     let inline = given.trim();
-    if inline.starts_with(['{', '[']) || matches!(inline, "true" | "false") {
+    if is_inline(given) {
         return Ok((given.to_owned(), None));
     }
     let file = PathBuf::from(given);

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Parser;
@@ -77,6 +78,13 @@ struct Column {
     title: String,
     params: SamplingParams,
     responses: Vec<Response>,
+}
+
+impl Args {
+    /// The file of the schema, where the constraint is one.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file()
+    }
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {

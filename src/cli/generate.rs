@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -220,6 +221,11 @@ fn why_incomplete(response: &Response, args: &Args) -> String {
 }
 
 impl Args {
+    /// The file of the schema, where the constraint is one; none where tools have schemas, too.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file().filter(|_| !self.tools.has_tools())
+    }
+
     /// A terminal gets text as it comes; a program, or a reader of the trace, in one piece.
     fn streams(&self) -> bool {
         let live = io::stdout().is_terminal() && self.output == Format::Text;

@@ -1,6 +1,7 @@
 //! `maskwright mask`: which tokens does a constraint allow after a prefix?
 
 use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -29,6 +30,13 @@ pub(super) struct Args {
     /// How the tokens are written: one `id<TAB>name` a line, or one JSON line each
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
+}
+
+impl Args {
+    /// The file of the schema, where the constraint is one.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file()
+    }
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {

@@ -1,7 +1,10 @@
 //! What is wrong with the members of an object of a rejected text: more than the byte says where
 //! it ends, or where a key does.
 
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
+
+use crate::error::{listed, shortened};
 
 /// What is wrong with an object.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +26,9 @@ enum Kind {
         certain: bool,
     },
 }
+
+/// How many alternatives are named that would each lack something.
+const WAYS: usize = 5;
 
 /// Parts of JSON pointers behind which a schema need not apply.
 const BRANCHES: [&str; 7] = ["anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
@@ -54,12 +60,12 @@ impl Fault {
             (object, Keys::Repeated(name)) => {
                 return Some(Self { object, kind: Kind::Repeats(name) });
             }
-            (object, Keys::All(keys)) => (object, keys),
+            (object, Keys::All(keys)) => (object, keys.into_iter().collect::<FxHashSet<_>>()),
         };
         let lacking = |pointer: &String| {
             let required = schema.pointer(pointer)?.as_array()?;
             let names = required.iter().filter_map(Value::as_str);
-            let names = names.filter(|name| !keys.iter().any(|key| key == name));
+            let names = names.filter(|name| !keys.contains(*name));
             Some((pointer.clone(), names.map(str::to_owned).collect::<Vec<String>>()))
         };
         let required = sources.iter().filter(|pointer| pointer.ends_with("/required"));
@@ -82,26 +88,32 @@ impl Fault {
     pub(super) fn describe(&self) -> String {
         let object = match self.object.as_str() {
             "" => "the object".to_owned(),
-            pointer => format!("the object at {pointer}"),
+            pointer => format!("the object at {}", shortened(pointer)),
         };
         let (lacking, certain) = match &self.kind {
-            Kind::Repeats(name) => return format!("{object} has a member `{name}` already"),
+            Kind::Repeats(name) => {
+                return format!("{object} has a member `{}` already", shortened(name));
+            }
             Kind::Lacks { lacking, certain } => (lacking, *certain),
         };
         let quoted = |names: &[&String]| -> String {
-            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            listed(names.iter().map(|name| format!("`{}`", shortened(name))))
         };
         if certain {
             let names = names(lacking);
             let members = if names.len() == 1 { "member" } else { "members" };
             let keywords: Vec<&str> = lacking.iter().map(|(at, _)| at.as_str()).collect();
-            let (names, keywords) = (quoted(&names), keywords.join(", "));
+            let (names, keywords) = (quoted(&names), listed(keywords));
             return format!("{object} lacks the required {members} {names} (at {keywords})");
         }
         let ways = lacking.iter().map(|(keyword, names)| {
-            format!("{} (at {keyword})", quoted(&names.iter().collect::<Vec<_>>()))
+            let names = quoted(&names.iter().collect::<Vec<_>>());
+            format!("{names} (at {})", shortened(keyword))
         });
-        format!("perhaps {object} lacks {}", ways.collect::<Vec<_>>().join(" or "))
+        let ways: Vec<String> = ways.take(WAYS + 1).collect();
+        let more = if ways.len() > WAYS { " or …" } else { "" };
+        let ways = ways[..ways.len().min(WAYS)].join(" or ");
+        format!("perhaps {object} lacks {ways}{more}")
     }
 
     /// What `check --output json` calls it, and what it says of it.
@@ -123,13 +135,9 @@ impl Fault {
 
 /// Each once.
 fn names(lacking: &[(String, Vec<String>)]) -> Vec<&String> {
-    let mut names: Vec<&String> = Vec::new();
-    for name in lacking.iter().flat_map(|(_, names)| names) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let mut seen = FxHashSet::default();
+    let all = lacking.iter().flat_map(|(_, names)| names);
+    all.filter(|name| seen.insert(*name)).collect()
 }
 
 /// Does a keyword belong to one of several alternatives for the value that it speaks of?

@@ -30,10 +30,13 @@ mod writing;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind as Usage;
 use clap::{Parser, Subcommand};
+
+use crate::error::{Error, ErrorKind};
 
 use output::Stop;
 
@@ -86,6 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    let schema_file = cli.command.schema_file();
     let result = match cli.command {
         Command::Generate(args) => generate::run(args),
         Command::Explore(args) => explore::run(args),
@@ -104,6 +108,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         // The reader went away: there is nobody to tell.
         Err(Stop::BrokenPipe) => ExitCode::SUCCESS,
         Err(Stop::Error(error)) => {
+            let error = in_schema_file(error, schema_file);
             let option = limits::option(&error);
             let option = option.map_or(String::new(), |option| format!(" (here: {option})"));
             output::note(&format!("error: {error}{option}"));
@@ -112,6 +117,36 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             ExitCode::from(EXIT_BAD)
         }
+    }
+}
+
+impl Command {
+    /// The file of the schema of its constraint, where that is in one.
+    fn schema_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Generate(args) => args.schema_file(),
+            Self::Explore(args) => args.schema_file(),
+            Self::Chat(args) => args.schema_file(),
+            Self::Check(args) => args.schema_file(),
+            Self::Mask(args) => args.schema_file(),
+            Self::Sample(args) => args.schema_file(),
+            // They say it themselves, or take no schema.
+            Self::Lint(_) | Self::Bench(_) => None,
+            #[cfg(feature = "server")]
+            Self::Serve(_) => None,
+        }
+    }
+}
+
+/// An error in a part of the schema that was compiled when a text came to it, with the file.
+fn in_schema_file(error: Error, file: Option<PathBuf>) -> Error {
+    let in_schema = matches!(
+        error.kind(),
+        ErrorKind::Schema | ErrorKind::Limit | ErrorKind::Unsatisfiable | ErrorKind::Regex
+    );
+    match file {
+        Some(file) if in_schema && error.place().pointer.is_some() => error.in_file(file),
+        _ => error,
     }
 }
 

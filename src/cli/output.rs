@@ -52,6 +52,15 @@ pub(super) fn line(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// The largest file that is read into memory, and the longest line, in bytes. What is longer is
+/// hardly meant: a device, or a folder of data in one file.
+pub(super) const LARGEST: usize = 256 << 20;
+
+/// A file, or a line of it, beyond [`LARGEST`].
+pub(super) fn too_large(what: &str, path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("{what} is longer than {} MiB", LARGEST >> 20)).in_file(path)
+}
+
 /// Opens a file, `-` for standard input.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     match path.as_os_str() == "-" {
@@ -69,12 +78,16 @@ pub(super) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>, Error> {
         return Ok(known.clone());
     }
     let mut bytes = Vec::new();
-    let all = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    let all = open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
+    let help = format!("give the path of {wanted}");
     all.map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
             .in_file(path)
-            .with_help(format!("give the path of {wanted}"))
+            .with_help(&help)
     })?;
+    if bytes.len() > LARGEST {
+        return Err(too_large("the file", path).with_help(help));
+    }
     Ok(match is_input {
         true => INPUT.get_or_init(|| bytes).clone(),
         false => bytes,

@@ -1,6 +1,7 @@
 //! `maskwright sample`: random texts that a constraint accepts, and texts one edit outside of it.
 
 use std::io::{self, BufWriter, Write as _};
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -44,6 +45,13 @@ pub(super) struct Args {
     /// How texts are written: as they are, one a line, or one JSON line each
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Format,
+}
+
+impl Args {
+    /// The file of the schema, where the constraint is one.
+    pub(super) fn schema_file(&self) -> Option<PathBuf> {
+        self.constraint.schema_file()
+    }
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice};
-use crate::{Compiler, Constraint, strict_json};
+use crate::{Compiler, Constraint};
 
-use super::constraint::{ConstraintArgs, read_file_or_json};
+use super::constraint::{ConstraintArgs, parse_json, read_file_or_json};
 use super::output;
 
 /// Tools that the model may call, and what it may think before.
@@ -47,6 +47,11 @@ pub(super) struct ToolArgs {
 }
 
 impl ToolArgs {
+    /// Whether any tools are given.
+    pub(super) fn has_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
     /// How the message is made up, and the constraint that says so; sets up the request, which has
     /// its prompt.
     pub(super) fn apply(
@@ -101,10 +106,7 @@ impl ToolArgs {
             Some(file) => error.in_file(file.clone()),
             None => error,
         };
-        let value = strict_json::parse(&text).map_err(|error| match error.help() {
-            Some(_) => in_file(error),
-            None => in_file(error.with_help("write a JSON array of tools")),
-        })?;
+        let value: Value = parse_json(&text, "the tools").map_err(in_file)?;
         let tools = Tool::read(&value).map_err(in_file)?;
         let format = match &self.tool_format {
             Some(name) => Format::named(name)?,

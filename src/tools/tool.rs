@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shortened};
 
 /// A function that a model may call.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,8 @@ impl Tool {
         let name = name.into();
         let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || name.len() > 64 || !name.chars().all(good) {
-            return Err(Error::new(ErrorKind::Request, format!("`{name}` is no name of a tool"))
+            let message = format!("`{}` is no name of a tool", shortened(&name));
+            return Err(Error::new(ErrorKind::Request, message)
                 .with_help("use 1 to 64 letters, digits, `_`, `-` and `.`"));
         }
         Ok(Self { name, description: None, parameters })

@@ -202,3 +202,74 @@ fn vocabularies_have_an_index_in_the_cache() {
     assert_eq!(output.unwrap().stdout, without.0);
     assert_eq!(std::fs::read_dir(home.join("maskwright")).unwrap().count(), 2);
 }
+
+/// What is wrong is repeated in part, however long it is.
+#[test]
+fn messages_are_short_whatever_was_given() {
+    let names: Vec<String> = (0..100_000).map(|i| format!("\"member-{i}\"")).collect();
+    let schema = file(
+        "cli-many-required.json",
+        format!(r#"{{"type": "object", "required": [{}]}}"#, names.join(", ")),
+    );
+    let empty = file("cli-empty-object.json", "{}");
+    let ran = run(&["check", "--schema", &schema, "--input", &empty]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.out.len() < 3_000, "{}", ran.out.len());
+    assert!(ran.out.contains("`member-1`, ") && ran.out.contains(" … and 99,980 more (at /required"));
+    let long = "n".repeat(60_000);
+    let tools = format!(r#"[{{"name": "{}"}}]"#, &long[..5_000]);
+    for args in [
+        &["generate", "--prompt", "x", "--tools", &tools][..],
+        &["check", "--schema", &long, "--input", &empty],
+        &["check", "--grammar", &long, "--input", &empty],
+        &["check", "--schema", "{}", "--input", &long],
+        &["generate", "--prompt", "x", "--model", &long],
+    ] {
+        let ran = run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", &ran.err[..200]);
+        assert!(ran.err.len() < 3_000 && ran.err.lines().count() == 1, "{}", ran.err.len());
+    }
+}
+
+/// A schema is compiled as a text comes to its parts; errors in them name the file all the same.
+#[test]
+fn late_errors_name_the_file() {
+    let schema = file(
+        "cli-late.json",
+        r#"{"properties": {"a": {"type": "array", "uniqueItems": true}}}"#,
+    );
+    let items: Vec<String> = (0..300).map(|i| i.to_string()).collect();
+    let input = file("cli-late-items.json", format!(r#"{{"a": [{}]}}"#, items.join(", ")));
+    let args = ["check", "--schema", &schema, "--input", &input, "--limit", "work=20000"];
+    let ran = run(&args);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("cli-late.json:1:") && ran.err.contains("limit `work`"), "{}", ran.err);
+}
+
+/// A device never ends.
+#[cfg(unix)]
+#[test]
+fn a_file_without_end_is_not_read_for_ever() {
+    let input = file("cli-short-input.json", "1");
+    for args in [
+        &["check", "--schema", "/dev/zero", "--input", &input][..],
+        &["check", "--schema", "{}", "--lines", "/dev/zero"],
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, 2, "{}", ran.out);
+        assert!(ran.err.contains("/dev/zero") && ran.err.contains("is longer than 256 MiB"));
+    }
+}
+
+/// Of two members with one key one would be lost, in files other than schemas, too.
+#[test]
+fn a_key_that_is_written_twice_is_refused_in_every_file() {
+    let input = file("cli-twice-input.txt", "a");
+    let tools = file("cli-twice-tools.json", r#"[{"name": "f", "name": "g"}]"#);
+    let formula = r#"{"regex": "a", "regex": "b"}"#;
+    let ran = run(&["check", "--formula", formula, "--input", &input]);
+    assert!(ran.code == 2 && ran.err.contains("at /regex: the key is written twice"), "{}", ran.err);
+    let ran = run(&["generate", "--prompt", "x", "--tools", &tools]);
+    assert!(ran.code == 2 && ran.err.contains("cli-twice-tools.json:1:"), "{}", ran.err);
+    assert!(ran.err.contains("at /0/name: the key is written twice"), "{}", ran.err);
+}
