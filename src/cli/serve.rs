@@ -1,13 +1,23 @@
 //! `maskwright serve`: the OpenAI chat completions API over HTTP.
 
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::server::{Options, Server};
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::error::{Error, ErrorKind};
+use crate::server::{Bounds, Options, Server};
 
 use super::Outcome;
+use super::constraint::JsonArgs;
+use super::limits::LimitArgs;
 use super::model::ModelArgs;
 use super::output::{self, Stop};
 use super::writing;
+
+/// The variable with keys, which other users of the machine cannot see as they see arguments.
+const KEY_VARIABLE: &str = "MASKWRIGHT_API_KEY";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -16,31 +26,174 @@ pub(super) struct Args {
     /// A model that guesses for requests with `speculate`: "draft" (a model folder, or `layers:N`)
     #[arg(long, value_name = "DIR|layers:N")]
     draft_model: Option<String>,
+    /// The name that requests call the model by (repeat the option for more; answers have the
+    /// first) [default: the model's own]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    served_model_name: Vec<String>,
     /// The address to listen on; 0.0.0.0 or :: is open to the network
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
     /// The port to listen on; 0 takes any free one
     #[arg(long, value_name = "PORT", default_value = "8000")]
     port: u16,
-    /// A key that requests must carry as `Authorization: Bearer KEY` (repeat the option for more)
-    #[arg(long, value_name = "KEY", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// A key that requests must carry as `Authorization: Bearer KEY` (repeat the option for more);
+    /// other users of the machine can see it, unlike those of --api-key-file and of the variable
+    /// MASKWRIGHT_API_KEY
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     api_key: Vec<String>,
+    /// A file with such keys, one a line
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    bounds: BoundArgs,
+}
+
+/// How much of the server one client may take.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Bounds")]
+struct BoundArgs {
+    /// The largest body of a request, in MiB [default: 16]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_body: Option<u32>,
+    /// Connections that are open at a time; fewer where the system lets the program open fewer
+    /// files [default: 1024]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_connections: Option<u32>,
+    /// Constraints that are compiled at a time [default: one less than there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    max_compiles: Option<u32>,
+    /// How long the model may work on a request, in seconds, or none [default: 600]
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
+    request_timeout: Option<Timeout>,
+    /// How long the head of a request may take to arrive, in seconds, since the connection was made
+    /// or the last answer was sent: idle connections are closed after it [default: 30]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    head_timeout: Option<Duration>,
+    /// How long the body of a request may take to arrive, in seconds [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    body_timeout: Option<Duration>,
+    /// How long a client may take nothing of its answer, in seconds [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    write_timeout: Option<Duration>,
+}
+
+/// A time, or as long as it takes.
+#[derive(Clone, Copy, Debug)]
+struct Timeout(Option<Duration>);
+
+fn seconds_or_none(text: &str) -> Result<Timeout, &'static str> {
+    match text {
+        "none" => Ok(Timeout(None)),
+        text => seconds(text).map(|time| Timeout(Some(time))),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    // The clock of timeouts ends before that of durations.
+    let most = Duration::from_secs(366 * 24 * 3600);
+    let time = time.filter(|time| !time.is_zero() && *time <= most);
+    time.ok_or("write a number of seconds, such as 30")
+}
+
+impl BoundArgs {
+    fn bounds(&self) -> Bounds {
+        let mut bounds = Bounds::default();
+        if let Some(megabytes) = self.max_body {
+            let room = bounds.bodies / bounds.body;
+            bounds.body = usize::try_from(megabytes).unwrap_or(usize::MAX) << 20;
+            bounds.bodies = bounds.body.saturating_mul(room);
+        }
+        let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+        bounds.connections = self.max_connections.map_or(bounds.connections, count);
+        bounds.compiles = self.max_compiles.map_or(bounds.compiles, count);
+        bounds.request = self.request_timeout.map_or(bounds.request, |Timeout(time)| time);
+        bounds.head = self.head_timeout.unwrap_or(bounds.head);
+        bounds.arrival = self.body_timeout.unwrap_or(bounds.arrival);
+        bounds.delivery = self.write_timeout.unwrap_or(bounds.delivery);
+        bounds
+    }
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
-    if args.api_key.is_empty() && !args.host.is_loopback() {
+    let api_keys = keys(&args)?;
+    if api_keys.is_empty() && !args.host.is_loopback() {
         output::note(
-            "warning: anyone on the network can use this server; --api-key keeps them out",
+            "warning: anyone on the network can use this server; --api-key-file keeps them out",
         );
     }
+    let options = Options {
+        api_keys,
+        json_options: args.limits.options(args.json.options()?),
+        limits: args.limits.limits(),
+        bounds: args.bounds.bounds(),
+        model_names: args.served_model_name,
+    };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;
     let mut engine = args.model.load()?;
     if let Some(draft) = &args.draft_model {
         engine = writing::with_draft(engine, draft, &args.model)?;
     }
-    let server = Server::new(listener, engine, Options { api_keys: args.api_key })?;
+    if !engine.model().has_chat_template() {
+        output::note(&format!(
+            "warning: the model `{}` has no chat template, so no request for an answer can be \
+             served; put its chat_template.jinja into the model folder and start again",
+            engine.model().name()
+        ));
+    }
+    let server = Server::new(listener, engine, options)?;
     output::note(&format!("listening on http://{}/v1", server.address()));
     server.run(crate::server::interrupted())?;
     Ok(Outcome::Success)
+}
+
+/// The keys of all sources together.
+fn keys(args: &Args) -> Result<Vec<String>, Error> {
+    let mut keys = args.api_key.clone();
+    if let Some(file) = &args.api_key_file {
+        keys.extend(lines_of_keys(&output::read_text(file, "a file with one key a line")?));
+        if keys.len() == args.api_key.len() {
+            return Err(Error::new(ErrorKind::Request, "there is no key in the file")
+                .in_file(Path::new(file))
+                .with_help("write one key a line"));
+        }
+    }
+    if let Some(value) = std::env::var_os(KEY_VARIABLE) {
+        let text = value.into_string().map_err(|_| {
+            Error::new(ErrorKind::Request, format!("{KEY_VARIABLE} is not UTF-8"))
+                .with_help("set it to a key")
+        })?;
+        keys.extend(lines_of_keys(&text));
+    }
+    Ok(keys)
+}
+
+fn lines_of_keys(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_numbers_of_seconds() {
+        assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for text in ["0", "-1", "soon", "NaN", "inf", "1e300", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+        assert_eq!(seconds_or_none("none").unwrap().0, None);
+    }
+
+    #[test]
+    fn keys_stand_on_lines() {
+        let keys: Vec<String> = lines_of_keys("one\r\n\n  two \n").collect();
+        assert_eq!(keys, ["one", "two"]);
+    }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
+use axum::body::Body;
+use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -14,6 +13,7 @@ use crate::generation::{Prompt, Protocol, Request, Usage};
 use crate::strict_json;
 
 use super::App;
+use super::body::Held;
 use super::error::ApiError;
 use super::messages;
 use super::request::ChatRequest;
@@ -25,60 +25,98 @@ use super::worker::{Replies, Reply, Texts};
 /// One answer, or several, to a conversation.
 pub(super) async fn completions(
     State(app): State<Arc<App>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    request: HttpRequest,
 ) -> Result<Response, ApiError> {
-    let chat = ChatRequest::read(json_body(&headers, body)?, &app.model)?;
-    if let Some(error) = &app.no_chat {
-        return Err(ApiError::bad(error.to_string()));
+    let (parts, body) = request.into_parts();
+    let asked = prepare(&app, &parts.headers, body).await?;
+    let head = Head::new(app.name());
+    let mut replies = app.worker.submit(asked.texts)?;
+    if asked.stream {
+        // The status line waits for the first reply, so that a request which the model's thread
+        // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
+        let first = match tokio::time::timeout(app.bounds.silence, replies.recv()).await {
+            Ok(first) => Some(begun(first, &app)?),
+            Err(_) => None,
+        };
+        let chunks = (head, Arc::clone(&app), asked.protocol);
+        return Ok(Chunks::new(chunks, first, replies, asked.include_usage).into_response());
     }
-    let head = Head::new(&app.model);
-    let (stream, include_usage) = (chat.stream, chat.include_usage);
-    // Large schemas take a while to compile: not on a thread that serves connections.
-    let compile = {
-        let app = Arc::clone(&app);
-        move || requests(&app, chat)
-    };
-    let (texts, protocol) =
-        tokio::task::spawn_blocking(compile).await.map_err(|_| ApiError::gone())??;
-    let mut replies = app.worker.submit(texts)?;
-    // The status line waits for the first reply, so that a request which the model's thread
-    // refuses is refused as such, streamed or not.
-    let first = match replies.recv().await {
-        Some(Reply::Failed(error)) => return Err(ApiError::from_engine(&error)),
-        Some(first) => first,
-        None => return Err(ApiError::gone()),
-    };
-    match stream {
-        true => {
-            let head = (head, Arc::clone(&app.vocabulary), protocol);
-            Ok(Chunks::new(head, first, replies, include_usage).into_response())
-        }
-        false => {
-            let answer = whole(&app, head, &protocol, first, replies).await;
-            answer.map(IntoResponse::into_response)
-        }
+    let first = begun(replies.recv().await, &app)?;
+    let answer = whole(&app, head, &asked.protocol, first, replies).await;
+    answer.map(IntoResponse::into_response)
+}
+
+/// The first reply, unless it is that there will be no answer.
+fn begun(first: Option<Reply>, app: &App) -> Result<Reply, ApiError> {
+    match first {
+        Some(Reply::Failed(error)) => Err(ApiError::from_engine(&error)),
+        Some(Reply::OutOfTime) => Err(app.out_of_time()),
+        Some(first) => Ok(first),
+        None => Err(ApiError::gone()),
     }
 }
 
-/// The body as JSON, whatever went wrong as an error object.
-fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
-    let json =
-        headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|kind| {
-            kind.split(';')
-                .next()
-                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-        });
-    if !json {
-        return Err(ApiError::media_type());
+/// What a request asks of the model's thread, and how the answer is told.
+struct Asked {
+    texts: Texts,
+    protocol: Protocol,
+    stream: bool,
+    include_usage: bool,
+}
+
+/// Reads and compiles a request, not on a thread that serves connections, and at most so many at a
+/// time as leave the model's thread a core. A client that leaves while it waits for its turn is
+/// not waited for any more.
+async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Asked, ApiError> {
+    check_media_type(headers)?;
+    let body = app.bodies.read(body).await?;
+    let turn = if body.is_large() { Some(app.turn().await?) } else { None };
+    let (read, turn) = {
+        let app = Arc::clone(app);
+        blocking(move || (read(&app, body), turn)).await?
+    };
+    let chat = read?;
+    if let Some(error) = &app.no_chat {
+        return Err(ApiError::no_chat_template(error));
     }
-    let body =
-        body.map_err(|rejection| ApiError::body(rejection.status(), rejection.body_text()))?;
-    strict_json::parse(&body).map_err(|error| ApiError::json(None, &error))
+    let turn = match turn {
+        None if chat.is_constrained() => Some(app.turn().await?),
+        turn => turn,
+    };
+    let app = Arc::clone(app);
+    blocking(move || {
+        let prepared = requests(&app, chat);
+        drop(turn);
+        prepared
+    })
+    .await?
+}
+
+/// Does work that takes a while on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::gone())
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => Err(ApiError::media_type()),
+    }
+}
+
+fn read(app: &App, body: Held) -> Result<ChatRequest, ApiError> {
+    let value = strict_json::parse(&body.bytes).map_err(|error| ApiError::json(None, &error))?;
+    drop(body);
+    ChatRequest::read(value, &app.names)
 }
 
 /// What the model's thread is asked for.
-fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError> {
+fn requests(app: &App, chat: ChatRequest) -> Result<Asked, ApiError> {
+    let (stream, include_usage) = (chat.stream, chat.include_usage);
     let mut request = Request {
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
@@ -90,11 +128,12 @@ fn requests(app: &App, chat: ChatRequest) -> Result<(Texts, Protocol), ApiError>
     let compiler = format.with_resources(&app.compiler)?;
     let asked = (chat.tools, chat.reasoning, &format);
     let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
-    if request.beam.is_some() || request.best_of > 1 {
-        return Ok((Texts::Best(Box::new(request), chat.choices), protocol));
-    }
-    // Choices differ in their seeds, so that one seed gives the same set again.
-    Ok((Texts::Each(request.times(chat.choices)), protocol))
+    let texts = match request.beam.is_some() || request.best_of > 1 {
+        true => Texts::Best(Box::new(request), chat.choices),
+        // Choices differ in their seeds, so that one seed gives the same set again.
+        false => Texts::Each(request.times(chat.choices)),
+    };
+    Ok(Asked { texts, protocol, stream, include_usage })
 }
 
 /// All choices in one answer.
@@ -123,6 +162,7 @@ async fn whole(
             }
             Reply::Finished => return Ok(Json(head.completion(&choices, &usage))),
             Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
+            Reply::OutOfTime => return Err(app.out_of_time()),
         }
         next = replies.recv().await.ok_or_else(ApiError::gone)?;
     }

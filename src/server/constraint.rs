@@ -10,7 +10,7 @@ use crate::grammar::Grammar;
 use crate::json_schema::{Resources, Whitespace};
 use crate::{Compiler, Constraint, strict_json, tools};
 
-use super::error::ApiError;
+use super::error::{ApiError, with_cure};
 use super::fields::{Fields, wrong};
 
 /// What the answer must be, and the field that says so.
@@ -137,8 +137,13 @@ impl Format {
         }
     }
 
+    /// Whether there is nothing to compile.
+    pub(super) fn is_text(&self) -> bool {
+        matches!(self.what, What::Text)
+    }
+
     fn error(&self, error: Error) -> ApiError {
-        ApiError::field(&self.field, error)
+        ApiError::field(&self.field, with_cure(&error))
     }
 }
 
@@ -188,13 +193,14 @@ fn structured_outputs(
         found.push((fields.name("grammar"), What::Grammar(text, None)));
     }
     if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
-        found.push((fields.name("structural_tag"), What::StructuralTag(tag)));
+        found.push((fields.name("structural_tag"), What::StructuralTag(without_nulls(tag))));
     }
     let dialects = Dialect::ALL.map(Dialect::name);
     let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
     for key in own.into_iter().chain(dialects) {
         if let Some(value) = fields.value(key) {
-            found.push((fields.name(key), What::Formula(json!({ key: value }))));
+            let formula = without_nulls(json!({ key: value }));
+            found.push((fields.name(key), What::Formula(formula)));
         }
     }
     let whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
@@ -242,7 +248,8 @@ fn guided(
         found.push(("guided_grammar".to_owned(), What::Grammar(text, None)));
     }
     if let Some(tag) = json_or_text(fields, "structural_tag")? {
-        found.push(("structural_tag".to_owned(), What::StructuralTag(tag)));
+        let tag = What::StructuralTag(without_nulls(tag));
+        found.push(("structural_tag".to_owned(), tag));
     }
     fields.ignore("guided_decoding_backend");
     let given = whitespace(fields, "guided_whitespace_pattern", "guided_disable_any_whitespace")?;
@@ -277,7 +284,8 @@ fn response_format(
 ) -> Result<Option<(String, What)>, ApiError> {
     let Some(value) = fields.value("response_format") else { return Ok(None) };
     if value["type"] == "structural_tag" {
-        return Ok(Some(("response_format".to_owned(), What::StructuralTag(value))));
+        let tag = What::StructuralTag(without_nulls(value));
+        return Ok(Some(("response_format".to_owned(), tag)));
     }
     let mut format = Fields::new("response_format", value)?;
     let wanted = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"";
@@ -335,6 +343,23 @@ fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
         false => Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content)),
     };
     documents.into_iter().map(read).collect()
+}
+
+/// Without the members that are null, which are absent as all fields of a request are; in a schema
+/// they say something, and stay.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.into_iter().filter(|(_, value)| !value.is_null());
+            let kept = kept.map(|(key, value)| match key.as_str() {
+                "schema" | "json_schema" => (key, value),
+                _ => (key, without_nulls(value)),
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        value => value,
+    }
 }
 
 /// A schema, as JSON or as its text.

@@ -1,11 +1,17 @@
 //! OpenAI's error object.
 
+use std::time::Duration;
+
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, shortened};
+
+/// When a client that found no room should come back, in seconds.
+const COME_BACK: &str = "1";
 
 /// A request that is not answered, and why.
 #[derive(Debug)]
@@ -23,7 +29,7 @@ impl ApiError {
 
     /// A field that cannot be used as it is, by its name.
     pub(super) fn field(name: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        let name = name.into();
+        let name = shortened(&name.into()).into_owned();
         let mut error = Self::new(StatusCode::BAD_REQUEST, format!("`{name}`: {message}"));
         error.param = Some(name);
         error
@@ -34,8 +40,8 @@ impl ApiError {
     pub(super) fn json(field: Option<&str>, error: &Error) -> Self {
         let Some(pointer) = &error.place().pointer else {
             return match field {
-                Some(field) => Self::field(field, format!("its text is {error}")),
-                None => Self::bad(format!("the body is {error}")),
+                Some(field) => Self::field(field, format!("its text is no JSON: {error}")),
+                None => Self::bad(format!("the body is not JSON: {error}")),
             };
         };
         let mut name = field.unwrap_or_default().to_owned();
@@ -60,6 +66,7 @@ impl ApiError {
     }
 
     pub(super) fn unknown_model(asked: &str, served: &str) -> Self {
+        let asked = shortened(asked);
         let message =
             format!("the model `{asked}` does not exist here; this server has `{served}`");
         let mut error = Self::new(StatusCode::NOT_FOUND, message);
@@ -68,6 +75,7 @@ impl ApiError {
     }
 
     pub(super) fn unknown_path(method: &str, path: &str) -> Self {
+        let path = shortened(path);
         let message = format!(
             "there is no {method} {path} here; there are POST /v1/chat/completions, \
              GET /v1/models and GET /health"
@@ -76,6 +84,7 @@ impl ApiError {
     }
 
     pub(super) fn method(method: &str, path: &str) -> Self {
+        let path = shortened(path);
         let message =
             format!("{path} does not answer {method}; the header `Allow` says what it does");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
@@ -86,18 +95,58 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
+    /// The body is longer than so many bytes.
     pub(super) fn too_large(limit: usize) -> Self {
-        let message = format!("the body is larger than {} MiB", limit >> 20);
+        let message = match limit >> 20 {
+            0 => format!("the body is larger than {limit} bytes"),
+            megabytes => format!("the body is larger than {megabytes} MiB"),
+        };
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
-    pub(super) fn body(status: StatusCode, message: impl Into<String>) -> Self {
-        Self::new(status, message)
+    /// The body did not arrive in time.
+    pub(super) fn slow_body(limit: Duration) -> Self {
+        let message = format!("the body did not arrive within {limit:?}");
+        Self::new(StatusCode::REQUEST_TIMEOUT, message)
     }
 
-    pub(super) fn busy() -> Self {
-        let message = "too many requests are waiting for the model; try again in a moment";
+    /// The body ended before its end.
+    pub(super) fn unreadable_body(error: &axum::Error) -> Self {
+        Self::bad(format!("the body cannot be read: {error}"))
+    }
+
+    fn overloaded(message: &str) -> Self {
         Self { code: Some("overloaded"), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
+    /// The queue is full.
+    pub(super) fn busy() -> Self {
+        Self::overloaded("too many requests are waiting for the model; try again in a moment")
+    }
+
+    /// Other large bodies are being read.
+    pub(super) fn no_room_for_body() -> Self {
+        Self::overloaded("too many large requests are being read; try again in a moment")
+    }
+
+    /// There is no room for another connection.
+    pub(super) fn too_many_connections() -> Self {
+        Self::overloaded("too many connections are open; try again in a moment")
+    }
+
+    /// The model worked on the request for too long.
+    pub(super) fn out_of_time(limit: Duration) -> Self {
+        let message = format!(
+            "the model worked on the request for more than {limit:?}; ask for less, or have the \
+             server started with a higher --request-timeout"
+        );
+        Self { code: Some("timeout"), ..Self::new(StatusCode::GATEWAY_TIMEOUT, message) }
+    }
+
+    /// The model has no chat template, and there is nothing else to answer.
+    pub(super) fn no_chat_template(error: &Error) -> Self {
+        let cure = "put its chat_template.jinja into the model folder and start the server again";
+        Self::new(StatusCode::BAD_REQUEST, format!("{}; {cure}", error.message()))
     }
 
     pub(super) fn gone() -> Self {
@@ -111,15 +160,26 @@ impl ApiError {
             ErrorKind::Io | ErrorKind::Model => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
-        let mut this = Self::new(status, error.to_string());
+        let mut this = Self::new(status, with_cure(error));
         // OpenAI's code, by which clients know that they must shorten a conversation.
         if error.kind() == ErrorKind::Context {
+            // In words that other clients look for (litellm, LangChain), since they see no more.
+            this.message = format!(
+                "This model's maximum context length is exceeded: {} (context_length_exceeded)",
+                this.message
+            );
             (this.param, this.code) =
                 (Some("messages".to_owned()), Some("context_length_exceeded"));
         } else if error.kind() == ErrorKind::Request {
             this.param = field_of(&this.message);
         }
         this
+    }
+
+    /// The status of the answer.
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
     }
 
     /// The error object, as it also stands in a stream that has begun.
@@ -137,6 +197,16 @@ impl ApiError {
     }
 }
 
+/// An error with the option of the server that raises the limit which it names.
+pub(super) fn with_cure(error: &Error) -> String {
+    let said = error.to_string();
+    let limit = || said.split_once("limit `")?.1.split_once('`').map(|(name, _)| name);
+    match limit().filter(|_| error.kind() == ErrorKind::Limit) {
+        Some(limit) => format!("{said} (`maskwright serve --limit {limit}=…`)"),
+        None => said,
+    }
+}
+
 /// The field that a message of the engine begins with, in its quotes.
 fn field_of(message: &str) -> Option<String> {
     let (name, _) = message.strip_prefix('`')?.split_once('`')?;
@@ -146,6 +216,15 @@ fn field_of(message: &str) -> Option<String> {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.status, Json(self.object())).into_response()
+        let mut response = (self.status, Json(self.object())).into_response();
+        let header = match self.status {
+            StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, "Bearer"),
+            StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, COME_BACK),
+            // What is left of the body is not waited for.
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => (CONNECTION, "close"),
+            _ => return response,
+        };
+        response.headers_mut().insert(header.0, HeaderValue::from_static(header.1));
+        response
     }
 }

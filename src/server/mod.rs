@@ -6,8 +6,9 @@
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /health` | the server is up |
 //!
-//! A request goes from `routes` through `chat`, which reads it (`request`, field by field) and
-//! compiles its constraint, to the one thread that owns the model (`worker`); what that thread
+//! A connection (`connections`) brings requests, each of which goes from `routes` through `chat`,
+//! which reads its body (`body`) and what it says (`request`, field by field) and compiles its
+//! constraint, so many at a time as leave the model a core, to the one thread that owns the model (`worker`); what that thread
 //! writes comes back over a channel and leaves as one answer or as events (`response`). Whatever
 //! is wrong becomes an `ApiError`, OpenAI's error object.
 //!
@@ -15,7 +16,10 @@
 //! the request is refused with the field's name.
 
 mod auth;
+mod body;
+mod bounds;
 mod chat;
+mod connections;
 mod constraint;
 mod error;
 mod fields;
@@ -34,12 +38,19 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Compiler;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::generation::Engine;
+use crate::json_schema;
 use crate::vocab::Vocabulary;
+use crate::{Compiler, Limits};
+
+pub use bounds::Bounds;
 
 use auth::Keys;
+use body::Bodies;
+use error::ApiError;
 use worker::Worker;
 
 /// How long requests in flight may go on once the server is told to stop.
@@ -50,11 +61,21 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Requests must carry one of these as a bearer token; where there are none, all are served.
     pub api_keys: Vec<String>,
+    /// The names that requests may call the model by, the first of which answers do, too; the model's
+    /// own where there are none.
+    pub model_names: Vec<String>,
+    /// How JSON is written where a request says nothing else, and what references may lead to.
+    pub json_options: json_schema::Options,
+    /// The limits of constraints.
+    pub limits: Limits,
+    /// How much of the server one client may take.
+    pub bounds: Bounds,
 }
 
 /// What every handler may look at.
 struct App {
-    model: String,
+    /// One at least.
+    names: Vec<String>,
     created: u64,
     keys: Keys,
     compiler: Compiler,
@@ -65,6 +86,27 @@ struct App {
     /// Why conversations cannot be answered, where the model has no chat template.
     no_chat: Option<Error>,
     worker: Worker,
+    bounds: Bounds,
+    bodies: Bodies,
+    /// One permit for each constraint that may be compiled at a time.
+    compiles: Arc<Semaphore>,
+}
+
+impl App {
+    /// The name that answers call the model by.
+    fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// Waits for the turn to compile a constraint, which lasts as long as what comes back.
+    async fn turn(&self) -> std::result::Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.compiles).acquire_owned().await.map_err(|_| ApiError::gone())
+    }
+
+    /// The model has worked on a request for as long as it may.
+    fn out_of_time(&self) -> ApiError {
+        ApiError::out_of_time(self.bounds.request.unwrap_or_default())
+    }
 }
 
 /// A server that holds its port and its model, ready to [`run`](Self::run).
@@ -92,16 +134,25 @@ impl Server {
     /// A server of this model on a listener that [`listen`](Self::listen) made.
     pub fn new(listener: TcpListener, engine: Engine, options: Options) -> Result<Self> {
         let address = listener.local_addr().map_err(socket)?;
+        let Options { api_keys, model_names, json_options, limits, bounds } = options;
+        let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
+        let compiler = match limits == Limits::default() {
+            true => compiler,
+            false => compiler.with_limits(limits),
+        };
         let app = Arc::new(App {
-            model: engine.model().name(),
+            names: if model_names.is_empty() { vec![engine.model().name()] } else { model_names },
             created: response::now(),
-            keys: Keys::new(&options.api_keys),
-            compiler: Compiler::new(Arc::clone(engine.vocabulary())),
+            keys: Keys::new(&api_keys),
+            compiler: compiler.with_json_options(json_options),
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
-            worker: Worker::start(engine)?,
+            worker: Worker::start(engine, bounds.request)?,
+            bodies: Bodies::new(&bounds),
+            compiles: Arc::new(Semaphore::new(bounds.compiles.clamp(1, Semaphore::MAX_PERMITS))),
+            bounds,
         });
         Ok(Self { listener, address, app })
     }
@@ -126,23 +177,9 @@ impl Server {
     async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         self.listener.set_nonblocking(true).map_err(socket)?;
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(socket)?;
-        let (stopping, stopped) = tokio::sync::oneshot::channel();
-        let graceful = async move {
-            stop.await;
-            let _ = stopping.send(()); // the receiver lives as long as this function
-        };
-        let drained = async move {
-            match stopped.await {
-                Ok(()) => tokio::time::sleep(DRAIN).await,
-                Err(_) => std::future::pending().await,
-            }
-        };
-        let server =
-            axum::serve(listener, routes::router(self.app)).with_graceful_shutdown(graceful);
-        tokio::select! {
-            result = async { server.await } => result.map_err(socket),
-            () = drained => Ok(()),
-        }
+        let bounds = self.app.bounds.clone();
+        connections::serve(listener, routes::router(self.app), &bounds, stop, DRAIN).await;
+        Ok(())
     }
 }
 

@@ -1,30 +1,36 @@
-//! `GET /v1/models`: the one model that is served.
+//! `GET /v1/models`: the one model that is served, under each of its names.
 
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 
 use super::App;
 use super::error::ApiError;
 
-/// All models.
+/// All names of the model.
 pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
-    Json(json!({ "object": "list", "data": [describe(&app)] }))
+    let models: Vec<Value> = app.names.iter().map(|name| describe(&app, name)).collect();
+    Json(json!({ "object": "list", "data": models }))
 }
 
-/// One model by its name.
+/// The model by one of its names.
 pub(super) async fn get(
     State(app): State<Arc<App>>,
-    Path(model): Path<String>,
+    model: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    match model == app.model {
-        true => Ok(Json(describe(&app))),
-        false => Err(ApiError::unknown_model(&model, &app.model)),
+    // What is no text is no name either.
+    let Ok(Path(model)) = model else {
+        return Err(ApiError::unknown_model("\u{fffd}", app.name()));
+    };
+    match app.names.contains(&model) {
+        true => Ok(Json(describe(&app, &model))),
+        false => Err(ApiError::unknown_model(&model, app.name())),
     }
 }
 
-fn describe(app: &App) -> Value {
-    json!({ "id": app.model, "object": "model", "created": app.created, "owned_by": "maskwright" })
+fn describe(app: &App, name: &str) -> Value {
+    json!({ "id": name, "object": "model", "created": app.created, "owned_by": "maskwright" })
 }

@@ -42,11 +42,17 @@ pub(super) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Reads a body for the model that is served under this name.
-    pub(super) fn read(body: Value, model: &str) -> Result<Self, ApiError> {
+    /// Whether its answer has a constraint, which takes time to compile.
+    pub(super) fn is_constrained(&self) -> bool {
+        !self.format.is_text() || self.tools.is_some() || self.reasoning.is_some()
+    }
+
+    /// Reads a body for the model that is served under these names.
+    pub(super) fn read(body: Value, models: &[String]) -> Result<Self, ApiError> {
         let mut fields = Fields::new("", body)?;
+        let model = models.first().map_or("", String::as_str);
         match fields.string("model")? {
-            Some(asked) if asked == model => {}
+            Some(asked) if models.contains(&asked) => {}
             Some(asked) => return Err(ApiError::unknown_model(&asked, model)),
             None => return Err(ApiError::field("model", format!("is missing; write \"{model}\""))),
         }
@@ -91,14 +97,24 @@ impl ChatRequest {
 }
 
 fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
-    let old = fields.integer("max_tokens", 1)?;
-    let new = fields.integer("max_completion_tokens", 1)?;
+    // `Some(None)` is said to be without limit.
+    let mut read = |field| {
+        let wanted = "an integer from 1 up, or -1 for as many as fit";
+        fields.read(field, wanted, |value| match value.as_i64() {
+            Some(-1) => Some(None),
+            _ => {
+                let integer = value.as_u64().filter(|&integer| integer >= 1)?;
+                Some(Some(usize::try_from(integer).ok()?))
+            }
+        })
+    };
+    let (old, new) = (read("max_tokens")?, read("max_completion_tokens")?);
     match (old, new) {
         (Some(old), Some(new)) if old != new => Err(ApiError::field(
             "max_tokens",
             "differs from `max_completion_tokens`, which says the same; write one of them",
         )),
-        _ => Ok(new.or(old)),
+        _ => Ok(new.or(old).flatten()),
     }
 }
 
@@ -178,7 +194,7 @@ mod tests {
         if let (Value::Object(body), Value::Object(extra)) = (&mut body, extra) {
             body.extend(extra);
         }
-        ChatRequest::read(body, "m")
+        ChatRequest::read(body, &["m".to_owned()])
     }
 
     fn tool(name: &str) -> Value {
@@ -196,6 +212,9 @@ mod tests {
             (json!({ "top_p": -0.1 }), "top_p"),
             (json!({ "repetition_penalty": 0 }), "repetition_penalty"),
             (json!({ "max_tokens": 0 }), "max_tokens"),
+            (json!({ "max_tokens": -2 }), "max_tokens"),
+            (json!({ "max_tokens": -1, "max_completion_tokens": 6 }), "max_tokens"),
+            (json!({ "top_n_sigma": -2 }), "top_n_sigma"),
             (json!({ "max_tokens": 5, "max_completion_tokens": 6 }), "max_tokens"),
             (json!({ "n": 0 }), "n"),
             (json!({ "stop": [""] }), "stop"),
@@ -331,6 +350,8 @@ mod tests {
                 "tool_choice": { "type": "function", "function": { "name": "a" } } }),
             json!({ "reasoning_effort": "low" }),
             json!({ "reasoning_budget": 0 }),
+            json!({ "top_n_sigma": -1, "max_tokens": -1 }),
+            json!({ "max_tokens": -1, "max_completion_tokens": -1 }),
             // What clients that serialise whole structs leave empty.
             json!({ "no_such_field": null, "chat_template_kwargs": null,
                 "stream": true, "stream_options": { "include_usage": true, "no_such": null },

@@ -81,13 +81,15 @@ impl Head {
         message
     }
 
-    /// The first piece of a streamed choice: who speaks.
-    pub(super) fn role_chunk(&self, index: usize) -> Value {
-        self.chunk(
-            index,
-            json!({ "role": "assistant", "content": "", "refusal": null }),
-            Value::Null,
-        )
+    /// The first piece of a streamed choice: who speaks. Where a call comes `first` there is no
+    /// content, which clients would keep as an empty text beside the call.
+    pub(super) fn role_chunk(&self, index: usize, first: Option<&Part>) -> Value {
+        let content = match first {
+            Some(Part::Call(_) | Part::Arguments(_)) => Value::Null,
+            Some(Part::Text(_) | Part::Reasoning(_)) | None => json!(""),
+        };
+        let delta = json!({ "role": "assistant", "content": content, "refusal": null });
+        self.chunk(index, delta, Value::Null)
     }
 
     /// A piece of what is written; `calls`: those begun so far, this piece included.

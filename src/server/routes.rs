@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{Method, Uri};
 use axum::middleware::{self, Next};
@@ -14,16 +14,12 @@ use serde_json::json;
 use super::error::ApiError;
 use super::{App, chat, models};
 
-/// The largest body in bytes; schemas of several megabytes exist.
-const BODY_LIMIT: usize = 16 << 20;
-
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {
     let keyed = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::get))
-        .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .method_not_allowed_fallback(method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), admit));
     Router::new()
@@ -38,8 +34,8 @@ async fn health() -> impl IntoResponse {
     Json(json!({ "status": "ok" }))
 }
 
-/// What is known from a request's head: a key, and how long the body will be. A body that is not
-/// announced is cut off by [`DefaultBodyLimit`].
+/// What is known from a request's head: a key, and how long the body will be. The length of a body
+/// that does not announce it is seen when it is read.
 async fn admit(
     State(app): State<Arc<App>>,
     request: Request,
@@ -48,8 +44,9 @@ async fn admit(
     let headers = request.headers();
     app.keys.check(headers)?;
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| length > BODY_LIMIT as u64) {
-        return Err(ApiError::too_large(BODY_LIMIT));
+    let most = app.bounds.body;
+    if length.is_some_and(|length: u64| length > most as u64) {
+        return Err(ApiError::too_large(most));
     }
     Ok(next.run(request).await)
 }

@@ -58,7 +58,7 @@ pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
                 list.iter().map(|item| item.as_str().map(str::to_owned)).collect()
             })?
             .unwrap_or(off.dry_sequence_breakers),
-        top_n_sigma: fields.number("top_n_sigma", any.clone())?.unwrap_or(off.top_n_sigma),
+        top_n_sigma: top_n_sigma(fields)?.unwrap_or(off.top_n_sigma),
         // OpenAI's own models end at 2; local servers do not, and min-p is made for more.
         temperature: fields.number("temperature", any.clone())?.unwrap_or(off.temperature),
         top_k: window(fields, "top_k")?,
@@ -104,6 +104,13 @@ fn repetition_penalty(fields: &mut Fields) -> Result<Option<f32>, ApiError> {
         return Err(ApiError::field("repeat_penalty", says));
     }
     Ok(ours.or(theirs).map(|number| number as f32))
+}
+
+/// `top_n_sigma`; off where it is not above 0, as in llama.cpp, whose clients send -1.
+fn top_n_sigma(fields: &mut Fields) -> Result<Option<f32>, ApiError> {
+    let read = |value: &Value| value.as_f64().filter(|&number| number >= 0.0 || number == -1.0);
+    let number = fields.read("top_n_sigma", "a number from 0 up, or -1 for off", read)?;
+    Ok(number.filter(|&number| number > 0.0).map(|number| number as f32))
 }
 
 fn steps() -> String {

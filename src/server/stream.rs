@@ -13,8 +13,8 @@ use tokio_stream::Stream;
 
 use crate::generation::{Protocol, Usage};
 use crate::tools::{Part, Reader, Reply as Spoken};
-use crate::vocab::Vocabulary;
 
+use super::App;
 use super::error::ApiError;
 use super::response::{self, Choice, Head, add_usage};
 use super::worker::{Replies, Reply};
@@ -22,18 +22,23 @@ use super::worker::{Replies, Reply};
 /// The event that ends every stream that did not fail.
 const DONE: &str = "[DONE]";
 
+/// The comment that tells who waits, and what stands between, that the answer is still to come.
+const KEEP_ALIVE: &str = "keep-alive";
+
 /// Turns the worker's replies into events. Dropping it, as a client that hangs up does, cancels
 /// the job.
 pub(super) struct Chunks {
     head: Head,
-    vocabulary: Arc<Vocabulary>,
+    app: Arc<App>,
     /// Log-probabilities of tokens whose text is not told yet.
     tokens: Vec<Value>,
     /// Tokens of this choice whose log-probabilities were told.
     told: usize,
     replies: Replies,
-    /// The choice that is being written, if its role was told.
+    /// The choice that is being written.
     speaking: Option<usize>,
+    /// Whether its role was told.
+    role_told: bool,
     protocol: Protocol,
     /// Takes apart what is written; gone when a choice has ended.
     reader: Option<Reader>,
@@ -41,40 +46,46 @@ pub(super) struct Chunks {
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
+    /// Nothing was written when the stream began: a comment says that the answer is to come.
+    begins_with_comment: bool,
     ended: bool,
 }
 
 impl Chunks {
-    /// A stream that begins with `first`.
+    /// A stream that begins with `first`, or with a comment where nothing is written yet.
     pub(super) fn new(
-        (head, vocabulary, protocol): (Head, Arc<Vocabulary>, Protocol),
-        first: Reply,
+        (head, app, protocol): (Head, Arc<App>, Protocol),
+        first: Option<Reply>,
         replies: Replies,
         include_usage: bool,
     ) -> Self {
         let mut chunks = Self {
             head,
-            vocabulary,
+            app,
             tokens: Vec::new(),
             told: 0,
             replies,
             speaking: None,
+            role_told: false,
             protocol,
             reader: None,
             message: Spoken::default(),
             usage: Usage::default(),
             include_usage,
             ready: VecDeque::new(),
+            begins_with_comment: first.is_none(),
             ended: false,
         };
-        chunks.take(first);
+        if let Some(first) = first {
+            chunks.take(first);
+        }
         chunks
     }
 
     fn take(&mut self, reply: Reply) {
         match reply {
             Reply::Step(step) => {
-                self.tokens.extend(response::logprob(&self.vocabulary, &step));
+                self.tokens.extend(response::logprob(&self.app.vocabulary, &step));
             }
             Reply::Text(index, text) => {
                 self.speak(index);
@@ -83,7 +94,7 @@ impl Chunks {
             }
             Reply::Special(index, token) => {
                 self.speak(index);
-                let name = self.vocabulary.token_name(token);
+                let name = self.app.vocabulary.token_name(token);
                 let parts = self.reader.as_mut().map(|reader| reader.special(&name));
                 self.tell(index, parts.unwrap_or_default());
             }
@@ -92,6 +103,7 @@ impl Chunks {
                 add_usage(&mut self.usage, &response.usage);
                 let parts = self.reader.take().map(Reader::finish);
                 self.tell(index, parts.unwrap_or_default());
+                self.tell_role(index, None);
                 // Those that completed no text of their own, but for what a stop string cut off.
                 let mut tokens = std::mem::take(&mut self.tokens);
                 tokens
@@ -101,19 +113,28 @@ impl Chunks {
             }
             Reply::Finished => self.end(),
             Reply::Failed(error) => self.fail(&ApiError::from_engine(&error)),
+            Reply::OutOfTime => self.fail(&self.app.out_of_time()),
         }
     }
 
     fn speak(&mut self, index: usize) {
         if self.speaking.replace(index) != Some(index) {
             self.reader = Some(self.protocol.reader());
-            self.push(self.head.role_chunk(index));
+            self.role_told = false;
+        }
+    }
+
+    /// Tells who speaks, before the first part of a choice.
+    fn tell_role(&mut self, index: usize, first: Option<&Part>) {
+        if !std::mem::replace(&mut self.role_told, true) {
+            self.push(self.head.role_chunk(index, first));
         }
     }
 
     /// Tells of parts of a choice.
     fn tell(&mut self, index: usize, parts: Vec<Part>) {
         for part in parts {
+            self.tell_role(index, Some(&part));
             self.message.add(&part);
             let tokens = std::mem::take(&mut self.tokens);
             self.told += tokens.len();
@@ -149,6 +170,9 @@ impl Stream for Chunks {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::take(&mut self.begins_with_comment) {
+            return Poll::Ready(Some(Ok(Event::default().comment(KEEP_ALIVE))));
+        }
         loop {
             if let Some(data) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(Event::default().data(data))));
@@ -166,6 +190,6 @@ impl Stream for Chunks {
 
 impl IntoResponse for Chunks {
     fn into_response(self) -> Response {
-        Sse::new(self).keep_alive(KeepAlive::default()).into_response()
+        Sse::new(self).keep_alive(KeepAlive::new().text(KEEP_ALIVE)).into_response()
     }
 }

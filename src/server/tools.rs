@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Tool, ToolCalls, ToolChoice};
 use crate::{Compiler, Constraint};
 
 use super::constraint::Format;
-use super::error::ApiError;
+use super::error::{ApiError, with_cure};
 use super::fields::{Fields, wrong};
 
 /// The tools of a request.
@@ -82,7 +82,7 @@ pub(super) fn apply(
     request.constraint = match protocol.calls() {
         Some(calls) => {
             let constraint = calls.compile(&compiler);
-            Some(constraint.map_err(|error| ApiError::field("tools", error))?)
+            Some(constraint.map_err(|error| ApiError::field("tools", with_cure(&error)))?)
         }
         None => match format.compile(&compiler)? {
             None if !protocol.is_plain() => Some(any_text(&compiler)?),
@@ -176,8 +176,8 @@ fn choice(
     let known = |place: &str, name: String| match tools.iter().any(|tool| tool.name() == name) {
         true => Ok(name),
         false => {
-            let names: Vec<&str> = tools.iter().map(Tool::name).collect();
-            let message = format!("there is no tool `{name}`; there are {}", names.join(", "));
+            let (name, names) = (shortened(&name), listed(tools.iter().map(Tool::name)));
+            let message = format!("there is no tool `{name}`; there are {names}");
             Err(ApiError::field(place, message))
         }
     };

@@ -1,11 +1,12 @@
 //! The one thread that owns the model. Jobs wait in a short queue and are done in order.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, Request, Response, Step};
+use crate::generation::{Engine, Event, FinishReason, Request, Response, Step};
 
 use super::error::ApiError;
 
@@ -27,6 +28,8 @@ pub(super) enum Reply {
     Finished,
     /// Nothing more will come.
     Failed(Error),
+    /// Nothing more will come, since it took too long.
+    OutOfTime,
 }
 
 /// What is to be written for one request.
@@ -55,11 +58,13 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Starts the thread.
-    pub(super) fn start(engine: Engine) -> Result<Self> {
+    ///
+    /// It works on a request for so long at most.
+    pub(super) fn start(engine: Engine, time: Option<Duration>) -> Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         std::thread::Builder::new()
             .name("model".to_owned())
-            .spawn(|| work(engine, queue))
+            .spawn(move || work(engine, queue, time))
             .map_err(|error| {
                 Error::new(ErrorKind::Io, format!("cannot start the model's thread: {error}"))
             })?;
@@ -77,9 +82,11 @@ impl Worker {
     }
 }
 
-fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
+fn work(engine: Engine, mut queue: mpsc::Receiver<Job>, time: Option<Duration>) {
     while let Some(job) = queue.blocking_recv() {
-        let last = match write(&engine, &job) {
+        let mut clock = Clock::start(time);
+        let last = match write(&engine, &job, &mut clock) {
+            _ if clock.over => Reply::OutOfTime,
             Ok(()) => Reply::Finished,
             Err(error) => Reply::Failed(error),
         };
@@ -88,12 +95,37 @@ fn work(engine: Engine, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
+/// How long a job may still take.
+struct Clock {
+    end: Option<Instant>,
+    over: bool,
+}
+
+impl Clock {
+    fn start(time: Option<Duration>) -> Self {
+        // A time beyond what the clock can tell is none.
+        Self { end: time.and_then(|time| Instant::now().checked_add(time)), over: false }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.over |= self.end.is_some_and(|end| Instant::now() >= end);
+        self.over
+    }
+}
+
 /// Writes the choices of a job, and tells of each as it ends.
-fn write(engine: &Engine, job: &Job) -> Result<()> {
+fn write(engine: &Engine, job: &Job, clock: &mut Clock) -> Result<()> {
     if job.replies.is_closed() {
         return Ok(());
     }
-    let mut tell = |index, event: Event<'_>| forward(index, event, &job.replies);
+    let mut tell = |index, event: Event<'_>| {
+        // A text that is whole in time is told, and its end.
+        let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
+        match !ended && clock.is_over() {
+            true => ControlFlow::Break(()),
+            false => forward(index, event, &job.replies),
+        }
+    };
     match &job.texts {
         Texts::Each(requests) => engine.generate_each(requests, &mut tell),
         Texts::Best(request, n) => engine.generate_best(request, *n, &mut tell),

@@ -10,6 +10,7 @@ mod generate;
 #[path = "../model_support/mod.rs"]
 mod model_support;
 mod resources;
+mod serve;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -76,6 +76,17 @@ fn other_servers_names_for_constraints_are_read() {
             "^<n>[0-9]{2}</n>$",
         ),
         (
+            json!({ "response_format": { "type": "structural_tag", "no_such": null,
+                "format": { "type": "tag", "begin": "<n>", "end": "</n>", "no_such": null,
+                    "content": { "type": "regex", "pattern": "[0-9]{2}", "no_such": null } } } }),
+            "^<n>[0-9]{2}</n>$",
+        ),
+        (
+            json!({ "structured_outputs": { "anyOf": [
+                { "regex": "[xy]{3}", "choice": null }, { "schema": { "const": null } }] } }),
+            "^([xy]{3}|null)$",
+        ),
+        (
             json!({ "response_format": { "type": "structural_tag", "format": tag } }),
             "^<n>[0-9]{2}</n>$",
         ),

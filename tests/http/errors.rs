@@ -73,6 +73,7 @@ fn every_error_is_json() {
         ("GET /nowhere HTTP/1.1", "", 404),
         ("POST /v1/completions HTTP/1.1", "{}", 404),
         ("GET /v1/models/nothing HTTP/1.1", "", 404),
+        ("GET /v1/models/%00%ff HTTP/1.1", "", 404),
         ("GET /v1/chat/completions HTTP/1.1", "", 405),
         ("DELETE /health HTTP/1.1", "", 405),
         ("POST /v1/chat/completions HTTP/1.1", "{}", 415),
@@ -137,4 +138,31 @@ fn a_key_that_is_written_twice_is_refused_by_its_path() {
     assert_eq!(send(address, CHAT, &body("")).status, 200);
     // A byte order mark is no part of the text.
     assert_eq!(send(address, CHAT, &format!("\u{feff}{}", body(""))).status, 200);
+}
+
+/// What a client sends is repeated, but not at any length.
+#[test]
+fn messages_are_short_whatever_was_sent() {
+    let address = serve(hey("http-short"), &[]);
+    let long = "n".repeat(30_000);
+    let tool = |name: &str| json!({ "type": "function", "function": { "name": name } });
+    let many: Vec<Value> = (0..5_000).map(|i| tool(&format!("tool-{i}"))).collect();
+    let named = json!({ "type": "function", "function": { "name": long } });
+    let object = |key: &str| Value::Object([(key.to_owned(), json!(1))].into_iter().collect());
+    for answer in [
+        send(address, &format!("GET /{long} HTTP/1.1"), ""),
+        send(address, &format!("GET /v1/models/{long} HTTP/1.1"), ""),
+        chat(address, &long, json!({})),
+        chat(address, "http-short", json!({ "tools": [tool(&long)] })),
+        chat(address, "http-short", json!({ "tools": many, "tool_choice": named })),
+        chat(address, "http-short", object(&long)),
+        chat(address, "http-short", json!({ "guided_json": { "properties": object(&long) } })),
+        chat(address, "http-short", json!({ "guided_grammar": format!("root ::= {long}") })),
+        chat(address, "http-short", json!({ "resources": object(&long) })),
+        send(address, CHAT, &format!("{{\"{long}\": 1, \"{long}\": 2}}")),
+    ] {
+        assert!((400..500).contains(&answer.status), "{}", answer.body.len());
+        assert!(answer.body.len() < 3_000, "{}", answer.body);
+        assert!(answer.json()["error"]["message"].is_string());
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 mod answers;
+mod bounds;
 mod constraints;
 mod errors;
 #[path = "../model_support/mod.rs"]
@@ -29,13 +30,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves a model on a free port, as long as the test runs.
 fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
+    let api_keys = api_keys.iter().map(|&key| key.to_owned()).collect();
+    serve_by(folder, Options { api_keys, ..Options::default() })
+}
+
+/// The same by other options.
+fn serve_by(folder: PathBuf, options: Options) -> SocketAddr {
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
     // It guesses for itself.
     let draft = engine.model().clone();
     let engine = engine.with_draft(draft).unwrap();
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
-    let options = Options { api_keys: api_keys.iter().map(|&key| key.to_owned()).collect() };
     let server = Server::new(listener, engine, options).unwrap();
     let address = server.address();
     std::thread::spawn(move || server.run(std::future::pending()).unwrap());

@@ -29,6 +29,7 @@ fn a_server_with_keys_is_closed_without_one() {
         assert_eq!(answer.status, status, "{key}");
         if status == 401 {
             assert_eq!(answer.json()["error"]["code"], "invalid_api_key");
+            assert_eq!(answer.headers["www-authenticate"], "Bearer");
         }
     }
     assert_eq!(chat(address, "http-keys", json!({})).status, 401);

@@ -1,0 +1,261 @@
+//! Bounds on what a client can take: bytes, connections and time.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use maskwright::server::{Bounds, Options};
+use serde_json::{Value, json};
+
+use crate::model_support::{hey, parrot};
+use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by};
+
+const SOON: Duration = Duration::from_millis(50);
+
+fn bounded(change: impl FnOnce(&mut Bounds)) -> Options {
+    let mut options = Options::default();
+    change(&mut options.bounds);
+    options
+}
+
+/// A connection on which this was sent, and nothing more.
+fn half(address: SocketAddr, sent: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(sent.as_bytes()).unwrap();
+    stream
+}
+
+/// What comes until the server closes the connection.
+fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    // A connection that is reset is closed, too.
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn half_a_request_is_not_waited_for() {
+    let address = serve_by(
+        hey("http-halves"),
+        // Long enough for a whole head on a busy machine.
+        bounded(|bounds| (bounds.head, bounds.arrival) = (20 * SOON, SOON)),
+    );
+    assert_eq!(rest(half(address, "")), "");
+    assert_eq!(rest(half(address, "POST /v1/chat/completions HTTP/1.1\r\nHost: lo")), "");
+    let head = format!("{CHAT}\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{{");
+    let answer = rest(half(address, &head));
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("did not arrive within 50ms") && answer.contains("\"error\""));
+    // Nor is the next request of a connection.
+    let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let answer = rest(half(address, get));
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("{\"status\":\"ok\"}"));
+}
+
+#[test]
+fn connections_beyond_the_bound_are_told_so() {
+    let address = serve_by(hey("http-connections"), bounded(|bounds| bounds.connections = 2));
+    let idle: Vec<TcpStream> = (0..2).map(|_| half(address, "GET /health HTTP/1.1\r\n")).collect();
+    let get = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let stream = half(address, get);
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let answer = rest(stream);
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("retry-after: 1") && answer.contains("too many connections"));
+    drop(idle);
+    // The places are free when the server has seen that they are.
+    while !rest(half(address, get)).starts_with("HTTP/1.1 200 ") {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn bodies_are_bounded_alone_and_together() {
+    let model = "http-bodies";
+    let mut options = bounded(|bounds| (bounds.body, bounds.bodies) = (100 << 10, 150 << 10));
+    options.bounds.compiles = 1;
+    let address = serve_by(hey(model), options);
+    let padded = |length: usize| {
+        let body = json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
+            "max_tokens": 1, "user": "" })
+        .to_string();
+        let padding = length - body.len();
+        body + &" ".repeat(padding)
+    };
+    assert_eq!(send(address, CHAT, &padded(100 << 10)).status, 200);
+    let answer = send(address, CHAT, &padded((100 << 10) + 1));
+    assert_eq!(answer.status, 413, "{}", answer.body);
+    // One that does not tell its length.
+    let mut stream = half(
+        address,
+        &format!("{CHAT}\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    );
+    let chunk = format!("{:x}\r\n{}\r\n", 101 << 10, " ".repeat(101 << 10));
+    let _ = stream.write_all(chunk.as_bytes());
+    let answer = rest(stream);
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    // As long as one is read another one waits, but small ones do not.
+    let head = format!(
+        "{CHAT}\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        100 << 10
+    );
+    let body = padded(100 << 10);
+    let (most, last) = body.split_at(body.len() - 1);
+    let mut slow: Vec<TcpStream> =
+        (0..3).map(|_| half(address, &(head.clone() + most))).collect();
+    assert_eq!(send(address, CHAT, &padded(1000)).status, 200);
+    for stream in &mut slow {
+        stream.write_all(last.as_bytes()).unwrap();
+    }
+    for stream in slow {
+        assert!(rest(stream).starts_with("HTTP/1.1 200 "));
+    }
+    // Who waits for too long is told to come back.
+    let address = serve_by(
+        hey("http-no-room"),
+        bounded(|bounds| {
+            (bounds.body, bounds.bodies, bounds.arrival) = (100 << 10, 150 << 10, 10 * SOON);
+        }),
+    );
+    let _slow: Vec<TcpStream> = (0..3).map(|_| half(address, &head)).collect();
+    let answer = send(address, CHAT, &body);
+    assert_eq!(answer.status, 503, "{}", answer.body);
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert_eq!(answer.json()["error"]["code"], "overloaded");
+}
+
+#[test]
+fn a_request_has_its_time() {
+    // A text that would not end in this test's lifetime.
+    let endless = parrot("http-out-of-time", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let address = serve_by(endless, bounded(|bounds| bounds.request = Some(SOON)));
+    let answer = chat(address, "http-out-of-time", json!({}));
+    assert_eq!(answer.status, 504, "{}", answer.body);
+    assert_eq!(answer.json()["error"]["code"], "timeout");
+    assert!(answer.body.contains("--request-timeout"), "{}", answer.body);
+    let events = chat(address, "http-out-of-time", json!({ "stream": true })).events();
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "timeout", "{last}");
+    assert!(events.iter().all(|event| !event.contains("\"finish_reason\":\"stop\"")));
+}
+
+/// A stream that waits for the model begins all the same, with comments.
+#[test]
+fn a_stream_that_waits_is_kept_alive() {
+    let endless = parrot("http-silence", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let address = serve_by(endless, bounded(|bounds| bounds.silence = SOON));
+    let body = |tokens: Option<u64>| {
+        json!({ "model": "http-silence", "messages": [{ "role": "user", "content": "x" }],
+            "temperature": 0, "stream": true, "max_tokens": tokens })
+        .to_string()
+    };
+    let mut running = connect(address, CHAT, &body(None));
+    let mut byte = [0];
+    running.read_exact(&mut byte).unwrap();
+    let mut waiting = connect(address, CHAT, &body(Some(2)));
+    let mut seen = Vec::new();
+    while !seen.ends_with(b": keep-alive\n\n") {
+        waiting.read_exact(&mut byte).unwrap();
+        seen.extend(byte);
+    }
+    assert!(seen.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&seen));
+    drop(running);
+    let answer = rest(waiting);
+    assert!(answer.contains("\"content\":\"aa\"") || answer.contains("\"content\":\"a\""));
+    assert!(answer.contains("data: [DONE]"), "{answer}");
+}
+
+/// A client that takes nothing of its answer does not keep its connection.
+#[test]
+fn an_answer_that_nobody_takes_is_given_up() {
+    let endless = parrot("http-undelivered", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let options = bounded(|bounds| {
+        bounds.delivery = SOON;
+        bounds.connections = 1;
+        bounds.request = None;
+    });
+    let address = serve_by(endless, options);
+    let body = json!({ "model": "http-undelivered", "stream": true,
+        "messages": [{ "role": "user", "content": "x" }] });
+    let deaf = connect(address, CHAT, &body.to_string());
+    let get = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    while !rest(half(address, get)).starts_with("HTTP/1.1 200 ") {
+        std::thread::sleep(SOON);
+    }
+    drop(deaf);
+}
+
+/// Half of the clients leave before their constraint's turn comes.
+#[test]
+fn constraints_are_compiled_in_turn() {
+    let model = "http-turns";
+    let address = serve_by(hey(model), bounded(|bounds| bounds.compiles = 1));
+    let fields = |n: usize| json!({ "guided_json": { "const": n } });
+    for n in 0..8 {
+        let mut body = fields(n);
+        body["model"] = json!(model);
+        body["messages"] = json!([{ "role": "user", "content": "x" }]);
+        drop(connect(address, CHAT, &body.to_string()));
+    }
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            scope.spawn(move || {
+                let answer = chat(address, model, fields(n)).json();
+                assert_eq!(answer["choices"][0]["message"]["content"], n.to_string());
+            });
+        }
+    });
+}
+
+#[test]
+fn a_model_goes_by_the_names_it_is_served_under() {
+    let names = ["first", "second/name"].map(str::to_owned);
+    let options = Options { model_names: names.into(), ..Options::default() };
+    let address = serve_by(hey("http-names-served"), options);
+    let models = send(address, "GET /v1/models HTTP/1.1", "").json();
+    let listed: Vec<&Value> = models["data"].as_array().unwrap().iter().map(|m| &m["id"]).collect();
+    assert_eq!(listed, ["first", "second/name"]);
+    assert_eq!(send(address, "GET /v1/models/second/name HTTP/1.1", "").status, 200);
+    for (name, status) in [("first", 200), ("second/name", 200), ("http-names-served", 404)] {
+        let answer = chat(address, name, json!({ "max_tokens": 1 }));
+        assert_eq!(answer.status, status);
+        if status == 200 {
+            assert_eq!(answer.json()["model"], "first");
+        }
+    }
+}
+
+/// What the server is told holds where a request says nothing else.
+#[test]
+fn limits_and_spelling_of_the_server_hold() {
+    let mut options = Options::default();
+    options.json_options.whitespace = maskwright::json_schema::Whitespace::Compact;
+    options.json_options.work = 1_000_000;
+    let address = serve_by(hey("http-limits"), options);
+    let answer = chat(address, "http-limits", json!({ "guided_json": { "const": [1, 2] } })).json();
+    assert_eq!(answer["choices"][0]["message"]["content"], "[1,2]");
+    let wide: Vec<Value> = (0..40)
+        .map(|i| json!({ "properties": { format!("a{i}"): { "minimum": i } }, "maxProperties": i }))
+        .collect();
+    let answer = chat(address, "http-limits", json!({ "guided_json": { "oneOf": wide } }));
+    assert_eq!(answer.status, 400, "{}", answer.body);
+    assert!(answer.body.contains("`maskwright serve --limit work=…`"), "{}", answer.body);
+}
+
+#[test]
+fn a_model_that_computes_no_number_is_the_servers_fault() {
+    let folder = parrot("http-nan", &[(b'>', 97), (b'a', 97)], 64);
+    let path = folder.join("model.safetensors");
+    let mut weights = std::fs::read(&path).unwrap();
+    // All numbers, and not the header before them.
+    let header = u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize + 8;
+    weights[header..].fill(0xFF);
+    std::fs::write(&path, weights).unwrap();
+    let address = serve(folder, &[]);
+    for stream in [false, true] {
+        let answer = chat(address, "http-nan", json!({ "stream": stream }));
+        assert_eq!(answer.status, 500, "{}", answer.body);
+        assert_eq!(answer.json()["error"]["type"], "server_error");
+    }
+}
