@@ -199,8 +199,9 @@ impl ConstraintArgs {
             && self.which.formula.is_none()
         {
             let message = "--resources is for schemas, and there is none";
-            return Err(Error::new(ErrorKind::Request, message)
-                .with_help("leave it out, or give --schema"));
+            return Err(
+                Error::new(ErrorKind::Request, message).with_help("leave it out, or give --schema")
+            );
         }
         // Said here, since clap asks for nothing that is excluded by what is given.
         if self.text.search && regex.is_none() {

@@ -81,9 +81,7 @@ pub(super) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>, Error> {
     let all = open(path).and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes));
     let help = format!("give the path of {wanted}");
     all.map_err(|error| {
-        Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
-            .in_file(path)
-            .with_help(&help)
+        Error::new(ErrorKind::Io, format!("cannot be read: {error}")).in_file(path).with_help(&help)
     })?;
     if bytes.len() > LARGEST {
         return Err(too_large("the file", path).with_help(help));

@@ -112,7 +112,11 @@ impl Compiler {
         let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
         // It has no left recursion, so its rules stay where they are.
         let grammar = normalize(grammar, self.limits.grammar_size)?;
-        self.constraint(Recipe::Frame(Box::new(Frame::new(grammar, holes, &self.json_options.resources)?)))
+        self.constraint(Recipe::Frame(Box::new(Frame::new(
+            grammar,
+            holes,
+            &self.json_options.resources,
+        )?)))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {

@@ -118,15 +118,10 @@ impl Schema {
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        let supplied;
-        let this = match options.resources.is_empty() {
-            true => self,
-            false => {
-                supplied = self.clone().with_resources(&options.resources)?;
-                &supplied
-            }
-        };
-        this.whole_grammar(options)
+        if options.resources.is_empty() {
+            return self.whole_grammar(options);
+        }
+        self.clone().with_resources(&options.resources)?.whole_grammar(options)
     }
 
     /// The same where all documents are supplied.

@@ -25,11 +25,14 @@ pub(super) struct Bodies {
     bounds: Bounds,
 }
 
-/// A body that was read. Its bytes count until it is dropped.
+/// The room that a large body takes, until it is dropped. What is made of a body is larger than it,
+/// so it takes its room until its request is answered.
+pub(super) type Room = OwnedSemaphorePermit;
+
+/// A body that was read.
 pub(super) struct Held {
     pub(super) bytes: Vec<u8>,
-    /// The room that it takes.
-    steps: Option<OwnedSemaphorePermit>,
+    pub(super) room: Option<Room>,
 }
 
 impl Held {
@@ -58,7 +61,7 @@ impl Bodies {
         let mut reading = Reading {
             bodies: self,
             pieces: body.into_data_stream(),
-            held: Held { bytes: Vec::new(), steps: None },
+            held: Held { bytes: Vec::new(), room: None },
         };
         match length {
             Some(length) => {
@@ -73,9 +76,10 @@ impl Bodies {
                 }
             }
         }
-        match reading.read_up_to(self.bounds.body).await? {
-            true => Ok(reading.held),
-            false => Err(ApiError::too_large(self.bounds.body)),
+        if reading.read_up_to(self.bounds.body).await? {
+            Ok(reading.held)
+        } else {
+            Err(ApiError::too_large(self.bounds.body))
         }
     }
 }
@@ -97,7 +101,7 @@ impl Reading<'_> {
         let room = Arc::clone(&self.bodies.steps).acquire_many_owned(steps.unwrap_or(u32::MAX));
         let arrival = self.bodies.bounds.arrival;
         if let Ok(Ok(steps)) = tokio::time::timeout(arrival, room).await {
-            self.held.steps = Some(steps);
+            self.held.room = Some(steps);
             return Ok(());
         }
         // A client that is still sending would not see an answer.

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Bounds {
     /// Bytes of one body; schemas of several megabytes exist.
     pub body: usize,
-    /// Bytes of all bodies that are being read or wait to be parsed; another one waits for room, and
+    /// Bytes of all bodies whose requests are not answered yet; another one waits for room, and
     /// is told to come back where there is none for as long as a body may take to arrive. Small
     /// bodies (64 KiB) do not count.
     pub bodies: usize,

@@ -13,7 +13,7 @@ use crate::generation::{Prompt, Protocol, Request, Usage};
 use crate::strict_json;
 
 use super::App;
-use super::body::Held;
+use super::body::{Held, Room};
 use super::error::ApiError;
 use super::messages;
 use super::request::ChatRequest;
@@ -30,7 +30,7 @@ pub(super) async fn completions(
     let (parts, body) = request.into_parts();
     let asked = prepare(&app, &parts.headers, body).await?;
     let head = Head::new(app.name());
-    let mut replies = app.worker.submit(asked.texts)?;
+    let mut replies = app.worker.submit(asked.texts, asked.room)?;
     if asked.stream {
         // The status line waits for the first reply, so that a request which the model's thread
         // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
@@ -59,6 +59,8 @@ fn begun(first: Option<Reply>, app: &App) -> Result<Reply, ApiError> {
 /// What a request asks of the model's thread, and how the answer is told.
 struct Asked {
     texts: Texts,
+    /// What its body takes.
+    room: Option<Room>,
     protocol: Protocol,
     stream: bool,
     include_usage: bool,
@@ -75,7 +77,7 @@ async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Aske
         let app = Arc::clone(app);
         blocking(move || (read(&app, body), turn)).await?
     };
-    let chat = read?;
+    let (chat, room) = read?;
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }
@@ -85,7 +87,7 @@ async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Aske
     };
     let app = Arc::clone(app);
     blocking(move || {
-        let prepared = requests(&app, chat);
+        let prepared = requests(&app, chat, room);
         drop(turn);
         prepared
     })
@@ -102,20 +104,18 @@ async fn blocking<T: Send + 'static>(
 fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    match kind.eq_ignore_ascii_case("application/json") {
-        true => Ok(()),
-        false => Err(ApiError::media_type()),
-    }
+    if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(ApiError::media_type()) }
 }
 
-fn read(app: &App, body: Held) -> Result<ChatRequest, ApiError> {
-    let value = strict_json::parse(&body.bytes).map_err(|error| ApiError::json(None, &error))?;
-    drop(body);
-    ChatRequest::read(value, &app.names)
+fn read(app: &App, body: Held) -> Result<(ChatRequest, Option<Room>), ApiError> {
+    let Held { bytes, room } = body;
+    let value = strict_json::parse(&bytes).map_err(|error| ApiError::json(None, &error))?;
+    drop(bytes);
+    Ok((ChatRequest::read(value, &app.names)?, room))
 }
 
 /// What the model's thread is asked for.
-fn requests(app: &App, chat: ChatRequest) -> Result<Asked, ApiError> {
+fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, ApiError> {
     let (stream, include_usage) = (chat.stream, chat.include_usage);
     let mut request = Request {
         sampling: chat.sampling,
@@ -128,12 +128,13 @@ fn requests(app: &App, chat: ChatRequest) -> Result<Asked, ApiError> {
     let compiler = format.with_resources(&app.compiler)?;
     let asked = (chat.tools, chat.reasoning, &format);
     let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
-    let texts = match request.beam.is_some() || request.best_of > 1 {
-        true => Texts::Best(Box::new(request), chat.choices),
+    let texts = if request.beam.is_some() || request.best_of > 1 {
+        Texts::Best(Box::new(request), chat.choices)
+    } else {
         // Choices differ in their seeds, so that one seed gives the same set again.
-        false => Texts::Each(request.times(chat.choices)),
+        Texts::Each(request.times(chat.choices))
     };
-    Ok(Asked { texts, protocol, stream, include_usage })
+    Ok(Asked { texts, room, protocol, stream, include_usage })
 }
 
 /// All choices in one answer.

@@ -338,9 +338,12 @@ fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
         Some(Value::Object(documents)) => documents,
         Some(value) => return Err(wrong(&name, "an object from URIs to JSON Schemas", &value)),
     };
-    let read = |(uri, content): (String, Value)| match content.is_object() || content.is_boolean() {
-        true => Ok(Document { field: name.clone(), uri, content }),
-        false => Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content)),
+    let read = |(uri, content): (String, Value)| {
+        if content.is_object() || content.is_boolean() {
+            Ok(Document { field: name.clone(), uri, content })
+        } else {
+            Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content))
+        }
     };
     documents.into_iter().map(read).collect()
 }

@@ -47,10 +47,12 @@ impl ApiError {
         let mut name = field.unwrap_or_default().to_owned();
         for token in pointer.split('/').skip(1) {
             let token = token.replace("~1", "/").replace("~0", "~");
-            match token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
-                true => name.push_str(&format!("[{token}]")),
-                false if name.is_empty() => name = token,
-                false => name.push_str(&format!(".{token}")),
+            if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
+                name.push_str(&format!("[{token}]"));
+            } else if name.is_empty() {
+                name = token;
+            } else {
+                name.push_str(&format!(".{token}"));
             }
         }
         Self::field(name, "is written twice; write it once")

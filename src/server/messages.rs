@@ -80,7 +80,10 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
         Some(Value::String(text)) => text,
         Some(Value::Array(parts)) => text_parts(&name, parts)?,
         Some(value) => return Err(wrong(&name, "a string or a list of text parts", &value)),
-        None if ["tool_calls", "reasoning_content"].iter().any(|&m| message.more.contains_key(m)) => {
+        None if ["tool_calls", "reasoning_content"]
+            .iter()
+            .any(|&m| message.more.contains_key(m)) =>
+        {
             String::new()
         }
         None => return Err(ApiError::field(name, "is missing; write the message's text")),

@@ -136,10 +136,8 @@ impl Server {
         let address = listener.local_addr().map_err(socket)?;
         let Options { api_keys, model_names, json_options, limits, bounds } = options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
-        let compiler = match limits == Limits::default() {
-            true => compiler,
-            false => compiler.with_limits(limits),
-        };
+        let compiler =
+            if limits == Limits::default() { compiler } else { compiler.with_limits(limits) };
         let app = Arc::new(App {
             names: if model_names.is_empty() { vec![engine.model().name()] } else { model_names },
             created: response::now(),

@@ -25,9 +25,10 @@ pub(super) async fn get(
     let Ok(Path(model)) = model else {
         return Err(ApiError::unknown_model("\u{fffd}", app.name()));
     };
-    match app.names.contains(&model) {
-        true => Ok(Json(describe(&app, &model))),
-        false => Err(ApiError::unknown_model(&model, app.name())),
+    if app.names.contains(&model) {
+        Ok(Json(describe(&app, &model)))
+    } else {
+        Err(ApiError::unknown_model(&model, app.name()))
     }
 }
 

@@ -299,10 +299,7 @@ mod tests {
                 json!({ "messages": [{ "role": "user", "content": "", "parsed": {} }] }),
                 "messages[0].parsed",
             ),
-            (
-                json!({ "messages": [{ "role": "function", "content": "" }] }),
-                "messages[0].name",
-            ),
+            (json!({ "messages": [{ "role": "function", "content": "" }] }), "messages[0].name"),
             (json!({ "parsed": {} }), "parsed"),
             (
                 json!({ "messages": [{ "role": "assistant", "tool_calls": [{ "id": "1",

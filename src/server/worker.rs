@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generation::{Engine, Event, FinishReason, Request, Response, Step};
 
+use super::body::Room;
 use super::error::ApiError;
 
 /// Jobs that wait at most; one more is told to come back.
@@ -46,6 +47,8 @@ pub(super) type Replies = mpsc::UnboundedReceiver<Reply>;
 
 struct Job {
     texts: Texts,
+    /// Taken until the job is done.
+    _room: Option<Room>,
     // Unbounded, because a slow reader must not hold up the others; the text is bounded by
     // `max_tokens`.
     replies: mpsc::UnboundedSender<Reply>,
@@ -71,10 +74,14 @@ impl Worker {
         Ok(Self { jobs })
     }
 
-    /// Queues the choices of one request.
-    pub(super) fn submit(&self, texts: Texts) -> std::result::Result<Replies, ApiError> {
+    /// Queues the choices of one request, whose body takes this room.
+    pub(super) fn submit(
+        &self,
+        texts: Texts,
+        room: Option<Room>,
+    ) -> std::result::Result<Replies, ApiError> {
         let (replies, receiver) = mpsc::unbounded_channel();
-        match self.jobs.try_send(Job { texts, replies }) {
+        match self.jobs.try_send(Job { texts, _room: room, replies }) {
             Ok(()) => Ok(receiver),
             Err(mpsc::error::TrySendError::Full(_)) => Err(ApiError::busy()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(ApiError::gone()),
@@ -121,9 +128,10 @@ fn write(engine: &Engine, job: &Job, clock: &mut Clock) -> Result<()> {
     let mut tell = |index, event: Event<'_>| {
         // A text that is whole in time is told, and its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
-        match !ended && clock.is_over() {
-            true => ControlFlow::Break(()),
-            false => forward(index, event, &job.replies),
+        if !ended && clock.is_over() {
+            ControlFlow::Break(())
+        } else {
+            forward(index, event, &job.replies)
         }
     };
     match &job.texts {

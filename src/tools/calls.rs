@@ -9,7 +9,7 @@ use super::reasoning::Reasoning;
 use super::tags::text_and_tags;
 use super::tool::Tool;
 use crate::constraint::{Compiler, Constraint};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Hole, Options, Schema};
 use crate::regex::{Triggers, Utf8, any_text};
@@ -146,13 +146,15 @@ impl ToolCalls {
                 };
                 let tools: Vec<&Tool> = self.tools.iter().filter(called).collect();
                 if tools.is_empty() {
-                    let names: Vec<&str> = self.tools.iter().map(Tool::name).collect();
+                    let names = listed(self.tools.iter().map(Tool::name));
                     let message = match choice {
-                        ToolChoice::Named(name) => format!("there is no tool `{name}`"),
+                        ToolChoice::Named(name) => {
+                            format!("there is no tool `{}`", shortened(name))
+                        }
                         _ => "no tool is given".to_owned(),
                     };
                     return Err(Error::new(ErrorKind::Request, message)
-                        .with_help(format!("the tools are: {}", names.join(", "))));
+                        .with_help(format!("the tools are: {names}")));
                 }
                 let mut schemas = Vec::new();
                 for tool in tools {

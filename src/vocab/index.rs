@@ -305,7 +305,8 @@ fn prune(folder: &Path, keep: &Path, limit: u64) {
     }
     indexes.sort();
     let kept = fs::symlink_metadata(keep).map_or(0, |metadata| metadata.len());
-    let mut total = indexes.iter().fold(kept, |total, (_, length, _)| total.saturating_add(*length));
+    let mut total =
+        indexes.iter().fold(kept, |total, (_, length, _)| total.saturating_add(*length));
     for (_, length, path) in indexes {
         if total <= limit {
             return;
@@ -319,7 +320,8 @@ fn prune(folder: &Path, keep: &Path, limit: u64) {
 /// The extension of a file that has the name of an index, or of one that is to become one.
 fn extension_of_index(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
-    let rest = Part::ALL.iter().find_map(|part| name.strip_prefix(part.name())?.strip_prefix('-'))?;
+    let rest =
+        Part::ALL.iter().find_map(|part| name.strip_prefix(part.name())?.strip_prefix('-'))?;
     let (key, rest) = rest.split_at_checked(32)?;
     let extension = match rest.strip_prefix('.')? {
         INDEX => INDEX,

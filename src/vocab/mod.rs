@@ -46,8 +46,8 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
-pub use index::{cache_folder, cache_limit};
 pub(crate) use index::{Index, Part, Reader, Writer};
+pub use index::{cache_folder, cache_limit};
 pub use mask::TokenMask;
 use table::{Kind, TokenTable};
 pub(crate) use trie::head;

@@ -215,7 +215,9 @@ fn messages_are_short_whatever_was_given() {
     let ran = run(&["check", "--schema", &schema, "--input", &empty]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.len() < 3_000, "{}", ran.out.len());
-    assert!(ran.out.contains("`member-1`, ") && ran.out.contains(" … and 99,980 more (at /required"));
+    assert!(
+        ran.out.contains("`member-1`, ") && ran.out.contains(" … and 99,980 more (at /required")
+    );
     let long = "n".repeat(60_000);
     let tools = format!(r#"[{{"name": "{}"}}]"#, &long[..5_000]);
     for args in [
@@ -234,16 +236,18 @@ fn messages_are_short_whatever_was_given() {
 /// A schema is compiled as a text comes to its parts; errors in them name the file all the same.
 #[test]
 fn late_errors_name_the_file() {
-    let schema = file(
-        "cli-late.json",
-        r#"{"properties": {"a": {"type": "array", "uniqueItems": true}}}"#,
-    );
+    let schema =
+        file("cli-late.json", r#"{"properties": {"a": {"type": "array", "uniqueItems": true}}}"#);
     let items: Vec<String> = (0..300).map(|i| i.to_string()).collect();
     let input = file("cli-late-items.json", format!(r#"{{"a": [{}]}}"#, items.join(", ")));
     let args = ["check", "--schema", &schema, "--input", &input, "--limit", "work=20000"];
     let ran = run(&args);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("cli-late.json:1:") && ran.err.contains("limit `work`"), "{}", ran.err);
+    assert!(
+        ran.err.contains("cli-late.json:1:") && ran.err.contains("limit `work`"),
+        "{}",
+        ran.err
+    );
 }
 
 /// A device never ends.
@@ -268,7 +272,11 @@ fn a_key_that_is_written_twice_is_refused_in_every_file() {
     let tools = file("cli-twice-tools.json", r#"[{"name": "f", "name": "g"}]"#);
     let formula = r#"{"regex": "a", "regex": "b"}"#;
     let ran = run(&["check", "--formula", formula, "--input", &input]);
-    assert!(ran.code == 2 && ran.err.contains("at /regex: the key is written twice"), "{}", ran.err);
+    assert!(
+        ran.code == 2 && ran.err.contains("at /regex: the key is written twice"),
+        "{}",
+        ran.err
+    );
     let ran = run(&["generate", "--prompt", "x", "--tools", &tools]);
     assert!(ran.code == 2 && ran.err.contains("cli-twice-tools.json:1:"), "{}", ran.err);
     assert!(ran.err.contains("at /0/name: the key is written twice"), "{}", ran.err);

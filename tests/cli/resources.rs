@@ -91,7 +91,10 @@ fn what_cannot_be_a_document_is_an_error_with_its_place() {
     };
     let at = |folder: &str| format!("https://example.org/={folder}");
     for (args, parts) in [
-        (vec![], vec!["leads to `https://example.org/a.json`, which is not supplied", "--resources"]),
+        (
+            vec![],
+            vec!["leads to `https://example.org/a.json`, which is not supplied", "--resources"],
+        ),
         (vec![at(&broken)], vec!["a.json:2:9: the key \"a\" is written twice"]),
         (vec![at("no/such/folder")], vec!["no/such/folder: cannot be read", "BASE_URI=DIR"]),
         (vec![at(&good), at(&good)], vec!["a.json: ", "is supplied twice"]),
@@ -133,8 +136,11 @@ fn the_official_suite_runs_from_the_command_line() {
                 }
                 let schema = file("suite-schema.json", case.schema.get());
                 // One text a line.
-                let lines: Vec<String> =
-                    case.tests.iter().map(|test| test.data.get().replace(['\n', '\r'], " ")).collect();
+                let lines: Vec<String> = case
+                    .tests
+                    .iter()
+                    .map(|test| test.data.get().replace(['\n', '\r'], " "))
+                    .collect();
                 let lines = file("suite-lines.jsonl", lines.join("\n") + "\n");
                 let mut free = FREE;
                 if file_name.starts_with("optional/format/") {
@@ -142,16 +148,14 @@ fn the_official_suite_runs_from_the_command_line() {
                 }
                 let draft = draft.trim_start_matches("draft");
                 let args = ["check", "--schema", &schema, "--schema-draft", draft];
-                let ran = run(&[
-                    &args[..],
-                    &["--resources", &resources, "--lines", &lines],
-                    &free,
-                ]
-                .concat());
+                let ran =
+                    run(&[&args[..], &["--resources", &resources, "--lines", &lines], &free]
+                        .concat());
                 groups += 1;
                 tests += case.tests.len();
                 // Nothing is valid: that is an answer, too.
-                let none = ran.err.contains("no value satisfies") && case.tests.iter().all(|t| !t.valid);
+                let none =
+                    ran.err.contains("no value satisfies") && case.tests.iter().all(|t| !t.valid);
                 let said: Vec<bool> = ran
                     .out
                     .lines()

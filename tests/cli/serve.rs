@@ -19,16 +19,17 @@ impl Server {
     fn start(args: &[&str], variable: Option<(&str, &str)>) -> Self {
         let mut command = command(&[&["serve", "--port", "0"], args].concat());
         command.env_remove("MASKWRIGHT_API_KEY").envs(variable).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let (mut said, mut lines) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
-        loop {
-            let start = said.len();
-            assert!(lines.read_line(&mut said).unwrap() > 0, "it ended: {said}");
-            if let Some((_, address)) = said[start..].split_once("listening on http://") {
-                let address = address.trim_end().trim_end_matches("/v1").to_owned();
-                return Self { child, said, address };
+        let child = command.spawn().unwrap();
+        let mut server = Self { child, said: String::new(), address: String::new() };
+        let mut lines = BufReader::new(server.child.stderr.take().unwrap());
+        while server.address.is_empty() {
+            let start = server.said.len();
+            assert!(lines.read_line(&mut server.said).unwrap() > 0, "it ended: {}", server.said);
+            if let Some((_, address)) = server.said[start..].split_once("listening on http://") {
+                server.address = address.trim_end().trim_end_matches("/v1").to_owned();
             }
         }
+        server
     }
 
     /// The status of an answer, and all of it.
@@ -59,10 +60,8 @@ fn keys_come_from_a_file_and_a_variable_too() {
     let model = text(hey("cli-serve-keys"));
     let args = ["--model", &model, "--api-key", "argument", "--api-key-file", &keys];
     let names = ["--served-model-name", "mine", "--served-model-name", "yours"];
-    let server = Server::start(
-        &[&args[..], &names].concat(),
-        Some(("MASKWRIGHT_API_KEY", "in-a-variable")),
-    );
+    let server =
+        Server::start(&[&args[..], &names].concat(), Some(("MASKWRIGHT_API_KEY", "in-a-variable")));
     for key in ["argument", "in-a-file", "also-there", "in-a-variable"] {
         let (status, answer) = server.get("/v1/models", key);
         assert_eq!(status, 200, "{key}: {answer}");

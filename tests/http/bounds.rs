@@ -87,10 +87,8 @@ fn bodies_are_bounded_alone_and_together() {
     let answer = send(address, CHAT, &padded((100 << 10) + 1));
     assert_eq!(answer.status, 413, "{}", answer.body);
     // One that does not tell its length.
-    let mut stream = half(
-        address,
-        &format!("{CHAT}\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"),
-    );
+    let mut stream =
+        half(address, &format!("{CHAT}\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"));
     let chunk = format!("{:x}\r\n{}\r\n", 101 << 10, " ".repeat(101 << 10));
     let _ = stream.write_all(chunk.as_bytes());
     let answer = rest(stream);
@@ -102,8 +100,7 @@ fn bodies_are_bounded_alone_and_together() {
     );
     let body = padded(100 << 10);
     let (most, last) = body.split_at(body.len() - 1);
-    let mut slow: Vec<TcpStream> =
-        (0..3).map(|_| half(address, &(head.clone() + most))).collect();
+    let mut slow: Vec<TcpStream> = (0..3).map(|_| half(address, &(head.clone() + most))).collect();
     assert_eq!(send(address, CHAT, &padded(1000)).status, 200);
     for stream in &mut slow {
         stream.write_all(last.as_bytes()).unwrap();

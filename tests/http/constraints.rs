@@ -206,7 +206,11 @@ fn references_lead_to_documents_of_the_request() {
             "is supplied twice",
         ),
         (json!({ "resources": { "https://a.b/#c": {} } }), "resources", "URI of a whole document"),
-        (json!({ "resources": { uri: 1 } }), "resources.https://example.org/defs/yes.json", "a JSON"),
+        (
+            json!({ "resources": { uri: 1 } }),
+            "resources.https://example.org/defs/yes.json",
+            "a JSON",
+        ),
         (json!({ "resources": [] }), "resources", "an object from URIs"),
         (
             json!({ "guided_json": schema, "resources": { "https://example.org/defs/other.json":

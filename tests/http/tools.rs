@@ -110,6 +110,12 @@ fn tools_are_called_in_openai_s_shapes() {
                 })
                 .collect();
             assert_eq!(calls, told, "{choice}");
+            // Beside a call alone there is not even an empty text.
+            let first: Value = serde_json::from_str(&events[0]).unwrap();
+            let only_calls = content.is_empty() && !calls.is_empty();
+            let begins = if only_calls { Value::Null } else { json!("") };
+            assert_eq!(first["choices"][0]["delta"]["content"], begins, "{choice}");
+            assert_eq!(first["choices"][0]["delta"]["role"], "assistant");
             assert!(calls.is_empty() || events.len() > 8, "arguments come in pieces: {events:?}");
         }
     }

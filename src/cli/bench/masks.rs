@@ -182,7 +182,8 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         records.0.flush()?;
     }
     let mut totals = bench.totals;
-    let report = report(args, &json_options, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
+    let report =
+        report(args, &json_options, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
     match args.output {
         Format::Json => output::line(&report.to_string())?,
         Format::Text => print(&report)?,
