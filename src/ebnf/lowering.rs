@@ -5,10 +5,12 @@
 //! terminal however many rules it is written in: masks are cut from whole terminals. And, not,
 //! difference and laziness have a meaning for regular languages only.
 
+use rustc_hash::FxHashMap;
+
 use super::rules::{Item, Kind};
 use super::text::Text;
-use crate::error::Result;
-use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::error::{ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
 use crate::regex::{self, ByteSet, Language, Utf8};
 
 /// A regular rule of more leaves than this stays a rule: copying it into every terminal that uses
@@ -49,6 +51,17 @@ pub(super) struct Lowering<'a> {
     rule: usize,
     /// Do all rules and alternatives stay apart?
     by_rules: bool,
+    /// By rule: does it have to be regular?
+    terminal: Vec<bool>,
+    /// By rule: does a lazy terminal stand in it as a terminal of its own?
+    has_lazy: Vec<bool>,
+    /// The lazy terminals that were made, with their places.
+    lazy: Vec<(NodeId, usize)>,
+    /// Is there a lazy terminal in any rule?
+    any_lazy: bool,
+    /// Where there is one, by terminal that others were put together to: the same kept apart, if a
+    /// text may end between two of these.
+    apart: FxHashMap<NodeId, NodeId>,
 }
 
 impl<'a> Lowering<'a> {
@@ -57,9 +70,12 @@ impl<'a> Lowering<'a> {
         builder: GrammarBuilder,
         names: &'a [String],
         bodies: &'a [Item],
+        terminals: &[usize],
         by_rules: bool,
     ) -> Self {
         let count = bodies.len();
+        let mut terminal = vec![false; count];
+        terminals.iter().for_each(|&rule| terminal[rule] = true);
         Self {
             text,
             builder,
@@ -73,6 +89,11 @@ impl<'a> Lowering<'a> {
             todo: Vec::new(),
             rule: 0,
             by_rules,
+            terminal,
+            has_lazy: vec![false; count],
+            lazy: Vec::new(),
+            any_lazy: bodies.iter().any(Item::holds_lazy),
+            apart: FxHashMap::default(),
         }
     }
 
@@ -115,6 +136,11 @@ impl<'a> Lowering<'a> {
                 };
                 size = size.saturating_add(more);
             });
+            self.has_lazy[rule] = self.holds_lazy(rule);
+            if self.has_lazy[rule] {
+                // Lazy terminals stay apart: they take precedence where they begin.
+                size = usize::MAX;
+            }
             leaves[rule] = size;
             if size <= INLINE_LEAVES && !self.by_rules {
                 self.rule = rule;
@@ -145,6 +171,26 @@ impl<'a> Lowering<'a> {
         found
     }
 
+    /// Whether a lazy terminal stands in a rule as a terminal of its own, rules that it calls
+    /// included (as far as they are known).
+    fn holds_lazy(&self, rule: usize) -> bool {
+        let body = &self.bodies[rule];
+        if self.terminal[rule] {
+            return matches!(body.kind, Kind::Lazy(_));
+        }
+        let mut todo = vec![body];
+        while let Some(item) = todo.pop() {
+            match &item.kind {
+                Kind::Lazy(_) => return true,
+                Kind::Rule(callee) if self.has_lazy[*callee] => return true,
+                Kind::Sequence(items) | Kind::Choice(items) => todo.extend(items),
+                Kind::Repeat(item, ..) => todo.push(item),
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// The grammar whose texts are those of the rule `start`.
     pub(super) fn grammar(mut self, start: usize) -> Result<Grammar> {
         let id = self.id(start);
@@ -152,15 +198,21 @@ impl<'a> Lowering<'a> {
             self.rule = rule;
             let body = &self.bodies[rule];
             let part = match self.languages[rule] {
-                Some(language) if !self.by_rules => Part::Regular(language),
+                Some(language) if !self.by_rules && !self.has_lazy[rule] => Part::Regular(language),
                 _ => self.part(body)?,
             };
-            let node = self.node(part, body.at);
+            let node = self.terminal(part, &[body]);
             if let Some(id) = self.ids[rule] {
                 self.builder.define(id, node);
             }
         }
-        self.builder.finish(id)
+        let grammar = self.builder.finish(id)?;
+        let Some(&(_, at)) = self.lazy.first() else { return Ok(grammar) };
+        let lazy: Vec<NodeId> = self.lazy.iter().map(|&(node, _)| node).collect();
+        prefer_lazy(grammar, &lazy, self.apart).map_err(|error| match error.kind() {
+            ErrorKind::Grammar => self.text.embed(at, &error),
+            _ => error,
+        })
     }
 
     fn id(&mut self, rule: usize) -> RuleId {
@@ -185,6 +237,89 @@ impl<'a> Lowering<'a> {
                 let source = self.source(at);
                 let node = self.builder.regular(language);
                 self.builder.mark(node, source)
+            }
+        }
+    }
+
+    /// The node of a part that is the sequence of some items.
+    fn terminal(&mut self, part: Part, items: &[&Item]) -> NodeId {
+        let at = items.first().map_or(0, |item| item.at);
+        let node = self.node(part, at);
+        if self.any_lazy && matches!(part, Part::Regular(_)) && self.is_open(items) {
+            let apart: Vec<NodeId> = items.iter().map(|item| self.keep_apart(item)).collect();
+            let apart = self.builder.sequence(apart);
+            self.apart.insert(node, apart);
+        }
+        node
+    }
+
+    /// Whether regular items in sequence are made of terminals between which a text may end.
+    fn is_open(&mut self, items: &[&Item]) -> bool {
+        let mut rest_is_nullable = true;
+        for (i, item) in items.iter().enumerate().rev() {
+            if rest_is_nullable && (self.is_open_inside(item) || (i + 1 < items.len())) {
+                return true;
+            }
+            rest_is_nullable &= self.is_nullable(item);
+        }
+        false
+    }
+
+    fn is_open_inside(&mut self, item: &Item) -> bool {
+        match &item.kind {
+            Kind::Repeat(inner, _, max) => *max != Some(1) || self.is_open_inside(inner),
+            Kind::Sequence(items) => self.is_open(&items.iter().collect::<Vec<_>>()),
+            Kind::Choice(items) => items.iter().any(|item| self.is_open_inside(item)),
+            &Kind::Rule(rule) if !self.terminal[rule] => {
+                let bodies = self.bodies;
+                !self.inline[rule] || self.is_open_inside(&bodies[rule])
+            }
+            _ => false,
+        }
+    }
+
+    fn is_nullable(&mut self, item: &Item) -> bool {
+        match &item.kind {
+            Kind::Regular(language) => self.builder.languages().is_nullable(*language),
+            &Kind::Rule(rule) => match self.languages[rule] {
+                Some(language) => self.builder.languages().is_nullable(language),
+                None => true,
+            },
+            Kind::Sequence(items) => items.iter().all(|item| self.is_nullable(item)),
+            Kind::Choice(items) => items.iter().any(|item| self.is_nullable(item)),
+            Kind::Repeat(inner, min, _) => *min == 0 || self.is_nullable(inner),
+            // Asked for to save work only.
+            _ => true,
+        }
+    }
+
+    /// Regular items as nodes, with the terminals of rules as nodes of their own.
+    fn keep_apart(&mut self, item: &Item) -> NodeId {
+        let bodies = self.bodies;
+        match &item.kind {
+            &Kind::Rule(rule) if !self.terminal[rule] && self.inline[rule] => {
+                self.keep_apart(&bodies[rule])
+            }
+            &Kind::Rule(rule) if !self.terminal[rule] => {
+                let rule = self.id(rule);
+                self.builder.call(rule)
+            }
+            Kind::Sequence(items) => {
+                let parts: Vec<NodeId> = items.iter().map(|item| self.keep_apart(item)).collect();
+                self.builder.sequence(parts)
+            }
+            Kind::Choice(items) => {
+                let parts: Vec<NodeId> = items.iter().map(|item| self.keep_apart(item)).collect();
+                self.builder.choice(parts)
+            }
+            Kind::Repeat(inner, min, max) => {
+                let inner = self.keep_apart(inner);
+                self.builder.repeat(inner, *min, *max)
+            }
+            _ => {
+                // It was made a language before, so there is one.
+                let language = self.regular(item).unwrap_or(Language::EMPTY);
+                self.node(Part::Regular(language), item.at)
             }
         }
     }
@@ -214,11 +349,11 @@ impl<'a> Lowering<'a> {
                 Part::Node(self.builder.choice(nodes))
             }
             Kind::Embedded(rule) => Part::Node(self.builder.call(*rule)),
-            Kind::Sequence(items) => self.sequence(items)?,
+            Kind::Sequence(items) => self.sequence(&items.iter().collect::<Vec<_>>())?,
             Kind::Choice(items) => self.choice(items, item.at)?,
             Kind::Repeat(inner, min, max) => match self.part(inner)? {
                 Part::Regular(language) if counts(*min, *max) && self.is_counted(inner) => {
-                    let node = self.node(Part::Regular(language), inner.at);
+                    let node = self.terminal(Part::Regular(language), &[inner]);
                     Part::Node(self.builder.repeat(node, *min, *max))
                 }
                 Part::Regular(language) => {
@@ -226,27 +361,31 @@ impl<'a> Lowering<'a> {
                 }
                 Part::Node(node) => Part::Node(self.builder.repeat(node, *min, *max)),
             },
-            Kind::And(_) | Kind::Not(_) | Kind::Except(..) | Kind::Lazy(_) => {
-                Part::Regular(self.regular(item)?)
+            Kind::And(_) | Kind::Not(_) | Kind::Except(..) => Part::Regular(self.regular(item)?),
+            Kind::Lazy(_) => {
+                let language = self.regular(item)?;
+                let node = self.node(Part::Regular(language), item.at);
+                self.lazy.push((node, item.at));
+                Part::Node(node)
             }
         })
     }
 
-    fn sequence(&mut self, items: &[Item]) -> Result<Part> {
+    fn sequence(&mut self, items: &[&Item]) -> Result<Part> {
         let (mut nodes, mut run) = (Vec::new(), Vec::new());
         let mut run_start = 0;
-        for item in items {
+        for (i, item) in items.iter().enumerate() {
             match self.part(item)? {
                 Part::Regular(language) => {
                     if run.is_empty() {
-                        run_start = item.at;
+                        run_start = i;
                     }
                     run.push(language);
                 }
                 Part::Node(node) => {
                     if !run.is_empty() {
                         let run = self.builder.languages().concat(run.drain(..));
-                        nodes.push(self.node(Part::Regular(run), run_start));
+                        nodes.push(self.terminal(Part::Regular(run), &items[run_start..i]));
                     }
                     nodes.push(node);
                 }
@@ -259,19 +398,21 @@ impl<'a> Lowering<'a> {
             return Ok(Part::Regular(run));
         }
         if rest {
-            nodes.push(self.node(Part::Regular(run), run_start));
+            nodes.push(self.terminal(Part::Regular(run), &items[run_start..]));
         }
         Ok(Part::Node(self.builder.sequence(nodes)))
     }
 
     fn choice(&mut self, items: &[Item], at: usize) -> Result<Part> {
-        let (mut regular, mut nodes) = (Vec::new(), Vec::new());
+        let (mut regular, mut nodes, mut merged) = (Vec::new(), Vec::new(), Vec::new());
         for item in items {
-            match self.part(item)? {
-                Part::Regular(language) if self.by_rules => {
-                    nodes.push(self.node(Part::Regular(language), item.at));
+            let part = self.part(item)?;
+            match part {
+                Part::Regular(_) if self.by_rules => nodes.push(self.terminal(part, &[item])),
+                Part::Regular(language) => {
+                    regular.push(language);
+                    merged.push(item);
                 }
-                Part::Regular(language) => regular.push(language),
                 Part::Node(node) => nodes.push(node),
             }
         }
@@ -280,7 +421,13 @@ impl<'a> Lowering<'a> {
             if nodes.is_empty() {
                 return Ok(Part::Regular(union));
             }
-            nodes.push(self.node(Part::Regular(union), at));
+            let node = self.node(Part::Regular(union), at);
+            if self.any_lazy && merged.iter().any(|item| self.is_open_inside(item)) {
+                let ways: Vec<NodeId> = merged.iter().map(|item| self.keep_apart(item)).collect();
+                let apart = self.builder.choice(ways);
+                self.apart.insert(node, apart);
+            }
+            nodes.push(node);
         }
         Ok(Part::Node(self.builder.choice(nodes)))
     }

@@ -3,6 +3,8 @@
 //! A dialect's parser makes an [`Item`] of each right-hand side; names may be used before they are
 //! defined. [`Rules::finish`] sees to it that all are, and makes a grammar of them (`lowering`).
 
+use std::collections::VecDeque;
+
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use rustc_hash::FxHashMap;
 
@@ -63,6 +65,86 @@ impl Item {
             1 => items.swap_remove(0),
             _ => Self::new(at, Kind::Choice(items)),
         }
+    }
+
+    /// The item in writing, without places: equal for items that mean the same by the same parts.
+    pub(super) fn outline(&self) -> String {
+        let all = |items: &[Self]| items.iter().map(Self::outline).collect::<Vec<_>>().join(",");
+        match &self.kind {
+            Kind::Regular(language) => format!("{language:?}"),
+            Kind::Rule(rule) => format!("rule {rule}"),
+            Kind::Special(tokens) => format!("{tokens:?}"),
+            Kind::Embedded(rule) => format!("{rule:?}"),
+            Kind::Sequence(items) => format!("({})", all(items)),
+            Kind::Choice(items) => format!("[{}]", all(items)),
+            Kind::And(items) => format!("&({})", all(items)),
+            Kind::Repeat(inner, min, max) => format!("{}{{{min},{max:?}}}", inner.outline()),
+            Kind::Not(inner) => format!("~{}", inner.outline()),
+            Kind::Lazy(inner) => format!("?{}", inner.outline()),
+            Kind::Except(a, b) => format!("{}-{}", a.outline(), b.outline()),
+        }
+    }
+
+    /// The same with alternatives that begin with the same items chosen between behind these.
+    pub(super) fn factored(self) -> Self {
+        let at = self.at;
+        match self.kind {
+            Kind::Sequence(items) => {
+                Self::sequence(at, items.into_iter().map(Self::factored).collect())
+            }
+            Kind::Repeat(inner, min, max) => inner.factored().repeat(min, max),
+            Kind::Choice(items) => {
+                let ways = items.into_iter().map(|item| (item.at, item.factored().parts()));
+                Self::factored_choice(at, ways.collect())
+            }
+            kind => Self::new(at, kind),
+        }
+    }
+
+    /// Whether a lazy item stands anywhere in it.
+    pub(super) fn holds_lazy(&self) -> bool {
+        let mut found = false;
+        self.visit(|item| found |= matches!(item.kind, Kind::Lazy(_)));
+        found
+    }
+
+    /// The items that it is the sequence of.
+    fn parts(self) -> VecDeque<Self> {
+        match self.kind {
+            Kind::Sequence(items) => items.into_iter().flat_map(Self::parts).collect(),
+            kind => VecDeque::from([Self::new(self.at, kind)]),
+        }
+    }
+
+    fn factored_choice(at: usize, ways: Vec<(usize, VecDeque<Self>)>) -> Self {
+        let mut groups: Vec<(usize, Option<Self>, Vec<(usize, VecDeque<Self>)>)> = Vec::new();
+        let mut by_head: FxHashMap<String, usize> = FxHashMap::default();
+        for (at, mut way) in ways {
+            let head = way.pop_front();
+            let outline = head.as_ref().map_or(String::new(), Self::outline);
+            match by_head.get(&outline) {
+                Some(&group) => groups[group].2.push((at, way)),
+                None => {
+                    by_head.insert(outline, groups.len());
+                    groups.push((at, head, vec![(at, way)]));
+                }
+            }
+        }
+        let mut choice = Vec::with_capacity(groups.len());
+        for (at, head, mut rests) in groups {
+            let Some(head) = head else {
+                choice.push(Self::new(at, Kind::Sequence(Vec::new())));
+                continue;
+            };
+            let mut parts = vec![head];
+            if rests.len() > 1 {
+                parts.push(Self::factored_choice(at, rests));
+            } else if let Some((_, rest)) = rests.pop() {
+                parts.extend(rest);
+            }
+            choice.push(Self::sequence(at, parts));
+        }
+        Self::choice(at, choice)
     }
 
     /// All items, this one and what it is made of, in no order.
@@ -266,8 +348,12 @@ impl<'e> Rules<'e> {
             bodies.push(body.unwrap_or_else(|| Self::empty(0)));
             names.push(name);
         }
+        if bodies.iter().any(Item::holds_lazy) {
+            bodies = bodies.into_iter().map(Item::factored).collect();
+        }
         let by_rules = environment.keeps_rules();
-        let mut lowering = Lowering::new(text, builder, &names, &bodies, by_rules);
+        let regular: Vec<usize> = terminals.iter().map(|&(id, _)| id).collect();
+        let mut lowering = Lowering::new(text, builder, &names, &bodies, &regular, by_rules);
         lowering.regular_rules()?;
         for (terminal, first_use) in terminals {
             lowering.rule_language(terminal, first_use)?;

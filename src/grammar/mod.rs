@@ -23,8 +23,11 @@
 
 pub(crate) mod analysis;
 mod embed;
+mod lazy;
 pub(crate) mod normal;
 mod regular;
+
+pub(crate) use lazy::prefer_lazy;
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ mod abnf;
 mod gbnf;
 mod iso;
 mod lark;
+mod lazy;
 mod library;
 mod parsers;
 mod readers;
