@@ -7,7 +7,8 @@
 //!
 //! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding to the
 //! reader), so `OCTET` is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at
-//! the start of a line. Prose (`<…>`) has no meaning to a program and is refused.
+//! the start of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's
+//! `0<pchar>`; other prose has no meaning to a program, and is refused where the start reaches it.
 
 use super::environment::Environment;
 use super::rules::{Item, Rules};
@@ -38,14 +39,14 @@ const CORE: [(&str, &str); 16] = [
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser =
-        Parser { text: Text::new(text), rules: Rules::new("=", environment).caseless() };
+        Parser { text: Text::new(text), rules: Rules::new("=", environment).caseless(), prose: Vec::new() };
     let Some(start) = parser.rules_of_text()? else {
         return Err(parser
             .text
             .error(0, "the grammar has no rule")
             .with_help("a rule is `name = …`"));
     };
-    let Parser { text, mut rules } = parser;
+    let Parser { text, mut rules, prose } = parser;
     for (name, pattern) in CORE {
         // What the text defines itself comes before the core rules.
         if !rules.is_defined(name) {
@@ -53,12 +54,34 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
             rules.define(&text, name, 0, body)?;
         }
     }
+    let mut meaningless = Vec::new();
+    for (words, at) in prose {
+        let rule = format!("<{words}>");
+        if rules.is_defined(&rule) {
+            continue;
+        }
+        let body = if rules.is_defined(words) {
+            rules.call(words, at)
+        } else {
+            meaningless.push((rules.id(&rule, at), words, at));
+            Rules::empty(at)
+        };
+        rules.define(&text, &rule, at, body)?;
+    }
+    let reached = rules.reached(&start);
+    if let Some((_, words, at)) = meaningless.into_iter().find(|(rule, ..)| reached[*rule]) {
+        return Err(text
+            .error(at, format!("prose has no meaning to a program, and `{words}` names no rule"))
+            .with_help("write a rule in its place"));
+    }
     rules.finish(&text, &start)
 }
 
 struct Parser<'a> {
     text: Text<'a>,
     rules: Rules<'a>,
+    /// Prose, with its place. Each is a rule of this name with its brackets.
+    prose: Vec<(&'a str, usize)>,
 }
 
 impl Parser<'_> {
@@ -202,10 +225,17 @@ impl Parser<'_> {
             Some('%') => self.number().map(Some),
             Some('(') => self.group("(", ")").map(Some),
             Some('[') => Ok(Some(self.group("[", "]")?.repeat(0, Some(1)))),
-            Some('<') => Err(self
-                .text
-                .error(start, "prose has no meaning to a program")
-                .with_help("write a rule in its place")),
+            Some('<') => {
+                let words = self.text.skip_enclosed("<", ">", "prose")?;
+                if words.contains(['\n', '\r']) {
+                    return Err(self
+                        .text
+                        .error(start, "the prose is not closed")
+                        .with_help("end it with `>` on the same line"));
+                }
+                self.prose.push((words, start));
+                Ok(Some(self.rules.call(&format!("<{words}>"), start)))
+            }
             _ => match self.name() {
                 Some(name) => Ok(Some(self.rules.call(&name, start))),
                 None => Ok(None),

@@ -305,6 +305,25 @@ impl<'e> Rules<'e> {
         Ok(Item::new(at, Kind::Regular(language)))
     }
 
+    /// By rule: whether the rule `start` calls it, directly or through others.
+    pub(super) fn reached(&mut self, start: &str) -> Vec<bool> {
+        let mut todo = vec![self.id(start, 0)];
+        let mut reached = vec![false; self.rules.len()];
+        while let Some(rule) = todo.pop() {
+            if std::mem::replace(&mut reached[rule], true) {
+                continue;
+            }
+            if let Some(body) = &self.rules[rule].body {
+                body.visit(|item| {
+                    if let Kind::Rule(callee) = item.kind {
+                        todo.push(callee);
+                    }
+                });
+            }
+        }
+        reached
+    }
+
     /// Nothing at all.
     pub(super) fn empty(at: usize) -> Item {
         Item::new(at, Kind::Sequence(Vec::new()))

@@ -150,7 +150,14 @@ fn what_is_refused() {
         Dialect::Abnf,
         &[
             ("a = \"x", (1, 5), "not closed"),
-            ("a = <any text>", (1, 5), "prose"),
+            ("a = <any text>", (1, 5), "`any text` names no rule"),
+            ("a = \"x\" / b\nb = 0<pchar>", (2, 6), "`pchar` names no rule"),
+            ("a = \"x\"\nb = <c>\nc = <d\n>", (3, 5), "not closed"),
+            ("a = / \"x\"", (1, 5), "expected an element"),
+            ("a = \"x\" /\nb = \"y\"", (2, 1), "expected an element"),
+            ("a = \"x\" ()", (1, 10), "expected an element"),
+            ("a = []", (1, 6), "expected an element"),
+            ("a =\nb = \"y\"", (2, 1), "expected an element"),
             ("a = %q41", (1, 5), "unknown kind"),
             ("a = %x", (1, 7), "base 16"),
             ("a = %x110000", (1, 7), "base 16"),
@@ -166,6 +173,220 @@ fn what_is_refused() {
             ("a = \"x\"\nA = \"y\"", (2, 1), "twice"),
             ("\"x\"", (1, 1), "expected a rule"),
             ("", (1, 1), "no rule"),
+        ],
+    );
+}
+
+/// Prose that names a rule is the rule; prose that nothing reaches is not read.
+#[test]
+fn prose() {
+    judge(
+        Dialect::Abnf,
+        &[
+            ("path = empty / <pchar> ; RFC 3986\nempty = 0<pchar>\npchar = ALPHA", &["", "x"], &["xx", "1"]),
+            ("a = 2<B> *1<Digit>\nb = \"b\"", &["bb", "BB7"], &["b", "b7"]),
+            ("a = \"x\"\nquoted = <any text, see section 3>\nhost = <host, see [RFC3986], Section 3.2.2>", &["x"], &[""]),
+            ("a = <b>\nb = <A> / \"y\" / \"(\" a \")\"", &["y", "(y)"], &["(y"]),
+        ],
+    );
+}
+
+/// RFC 3986, appendix A, as it is printed.
+const RFC_3986: &str = r##"
+   URI           = scheme ":" hier-part [ "?" query ] [ "#" fragment ]
+
+   hier-part     = "//" authority path-abempty
+                 / path-absolute
+                 / path-rootless
+                 / path-empty
+
+   URI-reference = URI / relative-ref
+
+   absolute-URI  = scheme ":" hier-part [ "?" query ]
+
+   relative-ref  = relative-part [ "?" query ] [ "#" fragment ]
+
+   relative-part = "//" authority path-abempty
+                 / path-absolute
+                 / path-noscheme
+                 / path-empty
+
+   scheme        = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )
+
+   authority     = [ userinfo "@" ] host [ ":" port ]
+   userinfo      = *( unreserved / pct-encoded / sub-delims / ":" )
+   host          = IP-literal / IPv4address / reg-name
+   port          = *DIGIT
+
+   IP-literal    = "[" ( IPv6address / IPvFuture  ) "]"
+
+   IPvFuture     = "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )
+
+   IPv6address   =                            6( h16 ":" ) ls32
+                 /                       "::" 5( h16 ":" ) ls32
+                 / [               h16 ] "::" 4( h16 ":" ) ls32
+                 / [ *1( h16 ":" ) h16 ] "::" 3( h16 ":" ) ls32
+                 / [ *2( h16 ":" ) h16 ] "::" 2( h16 ":" ) ls32
+                 / [ *3( h16 ":" ) h16 ] "::"    h16 ":"   ls32
+                 / [ *4( h16 ":" ) h16 ] "::"              ls32
+                 / [ *5( h16 ":" ) h16 ] "::"              h16
+                 / [ *6( h16 ":" ) h16 ] "::"
+
+   h16           = 1*4HEXDIG
+   ls32          = ( h16 ":" h16 ) / IPv4address
+   IPv4address   = dec-octet "." dec-octet "." dec-octet "." dec-octet
+
+   dec-octet     = DIGIT                 ; 0-9
+                 / %x31-39 DIGIT         ; 10-99
+                 / "1" 2DIGIT            ; 100-199
+                 / "2" %x30-34 DIGIT     ; 200-249
+                 / "25" %x30-35          ; 250-255
+
+   reg-name      = *( unreserved / pct-encoded / sub-delims )
+
+   path          = path-abempty    ; begins with "/" or is empty
+                 / path-absolute   ; begins with "/" but not "//"
+                 / path-noscheme   ; begins with a non-colon segment
+                 / path-rootless   ; begins with a segment
+                 / path-empty      ; zero characters
+
+   path-abempty  = *( "/" segment )
+   path-absolute = "/" [ segment-nz *( "/" segment ) ]
+   path-noscheme = segment-nz-nc *( "/" segment )
+   path-rootless = segment-nz *( "/" segment )
+   path-empty    = 0<pchar>
+
+   segment       = *pchar
+   segment-nz    = 1*pchar
+   segment-nz-nc = 1*( unreserved / pct-encoded / sub-delims / "@" )
+                 ; non-zero-length segment without any colon ":"
+
+   pchar         = unreserved / pct-encoded / sub-delims / ":" / "@"
+
+   query         = *( pchar / "/" / "?" )
+
+   fragment      = *( pchar / "/" / "?" )
+
+   pct-encoded   = "%" HEXDIG HEXDIG
+
+   unreserved    = ALPHA / DIGIT / "-" / "." / "_" / "~"
+   reserved      = gen-delims / sub-delims
+   gen-delims    = ":" / "/" / "?" / "#" / "[" / "]" / "@"
+   sub-delims    = "!" / "$" / "&" / "'" / "(" / ")"
+                 / "*" / "+" / "," / ";" / "="
+"##;
+
+/// RFC 5234, section 4, as it is printed.
+const RFC_5234: &str = r##"
+         rulelist       =  1*( rule / (*c-wsp c-nl) )
+
+         rule           =  rulename defined-as elements c-nl
+                                ; continues if next line starts
+                                ;  with white space
+
+         rulename       =  ALPHA *(ALPHA / DIGIT / "-")
+
+         defined-as     =  *c-wsp ("=" / "=/") *c-wsp
+                                ; basic rules definition and
+                                ;  incremental alternatives
+
+         elements       =  alternation *c-wsp
+
+         c-wsp          =  WSP / (c-nl WSP)
+
+         c-nl           =  comment / CRLF
+                                ; comment or newline
+
+         comment        =  ";" *(WSP / VCHAR) CRLF
+
+         alternation    =  concatenation
+                           *(*c-wsp "/" *c-wsp concatenation)
+
+         concatenation  =  repetition *(1*c-wsp repetition)
+
+         repetition     =  [repeat] element
+
+         repeat         =  1*DIGIT / (*DIGIT "*" *DIGIT)
+
+         element        =  rulename / group / option /
+                           char-val / num-val / prose-val
+
+         group          =  "(" *c-wsp alternation *c-wsp ")"
+
+         option         =  "[" *c-wsp alternation *c-wsp "]"
+
+         char-val       =  DQUOTE *(%x20-21 / %x23-7E) DQUOTE
+                                ; quoted string of SP and VCHAR
+                                ;  without DQUOTE
+
+         num-val        =  "%" (bin-val / dec-val / hex-val)
+
+         bin-val        =  "b" 1*BIT
+                           [ 1*("." 1*BIT) / ("-" 1*BIT) ]
+                                ; series of concatenated bit values
+                                ;  or single ONEOF range
+
+         dec-val        =  "d" 1*DIGIT
+                           [ 1*("." 1*DIGIT) / ("-" 1*DIGIT) ]
+
+         hex-val        =  "x" 1*HEXDIG
+                           [ 1*("." 1*HEXDIG) / ("-" 1*HEXDIG) ]
+
+         prose-val      =  "<" *(%x20-3D / %x3F-7E) ">"
+                                ; bracketed string of SP and VCHAR
+                                ;  without angles
+                                ; prose description, to be used as
+                                ;  last resort
+"##;
+
+/// Of RFC 7230, appendix B, with its prose for rules of other documents.
+const RFC_7230: &str = r##"
+   HTTP-message = start-line *( header-field CRLF ) CRLF [ message-body ]
+   HTTP-name = %x48.54.54.50 ; HTTP
+   HTTP-version = HTTP-name "/" DIGIT "." DIGIT
+   OWS = *( SP / HTAB )
+   URI-reference = <URI-reference, see [RFC3986], Section 4.1>
+   absolute-URI = <absolute-URI, see [RFC3986], Section 4.3>
+   authority = <authority, see [RFC3986], Section 3.2>
+   field-content = field-vchar [ 1*( SP / HTAB ) field-vchar ]
+   field-name = token
+   field-value = *( field-content / obs-fold )
+   field-vchar = VCHAR / obs-text
+   header-field = field-name ":" OWS field-value OWS
+   message-body = *OCTET
+   method = token
+   obs-fold = CRLF 1*( SP / HTAB )
+   obs-text = %x80-FF
+   reason-phrase = *( HTAB / SP / VCHAR / obs-text )
+   start-line = status-line
+   status-code = 3DIGIT
+   status-line = HTTP-version SP status-code SP reason-phrase CRLF
+   tchar = "!" / "#" / "$" / "%" / "&" / "'" / "*" / "+" / "-" / "." /
+    "^" / "_" / "`" / "|" / "~" / DIGIT / ALPHA
+   token = 1*tchar
+   uri-host = <host, see [RFC3986], Section 3.2.2>
+"##;
+
+#[test]
+fn grammars_of_rfcs_as_they_are_printed() {
+    judge(
+        Dialect::Abnf,
+        &[
+            (
+                RFC_3986,
+                &["http://a.b:80/c?d#e", "urn:", "mailto:a@b", "ftp://[::1]/x", "a:/b"],
+                &["", "//a", "a b:", "http://[::g]/"],
+            ),
+            (
+                RFC_5234,
+                &["a = b\r\n", "a =/ 1*2\"x\" / <y> ; c\r\n", "a = [%x41-5A]\r\n\r\n"],
+                &["a = b", "= b\r\n", "1a = b\r\n"],
+            ),
+            (
+                RFC_7230,
+                &["HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.0 404 \r\n\r\n"],
+                &["http/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n"],
+            ),
         ],
     );
 }
