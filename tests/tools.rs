@@ -190,8 +190,8 @@ fn structural_tags() {
         (
             true,
             false,
-            vec![format!("x{bar}"), format!("{foo}{bar}.")],
-            vec!["".into(), "text".into()],
+            vec![bar.to_owned(), format!("{foo}{bar}."), format!("{foo}text<{bar}")],
+            vec!["".into(), "text".into(), format!("x{bar}"), format!("{foo}<function=baz>")],
         ),
         (
             false,
@@ -199,7 +199,12 @@ fn structural_tags() {
             vec!["text".into(), format!("x<{bar}")],
             vec![format!("{bar}."), format!("{foo}{bar}")],
         ),
-        (true, true, vec![format!("x{bar}")], vec!["".into(), format!("{foo}{bar}")]),
+        (
+            true,
+            true,
+            vec![bar.to_owned()],
+            vec!["".into(), format!("x{bar}"), format!("{foo}{bar}"), format!("{foo}x")],
+        ),
     ] {
         let constraint =
             Tags { at_least_one, at_most_one, ..tags.clone() }.compile(&compiler()).unwrap();
@@ -216,7 +221,7 @@ fn structural_tags() {
     let tags = Tags {
         triggers: vec!["aab".into(), "ab!".into()],
         tags: vec![tag("aab"), tag("ab!")],
-        at_least_one: true,
+        at_least_one: false,
         at_most_one: true,
     };
     let constraint = tags.compile(&compiler()).unwrap();
@@ -278,4 +283,63 @@ fn tools_come_from_json_and_from_types() {
         .compile(&plain)
         .unwrap_err();
     assert!(error.to_string().contains("[TOOL_CALLS]"), "{error}");
+}
+
+/// XGrammar's classes write all their members; what they write by default changes nothing.
+#[test]
+fn structural_tags_with_all_their_members() {
+    let schema = json!({"type": "json_schema", "json_schema": {"type": "integer"}, "style": "json",
+        "any_order": false, "max_whitespace_cnt": null});
+    let number = json!({"type": "tag", "begin": "<n>", "content": schema, "end": "</n>"});
+    let free = json!({"type": "any_text", "excludes": [], "max_tokens": null, "max_chars": null});
+    let triggered = |at_least_one: bool, stop_after_first: bool, excludes: &[&str]| {
+        json!({"type": "triggered_tags", "triggers": ["<n"], "tags": [number], "excludes": excludes,
+            "at_least_one": at_least_one, "stop_after_first": stop_after_first})
+    };
+    let tag = |content: &serde_json::Value| json!({"type": "tag", "begin": "(", "content": content, "end": ")"});
+    let separated = |at_least_one: bool, stop_after_first: bool| {
+        json!({"type": "tags_with_separator", "tags": [number], "separator": ",",
+            "at_least_one": at_least_one, "stop_after_first": stop_after_first})
+    };
+    let one = "<n>1</n>";
+    let two = &format!("{one}{one}");
+    let around = &format!("a{one}b");
+    let list = &format!("{one},{one}");
+    let cases: [(serde_json::Value, &[&str], &[&str]); 12] = [
+        (schema.clone(), &["12"], &["x"]),
+        (free.clone(), &["", "a"], &[]),
+        (tag(&free), &["()", "(a)"], &["(a))", "(a)b"]),
+        (triggered(false, false, &[]), &["", "a", one, two, around], &["<n", "a<n>x"]),
+        (triggered(true, false, &[]), &[one, two, "<n>1</n>b"], &["", "a", around, "<n>1</n><n"]),
+        (triggered(false, true, &[]), &["", "a", one, "a<n>1</n>"], &[around, two]),
+        (triggered(true, true, &[]), &[one], &["", "a", around, two]),
+        (triggered(false, false, &["b", "c"]), &["a", "a<n>1</n>a"], &[around, "c", "ab"]),
+        (tag(&triggered(false, false, &[])), &["()", "(a<n>1</n>b)"], &["(a)b)", "(a<n)"]),
+        (separated(false, false), &["", one, list], &["a", two]),
+        (separated(true, false), &[one, list], &["", two]),
+        (separated(true, true), &[one], &["", list]),
+    ];
+    for (format, yes, no) in cases {
+        let value = json!({"type": "structural_tag", "format": format});
+        let grammar = maskwright::tools::structural_tag(&value, &compiler()).unwrap();
+        let constraint = compiler().compile(grammar).unwrap();
+        for (texts, expected) in [(yes, true), (no, false)] {
+            for text in texts {
+                assert_eq!(accepts(&constraint, text), expected, "{format}\non {text:?}");
+            }
+        }
+    }
+    for (format, pointer, word) in [
+        (json!({"type": "json_schema", "json_schema": true, "any_order": true}), "/any_order", "any_order"),
+        (json!({"type": "json_schema", "json_schema": true, "style": "glm_xml"}), "/style", "glm_xml"),
+        (json!({"type": "json_schema", "json_schema": true, "max_whitespace_cnt": 2}), "/max_whitespace_cnt", "2"),
+        (json!({"type": "any_text", "max_tokens": 5}), "/max_tokens", "max_tokens"),
+        (json!({"type": "any_text", "max_chars": 5}), "/max_chars", "max_chars"),
+        (json!({"type": "any_text", "most": null}), "/most", "most"),
+    ] {
+        let value = json!({"type": "structural_tag", "format": format});
+        let error = maskwright::tools::structural_tag(&value, &compiler()).unwrap_err();
+        assert_eq!(error.place().pointer.as_deref(), Some(&*format!("/format{pointer}")), "{error}");
+        assert!(error.message().contains(word), "{error}");
+    }
 }

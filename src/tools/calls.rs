@@ -294,7 +294,7 @@ impl Writer<'_> {
             let head = self.builder.mark(head, "free text");
             let call = self.call_without(tools, trigger);
             let tag = self.builder.sequence([head, call]);
-            return Ok(text_and_tags(&mut self.builder, &triggers, tag, false, single));
+            return Ok(text_and_tags(&mut self.builder, &triggers, tag, single));
         }
         let calls = self.calls(tools, single);
         let answer = self.answer()?;

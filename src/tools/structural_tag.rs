@@ -1,8 +1,8 @@
 //! Structural tags as XGrammar and vLLM write them, in JSON.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::tags::{Body, Tag, Tags, text_and_tags};
+use super::tags::{Body, Tag, TaggedText, Tags};
 use crate::constraint::Compiler;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
@@ -15,8 +15,11 @@ use crate::regex::{Language, Triggers, Utf8, any_text};
 ///
 /// A format is one of `const_string`, `json_schema`, `regex`, `grammar`, `any_text`, `sequence`,
 /// `or`, `tag`, `triggered_tags` and `tags_with_separator`, with XGrammar's members. Text of
-/// `any_text` holds none of its `excludes`, and within a tag not the tag's end. JSON is by the
-/// compiler's options, and grammars are GBNF unless they look like Lark.
+/// `any_text`, and the free text of `triggered_tags`, holds none of its `excludes`, and within a tag
+/// not the tag's end. Tags with `at_least_one` begin the text at once, and with `stop_after_first`
+/// the first one ends it. Other members may have the value that changes nothing, as XGrammar's
+/// classes write all of theirs. JSON is by the compiler's options, and grammars are GBNF unless they
+/// look like Lark.
 ///
 /// Errors name the place by a JSON pointer.
 pub fn structural_tag(value: &Value, compiler: &Compiler) -> Result<Grammar> {
@@ -27,10 +30,10 @@ pub fn structural_tag(value: &Value, compiler: &Compiler) -> Result<Grammar> {
         return Err(bad("/type", "the type is not \"structural_tag\""));
     }
     if place.members.contains_key("structures") || place.members.contains_key("triggers") {
-        place.only(&["type", "structures", "triggers"])?;
+        place.only(&["type", "structures", "triggers"], &[])?;
         return older(&place, compiler);
     }
-    place.only(&["type", "format"])?;
+    place.only(&["type", "format"], &[])?;
     let format = place.member("format")?;
     place.at.push_str("/format");
     let mut reader = Reader { builder: GrammarBuilder::new(), compiler };
@@ -43,7 +46,7 @@ fn older(place: &Place<'_>, compiler: &Compiler) -> Result<Grammar> {
     let mut tags = Vec::new();
     for (at, value) in place.list("structures")? {
         let structure = Place::new(value, &at)?;
-        structure.only(&["begin", "schema", "end"])?;
+        structure.only(&["begin", "schema", "end"], &[])?;
         tags.push(Tag {
             begin: structure.text("begin")?.to_owned(),
             body: Body::Json(structure.member("schema")?.clone()),
@@ -67,35 +70,38 @@ impl Reader<'_> {
         let kind = place.text("type")?;
         match kind {
             "const_string" => {
-                place.only(&["type", "value"])?;
+                place.only(&["type", "value"], &[])?;
                 Ok(self.builder.literal(place.text("value")?.as_bytes()))
             }
             "json_schema" => {
-                place.only(&["type", "json_schema", "style"])?;
-                match place.members.get("style") {
-                    None => {}
-                    Some(style) if style == "json" => {}
-                    Some(_) => {
-                        return Err(bad(format!("{at}/style"), "only \"json\" is supported"));
-                    }
-                }
+                place.only(
+                    &["type", "json_schema"],
+                    &[
+                        ("style", json!("json")),
+                        ("any_order", json!(false)),
+                        ("max_whitespace_cnt", Value::Null),
+                    ],
+                )?;
                 let schema = Schema::from_value(place.member("json_schema")?)?;
                 self.embed(schema.grammar(self.compiler.json_options()))
             }
             "regex" => {
-                place.only(&["type", "pattern"])?;
+                place.only(&["type", "pattern"], &[("excludes", json!([]))])?;
                 let grammar = self.compiler.regex_grammar(place.text("pattern")?, false);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/pattern"))))
             }
             "grammar" => {
-                place.only(&["type", "grammar"])?;
+                place.only(&["type", "grammar"], &[])?;
                 let text = place.text("grammar")?;
                 let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
                 let grammar = ebnf::parse(text, dialect, self.compiler);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/grammar"))))
             }
             "any_text" => {
-                place.only(&["type", "excludes"])?;
+                place.only(
+                    &["type", "excludes"],
+                    &[("max_tokens", Value::Null), ("max_chars", Value::Null)],
+                )?;
                 let mut without = match place.members.contains_key("excludes") {
                     true => place.texts("excludes")?,
                     false => Vec::new(),
@@ -105,7 +111,7 @@ impl Reader<'_> {
                 Ok(self.builder.regular(language))
             }
             "sequence" | "or" => {
-                place.only(&["type", "elements"])?;
+                place.only(&["type", "elements"], &[])?;
                 let elements = place.list("elements")?;
                 let last = elements.len().saturating_sub(1);
                 let mut parts = Vec::with_capacity(elements.len());
@@ -120,7 +126,7 @@ impl Reader<'_> {
                 }
             }
             "tag" => self.tag(&place, ""),
-            "triggered_tags" => self.triggered(&place),
+            "triggered_tags" => self.triggered(&place, end.unwrap_or_default()),
             "tags_with_separator" => self.separated(&place),
             _ => Err(bad(format!("{at}/type"), format!("`{kind}` is no format that is supported"))
                 .with_help(
@@ -132,7 +138,7 @@ impl Reader<'_> {
 
     /// A tag, of whose beginning so much is written already.
     fn tag(&mut self, place: &Place<'_>, written: &str) -> Result<NodeId> {
-        place.only(&["type", "begin", "content", "end"])?;
+        place.only(&["type", "begin", "content", "end"], &[])?;
         let begin = place.text("begin")?;
         let ends = match place.member("end")? {
             Value::String(end) => vec![end.clone()],
@@ -150,11 +156,21 @@ impl Reader<'_> {
         Ok(self.builder.mark(whole, format!("tag `{begin}`")))
     }
 
-    /// Free text, and tags where one of the triggers was written.
-    fn triggered(&mut self, place: &Place<'_>) -> Result<NodeId> {
-        place.only(&["type", "triggers", "tags", "at_least_one", "stop_after_first"])?;
+    /// Free text, and tags where one of the triggers was written. Free text holds none of the
+    /// `excludes` and none of `ends`, which end the tag around it.
+    fn triggered(&mut self, place: &Place<'_>, ends: &[String]) -> Result<NodeId> {
+        place.only(
+            &["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"],
+            &[],
+        )?;
         let names = place.texts("triggers")?;
-        let triggers = Triggers::new(self.builder.languages(), &names)?;
+        let mut stops = names.clone();
+        if place.members.contains_key("excludes") {
+            stops.extend(place.texts("excludes")?);
+        }
+        stops.extend_from_slice(ends);
+        // The heads of the triggers come first.
+        let triggers = Triggers::new(self.builder.languages(), &stops)?;
         let mut tags = Vec::new();
         for (at, tag) in place.list("tags")? {
             let tag = Place::new(tag, &at)?;
@@ -167,18 +183,16 @@ impl Reader<'_> {
                     format!("`{begin}` begins with no trigger"),
                 ));
             };
-            let head = self.builder.regular(triggers.heads[number]);
-            let rest = self.tag(&tag, name)?;
-            tags.push(self.builder.sequence([head, rest]));
+            tags.push((number, self.tag(&tag, name)?));
         }
         let (least, first) = (place.flag("at_least_one")?, place.flag("stop_after_first")?);
-        let tag = self.builder.choice(tags);
-        Ok(text_and_tags(&mut self.builder, &triggers, tag, least, first))
+        let text = TaggedText { triggers: &triggers, tags, names: &names };
+        Ok(text.node(&mut self.builder, least, first))
     }
 
     /// Tags and nothing else, with a text between them.
     fn separated(&mut self, place: &Place<'_>) -> Result<NodeId> {
-        place.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"])?;
+        place.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"], &[])?;
         let mut tags = Vec::new();
         for (at, tag) in place.list("tags")? {
             tags.push(self.tag(&Place::new(tag, &at)?, "")?);
@@ -223,13 +237,25 @@ impl<'a> Place<'a> {
         Ok(Self { members: object(value, at)?, at: at.to_owned() })
     }
 
-    fn only(&self, known: &[&str]) -> Result<()> {
-        match self.members.keys().find(|key| !known.contains(&key.as_str())) {
-            None => Ok(()),
-            Some(key) => {
-                Err(bad(format!("{}/{key}", self.at), format!("`{key}` is not supported here")))
+    /// Errors if there is a member that is neither known nor a default that changes nothing:
+    /// XGrammar's classes write all their members.
+    fn only(&self, known: &[&str], defaults: &[(&str, Value)]) -> Result<()> {
+        for (key, value) in self.members {
+            if known.contains(&key.as_str()) {
+                continue;
+            }
+            let at = format!("{}/{key}", self.at);
+            match defaults.iter().find(|(name, _)| name == key) {
+                Some((_, default)) if value == default => {}
+                Some((_, default)) => {
+                    let message = format!("`{key}` is not supported with the value {value}");
+                    let help = format!("leave it out, which means {default}");
+                    return Err(bad(at, message).with_help(help));
+                }
+                None => return Err(bad(at, format!("`{key}` is not supported here"))),
             }
         }
+        Ok(())
     }
 
     fn member(&self, key: &str) -> Result<&'a Value> {

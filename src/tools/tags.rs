@@ -38,7 +38,8 @@ pub struct Tags {
     pub triggers: Vec<String>,
     /// The tags.
     pub tags: Vec<Tag>,
-    /// Must there be a tag?
+    /// Does the text begin with a tag? As in XGrammar: one must be written, and free text before
+    /// it would leave it out for good.
     pub at_least_one: bool,
     /// Does the text end behind the first tag?
     pub at_most_one: bool,
@@ -61,7 +62,6 @@ impl Tags {
                 return Err(Error::new(ErrorKind::Request, message)
                     .with_help("add a trigger, or a tag that begins with one"));
             };
-            let head = builder.regular(triggers.heads[number]);
             let rest = builder.literal(&tag.begin.as_bytes()[trigger.len()..]);
             let body = match &tag.body {
                 Body::Json(schema) => {
@@ -80,11 +80,11 @@ impl Tags {
                 }
             };
             let end = builder.literal(tag.end.as_bytes());
-            let whole = builder.sequence([head, rest, body, end]);
-            tags.push(builder.mark(whole, format!("tag `{}`", tag.begin)));
+            let whole = builder.sequence([rest, body, end]);
+            tags.push((number, builder.mark(whole, format!("tag `{}`", tag.begin))));
         }
-        let tag = builder.choice(tags);
-        let text = text_and_tags(&mut builder, &triggers, tag, self.at_least_one, self.at_most_one);
+        let text = TaggedText { triggers: &triggers, tags, names: &self.triggers };
+        let text = text.node(&mut builder, self.at_least_one, self.at_most_one);
         let start = builder.rule("tags", text);
         builder.finish(start)
     }
@@ -95,24 +95,55 @@ impl Tags {
     }
 }
 
+/// Tags after a head each.
+pub(super) struct TaggedText<'a> {
+    pub(super) triggers: &'a Triggers,
+    /// For each tag the number of its trigger, and what follows the trigger.
+    pub(super) tags: Vec<(usize, NodeId)>,
+    /// The texts of the triggers.
+    pub(super) names: &'a [String],
+}
+
+impl TaggedText<'_> {
+    /// Free text with tags in it. With `at_least_one` the text begins with a tag; with
+    /// `stop_after_first` it ends behind the first one.
+    pub(super) fn node(
+        &self,
+        builder: &mut GrammarBuilder,
+        at_least_one: bool,
+        stop_after_first: bool,
+    ) -> NodeId {
+        let mut first = Vec::with_capacity(self.tags.len());
+        let mut later = Vec::with_capacity(self.tags.len());
+        for &(number, rest) in &self.tags {
+            let trigger = builder.literal(self.names[number].as_bytes());
+            first.push(builder.sequence([trigger, rest]));
+            let head = builder.regular(self.triggers.heads[number]);
+            let head = builder.mark(head, "free text");
+            later.push(builder.sequence([head, rest]));
+        }
+        let (first, later) = (builder.choice(first), builder.choice(later));
+        if at_least_one && stop_after_first {
+            return first;
+        }
+        let text = text_and_tags(builder, self.triggers, later, stop_after_first);
+        if at_least_one { builder.sequence([first, text]) } else { text }
+    }
+}
+
 /// Free text around tags, each of which holds the free text before it.
 pub(super) fn text_and_tags(
     builder: &mut GrammarBuilder,
     triggers: &Triggers,
     tag: NodeId,
-    at_least_one: bool,
     at_most_one: bool,
 ) -> NodeId {
     let free = builder.regular(triggers.free);
     let free = builder.mark(free, "free text");
-    let min = u32::from(at_least_one);
     if at_most_one {
         // Behind the tag nothing follows.
-        return match at_least_one {
-            true => tag,
-            false => builder.choice([tag, free]),
-        };
+        return builder.choice([tag, free]);
     }
-    let tags = builder.repeat(tag, min, None);
+    let tags = builder.repeat(tag, 0, None);
     builder.sequence([tags, free])
 }
