@@ -71,9 +71,8 @@ impl Parser<'_> {
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
-        space(&mut self.text, true);
         self.rules.id(&name, start);
-        let mut body = self.alternatives()?;
+        let mut body = self.body()?;
         if lazy {
             body = Item::new(start, Kind::Lazy(Box::new(body)));
         }
@@ -86,6 +85,20 @@ impl Parser<'_> {
                 .error(self.text.at, format!("unexpected `{c}` in rule `{name}`"))
                 .with_help("a literal stands in double quotes, a rule ends at the line's end")),
         }
+    }
+
+    /// What stands behind `::=`; nothing where the next line begins another rule.
+    fn body(&mut self) -> Result<Item> {
+        space(&mut self.text, false);
+        let before = self.text.at;
+        if matches!(self.text.peek(), Some('\n' | '\r')) {
+            space(&mut self.text, true);
+            if self.begins_rule() {
+                self.text.at = before;
+                return Ok(Rules::empty(before));
+            }
+        }
+        self.alternatives()
     }
 
     /// `[lazy, capture="name"]` behind a rule's name: is it lazy?

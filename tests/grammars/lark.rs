@@ -32,7 +32,18 @@ fn lark() {
                 &["", "xyzw", "yy"],
                 &["z"],
             ),
-            ("start:\n  | \"a\"\n  | \"b\" // c\n", &["a", "b"], &["ab"]),
+            // The first alternative is empty, on a line of its own or not.
+            ("start:\n  | \"a\"\n  | \"b\" // c\n", &["", "a", "b"], &["ab"]),
+            ("start: | \"a\"", &["", "a"], &["aa"]),
+            ("start: \"a\" | | \"b\"", &["", "a", "b"], &["ab"]),
+            ("start: \"a\" |\n", &["", "a"], &["b"]),
+            ("start: list\nlist: | item \",\" list\nitem: /[0-9]/", &["", "1,", "1,2,"], &["1", ","]),
+            ("start: \"x\" b c\nb:\nc: \"y\"", &["xy"], &["x", "xyy"]),
+            ("start: b \"x\"\nb:", &["x"], &["", "xx"]),
+            ("start: b \"x\"\nb: // nothing\n\n%ignore \" \"\n?c: \"y\"", &["x", " x"], &["y"]),
+            ("start: b{\"a\"} c\nb{x}:\nc[lazy]: /y+/", &["y"], &["", "yy"]),
+            ("start:\n  \"a\"\n", &["a"], &[""]),
+            ("start: \"a\" () [] (\"b\" | )", &["a", "ab"], &["", "abb"]),
             // "Templates".
             (
                 "start: \"[\" _separated{NUMBER, \",\"} \"]\"\n_separated{x, sep}: x (sep x)*\nNUMBER: /[0-9]+/",

@@ -210,10 +210,52 @@ impl<'a> Parser<'a> {
                 .text
                 .error(self.text.at, format!("expected `:` after `{name}`, found {found}")));
         }
-        space(&mut self.text, true);
-        self.text.eat("|");
-        definition.body = self.choice()?;
+        space(&mut self.text, false);
+        if !self.is_empty_rule() {
+            space(&mut self.text, true);
+            definition.body = self.choice()?;
+        }
         Ok(definition)
+    }
+
+    /// Whether nothing stands behind the colon of a rule, here: the line ends, and the next one
+    /// begins another rule or statement, or there is none.
+    fn is_empty_rule(&mut self) -> bool {
+        let before = self.text.at;
+        if !matches!(self.text.peek(), None | Some('\n' | '\r')) {
+            return false;
+        }
+        space(&mut self.text, true);
+        let is_empty = match self.text.peek() {
+            None | Some('%') => !["%json", "%regex", "%lark"].iter().any(|word| self.text.starts_with(word)),
+            _ => self.begins_definition(),
+        };
+        self.text.at = before;
+        is_empty
+    }
+
+    /// Whether a rule or terminal is defined here.
+    fn begins_definition(&mut self) -> bool {
+        let before = self.text.at;
+        self.text.take_while(|c| c == '?' || c == '!');
+        let mut is_head = !self.word().is_empty();
+        if self.text.eat("::") {
+            is_head &= self.word() == "_";
+        }
+        for (open, close) in [("{", '}'), ("[", ']')] {
+            if self.text.eat(open) {
+                self.text.take_while(|c| c != close && c != '\n');
+                self.text.take();
+            }
+        }
+        if self.text.eat(".") {
+            self.text.eat("-");
+            self.text.take_while(|c| c.is_ascii_digit());
+        }
+        space(&mut self.text, false);
+        is_head &= self.text.starts_with(":") && !self.text.starts_with("::");
+        self.text.at = before;
+        is_head
     }
 
     fn parameters(&mut self) -> Result<Vec<String>> {
