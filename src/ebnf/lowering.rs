@@ -17,6 +17,10 @@ use crate::regex::{self, ByteSet, Language, Utf8};
 /// it could make terminals with too many states.
 const INLINE_LEAVES: usize = 600;
 
+/// Alternatives of a choice that stay apart where all do; more of them are read side by side, and
+/// exceed the limit on parallel states.
+const MAX_APART: usize = 1_000;
+
 /// Does a repeat need a counter?
 fn counts(min: u32, max: Option<u32>) -> bool {
     min > 1 || max.is_some_and(|max| max > 1)
@@ -57,9 +61,9 @@ pub(super) struct Lowering<'a> {
     has_lazy: Vec<bool>,
     /// The lazy terminals that were made, with their places.
     lazy: Vec<(NodeId, usize)>,
-    /// Is there a lazy terminal in any rule?
-    any_lazy: bool,
-    /// Where there is one, by terminal that others were put together to: the same kept apart, if a
+    /// Do lazy terminals take precedence over what else may begin where they do?
+    lazy_first: bool,
+    /// Where they do, by terminal that others were put together to: the same kept apart, if a
     /// text may end between two of these.
     apart: FxHashMap<NodeId, NodeId>,
 }
@@ -70,12 +74,9 @@ impl<'a> Lowering<'a> {
         builder: GrammarBuilder,
         names: &'a [String],
         bodies: &'a [Item],
-        terminals: &[usize],
         by_rules: bool,
     ) -> Self {
         let count = bodies.len();
-        let mut terminal = vec![false; count];
-        terminals.iter().for_each(|&rule| terminal[rule] = true);
         Self {
             text,
             builder,
@@ -89,12 +90,19 @@ impl<'a> Lowering<'a> {
             todo: Vec::new(),
             rule: 0,
             by_rules,
-            terminal,
+            terminal: vec![false; count],
             has_lazy: vec![false; count],
             lazy: Vec::new(),
-            any_lazy: bodies.iter().any(Item::holds_lazy),
+            lazy_first: false,
             apart: FxHashMap::default(),
         }
+    }
+
+    /// Lazy terminals take precedence; `terminals` are the rules that are one terminal each.
+    pub(super) fn with_lazy_first(mut self, terminals: &[usize]) -> Self {
+        terminals.iter().for_each(|&rule| self.terminal[rule] = true);
+        self.lazy_first = true;
+        self
     }
 
     /// Finds the regular rules, callees first, and makes languages of those that are small.
@@ -136,7 +144,7 @@ impl<'a> Lowering<'a> {
                 };
                 size = size.saturating_add(more);
             });
-            self.has_lazy[rule] = self.holds_lazy(rule);
+            self.has_lazy[rule] = self.lazy_first && self.holds_lazy(rule);
             if self.has_lazy[rule] {
                 // Lazy terminals stay apart: they take precedence where they begin.
                 size = usize::MAX;
@@ -245,7 +253,7 @@ impl<'a> Lowering<'a> {
     fn terminal(&mut self, part: Part, items: &[&Item]) -> NodeId {
         let at = items.first().map_or(0, |item| item.at);
         let node = self.node(part, at);
-        if self.any_lazy && matches!(part, Part::Regular(_)) && self.is_open(items) {
+        if self.lazy_first && matches!(part, Part::Regular(_)) && self.is_open(items) {
             let apart: Vec<NodeId> = items.iter().map(|item| self.keep_apart(item)).collect();
             let apart = self.builder.sequence(apart);
             self.apart.insert(node, apart);
@@ -361,12 +369,14 @@ impl<'a> Lowering<'a> {
                 }
                 Part::Node(node) => Part::Node(self.builder.repeat(node, *min, *max)),
             },
-            Kind::And(_) | Kind::Not(_) | Kind::Except(..) => Part::Regular(self.regular(item)?),
-            Kind::Lazy(_) => {
+            Kind::Lazy(_) if self.lazy_first => {
                 let language = self.regular(item)?;
                 let node = self.node(Part::Regular(language), item.at);
                 self.lazy.push((node, item.at));
                 Part::Node(node)
+            }
+            Kind::And(_) | Kind::Not(_) | Kind::Except(..) | Kind::Lazy(_) => {
+                Part::Regular(self.regular(item)?)
             }
         })
     }
@@ -408,7 +418,9 @@ impl<'a> Lowering<'a> {
         for item in items {
             let part = self.part(item)?;
             match part {
-                Part::Regular(_) if self.by_rules => nodes.push(self.terminal(part, &[item])),
+                Part::Regular(_) if self.by_rules && items.len() <= MAX_APART => {
+                    nodes.push(self.terminal(part, &[item]))
+                }
                 Part::Regular(language) => {
                     regular.push(language);
                     merged.push(item);
@@ -422,7 +434,7 @@ impl<'a> Lowering<'a> {
                 return Ok(Part::Regular(union));
             }
             let node = self.node(Part::Regular(union), at);
-            if self.any_lazy && merged.iter().any(|item| self.is_open_inside(item)) {
+            if self.lazy_first && merged.iter().any(|item| self.is_open_inside(item)) {
                 let ways: Vec<NodeId> = merged.iter().map(|item| self.keep_apart(item)).collect();
                 let apart = self.builder.choice(ways);
                 self.apart.insert(node, apart);

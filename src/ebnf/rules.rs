@@ -184,6 +184,8 @@ pub(super) struct Rules<'e> {
     names: FxHashMap<String, usize>,
     /// May names differ in case alone? Not where this is set (RFC 5234, section 2.1).
     caseless: bool,
+    /// Do lazy rules take precedence over what else may begin where they do?
+    lazy_first: bool,
     /// How a rule is defined, for messages.
     sign: &'static str,
     /// Rules that must be regular.
@@ -201,6 +203,7 @@ impl<'e> Rules<'e> {
             rules: Vec::new(),
             names: FxHashMap::default(),
             caseless: false,
+            lazy_first: false,
             sign,
             terminals: Vec::new(),
             patterns: FxHashMap::default(),
@@ -209,6 +212,10 @@ impl<'e> Rules<'e> {
 
     pub(super) fn caseless(self) -> Self {
         Self { caseless: true, ..self }
+    }
+
+    pub(super) fn lazy_first(self) -> Self {
+        Self { lazy_first: true, ..self }
     }
 
     /// The rule of a name, defined or not.
@@ -358,7 +365,7 @@ impl<'e> Rules<'e> {
                 .error(0, format!("the grammar has no rule `{key}`"))
                 .with_help(format!("name the rule that derives the whole text `{key}`")));
         };
-        let Self { builder, rules, terminals, environment, .. } = self;
+        let Self { builder, rules, terminals, environment, lazy_first, .. } = self;
         let terminals: Vec<_> = terminals.iter().map(|&id| (id, rules[id].first_use)).collect();
         let mut names = Vec::with_capacity(rules.len());
         let mut bodies = Vec::with_capacity(rules.len());
@@ -367,12 +374,16 @@ impl<'e> Rules<'e> {
             bodies.push(body.unwrap_or_else(|| Self::empty(0)));
             names.push(name);
         }
-        if bodies.iter().any(Item::holds_lazy) {
+        let lazy_first = lazy_first && bodies.iter().any(Item::holds_lazy);
+        if lazy_first {
             bodies = bodies.into_iter().map(Item::factored).collect();
         }
         let by_rules = environment.keeps_rules();
         let regular: Vec<usize> = terminals.iter().map(|&(id, _)| id).collect();
-        let mut lowering = Lowering::new(text, builder, &names, &bodies, &regular, by_rules);
+        let mut lowering = Lowering::new(text, builder, &names, &bodies, by_rules);
+        if lazy_first {
+            lowering = lowering.with_lazy_first(&regular);
+        }
         lowering.regular_rules()?;
         for (terminal, first_use) in terminals {
             lowering.rule_language(terminal, first_use)?;

@@ -380,11 +380,13 @@ impl Rewriting {
         Ok(path)
     }
 
-    /// Finds all entries that the start leads to, and their outcomes: a least fixed point.
+    /// Finds all entries that the start leads to, and their outcomes: a least fixed point, reached
+    /// when a round neither meets an entry nor changes an outcome.
     fn find_outcomes(&mut self) -> Result<()> {
         let start = self.start();
         self.call(start)?;
         loop {
+            let met = (self.entries.len(), self.loop_entries.len());
             let mut grew = false;
             let mut next = 0;
             while next < self.entries.len() {
@@ -404,7 +406,7 @@ impl Rewriting {
                 grew |= self.loops.get(&entry) != Some(&found);
                 self.loops.insert(entry, found);
             }
-            if !grew {
+            if !grew && met == (self.entries.len(), self.loop_entries.len()) {
                 return Ok(());
             }
         }
@@ -480,7 +482,11 @@ impl Rewriting {
                     next.dedup();
                     states = next;
                 }
-                states.into_iter().filter(|&(_, has_read)| has_read).map(|(state, _)| state).collect()
+                states
+                    .into_iter()
+                    .filter(|&(_, has_read)| has_read)
+                    .map(|(state, _)| state)
+                    .collect()
             }
             Node::Repeat { node, min, max } => {
                 if let Some(outcome) = self.uniform(node, from, follow)? {
@@ -706,8 +712,12 @@ impl Writer {
             return known;
         }
         let node = match self.rewriting.grammar.node(id).clone() {
-            Node::Sequence(parts) => Node::Sequence(parts.iter().map(|&part| self.copy(part)).collect()),
-            Node::Choice(parts) => Node::Choice(parts.iter().map(|&part| self.copy(part)).collect()),
+            Node::Sequence(parts) => {
+                Node::Sequence(parts.iter().map(|&part| self.copy(part)).collect())
+            }
+            Node::Choice(parts) => {
+                Node::Choice(parts.iter().map(|&part| self.copy(part)).collect())
+            }
             Node::Repeat { node, min, max } => Node::Repeat { node: self.copy(node), min, max },
             Node::Call(rule) => Node::Call(self.rule(Variant::Whole(rule))),
             leaf => leaf,
@@ -770,7 +780,9 @@ impl Writer {
                 let parts = self.sequence(&mut rest, 0, from, false)?;
                 parts.map(|parts| self.builder.sequence(parts))
             }
-            Node::Repeat { node, min, max } => self.repeat(node, (min, max), from, follow, target)?,
+            Node::Repeat { node, min, max } => {
+                self.repeat(node, (min, max), from, follow, target)?
+            }
             Node::Call(rule) => {
                 let entry = Entry { rule, from, follow };
                 if self.leads(&self.rewriting.outcomes, &entry, target) {

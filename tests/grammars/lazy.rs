@@ -158,7 +158,8 @@ impl Grammar {
             }
             let (firsts, may_end) = self.firsts(&stack);
             let rest = &text[at..];
-            let shortest = |t: usize| (1..=rest.len()).find(|&n| self.terminals[t].is_match(&rest[..n]));
+            let shortest =
+                |t: usize| (1..=rest.len()).find(|&n| self.terminals[t].is_match(&rest[..n]));
             let lazy = firsts.iter().filter(|(t, _)| *t < LAZY);
             match lazy.filter_map(|(t, _)| shortest(*t)).min() {
                 Some(length) => {
@@ -171,7 +172,9 @@ impl Grammar {
                 None if rest.is_empty() && may_end => return true,
                 None => {
                     for (t, stack) in firsts.into_iter().filter(|(t, _)| *t >= LAZY) {
-                        for n in (1..=rest.len()).filter(|&n| self.terminals[t].is_match(&rest[..n])) {
+                        for n in
+                            (1..=rest.len()).filter(|&n| self.terminals[t].is_match(&rest[..n]))
+                        {
                             todo.push((at + n, stack.clone()));
                         }
                     }
@@ -194,7 +197,8 @@ fn part(rng: &mut ChaCha8Rng, depth: u32, rules: usize) -> Part {
             Part::Sequence(vec![Part::Terminal(terminal), Part::Rule(rng.random_range(0..rules))])
         }
         _ => {
-            let bounds = [(0, None), (1, None), (0, Some(1)), (1, Some(2)), (2, None), (0, Some(2))];
+            let bounds =
+                [(0, None), (1, None), (0, Some(1)), (1, Some(2)), (2, None), (0, Some(2))];
             let (min, max) = bounds[rng.random_range(0..bounds.len())];
             Part::Repeat(Box::new(part(rng, depth - 1, rules)), min, max)
         }
@@ -264,65 +268,109 @@ fn a_lazy_head_comes_before_free_text() {
          f_foo: f_foo_hd \"=foo>\" %json {{ \"type\": \"object\" }} \"</function>\"\n\
          f_bar_hd[lazy]: TEXT \"<function\"\nf_bar: f_bar_hd \"=bar>\" /[0-9]+/ \"</function>\""
     );
-    let no = &["<tool>x", "<tool>", "a<tool>1</tool><tool>x", "<tool>1</tool", "é\n<tool>not a number"];
-    let yes = &["", "free", "<tool>1</tool>", "a<tool>12</tool>b<tool>3</tool>c", "a <tool", "<<tool>1</tool>"];
-    judge(Dialect::Lark, &[
-        (&dispatch, yes, no),
-        (&dispatch.replace("head[lazy]: TEXT \"<tool>\"", "head[suffix=\"<tool>\"]: TEXT"), yes, no),
-        (&dispatch.replace("TEXT \"<tool>\"", "/(\\n|.)*<tool>/"), yes, no),
-        (&dispatch.replace("start: tool* tail", "start: tail | tool start"), yes, no),
-        (&dispatch.replace("start: tool* tail", "start: (TEXT | tool)*"), yes, no),
-        (&dispatch.replace("tail: TEXT", "tail: /./s*"), yes, no),
-        (&dispatch.replace("tail: TEXT", "tail: | /./s tail"), yes, no),
-        (&dispatch.replace("start: tool* tail", "start: plain | calls\nplain: tail\ncalls: tool+ tail"), yes, no),
-        (
-            &format!("%ignore /[ \\n]/\n{dispatch}"),
-            &["", "free", " <tool> 1 </tool> a", "<tool>1</tool>"],
-            &["<tool>x", "<tool>", "a<tool>1</tool> <tool>x"],
-        ),
-        (
-            &dispatch.replace("start: tool* tail", "start: \"<t>\" tail | \"<t>\" tool+ tail"),
-            &["<t>", "<t>a", "<t>a<tool>1</tool>b"],
-            &["<t><tool>x", "<t>a<tool>1</tool><tool>"],
-        ),
-        (
-            &dispatch.replace("start: tool* tail", "start: tool{0,2} tail"),
-            &["a<tool>1</tool><tool>2</tool>b<tool>c"],
-            &["<tool>x", "<tool>1</tool>b<tool>c"],
-        ),
-        (
-            &functions,
-            &["", "a<function=foo>{\"a\": 1}</function> b <function=bar>12</function>c", "a<functio"],
-            &["<function=baz>1</function>", "<function=bar>x</function>", "<function", "a<function=foo>{}</function><function"],
-        ),
-        // Triggers that overlap: the one that ends first is read.
-        (
-            &format!("start: (a | b)* TEXT\na: ah \"1\"\nb: bh \"2\"\nah[lazy]: TEXT \"<t\"\nbh[lazy]: TEXT \"<tool>\"\n{TEXT}"),
-            &["<t1", "x<t1<t1y", "<"],
-            &["<tool>2", "<tool>1", "<t2"],
-        ),
-        // Both end at once: what follows decides.
-        (
-            &format!("start: (a | b)* TEXT\na: ah \"1\"\nb: bh \"2\"\nah[lazy]: TEXT \"ab\"\nbh[lazy]: TEXT \"b\"\n{TEXT}"),
-            &["ab1", "ab2", "b2", "xx"],
-            &["b1", "ab3", "b"],
-        ),
-        // JSON beside a lazy rule holds no trigger.
-        (
-            &format!("start: tool | %json {{\"type\": \"array\", \"items\": {{\"type\": \"string\"}}}}\nhead[lazy]: TEXT \"<t>\"\ntool: head /[0-9]+/\n{TEXT}"),
-            &["[\"a\"]", "<t>1", "[\"a<t>1", "[\"<\", \"t>\"]"],
-            &["[\"<t>\"]", "[\"a<t>\", \"b\"]", "a"],
-        ),
-        // Where no lazy rule may begin, free text is free.
-        (
-            &format!("start: \"x\" TEXT | \"y\" tool\nhead[lazy]: TEXT \"<t>\"\ntool: head /[0-9]+/\n{TEXT}"),
-            &["x<t>a", "ya<t>1"],
-            &["y<t>a"],
-        ),
-    ]);
-    judge(Dialect::Gbnf, &[(
-        "root ::= tool* tail\ntool ::= head [0-9]+ \"</tool>\"\nhead[lazy] ::= text \"<tool>\"\ntail ::= text\ntext ::= .*",
-        yes,
-        no,
-    )]);
+    let no =
+        &["<tool>x", "<tool>", "a<tool>1</tool><tool>x", "<tool>1</tool", "é\n<tool>not a number"];
+    let yes = &[
+        "",
+        "free",
+        "<tool>1</tool>",
+        "a<tool>12</tool>b<tool>3</tool>c",
+        "a <tool",
+        "<<tool>1</tool>",
+    ];
+    judge(
+        Dialect::Lark,
+        &[
+            (&dispatch, yes, no),
+            (
+                &dispatch.replace("head[lazy]: TEXT \"<tool>\"", "head[suffix=\"<tool>\"]: TEXT"),
+                yes,
+                no,
+            ),
+            (&dispatch.replace("TEXT \"<tool>\"", "/(\\n|.)*<tool>/"), yes, no),
+            (&dispatch.replace("start: tool* tail", "start: tail | tool start"), yes, no),
+            (&dispatch.replace("start: tool* tail", "start: (TEXT | tool)*"), yes, no),
+            (&dispatch.replace("tail: TEXT", "tail: /./s*"), yes, no),
+            (&dispatch.replace("tail: TEXT", "tail: | /./s tail"), yes, no),
+            (
+                &dispatch.replace(
+                    "start: tool* tail",
+                    "start: plain | calls\nplain: tail\ncalls: tool+ tail",
+                ),
+                yes,
+                no,
+            ),
+            (
+                &format!("%ignore /[ \\n]/\n{dispatch}"),
+                &["", "free", " <tool> 1 </tool> a", "<tool>1</tool>"],
+                &["<tool>x", "<tool>", "a<tool>1</tool> <tool>x"],
+            ),
+            (
+                &dispatch.replace("start: tool* tail", "start: \"<t>\" tail | \"<t>\" tool+ tail"),
+                &["<t>", "<t>a", "<t>a<tool>1</tool>b"],
+                &["<t><tool>x", "<t>a<tool>1</tool><tool>"],
+            ),
+            (
+                &dispatch.replace("start: tool* tail", "start: tool{0,2} tail"),
+                &["a<tool>1</tool><tool>2</tool>b<tool>c"],
+                &["<tool>x", "<tool>1</tool>b<tool>c"],
+            ),
+            (
+                &functions,
+                &[
+                    "",
+                    "a<function=foo>{\"a\": 1}</function> b <function=bar>12</function>c",
+                    "a<functio",
+                ],
+                &[
+                    "<function=baz>1</function>",
+                    "<function=bar>x</function>",
+                    "<function",
+                    "a<function=foo>{}</function><function",
+                ],
+            ),
+            // Triggers that overlap: the one that ends first is read.
+            (
+                &format!(
+                    "start: (a | b)* TEXT\na: ah \"1\"\nb: bh \"2\"\nah[lazy]: TEXT \"<t\"\nbh[lazy]: TEXT \"<tool>\"\n{TEXT}"
+                ),
+                &["<t1", "x<t1<t1y", "<"],
+                &["<tool>2", "<tool>1", "<t2"],
+            ),
+            // Both end at once: what follows decides.
+            (
+                &format!(
+                    "start: (a | b)* TEXT\na: ah \"1\"\nb: bh \"2\"\nah[lazy]: TEXT \"ab\"\nbh[lazy]: TEXT \"b\"\n{TEXT}"
+                ),
+                &["ab1", "ab2", "b2", "xx"],
+                &["b1", "ab3", "b"],
+            ),
+            // JSON beside a lazy rule holds no trigger.
+            (
+                &format!(
+                    "start: tool | %json {{\"type\": \"array\", \"items\": {{\"type\": \"string\"}}}}\nhead[lazy]: TEXT \"<t>\"\ntool: head /[0-9]+/\n{TEXT}"
+                ),
+                &["[\"a\"]", "<t>1", "[\"a<t>1", "[\"<\", \"t>\"]"],
+                &["[\"<t>\"]", "[\"a<t>\", \"b\"]", "a"],
+            ),
+            // Where no lazy rule may begin, free text is free.
+            (
+                &format!(
+                    "start: \"x\" TEXT | \"y\" tool\nhead[lazy]: TEXT \"<t>\"\ntool: head /[0-9]+/\n{TEXT}"
+                ),
+                &["x<t>a", "ya<t>1"],
+                &["y<t>a"],
+            ),
+        ],
+    );
+    // XGrammar's EBNF, "Committed-Shortest Matching": each occurrence ends as soon as it can, and
+    // takes nothing from other alternatives.
+    judge(
+        Dialect::Gbnf,
+        &[(
+            "root ::= head [0-9]+ | text\nhead[lazy] ::= text \"<t>\"\ntext ::= .*",
+            &["a<t>1", "a<t>x", "<t><t>1"],
+            &[],
+        )],
+    );
 }

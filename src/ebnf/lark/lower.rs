@@ -33,7 +33,7 @@ pub(super) fn lower(
 ) -> Result<Grammar> {
     let mut lowering = Lowering {
         text,
-        rules: Rules::new(":", environment),
+        rules: Rules::new(":", environment).lazy_first(),
         templates: templates(text, file)?,
         ignores: !file.ignored.is_empty(),
         depth,

@@ -12,8 +12,33 @@
 //! The meaning is that of Lark's Earley parser with its `dynamic_complete` lexer: every way to cut
 //! the text into terminals counts. Priorities choose between parses of one text and never make a
 //! text accepted or not, so they are read and mean nothing; so do aliases, `!`, `?` and `_` of
-//! names, and captures. `[lazy]` and `[suffix=…]` of a rule do matter: its text is a shortest match.
-//! Patterns are in the syntax of Rust's `regex` crate with look-around.
+//! names, and captures. Patterns are in the syntax of Rust's `regex` crate with look-around.
+//!
+//! An alternative may be empty, the first one too, and so may a rule.
+//!
+//! # Lazy rules
+//!
+//! `[lazy]` and `[suffix=…]` of a rule mean two things. Its text is a shortest match: no part of it
+//! from its beginning is one. And it takes precedence: where it may begin, a text whose rest begins
+//! with one of its texts is read by it, and by nothing else. So `start: tool* tail` with
+//! `tool: head /[0-9]+/ "</tool>"`, `head[lazy]: TEXT "<tool>"` and `tail: TEXT` dispatches: `tail`
+//! never holds `<tool>`. In detail (`grammar/lazy.rs` has the rewriting):
+//!
+//! - A place is a position between two terminals (strings, patterns, names in capitals) of one
+//!   parse. What may begin there is what could come next in this parse: any alternative, another
+//!   turn of a repeat, what follows a repeat or an empty rule. Alternatives that are written with
+//!   equal beginnings (`"a" x | "a" y`) are chosen between behind these; others where they begin.
+//! - Of several lazy rules at one place the one whose text ends first is read; where two end at
+//!   once, either may be, and what follows decides.
+//! - Whatever else may begin there, ignored text, JSON and recursive rules included, is for rests
+//!   that begin with no text of a lazy rule, however far such a text would reach. Free text that is
+//!   written word by word holds no trigger either.
+//! - Where no lazy rule may begin, `TEXT` is any text. A grammar that is embedded (`%lark {…}`,
+//!   `@name`) is rewritten by itself.
+//!
+//! llguidance's lexer runs all terminals that may begin at a place side by side and stops at the
+//! first lazy match, which is the same; only it also compares parses that read equal terminals by
+//! different rules. XGrammar dispatches where `start` has the form above, and refuses most others.
 //!
 //! Otherwise than in llguidance and XGrammar:
 //!

@@ -227,7 +227,9 @@ impl<'a> Parser<'a> {
         }
         space(&mut self.text, true);
         let is_empty = match self.text.peek() {
-            None | Some('%') => !["%json", "%regex", "%lark"].iter().any(|word| self.text.starts_with(word)),
+            None | Some('%') => {
+                !["%json", "%regex", "%lark"].iter().any(|word| self.text.starts_with(word))
+            }
             _ => self.begins_definition(),
         };
         self.text.at = before;
