@@ -38,8 +38,11 @@ const CORE: [(&str, &str); 16] = [
 ];
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser =
-        Parser { text: Text::new(text), rules: Rules::new("=", environment).caseless(), prose: Vec::new() };
+    let mut parser = Parser {
+        text: Text::new(text),
+        rules: Rules::new("=", environment).caseless(),
+        prose: Vec::new(),
+    };
     let Some(start) = parser.rules_of_text()? else {
         return Err(parser
             .text

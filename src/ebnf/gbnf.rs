@@ -10,10 +10,14 @@
 //! one special token other than `<name>`; `!<name>*`, the usual form, means the same either way.
 //!
 //! What XGrammar adds to the notation (its "EBNF Grammar") is read, too: indented lines go on with
-//! the rule above, more escapes, `name[lazy] ::= …` for a shortest text, and macros such as `TagDispatch(("<tool>", tool))` (`macros`). Otherwise than there, `\x` takes two
-//! digits, as in llama.cpp, and names hold no dot, which is any character; `max_tokens`,
-//! `temperature` and `max_chars` of a rule are refused by name, since no text is in a language or
-//! not because of them.
+//! the rule above, more escapes, `name[lazy] ::= …` for a shortest text, and macros such as
+//! `TagDispatch(("<tool>", tool))` (`macros`). A lazy rule commits to its shortest text and takes
+//! nothing from other alternatives ("each occurrence commits independently"), unlike one of Lark;
+//! `TagDispatch` is what does. So are the forms in which XGrammar prints its grammars: `{2, -1}` is
+//! a repeat without bound, and `(=next)` behind a rule repeats what follows it wherever it is used,
+//! for its mask cache, so it is read and means nothing. Otherwise than there, `\x` takes two digits,
+//! as in llama.cpp, and names hold no dot, which is any character; `max_tokens`, `temperature` and
+//! `max_chars` of a rule are refused by name, since no text is in a language or not because of them.
 
 use super::environment::Environment;
 use super::macros;
@@ -221,6 +225,8 @@ impl Parser<'_> {
             space(&mut self.text, false);
             match self.text.peek() {
                 Some('}') => None,
+                // XGrammar prints a repeat without bound so.
+                Some('-') if self.text.eat("-1") => None,
                 _ => Some(self.text.bound().map_err(|error| error.with_help(help))?),
             }
         } else {
@@ -286,10 +292,11 @@ impl Parser<'_> {
     fn group(&mut self) -> Result<Item> {
         let start = self.text.at;
         self.text.enter("(")?;
+        let is_lookahead = self.text.eat("=");
         space(&mut self.text, true);
         let item = self.alternatives()?;
         self.text.leave(")", start)?;
-        Ok(item)
+        Ok(if is_lookahead { Rules::empty(start) } else { item })
     }
 
     fn literal(&mut self) -> Result<Item> {

@@ -1,5 +1,5 @@
 //! The macros of XGrammar's EBNF (its "EBNF Grammar", "Macros"): `Regex("…")`, `Substring("…", …)`,
-//! `Token(7, …)`, `ExcludeToken(7, …)`, `TagDispatch(("<tool>", rule), …)` and
+//! `Token(7, …)`, `ExcludeToken(7, …)` (any token without arguments), `TagDispatch(("<tool>", rule), …)` and
 //! `TokenTagDispatch((7, rule), …)`.
 
 use super::gbnf::{Parser, space};
@@ -56,7 +56,10 @@ impl Parser<'_> {
                 Ok(Item::new(at, Kind::Special(tokens)))
             }
             "ExcludeToken" => {
-                let tokens = self.ids(at, &arguments.by_place)?;
+                let tokens = match arguments.by_place.is_empty() {
+                    true => Vec::new(),
+                    false => self.ids(at, &arguments.by_place)?,
+                };
                 tokens::any_but(&mut self.rules, &self.text, at, &tokens)
             }
             _ => self.dispatch(at, name == "TokenTagDispatch", &mut arguments),

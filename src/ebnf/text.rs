@@ -244,6 +244,12 @@ impl<'a> Text<'a> {
                 last = character(self)?;
             }
             if last < first {
+                // Where no bracket follows on the line, the class was to end before the `-`.
+                let line = self.between(start, self.at).contains(['\n', '\r']);
+                let rest = self.rest().lines().next().unwrap_or_default();
+                if line || !rest.contains(']') {
+                    return Err(self.unclosed_class(start));
+                }
                 return Err(self.error(at, "the range ends before it begins"));
             }
             ranges.push((first, last));
@@ -255,8 +261,12 @@ impl<'a> Text<'a> {
     fn in_class(&self, start: usize) -> Result<()> {
         match self.peek() {
             Some(_) => Ok(()),
-            None => Err(self.error(start, "the class is not closed").with_help("end it with `]`")),
+            None => Err(self.unclosed_class(start)),
         }
+    }
+
+    fn unclosed_class(&self, start: usize) -> Error {
+        self.error(start, "the class is not closed").with_help("end it with `]`")
     }
 
     /// Errors where the least number of times exceeds the greatest.

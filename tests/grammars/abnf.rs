@@ -183,9 +183,17 @@ fn prose() {
     judge(
         Dialect::Abnf,
         &[
-            ("path = empty / <pchar> ; RFC 3986\nempty = 0<pchar>\npchar = ALPHA", &["", "x"], &["xx", "1"]),
+            (
+                "path = empty / <pchar> ; RFC 3986\nempty = 0<pchar>\npchar = ALPHA",
+                &["", "x"],
+                &["xx", "1"],
+            ),
             ("a = 2<B> *1<Digit>\nb = \"b\"", &["bb", "BB7"], &["b", "b7"]),
-            ("a = \"x\"\nquoted = <any text, see section 3>\nhost = <host, see [RFC3986], Section 3.2.2>", &["x"], &[""]),
+            (
+                "a = \"x\"\nquoted = <any text, see section 3>\nhost = <host, see [RFC3986], Section 3.2.2>",
+                &["x"],
+                &[""],
+            ),
             ("a = <b>\nb = <A> / \"y\" / \"(\" a \")\"", &["y", "(y)"], &["(y"]),
         ],
     );

@@ -138,6 +138,16 @@ fn xgrammar() {
                 &["<a>bc"],
                 &["<ab>c", "<>c"],
             ),
+            // As XGrammar prints grammars.
+            (
+                "root ::= (item{2, -1}) (=(\"x\" item))\nitem ::= ((\"a\")) (=item)",
+                &["aa", "aaaa"],
+                &["a"],
+            ),
+            ("root ::= \"a\" ExcludeToken()* \"b\"", &["ab", "axyb"], &["a"]),
+            // Empty alternatives, groups and rules.
+            ("root ::= | \"a\" | () | \"b\" |", &["", "a", "b"], &["ab"]),
+            ("root ::= b \"x\" c\nb ::=\nc ::= # nothing\n\nd ::= \"y\"\n", &["x"], &["xy", ""]),
             // "Macros".
             ("root ::= \"ID-\" Regex(\"[0-9]{5}\")", &["ID-12345"], &["ID-1234"]),
             ("root ::= Regex(\"a.b\") Regex(\"\\\\d\", json_string=false)", &["a\nb1"], &["ab1"]),
@@ -209,6 +219,9 @@ fn errors_have_a_place_and_a_cure() {
         ("root ::= (\"a\"", (1, 14), "expected `)`"),
         ("root = \"a\"", (1, 6), "expected `::=`"),
         ("root ::= [b-a]", (1, 11), "ends before"),
+        ("root ::= [a-", (1, 10), "class is not closed"),
+        ("root ::= [a-\nb ::= \"]\"", (1, 10), "class is not closed"),
+        ("root ::= [b-a", (1, 10), "class is not closed"),
         ("root ::= \"\\q\"", (1, 11), "unknown escape"),
         ("root ::= \"a\"{3,2}", (1, 13), "exceeds"),
         ("root ::= \"a\"{x}", (1, 14), "expected a number"),

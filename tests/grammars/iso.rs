@@ -9,6 +9,8 @@ fn clauses() {
     judge(
         Dialect::Iso,
         &[
+            ("a = | 'x' | ( ) | 'y' | ;", &["", "x", "y"], &["xy"]),
+            ("a = b, 'x', c; b = ; c = (* nothing *) ; d = 'y';", &["x"], &["", "xy"]),
             // 5.2, the example of definitions lists and exceptions.
             ("aa = \"A\";\nbb = 3 * aa, \"B\";", &["A"], &["AAAB"]),
             // 5.7: repetitions.

@@ -37,7 +37,11 @@ fn lark() {
             ("start: | \"a\"", &["", "a"], &["aa"]),
             ("start: \"a\" | | \"b\"", &["", "a", "b"], &["ab"]),
             ("start: \"a\" |\n", &["", "a"], &["b"]),
-            ("start: list\nlist: | item \",\" list\nitem: /[0-9]/", &["", "1,", "1,2,"], &["1", ","]),
+            (
+                "start: list\nlist: | item \",\" list\nitem: /[0-9]/",
+                &["", "1,", "1,2,"],
+                &["1", ","],
+            ),
             ("start: \"x\" b c\nb:\nc: \"y\"", &["xy"], &["x", "xyy"]),
             ("start: b \"x\"\nb:", &["x"], &["", "xx"]),
             ("start: b \"x\"\nb: // nothing\n\n%ignore \" \"\n?c: \"y\"", &["x", " x"], &["y"]),
