@@ -330,16 +330,32 @@ fn structural_tags_with_all_their_members() {
         }
     }
     for (format, pointer, word) in [
-        (json!({"type": "json_schema", "json_schema": true, "any_order": true}), "/any_order", "any_order"),
-        (json!({"type": "json_schema", "json_schema": true, "style": "glm_xml"}), "/style", "glm_xml"),
-        (json!({"type": "json_schema", "json_schema": true, "max_whitespace_cnt": 2}), "/max_whitespace_cnt", "2"),
+        (
+            json!({"type": "json_schema", "json_schema": true, "any_order": true}),
+            "/any_order",
+            "any_order",
+        ),
+        (
+            json!({"type": "json_schema", "json_schema": true, "style": "glm_xml"}),
+            "/style",
+            "glm_xml",
+        ),
+        (
+            json!({"type": "json_schema", "json_schema": true, "max_whitespace_cnt": 2}),
+            "/max_whitespace_cnt",
+            "2",
+        ),
         (json!({"type": "any_text", "max_tokens": 5}), "/max_tokens", "max_tokens"),
         (json!({"type": "any_text", "max_chars": 5}), "/max_chars", "max_chars"),
         (json!({"type": "any_text", "most": null}), "/most", "most"),
     ] {
         let value = json!({"type": "structural_tag", "format": format});
         let error = maskwright::tools::structural_tag(&value, &compiler()).unwrap_err();
-        assert_eq!(error.place().pointer.as_deref(), Some(&*format!("/format{pointer}")), "{error}");
+        assert_eq!(
+            error.place().pointer.as_deref(),
+            Some(&*format!("/format{pointer}")),
+            "{error}"
+        );
         assert!(error.message().contains(word), "{error}");
     }
 }

@@ -221,11 +221,15 @@ impl ConstraintArgs {
             compile_schema(compiler, schema)?
         } else if let Some(grammar) = grammar {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
-            read_grammar(grammar, dialect, |text, dialect| of_grammar(compiler, text, dialect))?
+            read_grammar(grammar, dialect, |text, dialect| {
+                note_if_unconstrained(&compiler.parse_grammar(text, dialect)?);
+                of_grammar(compiler, text, dialect)
+            })?
         } else if *json_object {
             compiler.json_object()?
         } else {
             let Some(grammar) = self.grammar(compiler)? else { return Ok(None) };
+            note_if_unconstrained(&grammar);
             compiler.compile(grammar)?
         };
         Ok(Some(constraint))
@@ -385,6 +389,13 @@ impl ConstraintArgs {
     pub(super) fn schema_value(&self) -> Option<serde_json::Value> {
         let (text, _) = read_schema(self.which.schema.as_deref()?).ok()?;
         serde_json::from_str(&text).ok()
+    }
+}
+
+/// A remark on standard error where a constraint accepts every text.
+fn note_if_unconstrained(grammar: &Grammar) {
+    if grammar.accepts_every_text() {
+        output::note("note: every text is accepted, so the constraint constrains nothing");
     }
 }
 

@@ -95,8 +95,9 @@ pub(super) fn read(path: &Path, wanted: &str) -> Result<Vec<u8>, Error> {
 /// Reads a UTF-8 file whole.
 pub(super) fn read_text(path: &Path, wanted: &str) -> Result<String, Error> {
     String::from_utf8(read(path, wanted)?).map_err(|error| {
-        let (line, column) = line_column(error.as_bytes(), error.utf8_error().valid_up_to());
-        Error::new(ErrorKind::Io, "is not UTF-8")
+        let byte = error.utf8_error().valid_up_to();
+        let (line, column) = line_column(error.as_bytes(), byte);
+        Error::new(ErrorKind::Io, format!("is not UTF-8 at byte {byte}"))
             .in_file(path)
             .at_line_column(line, column)
             .with_help("save it as UTF-8")

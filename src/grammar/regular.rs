@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages};
+use crate::regex::{Language, Languages, Utf8, any_text};
 
 /// Calls within calls, and groups within groups.
 const DEEPEST: u32 = 1_000;
@@ -22,6 +22,30 @@ impl Grammar {
             rules: FxHashMap::default(),
         };
         reader.rule(self.start, 0)
+    }
+}
+
+/// States of a grammar's language that are looked at for a text outside it.
+const MAX_STATES: usize = 10_000;
+
+impl Grammar {
+    /// Whether it is known to accept every text, so that it constrains nothing. False where a rule
+    /// calls itself, and where it takes long to find out.
+    ///
+    /// ```
+    /// use maskwright::ebnf::{self, Dialect};
+    /// let grammar = |text| ebnf::parse(text, Dialect::Lark, &());
+    /// assert!(grammar(r"start: /(.|\n)*/")?.accepts_every_text());
+    /// assert!(!grammar(r"start: /.*/")?.accepts_every_text());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn accepts_every_text(&self) -> bool {
+        let mut languages = Languages::new();
+        languages.set_limit(MAX_STATES);
+        let Ok(language) = self.language(&mut languages) else { return false };
+        let text = any_text(&mut languages, &Utf8);
+        let rejected = languages.difference(text, language);
+        matches!(languages.is_live(rejected), Ok(false))
     }
 }
 

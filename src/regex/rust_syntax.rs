@@ -2,6 +2,7 @@
 //! possessive repeats.
 
 use regex_syntax::ParserBuilder;
+use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look as HirLook};
 
 use super::extensions::{Extension, Rewritten, rewrite};
@@ -14,6 +15,13 @@ pub(super) fn parse(text: &str) -> Result<Pattern> {
     let parser =
         ParserBuilder::new().utf8(true).nest_limit(NEST_LIMIT).build().parse(&rewritten.text);
     let hir = parser.map_err(|e| {
+        if let regex_syntax::Error::Parse(e) = &e
+            && let ErrorKind::NestLimitExceeded(most) = e.kind()
+        {
+            let at = rewritten.place(e.span().start.offset);
+            return error(at, format!("groups nest deeper than {most}"))
+                .with_help("write fewer groups within groups");
+        }
         let (byte, message) = match &e {
             regex_syntax::Error::Parse(e) => (e.span().start.offset, e.kind().to_string()),
             regex_syntax::Error::Translate(e) => (e.span().start.offset, e.kind().to_string()),

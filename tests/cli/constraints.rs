@@ -442,3 +442,46 @@ fn a_number_that_is_an_id_and_a_text_is_said_to_be_both() {
     assert_eq!((by_text.code, by_text.err.as_str()), (0, ""));
     assert!(by_text.out.contains("(\"5\")"), "{}", by_text.out);
 }
+
+/// A constraint that accepts every text is remarked upon; any that rejects one is not.
+#[test]
+fn constraints_that_constrain_nothing_are_told_of() {
+    let input = file("cli-any.txt", "any");
+    let any = file("cli-any.lark", "start: TEXT\nTEXT: /(\\n|.)*/\n");
+    let plain = file("cli-plain.lark", "start: /.*/\n");
+    let dispatch = file(
+        "cli-dispatch.lark",
+        "start: tool* tail\ntail: TEXT\nhead[lazy]: TEXT \"<tool>\"\n\
+         tool: head /[0-9]+/ \"</tool>\"\nTEXT: /(\\n|.)*/\n",
+    );
+    for (args, told) in [
+        (["--regex", "(?s).*"], true),
+        (["--regex", ".*"], false),
+        (["--grammar", &any], true),
+        (["--grammar", &plain], false),
+        (["--grammar", &dispatch], false),
+        (["--formula", r#"{"anyOf": [{"regex": ".*"}, {"search": "\n"}]}"#], true),
+    ] {
+        let ran = run(&[&["check", "--input", &input], &args[..]].concat());
+        assert_eq!((ran.out.as_str(), ran.code), ("accepted\n", 0), "{args:?}: {}", ran.err);
+        assert_eq!(ran.err.contains("note: every text is accepted"), told, "{args:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_grammar_or_pattern_as_a_whole() {
+    let input = file("cli-whole.txt", "w5");
+    let bytes = file("cli-bytes.gbnf", b"root ::= \"a\"\nb ::= \"\xFF\"");
+    let ran = run(&["check", "--input", &input, "--grammar", &bytes]);
+    assert!(ran.err.contains(":2:8: is not UTF-8 at byte 20"), "{}", ran.err);
+    assert!(!ran.err.contains("give a file"), "{}", ran.err);
+    let nested = format!("{}a{}", "(".repeat(50_000), ")".repeat(50_000));
+    let ran = run(&["check", "--input", &input, "--regex", &nested]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("groups nest deeper than 250"), "{}", &ran.err[..200]);
+    // Many alternatives are one terminal, however the grammar is looked at.
+    let words: Vec<String> = (0..100_000).map(|i| format!("\"w{i}\"")).collect();
+    let many = file("cli-many.lark", format!("start: {}\n", words.join(" | ")));
+    let ran = run(&["check", "--input", &input, "--grammar", &many]);
+    assert_eq!((ran.out.as_str(), ran.code), ("accepted\n", 0), "{}", ran.err);
+}
