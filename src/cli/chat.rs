@@ -221,11 +221,15 @@ impl Chat {
         // Where an answer alone fills the context, half of it is left to the conversation.
         let room = room.max(model.context_length() / 2);
         loop {
-            let prompt = model.chat_template()?.render(&self.messages, true, None)?;
-            let length = model.tokenizer().encode_prompt(&prompt, false)?.len();
+            let names = self.args.writing.special_names();
+            let fits = match model.encode_chat(&self.messages, None, names) {
+                Ok(prompt) => prompt.len() <= room,
+                Err(error) if error.kind() == ErrorKind::Context => false,
+                Err(error) => return Err(error),
+            };
             // A question goes with its answer; the last question stays.
             let oldest = self.fixed..self.fixed + 2;
-            if length <= room || self.messages.len() <= oldest.end {
+            if fits || self.messages.len() <= oldest.end {
                 return Ok(());
             }
             self.messages.drain(oldest);

@@ -50,6 +50,10 @@ pub(super) struct Args {
     limits: LimitArgs,
     #[command(flatten)]
     bounds: BoundArgs,
+    /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
+    /// a message can then end its turn
+    #[arg(long)]
+    parse_special: bool,
 }
 
 /// How much of the server one client may take.
@@ -132,6 +136,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         limits: args.limits.limits(),
         bounds: args.bounds.bounds(),
         model_names: args.served_model_name,
+        parse_special: args.parse_special,
     };
     // The port first: it is known at once to be taken, where a model may load for minutes.
     let listener = Server::listen((args.host, args.port).into())?;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::generation::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
-use crate::model::{Model, ModelOptions, ModelSource};
+use crate::model::{Model, ModelOptions, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;
 
@@ -54,6 +54,10 @@ pub(super) struct WritingArgs {
     /// Writes only tokens that the tokenizer itself would write, as far as the constraint leaves one
     #[arg(long, conflicts_with = "beam")]
     canonical: bool,
+    /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
+    /// a message can then end its turn
+    #[arg(long)]
+    parse_special: bool,
     /// Who guesses tokens ahead, for fewer passes of the model
     #[arg(long, value_enum, value_name = "WHO", default_value = "off")]
     speculate: Who,
@@ -114,6 +118,7 @@ impl WritingArgs {
             token_healing: self.token_healing,
             rejection: self.rejection,
             canonical: self.canonical,
+            parse_special: self.parse_special,
             speculate: match self.speculate {
                 Who::Off => Speculation::Off,
                 Who::Forced => Speculation::Forced,
@@ -122,6 +127,14 @@ impl WritingArgs {
                 Who::Draft => Speculation::Draft,
             },
             ..request
+        }
+    }
+
+    /// How names of special tokens in messages are read.
+    pub(super) fn special_names(&self) -> SpecialNames {
+        match self.parse_special {
+            true => SpecialNames::AsTokens,
+            false => SpecialNames::AsText,
         }
     }
 

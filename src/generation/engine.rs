@@ -106,7 +106,7 @@ impl Engine {
     ///
     /// Errors if the template refuses the conversation, or if there is none.
     pub fn prompt(&self, request: &Request) -> Result<String> {
-        Ok(prompt::text(&self.model, request)?.0.into_owned())
+        Ok(prompt::text(&self.model, request)?.into_owned())
     }
 
     pub(super) fn free(&self) -> &TokenMask {

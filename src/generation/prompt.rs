@@ -4,13 +4,25 @@ use std::borrow::Cow;
 
 use super::request::{Prompt, Request};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Message, Model};
+use crate::model::{Message, Model, SpecialNames};
 
 /// The tokens of the prompt, at least one, with room for one more in the model's context.
 pub(super) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
-    let (text, templated) = text(model, request)?;
-    // A template writes the special tokens itself, so the tokenizer adds none.
-    let mut tokens = model.tokenizer().encode_prompt(&text, !templated)?;
+    let names = match request.parse_special {
+        true => SpecialNames::AsTokens,
+        false => SpecialNames::AsText,
+    };
+    let chat = |messages: &[Message]| model.encode_chat(messages, request.tools.as_ref(), names);
+    let (mut tokens, templated) = match &request.prompt {
+        Prompt::Chat(messages) => (chat(messages)?, true),
+        Prompt::Text(text) if request.raw => {
+            (model.encode_text(text, SpecialNames::AsTokens)?, false)
+        }
+        Prompt::Text(text) if model.has_chat_template() => {
+            (chat(&[Message::new("user", text)])?, true)
+        }
+        Prompt::Text(text) => (model.encode_text(text, names)?, false),
+    };
     if tokens.is_empty() && !templated {
         tokens.extend(model.config().bos_token_id);
     }
@@ -18,27 +30,22 @@ pub(super) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
         let message = "the prompt is empty, and the model has no token to begin a text with";
         return Err(Error::new(ErrorKind::Request, message).with_help("write a prompt"));
     }
-    let (len, context) = (tokens.len(), model.context_length());
-    if len >= context {
-        let message = format!("a prompt of {len} tokens fills the model's context of {context}");
-        let help = format!("shorten it to at most {} tokens", context - 1);
-        return Err(Error::new(ErrorKind::Context, message).with_help(help));
-    }
+    model.check_room(&tokens)?;
     Ok(tokens)
 }
 
-/// The prompt as text, and whether the chat template made it.
-pub(super) fn text<'r>(model: &Model, request: &'r Request) -> Result<(Cow<'r, str>, bool)> {
+/// The prompt as text.
+pub(super) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, str>> {
     let chat = |messages: &[Message]| {
         let prompt = model.chat_template()?.render(messages, true, request.tools.as_ref())?;
-        Ok((Cow::Owned(prompt), true))
+        Ok(Cow::Owned(prompt))
     };
     match &request.prompt {
         Prompt::Chat(messages) => chat(messages),
         Prompt::Text(text) if model.has_chat_template() && !request.raw => {
             chat(&[Message::new("user", text)])
         }
-        Prompt::Text(text) => Ok((Cow::Borrowed(text), false)),
+        Prompt::Text(text) => Ok(Cow::Borrowed(text)),
     }
 }
 

@@ -25,8 +25,13 @@ pub enum Prompt {
 pub struct Request {
     /// What the model reads.
     pub prompt: Prompt,
-    /// Feeds a text to the model as it is, without the chat template.
+    /// Feeds a text to the model as it is, without the chat template; names of special tokens in it
+    /// are these tokens.
     pub raw: bool,
+    /// Takes names of special tokens in the content of the prompt (messages, tools, a text that is
+    /// not [`raw`](Self::raw)) for these tokens. Off by default: then they are text, and only the
+    /// chat template writes special tokens, so that nobody ends a turn who merely writes in it.
+    pub parse_special: bool,
     /// OpenAI's list of tool objects, for the chat template to describe to the model.
     pub tools: Option<Value>,
     /// What the text must satisfy; compiled for the engine's vocabulary. Free text without.
@@ -151,6 +156,7 @@ impl Request {
         Self {
             prompt,
             raw: false,
+            parse_special: false,
             tools: None,
             constraint: None,
             thinking: None,

@@ -6,6 +6,8 @@
 //! Jinja2 itself stumbles over a template (a loop over `none`, an unknown name), MiniJinja renders
 //! nothing.
 
+use std::cell::Cell;
+use std::io;
 use std::time::SystemTime;
 
 use minijinja::syntax::SyntaxConfig;
@@ -19,12 +21,27 @@ use super::files::ModelFiles;
 use crate::error::{Error, ErrorKind, Result};
 
 const CONFIG: &str = "tokenizer_config.json";
+/// Special tokens by name, where `tokenizer_config.json` does not have them.
+const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 /// The field of `tokenizer_config.json` with one template, or a list of named ones.
 const FIELD: &str = "chat_template";
 /// The template for any conversation, in Hugging Face's words.
 const DEFAULT: &str = "default";
 /// The one for conversations with tools, where there is one.
 const TOOL_USE: &str = "tool_use";
+
+/// The folder with named templates beside `chat_template.jinja`.
+const ADDITIONAL: &str = "additional_chat_templates";
+
+/// Instructions that a template may take, and more for each message and tool. Templates of public
+/// models take some hundred for a message.
+const STEPS: u64 = 5_000_000;
+/// See [`STEPS`].
+const STEPS_PER_PART: u64 = 20_000;
+/// Bytes that a template may write, and how often more what the conversation has.
+const BYTES: usize = 16 << 20;
+/// See [`BYTES`].
+const TIMES_CONVERSATION: usize = 8;
 
 type JinjaResult<T> = std::result::Result<T, minijinja::Error>;
 
@@ -99,21 +116,44 @@ impl ChatTemplate {
         Ok(Self { environment, text, tokens })
     }
 
-    /// The template of a model folder: `chat_template.jinja`, or `chat_template` in
-    /// `tokenizer_config.json`; `None` if it has neither.
+    /// The template of a model folder: `chat_template.jinja`, with named ones in
+    /// `additional_chat_templates`, or `chat_template` in `tokenizer_config.json`; `None` if it has
+    /// neither. Special tokens that `tokenizer_config.json` does not name are those of
+    /// `special_tokens_map.json`.
     pub(super) fn read(files: &ModelFiles) -> Result<Option<Self>> {
         const JINJA: &str = "chat_template.jinja";
         let config = files.json(CONFIG)?.unwrap_or_default();
-        let own = files.read(JINJA)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let (templates, file) = match &own {
-            Some(text) => (vec![(DEFAULT, text.as_str())], JINJA),
-            None => (templates(&config), CONFIG),
+        let map = files.json(SPECIAL_TOKENS_MAP)?.unwrap_or_default();
+        let text = |name: &str| -> Result<Option<String>> {
+            let bytes = files.read(name)?;
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         };
-        if templates.is_empty() {
+        let own = text(JINJA)?;
+        let tool_use_file = format!("{ADDITIONAL}/{TOOL_USE}.jinja");
+        let own_tool_use = text(&tool_use_file)?;
+        let mut found: Vec<(&'static str, &str, &str)> = match &own {
+            Some(text) => vec![(DEFAULT, text, JINJA)],
+            None => templates(&config).into_iter().map(|(n, text)| (n, text, CONFIG)).collect(),
+        };
+        if let Some(text) = &own_tool_use {
+            found.retain(|(name, ..)| *name != TOOL_USE);
+            found.push((TOOL_USE, text, &tool_use_file));
+        }
+        if found.is_empty() {
             return Ok(None);
         }
-        let template = Self::named(&templates, special_tokens(&config));
-        template.map(Some).map_err(|error| error.in_file(files.path(file)))
+        // A folder with the template for tools alone uses it for every conversation.
+        if !found.iter().any(|(name, ..)| *name == DEFAULT) {
+            found.extend(found.first().map(|&(_, text, file)| (DEFAULT, text, file)));
+        }
+        let tokens: Vec<(&str, &str)> =
+            special_tokens(&map).chain(special_tokens(&config)).collect();
+        for &(name, text, file) in &found {
+            Self::named(&[(name, text)], std::iter::empty())
+                .map_err(|error| error.in_file(files.path(file)))?;
+        }
+        let templates: Vec<_> = found.iter().map(|&(name, text, _)| (name, text)).collect();
+        Self::named(&templates, tokens.into_iter()).map(Some)
     }
 
     /// Its text, in which one can look for the tags of a family of models.
@@ -144,7 +184,7 @@ impl ChatTemplate {
         add_generation_prompt: bool,
         tools: Option<&Json>,
     ) -> Result<String> {
-        let messages: Vec<Message> = messages.iter().cloned().map(with_parsed_arguments).collect();
+        let messages = with_parsed_arguments(messages);
         let strftime_now =
             Value::from_function(move |format: String| clock::strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
@@ -157,17 +197,64 @@ impl ChatTemplate {
             strftime_now,
             ..tokens
         };
-        let special = tools.and_then(|_| self.environment.get_template(TOOL_USE).ok());
+        let parts = messages.len() + tools.and_then(Json::as_array).map_or(0, Vec::len);
+        let steps = STEPS.saturating_add(STEPS_PER_PART.saturating_mul(parts as u64));
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(steps));
+        let special = tools.and_then(|_| environment.get_template(TOOL_USE).ok());
         let template = match special {
             Some(template) => template,
-            None => self.environment.get_template(DEFAULT).map_err(|error| broken(&error))?,
+            None => environment.get_template(DEFAULT).map_err(|error| broken(&error))?,
         };
-        template.render(context).map_err(|error| {
+        let size = serde_json::to_vec(&(&messages, tools)).map_or(0, |json| json.len());
+        let most = BYTES.saturating_add(size.saturating_mul(TIMES_CONVERSATION));
+        let (mut out, is_full) = (Vec::new(), Cell::new(false));
+        let bounded = Bounded { out: &mut out, most, is_full: &is_full };
+        let rendered = template.render_captured_to(context, bounded).map(drop);
+        rendered.map_err(|error| {
+            if is_full.get() {
+                let message = format!("the chat template writes more than {most} bytes");
+                return endless(&message);
+            }
+            if error.kind() == JinjaErrorKind::OutOfFuel {
+                let message = format!("the chat template takes more than {steps} steps");
+                return endless(&message);
+            }
             Error::new(ErrorKind::Request, format!("the chat template refuses: {}", line(&error)))
                 .with_help(
                     "send messages in the roles and the order that the model's template takes",
                 )
-        })
+        })?;
+        // Templates and values are strings.
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+fn endless(message: &str) -> Error {
+    Error::new(ErrorKind::Limit, message)
+        .with_help("shorten the conversation, or mend the template: a loop in it may never end")
+}
+
+/// Takes what a template writes, up to a number of bytes.
+struct Bounded<'a> {
+    out: &'a mut Vec<u8>,
+    most: usize,
+    /// Whether more was to be written.
+    is_full: &'a Cell<bool>,
+}
+
+impl io::Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.out.len() + bytes.len() > self.most {
+            self.is_full.set(true);
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -230,17 +317,21 @@ fn without_generation_tags(text: &str) -> String {
     out + rest
 }
 
-fn with_parsed_arguments(mut message: Message) -> Message {
-    let calls = message.more.get_mut("tool_calls").and_then(Json::as_array_mut);
-    for call in calls.into_iter().flatten() {
-        if let Some(arguments) = call.pointer_mut("/function/arguments")
-            && let Some(Ok(parsed @ Json::Object(_))) =
-                arguments.as_str().map(serde_json::from_str::<Json>)
-        {
-            *arguments = parsed;
+/// The messages with the arguments of their calls as objects, where they are JSON in a string.
+pub(super) fn with_parsed_arguments(messages: &[Message]) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        let calls = message.more.get_mut("tool_calls").and_then(Json::as_array_mut);
+        for call in calls.into_iter().flatten() {
+            if let Some(arguments) = call.pointer_mut("/function/arguments")
+                && let Some(Ok(parsed @ Json::Object(_))) =
+                    arguments.as_str().map(serde_json::from_str::<Json>)
+            {
+                *arguments = parsed;
+            }
         }
     }
-    message
+    messages
 }
 
 /// Python prints `True`, `False` and `None`.

@@ -23,12 +23,14 @@ mod canonical;
 mod chat_template;
 mod clock;
 mod config;
+mod control_tokens;
 mod device;
 mod files;
 mod llama;
 mod logits;
 mod rope;
 mod source;
+mod token_bound;
 mod tokenizer;
 mod weights;
 
@@ -43,6 +45,9 @@ pub use device::{DType, Device};
 pub use logits::Logits;
 pub use source::ModelSource;
 pub use tokenizer::Tokenizer;
+
+use control_tokens::{ControlTokens, StandIns};
+use token_bound::TokenBound;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocab::Vocabulary;
@@ -74,6 +79,20 @@ pub struct Model {
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
+    /// What the content of a conversation must not become.
+    control_tokens: Arc<ControlTokens>,
+    /// How long tokens are at most, where that is known.
+    token_bound: Option<TokenBound>,
+}
+
+/// How names of special tokens in the content of a prompt are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpecialNames {
+    /// As text, whoever wrote them: only the chat template writes special tokens.
+    #[default]
+    AsText,
+    /// As these tokens. Whoever writes the content can then end a turn, and begin another one.
+    AsTokens,
 }
 
 impl Model {
@@ -93,8 +112,19 @@ impl Model {
         let weights = Weights::open(&files, dtype, &device)?;
         let llama = Llama::load(&config, weights, dtype, &device)?;
         let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
+        let control_tokens = Arc::new(tokenizer.control_tokens(&vocabulary));
+        let token_bound = tokenizer.token_bound(&vocabulary);
         let (tokenizer, chat_template) = (Arc::new(tokenizer), chat_template.map(Arc::new));
-        Ok(Self { source, config, llama, tokenizer, vocabulary, chat_template })
+        Ok(Self {
+            source,
+            config,
+            llama,
+            tokenizer,
+            vocabulary,
+            chat_template,
+            control_tokens,
+            token_bound,
+        })
     }
 
     /// Its name: `tiny`, or the last part of the folder's path.
@@ -135,6 +165,99 @@ impl Model {
     /// Has it a chat template?
     pub fn has_chat_template(&self) -> bool {
         self.chat_template.is_some()
+    }
+
+    /// The tokens of a conversation, as the chat template writes it, ending where the assistant is to
+    /// speak. `tools` is a list of OpenAI's tool objects.
+    ///
+    /// Special tokens are those that the template writes. Whatever comes with the messages and the
+    /// tools is content, in which their names are text unless `names` says otherwise; a template that
+    /// looks for such a name in content does not find it.
+    ///
+    /// Errors if there is no template or it refuses the conversation, and, before anything is
+    /// tokenised, if the prompt is too long for the context by its bytes alone.
+    pub fn encode_chat(
+        &self,
+        messages: &[Message],
+        tools: Option<&serde_json::Value>,
+        names: SpecialNames,
+    ) -> Result<Vec<u32>> {
+        let template = self.chat_template()?;
+        let prompt = template.render(messages, true, tools)?;
+        self.check_length(&prompt)?;
+        if names == SpecialNames::AsTokens {
+            return self.tokenizer.encode_prompt(&prompt, false);
+        }
+        let messages = chat_template::with_parsed_arguments(messages);
+        match self.control_tokens.disguise(&messages, tools, template.text())? {
+            Some((messages, tools, stand_ins)) => {
+                let prompt = template.render(&messages, true, tools.as_ref())?;
+                self.encode_as_text(&prompt, Some(&stand_ins), false)
+            }
+            None => self.encode_as_text(&prompt, None, false),
+        }
+    }
+
+    /// The tokens of a text without a template, with what the tokenizer puts before and after one.
+    ///
+    /// Errors, before anything is tokenised, if it is too long for the context by its bytes alone.
+    pub fn encode_text(&self, text: &str, names: SpecialNames) -> Result<Vec<u32>> {
+        self.check_length(text)?;
+        if names == SpecialNames::AsTokens {
+            return self.tokenizer.encode_prompt(text, true);
+        }
+        match self.control_tokens.disguise_text(text)? {
+            Some((text, stand_ins)) => self.encode_as_text(&text, Some(&stand_ins), true),
+            None => self.encode_as_text(text, None, true),
+        }
+    }
+
+    /// The tokens of a prompt in which stand-ins disguise names, where it has any.
+    fn encode_as_text(
+        &self,
+        prompt: &str,
+        stand_ins: Option<&StandIns>,
+        add_special_tokens: bool,
+    ) -> Result<Vec<u32>> {
+        let control = &self.control_tokens;
+        let none = StandIns::default();
+        match stand_ins {
+            None if !control.are_normalized() => {
+                self.tokenizer.encode_prompt(prompt, add_special_tokens)
+            }
+            some => {
+                let stand_ins = some.unwrap_or(&none);
+                self.tokenizer.encode_disguised(prompt, stand_ins, control, add_special_tokens)
+            }
+        }
+    }
+
+    /// Errors if the tokens of a prompt leave no room for an answer in the context.
+    pub fn check_room(&self, prompt: &[u32]) -> Result<()> {
+        match prompt.len() < self.context_length() {
+            true => Ok(()),
+            false => Err(self.too_long(&prompt.len().to_string())),
+        }
+    }
+
+    /// Errors if no tokenisation of the text is short enough.
+    fn check_length(&self, text: &str) -> Result<()> {
+        let Some(bound) = &self.token_bound else { return Ok(()) };
+        match bound.at_least(text) {
+            least if least < self.context_length() => Ok(()),
+            least => Err(self.too_long(&format!("at least {least}"))),
+        }
+    }
+
+    /// In the words by which clients of OpenAI's API know it.
+    fn too_long(&self, tokens: &str) -> Error {
+        let context = self.context_length();
+        let message = format!(
+            "This model's maximum context length is {context} tokens, and a prompt of {tokens} \
+             leaves no room for an answer (context_length_exceeded)"
+        );
+        let help = format!("shorten it to at most {} tokens", context.saturating_sub(1));
+        Error::new(ErrorKind::Context, message).with_help(help)
     }
 
     /// The cache of a new sequence.

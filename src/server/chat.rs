@@ -121,6 +121,7 @@ fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, A
         sampling: chat.sampling,
         max_tokens: chat.max_tokens.unwrap_or(app.context_length),
         stop: chat.stop,
+        parse_special: app.parse_special,
         prompt: Prompt::Chat(messages::readable(&app.engine, chat.messages)),
         ..chat.writing
     };

@@ -70,6 +70,9 @@ pub struct Options {
     pub limits: Limits,
     /// How much of the server one client may take.
     pub bounds: Bounds,
+    /// Names of special tokens in messages and tools are these tokens, not text
+    /// ([`Request::parse_special`](crate::generation::Request::parse_special)).
+    pub parse_special: bool,
 }
 
 /// What every handler may look at.
@@ -83,6 +86,7 @@ struct App {
     /// The model that the worker runs, for what is known of it without running it.
     engine: Engine,
     context_length: usize,
+    parse_special: bool,
     /// Why conversations cannot be answered, where the model has no chat template.
     no_chat: Option<Error>,
     worker: Worker,
@@ -134,7 +138,8 @@ impl Server {
     /// A server of this model on a listener that [`listen`](Self::listen) made.
     pub fn new(listener: TcpListener, engine: Engine, options: Options) -> Result<Self> {
         let address = listener.local_addr().map_err(socket)?;
-        let Options { api_keys, model_names, json_options, limits, bounds } = options;
+        let Options { api_keys, model_names, json_options, limits, bounds, parse_special } =
+            options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
         let compiler =
             if limits == Limits::default() { compiler } else { compiler.with_limits(limits) };
@@ -145,6 +150,7 @@ impl Server {
             compiler: compiler.with_json_options(json_options),
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
+            parse_special,
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
             worker: Worker::start(engine, bounds.request)?,

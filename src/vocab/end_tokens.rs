@@ -98,6 +98,12 @@ fn ids(value: &Value) -> Vec<u32> {
     list.iter().filter_map(Value::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()
 }
 
+/// Whether a token of this name ends a text or a turn in public models.
+#[cfg(feature = "model")]
+pub(crate) fn is_well_known_end(name: &str) -> bool {
+    WELL_KNOWN.contains(&name)
+}
+
 /// The well-known end tokens among the tokens that `find` knows by name.
 pub(super) fn well_known(find: impl Fn(&str) -> Option<u32>) -> impl Iterator<Item = u32> {
     // Where `<|return|>` ends the text, `<|end|>` only ends one of its messages.

@@ -39,7 +39,7 @@ use crate::error::{Error, ErrorKind, Result};
 const MAGIC: [u8; 8] = *b"mask\xFFidx";
 
 /// To be raised with every change to what is stored, or to how it is computed.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 const HEADER: usize = 32;
 const CHECKSUM: usize = 16;

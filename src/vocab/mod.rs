@@ -46,6 +46,8 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
+#[cfg(feature = "model")]
+pub(crate) use end_tokens::is_well_known_end;
 pub(crate) use index::{Index, Part, Reader, Writer};
 pub use index::{cache_folder, cache_limit};
 pub use mask::TokenMask;
