@@ -165,7 +165,47 @@ fn a_folder_has_its_template_in_one_of_three_places() {
     assert_eq!(prompt(Some(&json!([1, 2]))), "with 2");
     write("chat_template.jinja", "own {{ messages[0].content }}".to_owned());
     assert_eq!(prompt(None), "own hi");
+    // Named templates beside it, as transformers writes them now.
+    std::fs::create_dir(folder.join("additional_chat_templates")).unwrap();
+    write("additional_chat_templates/tool_use.jinja", "its {{ tools | length }}".to_owned());
+    assert_eq!(prompt(None), "own hi");
+    assert_eq!(prompt(Some(&json!([1, 2, 3]))), "its 3");
+    write("additional_chat_templates/tool_use.jinja", "{% if".to_owned());
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("tool_use.jinja: the chat template does not parse"), "{error}");
+    std::fs::remove_dir_all(folder.join("additional_chat_templates")).unwrap();
+    // Special tokens that only their map names.
+    let map = json!({"bos_token": "<b>", "eos_token": {"content": "<m>"}});
+    write("special_tokens_map.json", map.to_string());
+    write("chat_template.jinja", "{{ bos_token }}{{ eos_token }}".to_owned());
+    assert_eq!(prompt(None), "<b><m>");
+    write("tokenizer_config.json", json!({"eos_token": "<c>"}).to_string());
+    assert_eq!(prompt(None), "<b><c>");
     write("chat_template.jinja", "{% if".to_owned());
     let error = load().unwrap_err().to_string();
     assert!(error.contains("with-template/chat_template.jinja: the chat template does not parse"));
+}
+
+/// Neither a loop in a template nor what it writes is without end.
+#[test]
+fn a_template_ends() {
+    let message = json!({"role": "user", "content": "x"});
+    let many = "{% for a in range(10000) %}{% for b in range(10000) %}";
+    let ends = "{% endfor %}{% endfor %}";
+    let long = "{% set x = 'x' * 100000 %}";
+    for (text, expected) in [
+        (format!("{many}{ends}"), "takes more than 5020000 steps"),
+        (format!("{long}{many}{{{{ x }}}}{ends}"), "writes more than 16777"),
+    ] {
+        let error = render(&text, message.clone()).unwrap_err();
+        let line = error.to_string();
+        assert!(line.starts_with("the chat template ") && line.contains(expected), "{line}");
+        assert!(line.contains("a loop in it may never end"), "{line}");
+        assert_eq!(error.kind(), ErrorKind::Limit);
+    }
+    // Many messages are no endless loop.
+    let text = "{% for m in messages %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}";
+    let template = ChatTemplate::new(text, &[]).unwrap();
+    let messages = vec![Message::new("user", "a".repeat(1000)); 2000];
+    assert_eq!(template.render(&messages, true, None).unwrap().len(), 2_000_000);
 }

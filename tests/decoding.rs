@@ -364,6 +364,37 @@ fn the_best_texts_are_told_with_their_steps() {
 }
 
 /// Beams on a model with attention: forks of the cache do not disturb each other.
+/// A stop token ends a text as an end token does: it counts in the length by which scores are
+/// divided. And of several ways to end a text one is told.
+#[test]
+fn beams_count_whatever_ends_a_text() {
+    let searched = |engine: &Engine, stop_token_ids: &[u32], width| -> Vec<(String, f64)> {
+        let request = Request {
+            beam: Some(BeamSearch::new(width)),
+            stop_token_ids: stop_token_ids.to_vec(),
+            max_tokens: 12,
+            ..Request::text("a")
+        };
+        let beams = engine.generate_ranked(&request).unwrap();
+        beams.into_iter().map(|beam| (beam.text, beam.score.unwrap())).collect()
+    };
+    let ends: Vec<u32> = (0..24).collect();
+    for seed in 0..4 {
+        let stop = random_model(&format!("beams-stop-{seed}"), seed);
+        let end = random_model(&format!("beams-end-{seed}"), seed);
+        let listed = json!({ "eos_token_id": ends });
+        std::fs::write(end.join("generation_config.json"), listed.to_string()).unwrap();
+        let (stop, end) = (Engine::new(load(stop)), Engine::new(load(end)));
+        assert!(ends.iter().all(|id| end.vocabulary().end_tokens().contains(id)));
+        for width in [1, 3, 6] {
+            let texts = searched(&stop, &ends, width);
+            assert_eq!(texts, searched(&end, &[], width), "seed {seed}, width {width}");
+            let different: std::collections::BTreeSet<_> = texts.iter().map(|t| &t.0).collect();
+            assert_eq!(different.len(), texts.len(), "{texts:?}");
+        }
+    }
+}
+
 #[test]
 fn the_scores_of_tinys_beams_are_their_texts_probabilities() {
     let engine = Engine::load(&ModelOptions::default()).unwrap();

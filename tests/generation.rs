@@ -196,7 +196,8 @@ fn requests_that_cannot_be_served_name_the_field_and_the_cure() {
         ),
         (
             greedy("abcab"),
-            "a prompt of 5 tokens fills the model's context of 5; shorten it to at most 4 tokens",
+            "This model's maximum context length is 5 tokens, and a prompt of 5 leaves no room for an \
+             answer (context_length_exceeded); shorten it to at most 4 tokens",
         ),
         (
             greedy(""),

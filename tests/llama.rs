@@ -413,3 +413,95 @@ fn a_mask_leaves_the_allowed_logits_as_they_are() {
     let error = logits.masked(&maskwright::TokenMask::new(256)).unwrap_err().to_string();
     assert!(error.contains("a mask of 256 tokens does not fit 260 logits"), "{error}");
 }
+
+/// Two statements of one folder that differ, and what another program would do with its files.
+#[test]
+fn a_folder_that_contradicts_itself_is_refused() {
+    let refuse = |folder: &Path, place: &str, message: &str| {
+        let text = load(folder, DType::F32).unwrap_err().to_string();
+        assert!(text.contains(place) && text.contains(message), "{text}");
+    };
+    let tied = config(json!({"tie_word_embeddings": true}));
+    let mut tensors = random_tensors(&tied, 3);
+    let mut head = tensors["model.embed_tokens.weight"].clone();
+    tensors.insert("lm_head.weight".into(), head.clone());
+    let folder = write_model("tied-twice", &tied, &tensors, "F32", 1);
+    assert!(load(&folder, DType::F32).is_ok());
+    head.1[5] += 0.5;
+    tensors.insert("lm_head.weight".into(), head);
+    let folder = write_model("tied-otherwise", &tied, &tensors, "F32", 1);
+    refuse(&folder, "model.safetensors: ", "`lm_head.weight` differs from `model.embed_tokens");
+    refuse(&folder, "", "set `tie_word_embeddings` to false");
+
+    let good = config(json!({}));
+    let tensors = random_tensors(&good, 3);
+    let folder = write_model("with-adapter", &good, &tensors, "F32", 1);
+    std::fs::write(folder.join("adapter_config.json"), "{}").unwrap();
+    refuse(&folder, "adapter_config.json: ", "adapters are not supported");
+
+    // One file beside an index: the one file counts, as in transformers.
+    let folder = write_model("file-and-index", &good, &tensors, "F32", 1);
+    std::fs::write(folder.join("model.safetensors.index.json"), "{}").unwrap();
+    assert!(load(&folder, DType::F32).is_ok());
+
+    let folder = write_model("shard-twice", &good, &tensors, "F32", 2);
+    let shard = |i: usize| folder.join(format!("model-{i}-of-2.safetensors"));
+    std::fs::copy(shard(0), shard(1)).unwrap();
+    refuse(&folder, "model-1-of-2.safetensors: ", "lies in `model-0-of-2.safetensors`, too");
+}
+
+#[test]
+fn what_a_folder_lacks_is_told_by_what_it_has() {
+    let good = config(json!({}));
+    let tensors = random_tensors(&good, 3);
+    let refuse = |folder: &Path, place: &str, message: &str| {
+        let text = load(folder, DType::F32).unwrap_err().to_string();
+        assert!(text.contains(place) && text.contains(message), "{text}");
+    };
+    let folder = write_model("shard-gone", &good, &tensors, "F32", 2);
+    std::fs::remove_file(folder.join("model-1-of-2.safetensors")).unwrap();
+    refuse(&folder, "index.json: at /weight_map: ", "the shard `model-1-of-2.safetensors` that");
+    let index = |text: &str| {
+        std::fs::write(folder.join("model.safetensors.index.json"), text).unwrap();
+    };
+    index(r#"{"weight_map": {}}"#);
+    refuse(&folder, "index.json: at /weight_map: ", "the index names no file");
+    for name in ["../x.safetensors", "/x.safetensors", "a/b.safetensors", ".."] {
+        index(&json!({"weight_map": {"a": name}}).to_string());
+        refuse(&folder, "index.json: at /weight_map: ", "is not the name of a file in the model");
+    }
+
+    let folder = write_model("other-weights", &good, &tensors, "F32", 1);
+    std::fs::rename(folder.join("model.safetensors"), folder.join("pytorch_model.bin")).unwrap();
+    refuse(&folder, "model.safetensors: ", "no weights of this name, but `pytorch_model.bin`");
+    #[cfg(unix)]
+    {
+        let gone = folder.join("blobs/gone");
+        std::os::unix::fs::symlink(gone, folder.join("model.safetensors")).unwrap();
+        refuse(&folder, "model.safetensors: ", "the link leads to no file");
+    }
+    std::fs::remove_file(folder.join("tokenizer.json")).unwrap();
+    std::fs::write(folder.join("tokenizer.model"), "").unwrap();
+    refuse(&folder, "tokenizer.json: ", "converts a tokenizer.model");
+
+    let folder = write_model("only-gguf", &good, &tensors, "F32", 1);
+    std::fs::remove_file(folder.join("config.json")).unwrap();
+    std::fs::write(folder.join("model-q4.gguf"), "").unwrap();
+    refuse(&folder, "config.json: ", "`model-q4.gguf` is in GGUF, which is not read");
+
+    let folder = write_model("models--a--b", &good, &tensors, "F32", 1);
+    std::fs::remove_file(folder.join("config.json")).unwrap();
+    std::fs::create_dir_all(folder.join("snapshots/0123abc")).unwrap();
+    refuse(&folder, "config.json: ", "give its snapshots/0123abc");
+}
+
+/// Up to its window a model with one is the same as without.
+#[test]
+fn a_window_shortens_the_context() {
+    let windowed = config(json!({"model_type": "mistral", "sliding_window": 20}));
+    let folder = write_model("windowed", &windowed, &random_tensors(&windowed, 5), "F32", 1);
+    let model = load(&folder, DType::F32).unwrap();
+    assert_eq!((model.context_length(), model.config().max_position_embeddings), (20, 400));
+    let error = model.forward(&[1; 21], &mut model.new_cache().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("21 tokens do not fit the model's context of 20"), "{error}");
+}

@@ -38,6 +38,15 @@ impl ModelArgs {
     pub(super) fn load(&self) -> Result<Engine> {
         let engine = Engine::load(&self.options())?;
         warn(engine.model().vocabulary());
+        let config = engine.model().config();
+        if config.context_length() < config.max_position_embeddings {
+            output::note(&format!(
+                "warning: the context is {} tokens, the model's attention window, and not {}: what \
+                 lies beyond the window is not supported",
+                config.context_length(),
+                config.max_position_embeddings
+            ));
+        }
         Ok(engine)
     }
 }

@@ -64,6 +64,8 @@ pub(super) fn search(
     let Read { prompt, heal, cache, logits, passes, took: prefill } = read;
     let sequence = Sequence::start(engine, request, &prompt, heal, Some(0))?;
     let mut passes = Passes { model: passes, ..Passes::default() };
+    let ends = engine.vocabulary().end_tokens().len() + request.stop_token_ids.len();
+    let most = search.width.saturating_mul(ends.max(1) + 1);
     let mut beams = vec![Beam { sequence, steps: Vec::new(), cache, logits, logprob: 0.0 }];
     let mut finished: Vec<Finished<'_>> = Vec::new();
     while !beams.is_empty() {
@@ -76,7 +78,7 @@ pub(super) fn search(
             finished.sort_by(better);
             break;
         }
-        let (choices, rows) = choices(&mut beams, search, &mut finished)?;
+        let (choices, rows) = choices(&mut beams, search, most, &mut finished)?;
         let mut next: Vec<Beam<'_>> = Vec::with_capacity(search.width);
         for choice in choices {
             if next.len() == search.width {
@@ -90,10 +92,12 @@ pub(super) fn search(
                 steps.extend(row.note(&mut sequence, choice, forced)?);
             }
             let ended = sequence.add(token, forced)?;
-            let length = sequence.tokens.len() + usize::from(ended == Some(FinishReason::Stop));
+            // A token that ends the text counts, though it is no part of it.
+            let by_token = matches!(ended, Some(FinishReason::Stop | FinishReason::StopToken));
+            let length = sequence.tokens.len() + usize::from(by_token);
             if let Some(reason) = ended.or_else(|| sequence.limit_reached()) {
                 let score = search.score(logprob, length);
-                finished.push(Finished { sequence, steps, reason, score });
+                finish(&mut finished, Finished { sequence, steps, reason, score });
                 continue;
             }
             let (cache, logits) = (beams[parent].cache.fork(), beams[parent].logits.clone());
@@ -141,11 +145,12 @@ impl Row {
     }
 }
 
-/// The best ways to go on, best first: twice as many as beams, so that enough remain beside those
-/// that end; and what each beam chooses from. A text that cannot go on is finished.
+/// The best ways to go on, best first: as many as beams for each token that may end a text and once
+/// more, so that enough remain beside those that end; and what each beam chooses from. A text that cannot go on is finished.
 fn choices<'a>(
     beams: &mut [Beam<'a>],
     search: &BeamSearch,
+    most: usize,
     finished: &mut Vec<Finished<'a>>,
 ) -> Result<(Vec<Choice>, Vec<Option<Row>>)> {
     let (mut choices, mut rows) = (Vec::new(), Vec::with_capacity(beams.len()));
@@ -156,14 +161,14 @@ fn choices<'a>(
         if mask.is_empty() {
             let score = search.score(beam.logprob, beam.sequence.tokens.len());
             let (sequence, steps) = (beam.sequence.clone(), beam.steps.clone());
-            finished.push(Finished { sequence, steps, reason: FinishReason::Stop, score });
+            finish(finished, Finished { sequence, steps, reason: FinishReason::Stop, score });
             rows.push(None);
             continue;
         }
         let mask = mask.clone();
         let logits = beam.logits.to_vec()?;
         let (best, list_yielded) =
-            beam.sequence.sampler.most_probable(&logits, Some(&mask), 2 * search.width)?;
+            beam.sequence.sampler.most_probable(&logits, Some(&mask), most)?;
         rows.push(Some(Row { logits, yielded: yielded || list_yielded, mask_us }));
         let choice = |(token, alone)| {
             let logprob = beam.logprob + alone;
@@ -173,8 +178,18 @@ fn choices<'a>(
     }
     // Equal ones in the order of their beams and tokens.
     choices.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
-    choices.truncate(2 * search.width);
+    choices.truncate(most);
     Ok((choices, rows))
+}
+
+/// Adds a finished text. Several tokens may end a text: of the ways to end the same one the best
+/// counts.
+fn finish<'a>(finished: &mut Vec<Finished<'a>>, new: Finished<'a>) {
+    match finished.iter_mut().find(|old| old.sequence.tokens == new.sequence.tokens) {
+        None => finished.push(new),
+        Some(old) if better(&new, old).is_lt() => *old = new,
+        Some(_) => {}
+    }
 }
 
 /// Complete texts first, then by score.

@@ -183,11 +183,8 @@ impl<'a> Sequence<'a> {
             return Ok(Some(FinishReason::Stop));
         }
         let measured = self.request.is_measured();
-        let row = match logits.is_on_gpu() && !measured {
-            true => logits.masked(&self.mask)?.to_vec()?,
-            // On the processor the chain's first step does the same, by the words of the mask.
-            false => logits.to_vec()?,
-        };
+        // The mask is the first step of the sampling chain, on the processor.
+        let row = logits.to_vec()?;
         let draw = match guess {
             None => self.draw(&row, &mut yielded)?,
             Some((token, from)) => self.sampler.verify(&row, Some(&self.mask), token, from)?,

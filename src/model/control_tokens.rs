@@ -307,7 +307,8 @@ mod tests {
             })
             .collect();
         let file = json!({
-            "version": "1.0", "added_tokens": added, "decoder": {"type": "ByteLevel"},
+            "version": "1.0", "added_tokens": added, "decoder": {"type": "ByteLevel",
+                "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
             "model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []},
         });
         let file = file.to_string();

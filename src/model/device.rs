@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -27,7 +28,7 @@ impl Device {
             let help = "use `--device cpu`, or build with `--features cuda`";
             return Err(Error::new(ErrorKind::Model, message).with_help(help));
         }
-        candle_core::Device::new_cuda(index).map_err(|error| {
+        open_cuda(index).map_err(|error| {
             // The driver's words without the backtrace that candle adds in debug builds.
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default();
@@ -35,6 +36,39 @@ impl Device {
                 .with_help("use `--device cpu`, or a device that `nvidia-smi` lists")
         })
     }
+}
+
+/// CUDA devices that are open, by their numbers.
+static OPEN: Mutex<Vec<(usize, candle_core::Device)>> = Mutex::new(Vec::new());
+
+/// The CUDA device of a number, opened once in a process.
+///
+/// All its work is queued on one stream, whichever thread queues it: a model is loaded on one thread
+/// and runs on another. (The stream of `Device::new_cuda` is another one for each thread, and nothing
+/// orders what one thread wrote before what another one reads.)
+fn open_cuda(index: usize) -> candle_core::Result<candle_core::Device> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, device)) = open.iter().find(|(known, _)| *known == index) {
+        return Ok(device.clone());
+    }
+    let device = candle_core::Device::new_cuda_with_stream(index)?;
+    #[cfg(feature = "cuda")]
+    order_by_the_stream_alone(&device)?;
+    open.push((index, device.clone()));
+    Ok(device)
+}
+
+/// Switches off the events that order several streams, each of which costs a call of the driver for
+/// every argument of every kernel. To be called before anything is allocated.
+#[cfg(feature = "cuda")]
+#[allow(unsafe_code)]
+fn order_by_the_stream_alone(device: &candle_core::Device) -> candle_core::Result<()> {
+    let device = device.as_cuda_device()?;
+    // SAFETY: events order what is done on one stream after what was done on another. Nothing here
+    // makes a second stream of this device: `open_cuda` opens it once, its lock is held, and every
+    // tensor is made with the device that it returns.
+    unsafe { device.disable_event_tracking() };
+    Ok(())
 }
 
 impl FromStr for Device {

@@ -69,7 +69,7 @@ impl ModelFiles {
         match self {
             Self::Folder(folder) => match std::fs::read(folder.join(name)) {
                 Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
                 Err(error) => Err(self.unreadable(name, &error)),
             },
             Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
@@ -81,8 +81,61 @@ impl ModelFiles {
         self.read(name)?.ok_or_else(|| {
             Error::new(ErrorKind::Model, "the model folder has no such file")
                 .in_file(self.path(name))
-                .with_help("a model folder holds config.json, tokenizer.json and model.safetensors")
+                .with_help(self.instead())
         })
+    }
+
+    /// What to do about a folder that lacks a file, by what it has instead.
+    fn instead(&self) -> String {
+        let usual = "a model folder holds config.json, tokenizer.json and model.safetensors";
+        let names = self.names();
+        let has = |name: &str| names.iter().any(|found| found == name);
+        if has("snapshots") {
+            let mut commits = match self {
+                Self::Folder(folder) => Self::Folder(folder.join("snapshots")).names(),
+                Self::Embedded(..) => Vec::new(),
+            };
+            let commit = commits.pop().unwrap_or_else(|| "<commit>".to_owned());
+            return format!("this is the folder of a cache; give its snapshots/{commit}");
+        }
+        if let Some(gguf) = names.iter().find(|name| name.ends_with(".gguf")) {
+            return format!("{usual}; `{gguf}` is in GGUF, which is not read");
+        }
+        match has("tokenizer.model") {
+            true => format!(
+                "{usual}; the `transformers` library converts a tokenizer.model: load it with \
+                 AutoTokenizer and write it with save_pretrained"
+            ),
+            false => usual.to_owned(),
+        }
+    }
+
+    /// The names of what lies in the folder, in order; none where they cannot be listed.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = match self {
+            Self::Folder(folder) => std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect(),
+            Self::Embedded(_, files) => files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        };
+        names.sort_unstable();
+        names
+    }
+
+    /// `None` for a file that is not there; an error where a link says that it should be.
+    fn absent<T>(&self, name: &str) -> Result<Option<T>> {
+        let path = self.path(name);
+        match path.symlink_metadata() {
+            Ok(_) => {
+                Err(Error::new(ErrorKind::Io, "the link leads to no file").in_file(path).with_help(
+                    "download the file again: the cache that it lay in may have dropped it",
+                ))
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     /// A file in JSON, or `None` if there is none of that name.
@@ -106,7 +159,7 @@ impl ModelFiles {
         match self {
             Self::Folder(folder) => match File::open(folder.join(name)).and_then(|f| map(&f)) {
                 Ok(map) => Ok(Some(Bytes::Mapped(map))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
                 Err(error) => Err(self.unreadable(name, &error)),
             },
             Self::Embedded(_, files) => Ok(embedded(files, name).map(Bytes::Static)),

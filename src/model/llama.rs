@@ -15,7 +15,11 @@ use super::cache::{KvCache, LayerCache};
 use super::config::Config;
 use super::rope::Rope;
 use super::weights::Weights;
-use crate::error;
+use crate::error::{self, Error, ErrorKind};
+
+const EMBEDDING: &str = "model.embed_tokens.weight";
+/// The weight of the logits, where it is not the embedding's.
+const HEAD: &str = "lm_head.weight";
 
 /// A decoder with its weights.
 #[derive(Clone, Debug)]
@@ -39,8 +43,17 @@ impl Llama {
         device: &Device,
     ) -> error::Result<Self> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
-        let embedding = weights.get("model.embed_tokens.weight", &[vocab, hidden])?;
-        let logits = match config.tie_word_embeddings {
+        let embedding = weights.get(EMBEDDING, &[vocab, hidden])?;
+        let tied = config.tie_word_embeddings;
+        if tied && weights.has(HEAD) && !weights.are_equal(EMBEDDING, HEAD)? {
+            let message = format!("`{HEAD}` differs from `{EMBEDDING}`, which config.json ties");
+            return Err(Error::new(ErrorKind::Model, message)
+                .in_file(weights.file_of(HEAD))
+                .with_help(
+                    "set `tie_word_embeddings` to false in config.json to use it, or take it out",
+                ));
+        }
+        let logits = match tied {
             true => Linear { weight: embedding.clone(), bias: None },
             false => Linear::load(&weights, "lm_head", (hidden, vocab), false)?,
         };
@@ -48,10 +61,9 @@ impl Llama {
             .map(|layer| Block::load(config, &weights, &format!("model.layers.{layer}")))
             .collect::<error::Result<_>>()?;
         let norm = RmsNorm::load(config, &weights, "model.norm")?;
-        let tied = config.tie_word_embeddings;
         weights.finish(|name| {
             // Older checkpoints store the rotary frequencies; tied ones sometimes the weight twice.
-            name.ends_with(".rotary_emb.inv_freq") || (tied && name == "lm_head.weight")
+            name.ends_with(".rotary_emb.inv_freq") || (tied && name == HEAD)
         })?;
         let (rope, config, device) = (Rope::new(config), config.clone(), device.clone());
         Ok(Self { embedding, blocks, norm, logits, rope, config, dtype, device })

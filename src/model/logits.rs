@@ -1,6 +1,6 @@
 //! The logits of one step, on the device that computed them.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
 use super::internal;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,11 +42,6 @@ impl Logits {
             allowed.where_cond(&self.0, &forbidden)
         };
         masked().map(Self).map_err(internal)
-    }
-
-    /// Are they on another device than the processor?
-    pub fn is_on_gpu(&self) -> bool {
-        !matches!(self.0.device(), Device::Cpu)
     }
 
     /// Copies them to the processor's memory.

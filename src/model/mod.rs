@@ -102,6 +102,7 @@ impl Model {
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let files = options.source.files()?;
         let config = Config::read(&files)?;
+        refuse_adapter(&files)?;
         // First the vocabulary, which says best what is wrong with a tokenizer.
         let json = files.require(TOKENIZER)?;
         let vocabulary = vocabulary(&files, &json, &config, options.index.as_deref())?;
@@ -147,9 +148,9 @@ impl Model {
         &self.tokenizer
     }
 
-    /// The longest sequence that it can read, in tokens.
+    /// The longest sequence that it can read, in tokens: no longer than an attention window.
     pub fn context_length(&self) -> usize {
-        self.config.max_position_embeddings
+        self.config.context_length()
     }
 
     /// Its chat template; an error that says what to do where it has none.
@@ -373,6 +374,17 @@ fn internal(error: candle_core::Error) -> Error {
     // Debug builds of candle add a backtrace.
     let line = text.lines().next().unwrap_or_default();
     Error::new(ErrorKind::Model, format!("the model cannot run: {line}"))
+}
+
+/// Errors on a folder whose weights are to be changed by an adapter.
+fn refuse_adapter(files: &ModelFiles) -> Result<()> {
+    const ADAPTER: &str = "adapter_config.json";
+    match files.read(ADAPTER)? {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::Model, "adapters are not supported")
+            .in_file(files.path(ADAPTER))
+            .with_help("merge the adapter into the weights, or take its files out of the folder")),
+    }
 }
 
 /// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that

@@ -1,8 +1,9 @@
 //! Which tokens end a text, where a file leaves it open.
 //!
 //! A `tokenizer.json` does not say it; the files that lie beside one often do:
-//! `tokenizer_config.json` names one token, `generation_config.json` and `config.json` list ids.
-//! Only `generation_config.json` lists all the tokens that a model ends with. Without it, special
+//! `tokenizer_config.json` (or, where it does not, `special_tokens_map.json`) names one token,
+//! `generation_config.json` and `config.json` list ids. Only `generation_config.json` lists all the
+//! tokens that a model ends with, and may list ordinary pieces of text. Without it, special
 //! tokens that are known to end a text or a turn are added: chat models end a turn with another
 //! token than the one that their tokenizer's configuration names (Phi-3: `<|end|>`), and a mask
 //! that forbade it would leave them no way to stop where they want to.
@@ -45,12 +46,12 @@ const WELL_KNOWN: [&str; 22] = [
 /// What the files beside a tokenizer.json say.
 #[derive(Debug, Default)]
 pub(super) struct Configured {
-    /// `eos_token` of tokenizer_config.json.
+    /// `eos_token` of tokenizer_config.json, or of special_tokens_map.json.
     pub(super) name: Option<String>,
-    /// `eos_token_id` of generation_config.json, then of config.json.
-    pub(super) ids: Vec<u32>,
-    /// Nothing is to be added: a generation_config.json listed them.
-    pub(super) complete: bool,
+    /// `eos_token_id` of generation_config.json: where there are any, the model has no others.
+    pub(super) generation: Vec<u32>,
+    /// `eos_token_id` of config.json.
+    pub(super) config: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -65,17 +66,20 @@ impl Configured {
     /// Reads the files in a folder; files that are not there say nothing.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let mut found = Self::default();
-        if let Some(file) = read_config(&folder.join("tokenizer_config.json"))? {
-            // A string, or an added token with its text under `content`.
-            let name = file.eos_token.get("content").unwrap_or(&file.eos_token);
-            found.name = name.as_str().map(str::to_owned);
+        for file in ["tokenizer_config.json", "special_tokens_map.json"] {
+            if found.name.is_none()
+                && let Some(file) = read_config(&folder.join(file))?
+            {
+                // A string, or an added token with its text under `content`.
+                let name = file.eos_token.get("content").unwrap_or(&file.eos_token);
+                found.name = name.as_str().map(str::to_owned);
+            }
         }
         if let Some(file) = read_config(&folder.join("generation_config.json"))? {
-            found.ids = ids(&file.eos_token_id);
-            found.complete = !found.ids.is_empty();
+            found.generation = ids(&file.eos_token_id);
         }
         if let Some(file) = read_config(&folder.join("config.json"))? {
-            found.ids.extend(ids(&file.eos_token_id));
+            found.config = ids(&file.eos_token_id);
         }
         Ok(found)
     }

@@ -215,11 +215,12 @@ fn choose_end_tokens(
         .chain(end_tokens::well_known(find))
         .chain(end.iter().copied())
         .collect();
-    let may_end = |id: &u32| {
-        (*id as usize) < table.len() && (table.kind(*id) != Kind::Text || ends.contains(id))
-    };
-    end.extend(configured.ids.iter().copied().filter(may_end));
-    if !configured.complete || end.is_empty() {
+    let is_known = |id: &u32| (*id as usize) < table.len();
+    let may_end = |id: &u32| is_known(id) && (table.kind(*id) != Kind::Text || ends.contains(id));
+    // What a generation_config.json lists ends a text, whatever it is.
+    end.extend(configured.generation.iter().copied().filter(is_known));
+    end.extend(configured.config.iter().copied().filter(may_end));
+    if configured.generation.is_empty() || end.is_empty() {
         end.extend(end_tokens::well_known(|name| {
             find(name).filter(|&id| table.kind(id) == Kind::Special)
         }));
@@ -421,16 +422,18 @@ mod tests {
             "decoder": {"type": "ByteLevel"},
             "model": {"vocab": {"a": 0}, "merges": []},
         });
-        let end = |name: Option<&str>, ids: &[u32], complete| {
+        let end = |name: Option<&str>, generation: &[u32], config: &[u32]| {
             let name = name.map(str::to_owned);
-            let configured = Configured { name, ids: ids.to_vec(), complete };
+            let (generation, config) = (generation.to_vec(), config.to_vec());
+            let configured = Configured { name, generation, config };
             read(file.to_string().as_bytes(), &configured).unwrap().end
         };
-        assert_eq!(end(None, &[], false), [1, 2]);
-        assert_eq!(end(Some("<|endoftext|>"), &[], false), [2, 1, 2]);
-        assert_eq!(end(Some("</s>"), &[1], true), [3, 1]);
+        assert_eq!(end(None, &[], &[]), [1, 2]);
+        assert_eq!(end(Some("<|endoftext|>"), &[], &[]), [2, 1, 2]);
+        assert_eq!(end(Some("</s>"), &[1], &[]), [3, 1]);
         // Text, and an id of another tokenizer.
-        assert_eq!(end(None, &[0, 99, 2], true), [2]);
-        assert_eq!(end(Some("<gone>"), &[0], true), [1, 2]);
+        assert_eq!(end(None, &[0, 99, 2], &[]), [0, 2]);
+        assert_eq!(end(None, &[2], &[0, 99, 1]), [2, 1]);
+        assert_eq!(end(Some("<gone>"), &[99], &[0]), [1, 2]);
     }
 }

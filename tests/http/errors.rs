@@ -41,7 +41,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             json!({ "messages": [{ "role": "user", "content": "x".repeat(3000) }] }),
             400,
             "messages",
-            "context of 2048",
+            "maximum context length is 2048 tokens",
         ),
         (json!({ "min_tokens": 9, "max_tokens": 8 }), 400, "min_tokens", "is above"),
         (json!({ "logit_bias": { "300": 1 } }), 400, "logit_bias", "names token 300"),
@@ -61,7 +61,7 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             assert!(!message.contains('\n'), "{message}");
             // By which clients know that they must shorten a conversation.
             let too_long = error["code"] == "context_length_exceeded";
-            assert_eq!(too_long, says == "context of 2048");
+            assert_eq!(too_long, says == "maximum context length is 2048 tokens");
         }
     }
 }

@@ -1,0 +1,120 @@
+//! Fields of a JSON object, read by name: what is wrong with one is told with its name and place.
+
+use serde_json::{Map, Value};
+
+use super::error;
+use super::keys::shown;
+use crate::error::{Error, Result};
+
+/// No size of a model is beyond this; the product of two fits every integer.
+pub(super) const MOST: usize = 1 << 30;
+
+/// An object of `config.json`: the whole, or one inside it.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub(super) object: &'a Map<String, Value>,
+    /// JSON pointer of the object.
+    at: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    /// The members of an object that lies at this JSON pointer.
+    pub(super) fn new(object: &'a Map<String, Value>, at: &'a str) -> Self {
+        Self { object, at }
+    }
+
+    /// Whether the object has a member of this name, `null` or not.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.object.contains_key(name)
+    }
+
+    /// A member; `None` where it is absent or `null`.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A size from 1 up.
+    pub(super) fn size(&self, name: &str) -> Result<Option<usize>> {
+        self.integer(name, 1)
+    }
+
+    /// A size that must be there.
+    pub(super) fn required(&self, name: &str, least: usize) -> Result<usize> {
+        self.integer(name, least)?.ok_or_else(|| {
+            error(&format!("`{name}` is missing"))
+                .at_pointer(self.pointer(name))
+                .with_help("it must describe a Llama-family model")
+        })
+    }
+
+    /// A whole number from `least` to [`MOST`].
+    pub(super) fn integer(&self, name: &str, least: usize) -> Result<Option<usize>> {
+        let is_fine = |n: &usize| (least..=MOST).contains(n);
+        let read = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
+        let wanted = format!("it must be a number from {least} to {MOST}");
+        self.read(name, &wanted, |value| read(value).filter(is_fine))
+    }
+
+    /// A finite number that satisfies a condition.
+    pub(super) fn number(
+        &self,
+        name: &str,
+        wanted: &str,
+        is_fine: fn(f64) -> bool,
+    ) -> Result<Option<f64>> {
+        self.read(name, wanted, |value| value.as_f64().filter(|&x| x.is_finite() && is_fine(x)))
+    }
+
+    /// A number above 0.
+    pub(super) fn positive(&self, name: &str) -> Result<Option<f64>> {
+        self.number(name, "it must be a number above 0", |x| x > 0.0)
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>> {
+        self.read(name, "it must be true or false", Value::as_bool)
+    }
+
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>> {
+        self.read(name, "it must be a string", Value::as_str)
+    }
+
+    pub(super) fn list(&self, name: &str) -> Result<Option<&'a Vec<Value>>> {
+        self.read(name, "it must be a list", Value::as_array)
+    }
+
+    pub(super) fn object(&self, name: &str) -> Result<Option<&'a Map<String, Value>>> {
+        self.read(name, "it must be an object", Value::as_object)
+    }
+
+    /// One token id or several.
+    pub(super) fn token_ids(&self, name: &str) -> Result<Vec<u32>> {
+        let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
+        let wanted = "it must be a token id from 0 or a list of such ids";
+        let ids = self.read(name, wanted, |value| match value {
+            Value::Array(list) => list.iter().map(id).collect(),
+            one => id(one).map(|id| vec![id]),
+        })?;
+        Ok(ids.unwrap_or_default())
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        read: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        read(value).map(Some).ok_or_else(|| self.wrong(name, wanted))
+    }
+
+    /// A member that is not what it should be.
+    pub(super) fn wrong(&self, name: &str, wanted: &str) -> Error {
+        let value = self.object.get(name).map_or_else(|| "missing".to_owned(), shown);
+        error(&format!("`{name}` is {value}")).at_pointer(self.pointer(name)).with_help(wanted)
+    }
+
+    /// JSON pointer of a member.
+    pub(super) fn pointer(&self, name: &str) -> String {
+        format!("{}/{}", self.at, name.replace('~', "~0").replace('/', "~1"))
+    }
+}

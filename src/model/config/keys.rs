@@ -1,0 +1,190 @@
+//! Which keys of `config.json` there are, and what becomes of each.
+//!
+//! A key is *read*, or *harmless* (the `transformers` library computes the same logits whatever it
+//! says), or an *extra* that changes what a model computes and is refused by its name unless its
+//! value switches it off. A key that is in none of these lists is refused if its name speaks of what
+//! a model computes ([`TELLING`]); any other one is of no architecture that is read here.
+//!
+//! The lists were made from `LlamaConfig`, `MistralConfig`, `Qwen2Config` and what they inherit from
+//! `PreTrainedConfig` in transformers 5, the code of these models, of masks and of caches, and the
+//! keys that earlier versions wrote.
+
+use serde_json::{Map, Value};
+
+use super::error;
+use crate::error::Result;
+
+/// Keys that [`Config`](super::Config) reads.
+const READ: [&str; 28] = [
+    "attention_bias",
+    "bos_token_id",
+    "eos_token_id",
+    "head_dim",
+    "hidden_act",
+    "hidden_size",
+    "intermediate_size",
+    "layer_types",
+    "max_position_embeddings",
+    "max_window_layers",
+    "mlp_bias",
+    "model_type",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "num_key_value_heads",
+    "original_max_position_embeddings",
+    "partial_rotary_factor",
+    "rms_norm_eps",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "sliding_window",
+    "tie_word_embeddings",
+    "use_sliding_window",
+    "vocab_size",
+    // Of these only one value is this architecture's.
+    "is_causal",
+    "is_encoder_decoder",
+    "position_embedding_type",
+];
+
+/// Keys whose names speak of what a model computes, and that change nothing of it: dropout and
+/// initial values are of training, others choose among implementations or what is returned.
+const HARMLESS: [&str; 29] = [
+    "attention_dropout",
+    "attention_probs_dropout_prob",
+    "attn_dropout",
+    "attn_implementation",
+    "attn_pdrop",
+    "embd_pdrop",
+    "experts_implementation",
+    "flash_attn",
+    "flash_attention",
+    "use_flash_attention",
+    "use_flash_attention_2",
+    "use_flash_attn",
+    "head_dim_originally",
+    "initializer_range",
+    "layer_norm_eps",
+    "layer_norm_epsilon",
+    "max_sequence_length",
+    "num_experts_per_tok",
+    "output_attentions",
+    "output_router_logits",
+    "pretraining_tp",
+    "resid_pdrop",
+    "residual_dropout",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
+    "tie_last_hidden_states",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_cache",
+];
+
+/// Extras, each with the values that switch it off besides the [usual ones](is_off).
+const EXTRAS: [(&str, &[f64]); 21] = [
+    ("quantization_config", &[]),
+    ("compression_config", &[]),
+    ("quantization", &[]),
+    ("num_local_experts", &[0.0, 1.0]),
+    ("num_experts", &[0.0, 1.0]),
+    ("n_routed_experts", &[0.0, 1.0]),
+    ("rotary_pct", &[1.0]),
+    ("rope_ratio", &[1.0]),
+    ("logit_scale", &[1.0]),
+    ("logits_scaling", &[1.0]),
+    ("embedding_multiplier", &[1.0]),
+    ("residual_multiplier", &[1.0]),
+    ("scale_emb", &[1.0]),
+    ("per_layer_config", &[]),
+    ("kv_sharing_modes", &[]),
+    ("num_kv_shared_layers", &[0.0]),
+    ("no_rope_layer_interval", &[0.0]),
+    ("add_cross_attention", &[]),
+    ("attention_chunk_size", &[]),
+    ("query_pre_attn_scalar", &[]),
+    ("clip_qkv", &[]),
+];
+
+/// What names of keys hold that speak of what a model computes.
+const TELLING: [&str; 25] = [
+    "alibi",
+    "atten",
+    "attn",
+    "bias",
+    "capping",
+    "causal",
+    "chunk",
+    "clip",
+    "expert",
+    "lora",
+    "moe",
+    "multiplier",
+    "mup",
+    "norm",
+    "position",
+    "quant",
+    "residual",
+    "rope",
+    "rotary",
+    "router",
+    "scal",
+    "sink",
+    "softcap",
+    "sparse",
+    "window",
+];
+
+/// Errors on the first key that would change the logits and is not read.
+pub(super) fn check(config: &Map<String, Value>) -> Result<()> {
+    for (key, value) in config {
+        if is_off(value) || key.starts_with('_') {
+            continue;
+        }
+        if let Some((_, off)) = EXTRAS.iter().find(|(name, _)| name == key) {
+            if value.as_f64().is_some_and(|number| off.contains(&number)) {
+                continue;
+            }
+            return Err(refused(key, value, "is not supported"));
+        }
+        let known = READ.contains(&key.as_str()) || HARMLESS.contains(&key.as_str());
+        let lower = key.to_ascii_lowercase();
+        let is_telling = TELLING.iter().any(|part| lower.contains(part));
+        if !known && is_telling && !lower.contains("dropout") {
+            return Err(error(&format!("`{}`: {}: this key is not known", key, shown(value)))
+                .at_pointer(format!("/{key}"))
+                .with_help(
+                    "take it out of the file if it changes nothing of what the model computes",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value switches off whatever its key is about.
+fn is_off(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+/// A key that has a value with which no model is read here.
+pub(super) fn refused(key: &str, value: &Value, why: &str) -> crate::Error {
+    error(&format!("`{key}`: {} {why}", shown(value)))
+        .at_pointer(format!("/{key}"))
+        .with_help(super::SUPPORTED)
+}
+
+/// A value for a message, cut off where it is long.
+pub(super) fn shown(value: &Value) -> String {
+    const MOST: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        None => text,
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
