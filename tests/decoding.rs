@@ -368,7 +368,7 @@ fn the_best_texts_are_told_with_their_steps() {
 /// divided. And of several ways to end a text one is told.
 #[test]
 fn beams_count_whatever_ends_a_text() {
-    let searched = |engine: &Engine, stop_token_ids: &[u32], width| -> Vec<(String, f64)> {
+    let searched = |engine: &Engine, stop_token_ids: &[u32], width| -> Vec<(Vec<u32>, f64)> {
         let request = Request {
             beam: Some(BeamSearch::new(width)),
             stop_token_ids: stop_token_ids.to_vec(),
@@ -376,7 +376,7 @@ fn beams_count_whatever_ends_a_text() {
             ..Request::text("a")
         };
         let beams = engine.generate_ranked(&request).unwrap();
-        beams.into_iter().map(|beam| (beam.text, beam.score.unwrap())).collect()
+        beams.into_iter().map(|beam| (beam.tokens, beam.score.unwrap())).collect()
     };
     let ends: Vec<u32> = (0..24).collect();
     for seed in 0..4 {

@@ -141,10 +141,11 @@ impl ControlTokens {
         messages: &[Message],
         tools: Option<&Json>,
         template: &str,
-    ) -> Result<Option<(Vec<Message>, Option<Json>, StandIns)>> {
+    ) -> Result<Option<Disguised>> {
         let mut texts = Vec::new();
         for message in messages {
-            texts.extend([&message.role[..], &message.content].iter().filter(|t| !is_role(t)));
+            texts.extend(Some(&message.role[..]).filter(|role| !is_role(role)));
+            texts.push(&message.content);
             strings_of_object(&message.more, &mut texts);
         }
         tools.iter().for_each(|tools| strings(tools, &mut texts));
@@ -164,7 +165,7 @@ impl ControlTokens {
         });
         let messages = messages.collect::<Result<_>>()?;
         let tools = tools.map(|tools| changed(tools, &mut change)).transpose()?;
-        Ok(Some((messages, tools, stand_ins)))
+        Ok(Some(Disguised { messages, tools, stand_ins }))
     }
 
     /// The same of a text that no template surrounds.
@@ -240,6 +241,14 @@ fn changed_object(
     change: &mut impl FnMut(&str) -> Result<String>,
 ) -> Result<Map<String, Json>> {
     members.iter().map(|(key, value)| Ok((change(key)?, changed(value, change)?))).collect()
+}
+
+/// A conversation in which no control token's name is left.
+#[derive(Debug)]
+pub(super) struct Disguised {
+    pub(super) messages: Vec<Message>,
+    pub(super) tools: Option<Json>,
+    pub(super) stand_ins: StandIns,
 }
 
 /// Which private-use characters stand for which others.
@@ -361,7 +370,7 @@ mod tests {
         message.more.insert("x".into(), json!([{"</s>": 1}, {"a": "</s>"}]));
         let odd = Message::new("</s>", "</s>");
         let tools = json!([{"function": {"name": "</s>", "description": "</s>"}}]);
-        let (messages, tools, _) =
+        let Disguised { messages, tools, .. } =
             control.disguise(&[message, odd], Some(&tools), "").unwrap().unwrap();
         let text = serde_json::to_string(&messages).unwrap() + &tools.unwrap().to_string();
         assert!(!text.contains("</s>"), "{text}");

@@ -46,7 +46,7 @@ pub use logits::Logits;
 pub use source::ModelSource;
 pub use tokenizer::Tokenizer;
 
-use control_tokens::{ControlTokens, StandIns};
+use control_tokens::{ControlTokens, Disguised, StandIns};
 use token_bound::TokenBound;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -191,7 +191,7 @@ impl Model {
         }
         let messages = chat_template::with_parsed_arguments(messages);
         match self.control_tokens.disguise(&messages, tools, template.text())? {
-            Some((messages, tools, stand_ins)) => {
+            Some(Disguised { messages, tools, stand_ins }) => {
                 let prompt = template.render(&messages, true, tools.as_ref())?;
                 self.encode_as_text(&prompt, Some(&stand_ins), false)
             }

@@ -1,5 +1,6 @@
 //! The tensors of a checkpoint in safetensors files, one or many.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -117,7 +118,7 @@ impl Weights {
             let mut names = shard.metadata.offset_keys();
             names.retain(|name| !taken.contains(name) && !ignore(name));
             if let Some(name) = names.first() {
-                let message = format!("tensor `{name}` has no place in this architecture");
+                let message = format!("tensor `{}` has no place in this architecture", short(name));
                 return Err(Error::new(ErrorKind::Model, message)
                     .in_file(&shard.path)
                     .with_help("give a model whose config.json says all that its weights hold"));
@@ -143,7 +144,8 @@ impl Shard {
         let mut seen: FxHashMap<String, String> = FxHashMap::default();
         for name in names {
             let bytes = files.map(name)?.ok_or_else(|| {
-                let message = format!("the shard `{name}` that the index names is not there");
+                let message =
+                    format!("the shard `{}` that the index names is not there", short(name));
                 Error::new(ErrorKind::Model, message)
                     .in_file(files.path(INDEX))
                     .at_pointer("/weight_map")
@@ -152,7 +154,7 @@ impl Shard {
             let shard = Self::open(files.path(name), bytes)?;
             for tensor in shard.metadata.offset_keys() {
                 if let Some(other) = seen.insert(tensor.clone(), name.clone()) {
-                    let message = format!("tensor `{tensor}` lies in `{other}`, too");
+                    let message = format!("tensor `{}` lies in `{other}`, too", short(&tensor));
                     return Err(Error::new(ErrorKind::Model, message)
                         .in_file(&shard.path)
                         .with_help("the shards must be of one checkpoint"));
@@ -182,6 +184,15 @@ impl Shard {
                     .with_help("give weights in F32, F16 or BF16"))
             }
         }
+    }
+}
+
+/// A name for a message, cut off where it is long.
+fn short(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    match name.char_indices().nth(MOST) {
+        None => Cow::Borrowed(name),
+        Some((at, _)) => Cow::Owned(format!("{}…", &name[..at])),
     }
 }
 
@@ -228,7 +239,7 @@ fn shard_names(files: &ModelFiles, index: &serde_json::Value) -> Result<Vec<Stri
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
     };
     if let Some(name) = names.iter().find(|name| !is_plain(name)) {
-        let message = format!("{name:?} is not the name of a file in the model folder");
+        let message = format!("`{}` is not the name of a file in the model folder", short(name));
         return error(&message, "write the name alone, without a folder");
     }
     Ok(names)

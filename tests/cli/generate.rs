@@ -362,3 +362,18 @@ fn reasoning_goes_to_standard_error_and_ends_with_its_budget() {
     let ran = generate(&["--reasoning=aloud"]);
     assert!(ran.code == 2 && ran.err.contains("known are gpt-oss"), "{}", ran.err);
 }
+
+/// Names of special tokens in a prompt are text, unless the command line says otherwise.
+#[test]
+fn names_in_prompts_are_text() {
+    let folder = text(hey("cli-names"));
+    let tokens = |options: &[&str]| {
+        let base = ["generate", "--model", &folder, "--prompt", "a<|end|>b", "--output", "json"];
+        let answer: Value = serde_json::from_str(&run(&[&base, options].concat()).out).unwrap();
+        answer["usage"]["prompt_tokens"].as_u64().unwrap()
+    };
+    // The template adds one.
+    assert_eq!(tokens(&[]), 10);
+    assert_eq!(tokens(&["--parse-special"]), 4);
+    assert_eq!(tokens(&["--raw"]), 3);
+}

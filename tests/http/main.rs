@@ -34,7 +34,7 @@ fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
     serve_by(folder, Options { api_keys, ..Options::default() })
 }
 
-/// The same by other options.
+/// The same with other options.
 fn serve_by(folder: PathBuf, options: Options) -> SocketAddr {
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();

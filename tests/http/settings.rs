@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use maskwright::server::Options;
+
 use crate::model_support::hey;
-use crate::{chat, serve};
+use crate::{chat, serve, serve_by};
 
 /// Each setting under its conventional name reaches the decoding loop.
 #[test]
@@ -128,4 +130,19 @@ fn the_same_seed_is_the_same_answer_whatever_runs_beside_it() {
             }
         }
     });
+}
+
+/// Names of special tokens in messages are text, unless whoever runs the server says otherwise.
+#[test]
+fn names_in_messages_are_text() {
+    let name = "<|end|>";
+    for (parse_special, tokens) in [(false, name.len()), (true, 1)] {
+        let model = format!("http-names-{parse_special}");
+        let options = Options { parse_special, ..Options::default() };
+        let address = serve_by(hey(&model), options);
+        let messages = json!([{ "role": "user", "content": format!("a{name}b") }]);
+        let answer = chat(address, &model, json!({ "messages": messages })).json();
+        // `a`, `b` and the template's `>`.
+        assert_eq!(answer["usage"]["prompt_tokens"], tokens + 3, "{answer}");
+    }
 }

@@ -49,9 +49,10 @@ const READ: [&str; 28] = [
 
 /// Keys whose names speak of what a model computes, and that change nothing of it: dropout and
 /// initial values are of training, others choose among implementations or what is returned.
-const HARMLESS: [&str; 29] = [
+const HARMLESS: [&str; 30] = [
     "attention_dropout",
     "attention_probs_dropout_prob",
+    "attention_implementation",
     "attn_dropout",
     "attn_implementation",
     "attn_pdrop",
@@ -107,7 +108,7 @@ const EXTRAS: [(&str, &[f64]); 21] = [
 ];
 
 /// What names of keys hold that speak of what a model computes.
-const TELLING: [&str; 25] = [
+const TELLING: [&str; 26] = [
     "alibi",
     "atten",
     "attn",
@@ -122,6 +123,7 @@ const TELLING: [&str; 25] = [
     "multiplier",
     "mup",
     "norm",
+    "ntk",
     "position",
     "quant",
     "residual",

@@ -67,7 +67,8 @@ fn scaling(
     if let (Some(new), Some(old)) = (new, old)
         && new != old
     {
-        let message = format!("`rope_type` is \"{new}\", and `type` is \"{old}\"");
+        let (new, old) = (shown(&new.into()), shown(&old.into()));
+        let message = format!("`rope_type` is {new}, and `type` is {old}");
         return Err(error(&message)
             .at_pointer(rope.pointer("rope_type"))
             .with_help("leave one of the two out"));
@@ -75,6 +76,8 @@ fn scaling(
     let kind_at = rope.pointer(if new.is_some() { "rope_type" } else { "type" });
     let kind = new.or(old).unwrap_or("default");
     if !["default", "llama3"].contains(&kind) {
+        let kind = shown(&kind.into());
+        let kind = kind.trim_matches('"');
         return Err(error(&format!("rotary scaling of type `{kind}` is not supported"))
             .at_pointer(kind_at)
             .with_help("`default` and `llama3` are supported"));
