@@ -148,6 +148,21 @@ pub enum Speculation {
 }
 
 impl Request {
+    /// Checks that a text that satisfies the constraint fits into `max_tokens` and into the model's
+    /// context, in tokens, whatever the prompt takes of it. [`Engine`](super::Engine) checks it
+    /// again, less the prompt; here it is known before the prompt is tokenised.
+    ///
+    /// Errors if it does not, and says how many tokens it takes.
+    pub fn check_budget(&self, context_length: usize) -> Result<()> {
+        match &self.constraint {
+            Some(constraint) if self.budget => {
+                let room = self.max_tokens.min(context_length);
+                constraint.matcher().check_budget(u32::try_from(room).unwrap_or(u32::MAX))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// As many tokens as a request may write if it does not say.
     pub const DEFAULT_MAX_TOKENS: usize = 256;
 

@@ -129,6 +129,8 @@ fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, A
     let compiler = format.with_resources(&app.compiler)?;
     let asked = (chat.tools, chat.reasoning, &format);
     let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
+    // What cannot fit is told now: the model's thread is for texts that can be written.
+    request.check_budget(app.context_length).map_err(|error| ApiError::from_engine(&error))?;
     let texts = if request.beam.is_some() || request.best_of > 1 {
         Texts::Best(Box::new(request), chat.choices)
     } else {

@@ -61,6 +61,37 @@ fn hanging_up_cancels() {
     assert_eq!(answer["choices"][0]["message"]["content"], "aaa");
 }
 
+/// What no budget can hold is refused while the model writes for somebody else, without a place in
+/// its queue.
+#[test]
+fn what_cannot_fit_never_waits_for_the_model() {
+    let endless = parrot("http-far", &[(b'>', 97), (b'a', 97)], 1 << 30);
+    let address = serve(endless, &[]);
+    let writing = json!({
+        "model": "http-far", "messages": [{ "role": "user", "content": "x" }],
+        "stream": true, "temperature": 0,
+    });
+    let mut stream = connect(address, CHAT, &writing.to_string());
+    stream.read_exact(&mut [0]).unwrap();
+    for constraint in [
+        json!({ "guided_json": { "type": "string", "minLength": 2_147_483_648_u32 } }),
+        json!({ "guided_json": { "type": "array", "minItems": 2_147_483_648_u32 } }),
+        json!({ "guided_json": { "type": "object", "minProperties": 100_000_000 } }),
+        json!({ "guided_regex": "a{100000000}" }),
+    ] {
+        let mut body = constraint.clone();
+        body["max_tokens"] = json!(120);
+        let answer = chat(address, "http-far", body);
+        assert_eq!(answer.status, 400, "{constraint}: {}", answer.body);
+        assert!(
+            answer.body.contains("within 120 tokens: at least"),
+            "{constraint}: {}",
+            answer.body
+        );
+    }
+    drop(stream);
+}
+
 #[test]
 fn a_port_in_use_is_an_error_with_a_cure() {
     let listener = Server::listen(([127, 0, 0, 1], 0).into()).unwrap();
