@@ -116,8 +116,8 @@ impl Item {
         }
     }
 
-    fn factored_choice(at: usize, ways: Vec<(usize, VecDeque<Self>)>) -> Self {
-        let mut groups: Vec<(usize, Option<Self>, Vec<(usize, VecDeque<Self>)>)> = Vec::new();
+    fn factored_choice(at: usize, ways: Vec<Way>) -> Self {
+        let mut groups: Vec<(usize, Option<Self>, Vec<Way>)> = Vec::new();
         let mut by_head: FxHashMap<String, usize> = FxHashMap::default();
         for (at, mut way) in ways {
             let head = way.pop_front();
@@ -163,6 +163,9 @@ impl Item {
         }
     }
 }
+
+/// An alternative: its place, and the items that it is the sequence of.
+type Way = (usize, VecDeque<Item>);
 
 struct Rule {
     /// As the text writes it.

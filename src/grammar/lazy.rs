@@ -489,7 +489,7 @@ impl Rewriting {
                     .collect()
             }
             Node::Repeat { node, min, max } => {
-                if let Some(outcome) = self.uniform(node, from, follow)? {
+                if let Some(outcome) = self.uniform(node, min, from, follow)? {
                     vec![outcome]
                 } else {
                     let mut found = Vec::new();
@@ -526,9 +526,22 @@ impl Rewriting {
 
     /// The state behind a repeat each turn of which is alike: it begins and ends in one state, and
     /// it makes no difference whether another turn may follow.
-    fn uniform(&mut self, node: NodeId, from: State, follow: Set) -> Result<Option<State>> {
-        let again = self.union(self.first[node.index()], follow);
-        if again != follow || from.place != follow || from.monitor != Language::ALL {
+    fn uniform(
+        &mut self,
+        node: NodeId,
+        min: u32,
+        from: State,
+        follow: Set,
+    ) -> Result<Option<State>> {
+        let first = self.first[node.index()];
+        let again = self.union(first, follow);
+        // Before the least number of turns nothing but another turn may follow.
+        let must_repeat = min > 1 && !self.is_nullable(node);
+        if again != follow
+            || (must_repeat && first != follow)
+            || from.place != follow
+            || from.monitor != Language::ALL
+        {
             return Ok(None);
         }
         Ok((self.node(node, from, follow)? == [from]).then_some(from))
@@ -752,10 +765,7 @@ impl Writer {
         let written = match self.rewriting.grammar.node(id).clone() {
             Node::Regular(_) if follow != NONE && self.rewriting.apart.contains_key(&id) => {
                 let apart = self.rewriting.apart[&id];
-                match self.node(apart, from, follow, target)? {
-                    Some(node) => Some(self.together(node)),
-                    None => None,
-                }
+                self.node(apart, from, follow, target)?.map(|node| self.together(node))
             }
             Node::Regular(language) | Node::Text(language) => {
                 let (strings, monitor) = self.rewriting.terminal(id, language, from);
@@ -905,7 +915,9 @@ impl Writer {
             return Ok(true);
         }
         Ok(match *self.rewriting.grammar.node(id) {
-            Node::Repeat { node, .. } => self.rewriting.uniform(node, from, follow)?.is_some(),
+            Node::Repeat { node, min, .. } => {
+                self.rewriting.uniform(node, min, from, follow)?.is_some()
+            }
             _ => false,
         })
     }
@@ -918,7 +930,7 @@ impl Writer {
         follow: Set,
         target: Option<State>,
     ) -> Result<Option<NodeId>> {
-        if let Some(state) = self.rewriting.uniform(node, from, follow)? {
+        if let Some(state) = self.rewriting.uniform(node, min, from, follow)? {
             if target.is_some_and(|target| target != state) {
                 return Ok(None);
             }
