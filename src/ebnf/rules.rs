@@ -94,7 +94,8 @@ impl Item {
             }
             Kind::Repeat(inner, min, max) => inner.factored().repeat(min, max),
             Kind::Choice(items) => {
-                let ways = items.into_iter().map(|item| (item.at, item.factored().parts()));
+                let ways = items.into_iter().map(Self::factored).flat_map(Self::alternatives);
+                let ways = ways.map(|item| (item.at, item.parts()));
                 Self::factored_choice(at, ways.collect())
             }
             kind => Self::new(at, kind),
@@ -106,6 +107,14 @@ impl Item {
         let mut found = false;
         self.visit(|item| found |= matches!(item.kind, Kind::Lazy(_)));
         found
+    }
+
+    /// The items that it is the choice of.
+    fn alternatives(self) -> Vec<Self> {
+        match self.kind {
+            Kind::Choice(items) => items.into_iter().flat_map(Self::alternatives).collect(),
+            kind => vec![Self::new(self.at, kind)],
+        }
     }
 
     /// The items that it is the sequence of.

@@ -17,7 +17,7 @@
 //!
 //! A *place* is a position between two terminals of one parse. The terminals that may begin there
 //! are those that begin what is left of the parse, before another choice is made: other
-//! alternatives, another turn of a repeat, what follows it.
+//! alternatives, another turn of a repeat, what follows it. An empty turn of a repeat is none.
 //!
 //! The grammar is rewritten for this, and stays a grammar. Along each parse a *state* is carried:
 //! the lazy languages that may begin at the next place, and a *monitor*, the regular language that

@@ -34,7 +34,21 @@ struct Grammar {
     terminals: Vec<Regex>,
 }
 
+/// What alternatives begin with, and what stands behind it in each.
+type Group = (Option<Part>, Vec<Vec<Part>>);
+
 impl Part {
+    fn is_nullable(&self) -> bool {
+        match self {
+            Self::Terminal(t) => TERMINALS[*t].ends_with('*'),
+            // Something stands before every call.
+            Self::Rule(_) => false,
+            Self::Sequence(parts) => parts.iter().all(Self::is_nullable),
+            Self::Choice(parts) => parts.iter().any(Self::is_nullable),
+            Self::Repeat(part, min, _) => *min == 0 || part.is_nullable(),
+        }
+    }
+
     /// In Lark's notation.
     fn text(&self) -> String {
         match self {
@@ -60,11 +74,18 @@ impl Part {
         fn parts(part: Part) -> Vec<Part> {
             match part {
                 Part::Sequence(all) => all.into_iter().flat_map(parts).collect(),
+                Part::Choice(mut all) if all.len() == 1 => parts(all.remove(0)),
+                part => vec![part],
+            }
+        }
+        fn alternatives(part: Part) -> Vec<Part> {
+            match part {
+                Part::Choice(all) => all.into_iter().flat_map(alternatives).collect(),
                 part => vec![part],
             }
         }
         fn choice(ways: Vec<Vec<Part>>) -> Part {
-            let mut groups: Vec<(Option<Part>, Vec<Vec<Part>>)> = Vec::new();
+            let mut groups: Vec<Group> = Vec::new();
             for way in ways {
                 let head = way.first().cloned();
                 let rest = way.into_iter().skip(1).collect();
@@ -84,9 +105,9 @@ impl Part {
         }
         match self {
             Self::Sequence(all) => Self::Sequence(all.into_iter().map(Self::factored).collect()),
-            Self::Choice(all) => {
-                choice(all.into_iter().map(|part| parts(part.factored())).collect())
-            }
+            Self::Choice(all) => choice(
+                all.into_iter().map(Self::factored).flat_map(alternatives).map(parts).collect(),
+            ),
             Self::Repeat(part, min, max) => Self::Repeat(Box::new(part.factored()), min, max),
             leaf => leaf,
         }
@@ -197,10 +218,15 @@ fn part(rng: &mut ChaCha8Rng, depth: u32, rules: usize) -> Part {
             Part::Sequence(vec![Part::Terminal(terminal), Part::Rule(rng.random_range(0..rules))])
         }
         _ => {
-            let bounds =
-                [(0, None), (1, None), (0, Some(1)), (1, Some(2)), (2, None), (0, Some(2))];
+            let repeated = part(rng, depth - 1, rules);
+            // An empty turn is none, so a bound on turns that may be empty is no bound.
+            let bounds = if repeated.is_nullable() {
+                &[(0, None)][..]
+            } else {
+                &[(0, None), (1, None), (0, Some(1)), (1, Some(2)), (2, None), (0, Some(2))][..]
+            };
             let (min, max) = bounds[rng.random_range(0..bounds.len())];
-            Part::Repeat(Box::new(part(rng, depth - 1, rules)), min, max)
+            Part::Repeat(Box::new(repeated), min, max)
         }
     }
 }
