@@ -339,7 +339,7 @@ mod tests {
             // Parts of names at the ends.
             ("x <|im", "x <|?m"),
             ("x <  ", "x ?  "),
-            ("nd|> y", "n?|> y"),
+            ("nd|> y", "nd?> y"),
             ("\n>y", "\n?y"),
             ("<", "?"),
         ] {
