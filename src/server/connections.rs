@@ -30,7 +30,8 @@ const NO_ROOM: Duration = Duration::from_millis(100);
 /// Files that the process needs beside its connections: the listener, pipes, models.
 const OTHER_FILES: usize = 64;
 
-/// Connections beyond the bound that are told so at a time; others are closed without a word.
+/// Connections beyond the bound that are told so at a time in such a way that they cannot miss it;
+/// others are told and closed at once.
 const REFUSALS: usize = 32;
 
 /// How long a connection beyond the bound may take to be told so.
@@ -49,7 +50,7 @@ pub(super) async fn serve(
         bounds.connections.min(files.saturating_sub(OTHER_FILES).max(1))
     });
     let slots = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-    let refusals = Arc::new(Semaphore::new(REFUSALS));
+    let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(REFUSALS)));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
@@ -70,12 +71,15 @@ pub(super) async fn serve(
         // Events of a stream leave one by one. Where this cannot be set, they are late.
         let _ = stream.set_nodelay(true);
         let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            // Whoever does not listen is not told.
             if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                let refusal = refusal.clone();
                 tokio::spawn(async move {
-                    // Whoever does not listen is not told.
-                    let _ = tokio::time::timeout(REFUSAL, refuse(stream)).await;
+                    let _ = tokio::time::timeout(REFUSAL, refuse(stream, &refusal)).await;
                     drop(permit);
                 });
+            } else if let Ok(mut stream) = stream.into_std() {
+                let _ = std::io::Write::write(&mut stream, refusal.as_bytes());
             }
             continue;
         };
@@ -93,16 +97,19 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
 }
 
-/// Tells a client that there are too many.
-async fn refuse(mut stream: TcpStream) -> io::Result<()> {
+/// The answer to a client that there are too many.
+fn refusal() -> String {
     let body = ApiError::too_many_connections().object().to_string();
-    let head = format!(
+    let length = body.len();
+    format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
-         connection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
+         connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Tells a client so, and waits until it has closed the connection.
+async fn refuse(mut stream: TcpStream, refusal: &str) -> io::Result<()> {
+    stream.write_all(refusal.as_bytes()).await?;
     stream.shutdown().await?;
     // Closing a connection with unread bytes would take the answer back.
     let mut unread = [0; 4096];
