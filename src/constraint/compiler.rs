@@ -235,14 +235,16 @@ impl Recipe {
             Self::Schema(schema) => {
                 let (options, limits) = (&compiler.json_options, &compiler.limits);
                 let prefix = compiler.prefix.as_deref();
-                let (source, start) =
+                let (mut source, start) =
                     SchemaSource::new(schema, options, limits, &compiler.schemas, prefix)?;
+                source.set_every_byte(compiler.spelling.every_byte());
                 Program::lazy(Box::new(source), start, limits)
             }
             Self::Frame(frame) => {
                 let (options, limits) = (&compiler.json_options, &compiler.limits);
-                let (source, start) =
+                let (mut source, start) =
                     SchemaSource::framed(frame, options, limits, &compiler.schemas)?;
+                source.set_every_byte(compiler.spelling.every_byte());
                 Program::lazy(Box::new(source), start, limits)
             }
         };

@@ -56,6 +56,13 @@ impl Spelling {
         }
         this
     }
+
+    /// Whether every byte of UTF-8 is a token by itself.
+    pub(super) fn every_byte(&self) -> bool {
+        const NEVER_IN_UTF8: [u8; 13] =
+            [0xC0, 0xC1, 0xF5, 0xF6, 0xF7, 0xF8, 0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF];
+        (0..=u8::MAX).all(|byte| self.single.contains(byte) || NEVER_IN_UTF8.contains(&byte))
+    }
 }
 
 impl Liveness {

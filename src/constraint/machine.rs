@@ -593,8 +593,13 @@ impl Machine {
 
     /// The bytes that may come next.
     pub(super) fn next_bytes(&mut self, program: &Program, id: ConfigId) -> Result<ByteSet> {
-        let items = self.items(id).to_vec();
-        self.first_bytes(program, &items)
+        let mut bytes = ByteSet::EMPTY;
+        for item in self.items(id).to_vec() {
+            let refused = self.refused_bytes(program, item)?;
+            let first = self.first_bytes(program, &[item])?;
+            bytes = bytes.union(&first.intersection(&refused.complement()));
+        }
+        Ok(bytes)
     }
 
     pub(super) fn first_bytes(&mut self, program: &Program, items: &[Item]) -> Result<ByteSet> {

@@ -12,6 +12,7 @@
 mod form;
 mod gather;
 mod heads;
+mod looked_up;
 mod names;
 mod read;
 mod suspects;
@@ -33,7 +34,7 @@ use super::slices::{Slice, word_bytes};
 use super::stacks::StackId;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Spans};
-use crate::vocab::{TokenMask, Trie, Vocabulary};
+use crate::vocab::{TokenMask, Trie, TrieNode, Vocabulary};
 
 /// A trie whose tokens are read.
 #[derive(Clone, Debug)]
@@ -581,6 +582,7 @@ impl Machine {
         places: PlacesId,
         doubtful: &mut Vec<u32>,
     ) -> Result<(Arc<Reading>, Exits)> {
+        self.refused_ends(program, vocabulary, item, places, doubtful)?;
         let text = program.is_json_text(item.point);
         let mut state = self.near(vocabulary, item.state)?;
         if text

@@ -33,7 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::normal::normalize;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, SpecialToken};
-use crate::regex::{ByteSet, Language, Languages};
+use crate::regex::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocab::{Trie, Vocabulary};
 
 /// Index of a point in its program.
@@ -119,6 +119,13 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// What follows a captured string; `None` asks for what follows any, which must allow all that
     /// follows one of them. The answer is `None` if the text of a scope is not allowed.
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>>;
+
+    /// Texts that what is captured must not be, though its language holds them: whatever begins as
+    /// one of them can become another.
+    fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)>;
+
+    /// About how many bytes it takes to remember what was written.
+    fn bytes(&self) -> usize;
 
     /// Does the end of an array depend on its items?
     fn has_repeats(&self) -> bool;
@@ -278,7 +285,8 @@ impl Program {
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         let inner = self.inner.borrow();
-        inner.points.len() * 48 + inner.bytes
+        let source = inner.source.as_ref().map_or(0, |source| source.bytes());
+        inner.points.len() * 48 + inner.bytes + source
     }
 
     /// Where a byte of a name leads.
@@ -488,6 +496,11 @@ impl Program {
         let point = point.unwrap_or(RETURN);
         self.inner.borrow_mut().names[names as usize].targets.insert(rank, point);
         Ok(point)
+    }
+
+    /// Texts that what is captured must not be, though its language holds them.
+    pub(super) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        self.inner.borrow().source.as_ref()?.looked_up(tag)
     }
 
     /// Where a captured string leads, as far as that is known; `None` is any.

@@ -16,8 +16,9 @@ use super::document::{Document, Value, ValueId};
 use super::emptiness::{SOME, count_strings};
 use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape};
+use super::written::Text;
 use crate::error::{ErrorKind, Result};
-use crate::regex::{Language, Languages};
+use crate::regex::{Language, Languages, TextSet};
 
 /// A set with so many values is endless.
 const FEW_VALUES: usize = 2_000;
@@ -30,9 +31,6 @@ const STATES: usize = 20_000;
 
 /// How many items of each counted kind an array has.
 pub(super) type Counts = SmallVec<[u32; 4]>;
-
-/// A value as a canonical text.
-type Text = Arc<str>;
 
 /// An array after some of its items.
 #[derive(Clone, Debug)]
@@ -95,7 +93,7 @@ impl<'d> Sets<'d> {
         &mut self,
         array: &ArraySet,
         begun: &Begun,
-        used: &[Text],
+        used: TextSet,
     ) -> Result<bool> {
         if array.some.is_empty() || array.some.len() > SOME {
             let cells = cells_ahead(array, begun.at);
@@ -118,7 +116,7 @@ impl<'d> Sets<'d> {
                     None => cells.push((set, 1)),
                 }
                 cells.sort_unstable();
-                let most = (next.at as usize + used.len()).min(FEW_VALUES);
+                let most = (next.at as usize + self.written.len(used)).min(FEW_VALUES);
                 // What has many values needs no place of its own.
                 if self.few_values(set, most + 1)?.is_none() {
                     cells.retain(|cell| cell.0 != set);
@@ -190,7 +188,7 @@ impl<'d> Sets<'d> {
         let begun = Begun { at: 0, counts: SmallVec::from_elem(0, array.some.len()) };
         match array.repeats {
             Repeats::May => Ok(true),
-            Repeats::Never => self.can_differ(array, &begun, &[]),
+            Repeats::Never => self.can_differ(array, &begun, TextSet::EMPTY),
             Repeats::Must => self.can_repeat(array, &begun, Set::NEVER, None, None, has_value),
         }
     }
@@ -201,7 +199,7 @@ impl<'d> Sets<'d> {
         &mut self,
         array: &ArraySet,
         (set, next): (Set, &Begun),
-        used: &[Text],
+        used: TextSet,
     ) -> Result<Set> {
         match array.repeats {
             Repeats::May => Ok(set),
@@ -214,7 +212,7 @@ impl<'d> Sets<'d> {
         &mut self,
         array: &ArraySet,
         (set, next): (Set, &Begun),
-        used: &[Text],
+        used: TextSet,
     ) -> Result<Set> {
         if !self.can_differ(array, next, used)? {
             return Ok(Set::NEVER);
@@ -224,28 +222,28 @@ impl<'d> Sets<'d> {
             false => self.cells_with_counts(array, next)?,
         };
         let places: u32 = ahead.iter().fold(0, |sum, cell| sum.saturating_add(cell.1));
-        let needed = (places as usize).saturating_add(used.len()).saturating_add(1);
+        let needed = (places as usize).saturating_add(self.written.len(used)).saturating_add(1);
         let mut critical: Vec<Text> = Vec::new();
         for &(cell, _) in &ahead {
             let Some(values) = self.few_values(cell, needed)? else { continue };
-            let free: Vec<&Text> = values.iter().filter(|v| !used.contains(v)).collect();
+            let free = self.written.others(used, &values);
+            // One of these can be spared, whatever the other items are.
+            if free.len() as u32 > places {
+                continue;
+            }
             if ahead.len() == 1 && array.some.is_empty() {
                 // All are alike.
-                if free.len() as u32 > places {
-                    return Ok(set);
-                }
                 let not = self.not(cell);
                 return Ok(self.and([set, not]));
             }
-            critical.extend(free.into_iter().cloned());
+            critical.extend(free);
         }
         critical.sort_unstable();
         critical.dedup();
         let mut left = vec![set];
         for value in critical {
-            let mut used = used.to_vec();
-            used.push(value.clone());
-            if !self.can_differ(array, next, &used)? {
+            let used = self.written.with(used, &value);
+            if !self.can_differ(array, next, used)? {
                 let one = self.text(&value);
                 left.push(self.not(one));
             }
@@ -257,12 +255,13 @@ impl<'d> Sets<'d> {
         &mut self,
         array: &ArraySet,
         (set, next): (Set, &Begun),
-        used: &[Text],
+        used: TextSet,
     ) -> Result<Set> {
         let has_value = &mut |this: &mut Self, set| Ok(set == Set::ANY || !this.is_empty(set)?);
         if self.can_repeat(array, next, Set::NEVER, None, None, has_value)? {
             return Ok(set);
         }
+        let used = self.written.values(used);
         let used: Vec<Set> = used.iter().map(|text| self.text(text)).collect();
         let used = self.or(used);
         if self.can_repeat(array, next, used, None, None, has_value)? {
@@ -308,14 +307,13 @@ impl<'d> Sets<'d> {
 
     /// Are there enough values for items in these sets, so many of each, that differ from each
     /// other and from those used?
-    fn are_enough(&mut self, cells: &[(Set, u32)], used: &[Text]) -> Result<bool> {
+    fn are_enough(&mut self, cells: &[(Set, u32)], used: TextSet) -> Result<bool> {
         let places: u32 = cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.1));
-        let needed = (places as usize).saturating_add(used.len());
+        let needed = (places as usize).saturating_add(self.written.len(used));
         let mut few: Vec<(Vec<Text>, u32)> = Vec::new();
         for &(set, places) in cells {
             if let Some(values) = self.few_values(set, needed)? {
-                let free = values.iter().filter(|value| !used.contains(value)).cloned();
-                let free: Vec<Text> = free.collect();
+                let free = self.written.others(used, &values);
                 if free.len() < places as usize {
                     return Ok(false);
                 }

@@ -17,7 +17,6 @@ use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
 use super::condition::{Condition, Found, Key, MANY, Other, Part, Place};
-use super::decimal::Decimal;
 use super::emit::Emitter;
 use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
@@ -25,7 +24,7 @@ use super::set::{Set, Sets, Sources};
 use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, Origin, RuleId};
-use crate::regex::Language;
+use crate::regex::{Language, TextSet, TextSets};
 use crate::vocab::Trie;
 
 /// What stands for a rule until its body is made.
@@ -104,6 +103,9 @@ pub(super) struct Lazy {
     choices: Vec<(u32, ObjectState, Vec<u32>)>,
     /// What is captured, by tag.
     captures: Vec<Captured>,
+    /// By tag, if there are any: texts that what is captured must not be, though its language holds
+    /// them.
+    looked_up: FxHashMap<u32, TextSet>,
     arrays: Vec<Array>,
     array_states: FxHashMap<(u32, ArrayState), RuleId>,
     /// The arrays and objects of sets of items that must differ.
@@ -142,8 +144,8 @@ struct ArrayState {
     any: bool,
     /// An index into [`Lazy::counts`].
     counts: u32,
-    /// Items that others must differ from: an index into [`Lazy::used`].
-    used: u32,
+    /// Items that others must differ from.
+    used: TextSet,
     /// Were two equal items found?
     repeated: bool,
     /// Was an item written of which nothing is known? Then it may have been any.
@@ -774,6 +776,12 @@ impl<'d> Emitter<'d> {
             Captured::Name(choice) => self.after_escaped(choice, text).map(Some),
             Captured::Item(id, state, counts) => self.after_item((id, state, counts), text),
         }
+    }
+
+    /// Texts that what is captured must not be, though its language holds them.
+    pub(super) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        let set = *self.lazy.as_ref()?.looked_up.get(&tag)?;
+        Some((Arc::clone(&self.sets.written.texts), set))
     }
 
     /// What follows a name that is not spelled canonically; `None` is any of the choice.

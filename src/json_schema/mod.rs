@@ -61,6 +61,7 @@ mod string;
 mod uri;
 mod validate;
 mod value;
+mod written;
 
 pub use draft::Draft;
 pub use lint::{Finding, FindingKind, Lint};

@@ -195,6 +195,16 @@ impl Numbers {
         value: &Decimal,
         literal: &str,
     ) -> NumberSet {
+        let literals = Self::literals(value);
+        let listed = l.literals(literals.iter().map(String::as_bytes));
+        let pointed = literal.contains(['.', 'e', 'E']);
+        let formula = self.formula(|formulas| formulas.value(value));
+        let language = Language::EMPTY;
+        NumberSet { language, listed, pointed, exponents: true, formula, grid: None }
+    }
+
+    /// The canonical literals of a number.
+    pub(super) fn literals(value: &Decimal) -> Vec<String> {
         let mut literals = Vec::new();
         let (_, power) = value.scientific();
         if power.abs() <= FIXED_POWER {
@@ -209,11 +219,13 @@ impl Numbers {
         if value.is_zero() {
             literals.extend(["-0".into(), "-0.0".into()]);
         }
-        let listed = l.literals(literals.iter().map(String::as_bytes));
-        let pointed = literal.contains(['.', 'e', 'E']);
-        let formula = self.formula(|formulas| formulas.value(value));
-        let language = Language::EMPTY;
-        NumberSet { language, listed, pointed, exponents: true, formula, grid: None }
+        literals
+    }
+
+    /// Of a language of literals those that are no integers in their plain spelling, which is one
+    /// for each.
+    pub(super) fn spelled_otherwise(&self, l: &mut Languages, literals: Language) -> Language {
+        l.difference(literals, self.plain)
     }
 
     /// The numbers of a language of literals without exponent, whichever of them are canonical.

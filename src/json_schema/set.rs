@@ -24,6 +24,7 @@ use super::plain::Reach;
 use super::punctuation::Punctuation;
 use super::references::{References, Scope};
 use super::string::Strings;
+use super::written::{Text, WrittenItems};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Anchoring, Language, Languages};
@@ -127,6 +128,7 @@ pub(super) struct Sets<'d> {
     spelled: FxHashMap<NumberSet, Language>,
     /// The values of sets that were asked for them, if they are fewer than so many.
     pub(super) few: FxHashMap<Set, FewValues>,
+    pub(super) written: WrittenItems,
     /// Steps since the present task began.
     work: usize,
     /// Where it took too many.
@@ -137,7 +139,7 @@ pub(super) struct Sets<'d> {
 }
 
 /// A number, and the values of a set as canonical texts if they are fewer.
-type FewValues = (usize, Option<Arc<[Arc<str>]>>);
+type FewValues = (usize, Option<Arc<[Text]>>);
 
 impl<'d> Sets<'d> {
     pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
@@ -179,6 +181,7 @@ impl<'d> Sets<'d> {
             emptiness: FxHashMap::default(),
             spelled,
             few: FxHashMap::default(),
+            written: WrittenItems::default(),
             work: 0,
             broken: None,
             undecided: 0,

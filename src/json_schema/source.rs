@@ -15,7 +15,7 @@ use super::set::{Sets, Shared};
 use crate::constraint::{Limits, Names, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
-use crate::regex::{Language, Languages};
+use crate::regex::{Language, Languages, TextSet, TextSets};
 
 /// A rule of a grammar that is to be what a schema accepts.
 #[derive(Clone, Debug)]
@@ -202,6 +202,11 @@ impl SchemaSource {
 }
 
 impl SchemaSource {
+    /// Says whether every text can be spelled in tokens, byte by byte.
+    pub(crate) fn set_every_byte(&mut self, every_byte: bool) {
+        self.0.with_dependent_mut(|_, emitter| emitter.sets.written.every_byte = every_byte);
+    }
+
     /// Rules that are made while a text is read: a task of its own, and where it is.
     fn task<T>(
         &mut self,
@@ -248,6 +253,14 @@ impl Source for SchemaSource {
 
     fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {
         self.task(|at| at.place_of_capture(tag), |emitter| emitter.after_capture(tag, text))
+    }
+
+    fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        self.0.with_dependent(|_, emitter| emitter.looked_up(tag))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.with_dependent(|_, emitter| emitter.sets.written.bytes())
     }
 
     fn has_repeats(&self) -> bool {

@@ -36,6 +36,7 @@ mod quotation;
 mod rust_syntax;
 mod spelled;
 mod spelling;
+mod text_sets;
 mod triggers;
 
 pub use byte_set::ByteSet;
@@ -48,5 +49,6 @@ pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;
 pub(crate) use quotation::{quotation, quotation_automaton};
 pub(crate) use spelled::spelled;
+pub(crate) use text_sets::{TextPlace, TextSet, TextSets};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
 pub(crate) use triggers::Triggers;

@@ -196,10 +196,9 @@ impl Emitter<'_> {
     /// enough values to others, and where two must be equal they can still come.
     fn items_that_lead_on(&mut self, id: u32, set: Set, next: ArrayState) -> Result<Set> {
         let lazy = self.pending();
-        let used = lazy.used.get(next.used).clone();
         let begun = Begun { at: next.at, counts: lazy.counts.get(next.counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
-        self.sets.items_that_lead_on(&array, (set, &begun), &used)
+        self.sets.items_that_lead_on(&array, (set, &begun), next.used)
     }
 
     /// The ways to write an item of a set that differs from those before, where it must.
@@ -211,43 +210,34 @@ impl Emitter<'_> {
         repeats: Repeats,
     ) -> Result<Vec<NodeId>> {
         let used = match repeats {
-            Repeats::Never => self.pending().used.get(state.used).clone(),
-            _ => Vec::new(),
+            Repeats::Never => state.used,
+            _ => TextSet::EMPTY,
         };
         let shape = self.sets.shape(set)?;
+        let taken = self.sets.taken(set, used)?;
+        if taken.looked_up != TextSet::EMPTY {
+            self.pending().looked_up.insert(tag, taken.looked_up);
+        }
         let mut nodes = Vec::new();
         let words =
             [(shape.null, "null"), (shape.booleans[0], "false"), (shape.booleans[1], "true")];
         let words: Vec<&[u8]> = words
             .into_iter()
-            .filter(|&(is, word)| is && !used.iter().any(|used| &**used == word))
+            .filter(|&(is, word)| is && !self.sets.written.contains(used, word))
             .map(|(_, word)| word.as_bytes())
             .collect();
         let mut scalars = Vec::new();
         if !words.is_empty() {
             scalars.push(self.sets.languages.literals(words));
         }
-        let mut numbers = shape.numbers;
-        let mut texts = Vec::new();
-        for used in &used {
-            match used.as_bytes().first() {
-                Some(b'"') => texts.extend(serde_json::from_str::<String>(used)),
-                Some(b'-' | b'0'..=b'9') => {
-                    if let Some(value) = Decimal::parse(used) {
-                        let languages = &mut self.sets.languages;
-                        let one = self.sets.numbers.listed(languages, &value, used);
-                        let others = self.sets.numbers.not(languages, one);
-                        numbers = self.sets.numbers.and(languages, numbers, others);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let number = match numbers == shape.numbers {
-            true => self.sets.number_text(numbers)?,
-            false => {
+        let number = match taken.numbers {
+            TextSet::EMPTY => self.sets.number_text(shape.numbers)?,
+            _ => {
+                let taken = self.sets.numbers_taken(taken);
                 let digits = self.sets.options.digits;
                 let languages = &mut self.sets.languages;
+                let others = self.sets.numbers.not(languages, taken);
+                let numbers = self.sets.numbers.and(languages, shape.numbers, others);
                 let (free, listed) = self.sets.numbers.spelling(languages, numbers, digits);
                 languages.union([free, listed])
             }
@@ -256,7 +246,15 @@ impl Emitter<'_> {
         if languages.is_live(number)? {
             scalars.push(number);
         }
-        let written = self.sets.strings.written(languages, texts.iter().map(String::as_str));
+        let written = match self.sets.options.spelling {
+            Spelling::Canonical => self.sets.written.texts.language(languages, taken.strings),
+            Spelling::Any => {
+                let texts = self.sets.written.values(used);
+                let texts = texts.iter().filter_map(|text| serde_json::from_str(text).ok());
+                let texts: Vec<String> = texts.collect();
+                self.sets.strings.written(languages, texts.iter().map(String::as_str))
+            }
+        };
         let strings = languages.difference(shape.strings, written);
         if languages.is_live(strings)? {
             let quote = languages.literal(b"\"");
@@ -286,7 +284,7 @@ impl Emitter<'_> {
         for &value in &shape.listed {
             let mut text = String::new();
             let known = write_canonical(self.sets.document, value, &mut text).is_some();
-            if !(known && used.iter().any(|used| **used == *text)) {
+            if !(known && self.sets.written.contains(used, &text)) {
                 structures.push(self.listed(value)?);
             }
         }
@@ -308,20 +306,16 @@ impl Emitter<'_> {
         let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
-            let value: Arc<str> = canonical(item)
-                .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?
-                .into();
-            let lazy = self.pending();
-            let mut values = lazy.used.get(used).clone();
-            match values.binary_search(&value) {
-                Ok(_) if lazy.arrays[id as usize].set.repeats == Repeats::Never => return Ok(None),
-                Ok(_) => repeated = true,
-                Err(place) => values.insert(place, value),
+            let value = canonical(item)
+                .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?;
+            if self.sets.written.contains(used, &value) {
+                if self.pending().arrays[id as usize].set.repeats == Repeats::Never {
+                    return Ok(None);
+                }
+                (repeated, used) = (true, TextSet::EMPTY);
+            } else if !repeated {
+                used = self.sets.written.with(used, &value);
             }
-            used = match repeated {
-                true => 0,
-                false => lazy.used.id(values),
-            };
         }
         let at = self.place_after(id, state.at);
         let next = ArrayState { at, any: true, counts, used, repeated, unknown };
