@@ -595,17 +595,17 @@ impl Sets<'_> {
                     open.push((cell, yes, at + 1));
                     continue 'next;
                 }
-                if self.plainly_within(cell, set) {
+                if self.is_evidently_within(cell, set) {
                     open.push((cell, yes, at + 1));
                     continue 'next;
                 }
                 let inside = self.and([cell, set]);
                 let apart = both || (self.reach(set) == Reach::Simple);
                 let outside = if apart { self.and([cell, not]) } else { cell };
-                if !self.is_plainly_empty(outside) {
+                if !self.is_evidently_empty(outside) {
                     open.push((outside, no, at + 1));
                 }
-                if !self.is_plainly_empty(inside) {
+                if !self.is_evidently_empty(inside) {
                     open.push((inside, yes, at + 1));
                 }
                 continue 'next;
@@ -696,22 +696,22 @@ impl Sets<'_> {
             for (cell, inside) in cells {
                 self.spend(10);
                 self.check_work(cell)?;
-                if self.plainly_within(cell, cut) {
+                if self.is_evidently_within(cell, cut) {
                     next.push((cell, inside | 1 << at));
                     continue;
                 }
                 // The same sets under the names by which they are known already, if there are such.
-                let within = match self.plainly_within(cut, cell) {
+                let within = match self.is_evidently_within(cut, cell) {
                     true => cut,
                     false => self.and([cell, cut]),
                 };
-                if self.is_plainly_empty(within) {
+                if self.is_evidently_empty(within) {
                     next.push((cell, inside));
                     continue;
                 }
                 next.push((within, inside | 1 << at));
                 let outside = if apart { self.and([cell, not]) } else { cell };
-                if !self.is_plainly_empty(outside) {
+                if !self.is_evidently_empty(outside) {
                     next.push((outside, inside));
                 }
             }

@@ -632,7 +632,28 @@ impl<'d> Emitter<'d> {
             let set = member.set;
             return self.has_value(set);
         }
-        Ok(!self.named_ways(id, state, index)?.is_empty())
+        // One way is enough: what others hold is looked at once the name is written.
+        let after = self.after_named(id, state, index);
+        let mut passed: FxHashSet<(Set, Condition)> = FxHashSet::default();
+        loop {
+            let member =
+                &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
+            let key = Key::Named(&member.key, &member.spelled);
+            let mut found = None;
+            self.sets.ways_until(after.condition, key, member.set, &mut |sets, set, left| {
+                let is_new = !passed.contains(&(set, left));
+                let leads = is_new && (set == Set::ANY || !sets.is_empty(set)?);
+                if leads {
+                    found = Some((set, left));
+                }
+                Ok(leads)
+            })?;
+            let Some(way) = found else { return Ok(false) };
+            passed.insert(way);
+            if !self.alive(id, after, vec![way], None)?.is_empty() {
+                return Ok(true);
+            }
+        }
     }
 
     fn is_seen(&self, state: ObjectState, index: u32) -> bool {

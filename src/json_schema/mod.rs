@@ -48,6 +48,7 @@ mod multiple;
 mod number;
 mod object;
 mod options;
+mod overlap;
 mod pick;
 mod plain;
 mod punctuation;

@@ -118,6 +118,8 @@ pub(super) struct Sets<'d> {
     cycles: usize,
     /// Intersections known to be plainly empty or not.
     pub(super) plainly_empty: FxHashMap<Set, bool>,
+    /// Intersections known to be evidently empty or not.
+    pub(super) evidently_empty: FxHashMap<Set, bool>,
     /// Is every value of the first plainly one of the second?
     pub(super) plainly_within: FxHashMap<(Set, Set), bool>,
     /// The parts into which what is asked of a member cuts its values.
@@ -167,6 +169,7 @@ impl<'d> Sets<'d> {
             reaches_of_sets: FxHashMap::default(),
             texts: FxHashMap::default(),
             plainly_empty: FxHashMap::default(),
+            evidently_empty: FxHashMap::default(),
             plainly_within: FxHashMap::default(),
             cells: FxHashMap::default(),
             listed_names: FxHashMap::default(),
