@@ -149,6 +149,8 @@ struct Inner {
     texts: Vec<bool>,
     /// What forks lead to.
     ways: Vec<PointId>,
+    /// By fork: the way that leads to a shortest text, where the source knows it.
+    shortest: FxHashMap<PointId, PointId>,
     tokens: Vec<u32>,
     labels: Vec<Origin>,
     label_ids: FxHashMap<Origin, u32>,
@@ -217,6 +219,15 @@ impl Program {
     /// What a fork leads to.
     pub(super) fn ways(&self, span: Span) -> SmallVec<[PointId; 8]> {
         SmallVec::from_slice(&self.inner.borrow().ways[span.from as usize..span.to as usize])
+    }
+
+    /// The ways of a fork that may lead to a shortest text.
+    pub(super) fn ways_to_shortest(&self, fork: PointId, span: Span) -> SmallVec<[PointId; 8]> {
+        let known = self.inner.borrow().shortest.get(&fork).copied();
+        match known {
+            Some(way) => SmallVec::from_slice(&[way]),
+            None => self.ways(span),
+        }
     }
 
     /// The special tokens of a point.

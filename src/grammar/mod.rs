@@ -31,6 +31,7 @@ pub(crate) use lazy::prefer_lazy;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -217,6 +218,8 @@ pub struct GrammarBuilder {
     nodes: Vec<Node>,
     sources: Vec<Option<Origin>>,
     rules: Vec<Rule>,
+    /// Choices of which the first part holds a shortest text.
+    shortest_first: FxHashSet<NodeId>,
 }
 
 impl GrammarBuilder {
@@ -350,6 +353,23 @@ impl GrammarBuilder {
         self.push(node)
     }
 
+    /// A choice of which no part holds a shorter text than the first, whatever stands around it: a
+    /// search for the shortest end of a text needs to look at no other.
+    pub(crate) fn choice_by_length(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        let parts = nodes.len();
+        let choice = self.choice(nodes);
+        if parts > 1 {
+            self.shortest_first.insert(choice);
+        }
+        choice
+    }
+
+    /// Whether a node was made by [`choice_by_length`](Self::choice_by_length).
+    pub(crate) fn is_by_length(&self, choice: NodeId) -> bool {
+        self.shortest_first.contains(&choice)
+    }
+
     /// The number of nodes so far.
     pub fn size(&self) -> usize {
         self.nodes.len()
@@ -361,7 +381,7 @@ impl GrammarBuilder {
             let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
-        let Self { languages, nodes, sources, rules } = self;
+        let Self { languages, nodes, sources, rules, .. } = self;
         Ok(Grammar { languages, nodes, sources, rules, start })
     }
 }

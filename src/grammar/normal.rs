@@ -234,7 +234,13 @@ fn without_left_recursion(grammar: Grammar, limit: usize) -> Result<Grammar> {
     recursive.sort_unstable();
     let Grammar { languages, nodes, sources, rules, start } = grammar;
     let mut corner = LeftCorner {
-        out: GrammarBuilder { languages, nodes, sources, rules },
+        out: GrammarBuilder {
+            languages,
+            nodes,
+            sources,
+            rules,
+            shortest_first: FxHashSet::default(),
+        },
         nullable,
         component,
         here: 0,

@@ -271,7 +271,7 @@ impl Machine {
                 }
             }],
             Point::Fork(ways) => {
-                let ways = program.ways(ways).into_iter();
+                let ways = program.ways_to_shortest(point, ways).into_iter();
                 ways.map(|way| Choice { pick: way, ..Choice::new(0, &[(way, 1)]) }).collect()
             }
             Point::Repeat { body, min, next, .. } => match min {

@@ -9,6 +9,9 @@ pub(super) trait Nodes {
     fn language(&self, language: Language) -> Language;
     fn is_productive(&self, id: NodeId) -> bool;
     fn special(&self, id: NodeId) -> Option<u32>;
+    fn is_by_length(&self, _: NodeId) -> bool {
+        false
+    }
     fn captures(&self) {}
 }
 
@@ -71,6 +74,10 @@ impl Nodes for Part<'_> {
             Node::Special(SpecialToken::Id(id)) => Some(*id),
             _ => None,
         }
+    }
+
+    fn is_by_length(&self, choice: NodeId) -> bool {
+        self.builder.is_by_length(choice)
     }
 
     fn captures(&self) {
@@ -225,7 +232,12 @@ impl ProgramCompiler<'_> {
                 for &part in parts.iter().filter(|&&part| nodes.is_productive(part)) {
                     ways.push(self.compile(part, next)?);
                 }
-                self.fork(ways)?
+                let first = ways.first().copied().filter(|_| nodes.is_by_length(id));
+                let point = self.fork(ways)?;
+                // Ways that are all the same make no fork.
+                let first = first.filter(|&first| first != point);
+                self.inner.shortest.extend(first.map(|first| (point, first)));
+                point
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
             // Both lead on by themselves: nothing follows them.
