@@ -58,7 +58,8 @@ fn holding(kinds: usize, is_required: bool, value: &Value) -> usize {
             && value.get("options").is_none_or(|options| is_of(kind, options))
             && configurations.is_none_or(|all| all.values().all(|options| is_of(kind, options)))
     };
-    let other = builder.is_some_and(|name| (0..kinds).all(|kind| name != format!("builder-{kind}")));
+    let other =
+        builder.is_some_and(|name| (0..kinds).all(|kind| name != format!("builder-{kind}")));
     usize::from(other) + (0..kinds).filter(|&kind| is_kind(kind)).count()
 }
 
@@ -94,7 +95,8 @@ fn one_member_tells_which_of_many_alternatives_it_is() {
                         let mut members = Vec::new();
                         members.extend(builder.map(|name| ("builder", json!(name))));
                         members.extend(one.clone().map(|options| ("options", options)));
-                        let map = configuration.clone().map(|options| json!({"a": {}, "b": options}));
+                        let map =
+                            configuration.clone().map(|options| json!({"a": {}, "b": options}));
                         members.extend(map.map(|map| ("configurations", map)));
                         if order == PropertyOrder::Any {
                             members.reverse();

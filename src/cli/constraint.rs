@@ -111,9 +111,10 @@ struct Which {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
 pub(super) struct JsonArgs {
-    /// White space between JSON tokens: flexible (what json.dumps and pretty-printers write),
-    /// compact (none), any (all that JSON allows), or a regular expression for one gap
-    /// [default: flexible]
+    /// Whitespace between JSON tokens: tidy (one of the five styles that follow, from the beginning
+    /// of a text to its end), plain (json.dumps), compact (none), indent-2, indent-4, indent-tab,
+    /// flexible (a line break and 64 blanks in every gap), any (all that JSON allows), or a regular
+    /// expression for one gap [default: tidy]
     #[arg(long, value_name = "HOW|RE", allow_hyphen_values = true)]
     whitespace: Option<String>,
     /// How values are spelled [default: canonical]
@@ -491,8 +492,13 @@ impl JsonArgs {
         let mut options = Options::default();
         options.resources = resources::load(&self.resources)?;
         options.whitespace = match self.whitespace.as_deref() {
-            None | Some("flexible") => Whitespace::Flexible,
+            None | Some("tidy") => Whitespace::Tidy,
+            Some("plain") => Whitespace::Plain,
             Some("compact") => Whitespace::Compact,
+            Some("indent-2") => Whitespace::Indent2,
+            Some("indent-4") => Whitespace::Indent4,
+            Some("indent-tab") => Whitespace::IndentTab,
+            Some("flexible") => Whitespace::Flexible,
             Some("any") => Whitespace::Any,
             Some(pattern) => Whitespace::Pattern(pattern.to_owned()),
         };

@@ -11,10 +11,11 @@ use super::array::{ArraySet, Repeats};
 use super::condition::Condition;
 use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
+use super::layout::Layout;
 use super::lazy::Lazy;
 use super::object::ObjectSet;
 use super::options::Whitespace;
-use super::punctuation::Punctuation;
+use super::punctuation::{self, Punctuation};
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
@@ -47,34 +48,41 @@ pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     Ok(grammar)
 }
 
+/// Indented whitespace is asked for where depth cannot be counted.
+fn indented_in_whole_grammar() -> Error {
+    let message = "indented whitespace depends on the depth of nesting, which a schema inside \
+                   another grammar cannot count";
+    Error::new(ErrorKind::Request, message).with_help(
+        "choose the whitespace `tidy`, `plain`, `compact`, `flexible` or a pattern there",
+    )
+}
+
 pub(super) struct Emitter<'d> {
     pub(super) sets: Sets<'d>,
     pub(super) builder: GrammarBuilder,
-    /// The node of each set met so far; `None` for an empty one.
-    nodes: FxHashMap<Set, Option<NodeId>>,
+    /// The nodes of the sets met so far that are empty (`None`) or hold neither arrays nor objects:
+    /// these have no layout.
+    scalar_nodes: FxHashMap<Set, Option<NodeId>>,
+    /// The nodes of the other sets met so far.
+    nodes: FxHashMap<(Set, Layout), NodeId>,
     /// What texts are written as, once made.
     quoted: FxHashMap<Language, Language>,
     /// Rules declared and not yet defined.
-    open: Vec<(Set, RuleId)>,
+    open: Vec<(Set, Layout, RuleId)>,
     /// Rules whose bodies are made when they are asked for.
     pub(super) lazy: Option<Lazy>,
     /// What rules for the items of arrays are called.
     items: Origin,
     /// Was a rule met that has no text?
     dead_ends: bool,
-    gap: NodeId,
-    /// `{` and `[` with the gap after them.
-    pub(super) open_object: NodeId,
-    pub(super) open_array: NodeId,
-    /// `}` and `]`, alone and with the gap before them.
-    pub(super) end_object: NodeId,
-    pub(super) end_array: NodeId,
-    pub(super) close_object: NodeId,
-    pub(super) close_array: NodeId,
-    /// With the gaps around them.
-    pub(super) comma: NodeId,
-    pub(super) colon: NodeId,
+    /// What stands in each gap of [`Layout::Gaps`].
+    gap: Language,
+    /// Brackets, commas and colons by layout, once made.
+    signs: FxHashMap<Layout, Signs>,
 }
+
+/// Brackets, commas and colons as nodes.
+pub(super) type Signs = Punctuation<NodeId>;
 
 /// Items that are listed one by one beyond which each waits for a text.
 const LONG: usize = 64;
@@ -101,6 +109,7 @@ struct Object {
     rules: FxHashMap<State, RuleId>,
     open: Vec<State>,
     name: Origin,
+    signs: Signs,
 }
 
 impl Object {
@@ -120,20 +129,14 @@ impl Object {
 
 impl<'d> Emitter<'d> {
     pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
-        let mut builder = GrammarBuilder::new();
-        let texts = match &sets.options.whitespace {
-            Whitespace::Flexible => sets.flexible,
-            whitespace => Punctuation::new(&mut sets.languages, whitespace)?,
+        let gap = match &sets.options.whitespace {
+            Whitespace::Flexible => sets.flexible_gap,
+            whitespace => punctuation::gap(&mut sets.languages, whitespace)?,
         };
-        let [open_object, open_array, end_object, end_array] =
-            [texts.open_object, texts.open_array, texts.end_object, texts.end_array]
-                .map(|text| builder.regular(text));
-        let [close_object, close_array, comma, colon, gap] =
-            [texts.close_object, texts.close_array, texts.comma, texts.colon, texts.gap]
-                .map(|text| builder.regular(text));
         Ok(Self {
             sets,
-            builder,
+            builder: GrammarBuilder::new(),
+            scalar_nodes: FxHashMap::default(),
             nodes: FxHashMap::default(),
             quoted: FxHashMap::default(),
             open: Vec::new(),
@@ -141,24 +144,65 @@ impl<'d> Emitter<'d> {
             items: Origin::Text("items".into()),
             dead_ends: false,
             gap,
-            open_object,
-            open_array,
-            end_object,
-            end_array,
-            close_object,
-            close_array,
-            comma,
-            colon,
+            signs: FxHashMap::default(),
         })
     }
 
-    /// A value with the white space around it; `None` if there is none.
+    /// Brackets, commas and colons in a layout.
+    pub(super) fn signs(&mut self, layout: Layout) -> Signs {
+        if let Some(&signs) = self.signs.get(&layout) {
+            return signs;
+        }
+        // Its gaps are flexible ones.
+        let is_known = layout != Layout::Gaps || self.gap == self.sets.flexible_gap;
+        let punctuation = match self.sets.punctuation.get(&layout) {
+            Some(&punctuation) if is_known => punctuation,
+            _ => Punctuation::new(&mut self.sets.languages, layout, self.gap),
+        };
+        let signs = punctuation.map(|text| self.builder.regular(text));
+        self.signs.insert(layout, signs);
+        signs
+    }
+
+    /// What may follow the opening bracket of a container that may be empty: the closing bracket,
+    /// or members or items behind the `first` gap, where there may be any.
+    pub(super) fn closed_or(
+        &mut self,
+        end: NodeId,
+        first: Option<NodeId>,
+        some: Option<NodeId>,
+    ) -> NodeId {
+        let Some(some) = some else { return end };
+        let some = self.builder.sequence(first.into_iter().chain([some]));
+        self.builder.choice([end, some])
+    }
+
+    /// A value that is the whole text, with the whitespace around it; `None` if there is none.
     pub(super) fn whole(&mut self, set: Set) -> Result<Option<NodeId>> {
-        let Some(value) = self.value(set)? else { return Ok(None) };
+        let layout = Layout::of(&self.sets.options.whitespace);
+        match (layout, &self.lazy) {
+            (Layout::Undecided, None) => return self.on_one_line(set),
+            (Layout::Indented(..), None) => return Err(indented_in_whole_grammar()),
+            _ => {}
+        }
+        let Some(value) = self.value(set, layout)? else { return Ok(None) };
         Ok(Some(match self.sets.options.whitespace {
-            Whitespace::Any => self.builder.sequence([self.gap, value, self.gap]),
+            Whitespace::Any => {
+                let gap = self.builder.regular(self.gap);
+                self.builder.sequence([gap, value, gap])
+            }
             _ => value,
         }))
+    }
+
+    /// A value in one of the styles that take one line.
+    fn on_one_line(&mut self, set: Set) -> Result<Option<NodeId>> {
+        let mut ways = Vec::new();
+        for layout in Layout::ONE_LINE {
+            ways.extend(self.value(set, layout)?);
+        }
+        ways.dedup();
+        Ok((!ways.is_empty()).then(|| self.builder.choice(ways)))
     }
 
     /// Text of another grammar, then a node.
@@ -238,56 +282,60 @@ impl<'d> Emitter<'d> {
         }
     }
 
-    /// The node of a set; `None` if it is empty.
-    pub(super) fn value(&mut self, set: Set) -> Result<Option<NodeId>> {
-        if let Some(&node) = self.nodes.get(&set) {
+    /// The node of a set in a layout; `None` if it is empty.
+    pub(super) fn value(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
+        if let Some(&node) = self.scalar_nodes.get(&set) {
             return Ok(node);
         }
-        let node = if self.sets.is_empty(set)? {
-            None
-        } else {
-            let shape = self.sets.shape(set)?;
-            if shape.arrays.is_empty() && shape.objects.is_empty() && shape.listed.is_empty() {
-                let scalars = self.scalars(&shape)?;
-                if scalars.is_empty() {
-                    return Err(self.too_few_digits(set));
-                }
-                Some(self.builder.choice(scalars))
-            } else {
-                let rule = self.builder.declare_from(self.name(set));
-                match &mut self.lazy {
-                    Some(lazy) => lazy.set_rule(rule, set),
-                    None => self.open.push((set, rule)),
-                }
-                Some(self.builder.call(rule))
+        if let Some(&node) = self.nodes.get(&(set, layout)) {
+            return Ok(Some(node));
+        }
+        if self.sets.is_empty(set)? {
+            self.scalar_nodes.insert(set, None);
+            return Ok(None);
+        }
+        let shape = self.sets.shape(set)?;
+        if shape.arrays.is_empty() && shape.objects.is_empty() && shape.listed.is_empty() {
+            let scalars = self.scalars(&shape)?;
+            if scalars.is_empty() {
+                return Err(self.too_few_digits(set));
             }
-        };
-        self.nodes.insert(set, node);
-        Ok(node)
+            let node = self.builder.choice(scalars);
+            self.scalar_nodes.insert(set, Some(node));
+            return Ok(Some(node));
+        }
+        let rule = self.builder.declare_from(self.name(set));
+        match &mut self.lazy {
+            Some(lazy) => lazy.set_rule(rule, set, layout),
+            None => self.open.push((set, layout, rule)),
+        }
+        let node = self.builder.call(rule);
+        self.nodes.insert((set, layout), node);
+        Ok(Some(node))
     }
 
     /// Defines the rules that were called for, and those that they call for.
     fn rules(&mut self) -> Result<()> {
-        while let Some((set, rule)) = self.open.pop() {
-            let body = self.rule(set)?;
+        while let Some((set, layout, rule)) = self.open.pop() {
+            let body = self.rule(set, layout)?;
             self.builder.define(rule, body);
             self.check_size(set)?;
         }
         Ok(())
     }
 
-    /// The body of a set's rule.
-    pub(super) fn rule(&mut self, set: Set) -> Result<NodeId> {
+    /// The body of a set's rule in a layout.
+    pub(super) fn rule(&mut self, set: Set, layout: Layout) -> Result<NodeId> {
         let shape = self.sets.shape(set)?;
         let mut choices = self.scalars(&shape)?;
         for array in &shape.arrays {
-            choices.extend(self.array(array, &self.name(set))?);
+            choices.extend(self.array(array, &self.name(set), layout)?);
         }
         for object in &self.sets.gather(&shape.objects)? {
-            choices.extend(self.object(object, &self.name(set))?);
+            choices.extend(self.object(object, &self.name(set), layout)?);
         }
         for &value in &shape.listed {
-            let node = self.listed(value)?;
+            let node = self.listed(value, layout)?;
             let origin = self.origin(&[value]);
             choices.push(self.builder.mark_from(node, origin));
         }
@@ -344,7 +392,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A listed value, in canonical spelling and in its own order.
-    pub(super) fn listed(&mut self, value: ValueId) -> Result<NodeId> {
+    pub(super) fn listed(&mut self, value: ValueId, layout: Layout) -> Result<NodeId> {
         let document = self.sets.document;
         if self.lazy.is_some() {
             // As a set that holds it alone: so the options count here, too.
@@ -352,37 +400,38 @@ impl<'d> Emitter<'d> {
             let name = self.origin(&[value]);
             let mut ways = self.scalars(&shape)?;
             for array in &shape.arrays {
-                ways.extend(self.array(array, &name)?);
+                ways.extend(self.array(array, &name, layout)?);
             }
             for object in &shape.objects {
-                ways.extend(self.object(object, &name)?);
+                ways.extend(self.object(object, &name, layout)?);
             }
             return Ok(self.builder.choice(ways));
         }
+        let signs = self.signs(layout);
         match document.value(value) {
             Value::Array(items) => {
-                let mut parts = vec![self.open_array];
+                let mut parts = vec![signs.open_array];
                 for (i, &item) in items.iter().enumerate() {
                     if i > 0 {
-                        parts.push(self.comma);
+                        parts.push(signs.comma);
                     }
-                    parts.push(self.listed(item)?);
+                    parts.push(self.listed(item, layout.inside())?);
                 }
-                parts.push(if items.is_empty() { self.end_array } else { self.close_array });
+                parts.push(if items.is_empty() { signs.end_array } else { signs.close_array });
                 Ok(self.builder.sequence(parts))
             }
             Value::Object(members) => {
-                let mut parts = vec![self.open_object];
+                let mut parts = vec![signs.open_object];
                 for (i, (key, value)) in members.iter().enumerate() {
                     if i > 0 {
-                        parts.push(self.comma);
+                        parts.push(signs.comma);
                     }
                     parts.push(self.key(key));
-                    parts.push(self.colon);
-                    parts.push(self.listed(value)?);
+                    parts.push(signs.colon);
+                    parts.push(self.listed(value, layout.inside())?);
                 }
                 let empty = members.len() == 0;
-                parts.push(if empty { self.end_object } else { self.close_object });
+                parts.push(if empty { signs.end_object } else { signs.close_object });
                 Ok(self.builder.sequence(parts))
             }
             _ => {
@@ -400,29 +449,59 @@ impl<'d> Emitter<'d> {
     }
 
     /// An item of a long list: a value that is listed is written down when a text comes to it.
-    fn item_of_many(&mut self, set: Set) -> Result<Option<NodeId>> {
-        let Some(lazy) = &mut self.lazy else { return self.value(set) };
+    fn item_of_many(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
+        let Some(lazy) = &mut self.lazy else { return self.value(set, layout) };
         if !matches!(self.sets.expr(set), Expr::Value(_) | Expr::Text(_)) {
-            return self.value(set);
+            return self.value(set, layout);
         }
         let rule = self.builder.declare_from(self.items.clone());
-        lazy.set_rule(rule, set);
+        lazy.set_rule(rule, set, layout);
         Ok(Some(self.builder.call(rule)))
     }
 
-    pub(super) fn array(&mut self, array: &ArraySet, name: &Origin) -> Result<Option<NodeId>> {
+    pub(super) fn array(
+        &mut self,
+        array: &ArraySet,
+        name: &Origin,
+        layout: Layout,
+    ) -> Result<Option<NodeId>> {
         if !array.some.is_empty() || array.repeats != Repeats::May {
             return match self.lazy {
-                Some(_) => self.lazy_array(array, name),
-                None => self.array_with_some(array, name),
+                Some(_) => self.lazy_array(array, name, layout),
+                None => self.array_with_some(array, name, layout),
             };
         }
+        if layout == Layout::Undecided {
+            return self.undecided_array(array, name);
+        }
+        let Some(some) = self.items(array, layout)? else { return Ok(None) };
+        let signs = self.signs(layout);
+        let node = match (array.min, some) {
+            (0, some) => {
+                let inside = self.closed_or(signs.end_array, signs.first, some);
+                self.builder.sequence([signs.open_array, inside])
+            }
+            (_, Some(some)) => self.builder.sequence([signs.begin_array, some]),
+            // Without items there are too few.
+            (_, None) => return Ok(None),
+        };
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// The items of an array with the bracket that closes them, if there may be any; nothing at all
+    /// if too few are possible.
+    pub(super) fn items(
+        &mut self,
+        array: &ArraySet,
+        layout: Layout,
+    ) -> Result<Option<Option<NodeId>>> {
+        let (signs, inside) = (self.signs(layout), layout.inside());
         let mut items = Vec::new();
         let mut max = array.max;
         for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
             let item = match array.prefix.len() > LONG {
-                true => self.item_of_many(item)?,
-                false => self.value(item)?,
+                true => self.item_of_many(item, inside)?,
+                false => self.value(item, inside)?,
             };
             match item {
                 Some(node) => items.push(node),
@@ -433,7 +512,7 @@ impl<'d> Emitter<'d> {
             }
         }
         let more = max.is_none_or(|max| max as usize > items.len());
-        let rest = if more { self.value(array.rest)? } else { None };
+        let rest = if more { self.value(array.rest, inside)? } else { None };
         if rest.is_none() {
             max = Some(items.len() as u32);
         }
@@ -441,10 +520,10 @@ impl<'d> Emitter<'d> {
             return Ok(None);
         }
         // Backwards: what follows the first i items.
-        let mut tail = vec![self.close_array];
+        let mut tail = vec![signs.close_array];
         let written = items.len() as u32;
         if let Some(rest) = rest {
-            let (first, again) = (written.max(1), self.builder.sequence([self.comma, rest]));
+            let (first, again) = (written.max(1), self.builder.sequence([signs.comma, rest]));
             let (min, max) = (array.min.saturating_sub(first), max.map(|max| max - first));
             let again = self.builder.repeat(again, min, max);
             tail.push(again);
@@ -457,38 +536,35 @@ impl<'d> Emitter<'d> {
                 // The array may end after this item, or go on.
                 let further = self.builder.sequence(tail.into_iter().rev());
                 let rule = self.builder.declare_from(self.items.clone());
-                let body = self.builder.choice([self.close_array, further]);
+                let body = self.builder.choice([signs.close_array, further]);
                 self.builder.define(rule, body);
                 tail = vec![self.builder.call(rule)];
             }
             tail.push(item);
             if i > 0 {
-                tail.push(self.comma);
+                tail.push(signs.comma);
             }
         }
         let some = items.len() + usize::from(rest.is_some()) > 0;
-        let inside = match (array.min, some) {
-            (0, true) => {
-                let some = self.builder.sequence(tail.into_iter().rev());
-                self.builder.choice([self.end_array, some])
-            }
-            (0, false) => self.end_array,
-            _ => self.builder.sequence(tail.into_iter().rev()),
-        };
-        let node = self.builder.sequence([self.open_array, inside]);
-        Ok(Some(self.mark(node, &array.sources)))
+        Ok(Some(some.then(|| self.builder.sequence(tail.into_iter().rev()))))
     }
 
-    pub(super) fn object(&mut self, object: &ObjectSet, name: &Origin) -> Result<Option<NodeId>> {
+    pub(super) fn object(
+        &mut self,
+        object: &ObjectSet,
+        name: &Origin,
+        layout: Layout,
+    ) -> Result<Option<NodeId>> {
         if self.lazy.is_some() {
-            return self.lazy_object(object, name);
+            return self.lazy_object(object, name, layout);
         }
         if object.condition != Condition::HOLDS {
-            return self.object_on_condition(object, name);
+            return self.object_on_condition(object, name, layout);
         }
+        let signs = self.signs(layout);
         let mut members = Vec::with_capacity(object.named.len());
         for named in &object.named {
-            let Some(value) = self.value(named.set)? else {
+            let Some(value) = self.value(named.set, layout.inside())? else {
                 if named.required {
                     return Ok(None);
                 }
@@ -499,10 +575,10 @@ impl<'d> Emitter<'d> {
                 let origin = self.origin(&[place]);
                 self.builder.mark_from(key, origin);
             }
-            let node = self.builder.sequence([key, self.colon, value]);
+            let node = self.builder.sequence([key, signs.colon, value]);
             members.push(Member { node, required: named.required });
         }
-        let other = self.other_members(object)?;
+        let other = self.other_members(object, layout)?;
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
         self.check_count(object, min, other.is_some())?;
@@ -510,7 +586,7 @@ impl<'d> Emitter<'d> {
         let max = object.max.filter(reachable);
         let cap = max.unwrap_or(min.max(1));
         let (rules, open, name) = (FxHashMap::default(), Vec::new(), name.clone());
-        let mut states = Object { members, other, min, max, cap, rules, open, name };
+        let mut states = Object { members, other, min, max, cap, rules, open, name, signs };
         if !states.alive((0, 0)) {
             return Ok(None);
         }
@@ -522,7 +598,7 @@ impl<'d> Emitter<'d> {
                 self.check_size(Set::ANY)?;
             }
         }
-        let node = self.builder.sequence([self.open_object, inside]);
+        let node = self.builder.sequence([signs.open_object, inside]);
         Ok(Some(self.mark(node, &object.sources)))
     }
 
@@ -539,11 +615,12 @@ impl<'d> Emitter<'d> {
     }
 
     /// Any one member whose key has no name.
-    fn other_members(&mut self, object: &ObjectSet) -> Result<Option<NodeId>> {
+    fn other_members(&mut self, object: &ObjectSet, layout: Layout) -> Result<Option<NodeId>> {
+        let signs = self.signs(layout);
         let names = self.sets.names(object);
         let mut choices = Vec::new();
         for class in &object.classes {
-            let Some(value) = self.value(class.set)? else { continue };
+            let Some(value) = self.value(class.set, layout.inside())? else { continue };
             let languages = &mut self.sets.languages;
             let keys = languages.difference(class.keys, names);
             if !languages.is_live(keys)? {
@@ -557,7 +634,7 @@ impl<'d> Emitter<'d> {
                 }
                 None => self.mark(key, &object.sources),
             };
-            choices.push(self.builder.sequence([key, self.colon, value]));
+            choices.push(self.builder.sequence([key, signs.colon, value]));
         }
         Ok(if choices.is_empty() { None } else { Some(self.builder.choice(choices)) })
     }
@@ -582,7 +659,7 @@ impl<'d> Emitter<'d> {
             let taken = object.after((at, count));
             let take = object.max.is_none_or(|max| count < max) && object.alive(taken);
             let skip = !required && object.alive((at + 1, count));
-            let separator = (count > 0).then_some(self.comma);
+            let separator = (count > 0).then_some(object.signs.comma);
             match (take, skip) {
                 (true, true) if parts.is_empty() => {
                     let further = self.call(object, taken);
@@ -613,15 +690,15 @@ impl<'d> Emitter<'d> {
         let left = object.max.map(|max| max - count);
         let other = object.other.filter(|_| left != Some(0));
         let Some(other) = other else {
-            return if count > 0 { self.close_object } else { self.end_object };
+            return if count > 0 { object.signs.close_object } else { object.signs.end_object };
         };
-        let again = self.builder.sequence([self.comma, other]);
+        let again = self.builder.sequence([object.signs.comma, other]);
         if count > 0 {
             let others = self.builder.repeat(again, need, left);
-            return self.builder.sequence([others, self.close_object]);
+            return self.builder.sequence([others, object.signs.close_object]);
         }
         let others = self.builder.repeat(again, need.saturating_sub(1), left.map(|n| n - 1));
-        let some = self.builder.sequence([other, others, self.close_object]);
-        if need > 0 { some } else { self.builder.choice([self.end_object, some]) }
+        let some = self.builder.sequence([other, others, object.signs.close_object]);
+        if need > 0 { some } else { self.builder.choice([object.signs.end_object, some]) }
     }
 }

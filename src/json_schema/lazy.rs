@@ -17,7 +17,8 @@ use smallvec::SmallVec;
 
 use super::array::{ArraySet, Repeats};
 use super::condition::{Condition, Found, Key, MANY, Other, Part, Place};
-use super::emit::Emitter;
+use super::emit::{Emitter, Signs};
+use super::layout::Layout;
 use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sets, Sources};
@@ -30,11 +31,26 @@ use crate::vocab::Trie;
 /// What stands for a rule until its body is made.
 #[derive(Clone, Copy, Debug)]
 enum Open {
-    Set(Set),
+    Set(Set, Layout),
+    /// The items of an array that is the whole text, and its closing bracket: an index into
+    /// [`Lazy::whole_arrays`].
+    Items(u32, Layout),
     Array(u32, ArrayState),
     Object(u32, ObjectState),
     /// A value and the state after it.
     Member(u32, Set, ObjectState),
+}
+
+/// How far an array or object is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Its opening bracket.
+    #[default]
+    Opened,
+    /// The gap after its opening bracket, too: it is not empty.
+    Begun,
+    /// Some of its members or items.
+    Going,
 }
 
 /// What is known of an object after some of its members.
@@ -46,8 +62,8 @@ struct ObjectState {
     seen: u32,
     /// Members written, as far as that matters.
     count: u32,
-    /// Is anything written?
-    any: bool,
+    phase: Phase,
+    layout: Layout,
     /// Keys without a name of their own that are written: an index into [`Lazy::used`].
     used: u32,
     /// What is asked of members that still come.
@@ -109,7 +125,12 @@ pub(super) struct Lazy {
     arrays: Vec<Array>,
     array_states: FxHashMap<(u32, ArrayState), RuleId>,
     /// The arrays and objects of sets of items that must differ.
-    structures: FxHashMap<Set, Vec<NodeId>>,
+    structures: FxHashMap<(Set, Layout), Vec<NodeId>>,
+    /// Arrays that are whole texts in any style.
+    whole_arrays: Vec<ArraySet>,
+    /// The objects and arrays that were met in indented texts: each depth meets them again.
+    known_objects: FxHashMap<ObjectSet, Option<(u32, ObjectState)>>,
+    known_arrays: FxHashMap<ArraySet, Option<(u32, ArrayState)>>,
     /// How many items of each counted kind are written.
     counts: Interned<SmallVec<[u32; 4]>>,
 }
@@ -141,7 +162,8 @@ enum Captured {
 struct ArrayState {
     /// Items written, as far as that matters.
     at: u32,
-    any: bool,
+    phase: Phase,
+    layout: Layout,
     /// An index into [`Lazy::counts`].
     counts: u32,
     /// Items that others must differ from.
@@ -195,8 +217,8 @@ impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
 }
 
 impl Lazy {
-    pub(super) fn set_rule(&mut self, rule: RuleId, set: Set) {
-        self.open.insert(rule, Open::Set(set));
+    pub(super) fn set_rule(&mut self, rule: RuleId, set: Set, layout: Layout) {
+        self.open.insert(rule, Open::Set(set, layout));
     }
 }
 
@@ -216,11 +238,12 @@ impl<'d> Emitter<'d> {
     /// The body of a rule.
     pub(super) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
         match self.pending().open.get(&rule).copied() {
-            Some(Open::Set(set)) => self.rule(set),
+            Some(Open::Set(set, layout)) => self.rule(set, layout),
+            Some(Open::Items(array, layout)) => self.items_of_whole(array, layout),
             Some(Open::Object(object, state)) => self.object_state(object, state),
             Some(Open::Array(array, state)) => self.array_state(array, state),
             Some(Open::Member(object, set, next)) => {
-                let value = match self.value(set)? {
+                let value = match self.value(set, next.layout.inside())? {
                     Some(value) => value,
                     // Only names whose sets have values are allowed.
                     None => self.builder.choice([]),
@@ -245,7 +268,7 @@ impl<'d> Emitter<'d> {
                 // Each item and what stands before the next or after the last.
                 1 + 2 * u64::from(missing)
             }
-            Some(Open::Set(_)) | None => 1,
+            Some(Open::Set(..) | Open::Items(..)) | None => 1,
         }
     }
 
@@ -264,7 +287,7 @@ impl<'d> Emitter<'d> {
         let missing = object.min.saturating_sub(state.count).saturating_sub(members);
         bytes += LEAST_MEMBER * u64::from(missing);
         // The first member has no comma before it.
-        bytes - u64::from(!state.any && bytes > 1)
+        bytes - u64::from(state.phase != Phase::Going && bytes > 1)
     }
 
     /// Is there an array of which two items must be equal?
@@ -282,7 +305,41 @@ impl<'d> Emitter<'d> {
         &mut self,
         object: &ObjectSet,
         name: &Origin,
+        layout: Layout,
     ) -> Result<Option<NodeId>> {
+        let known = match layout {
+            Layout::Indented(..) => self.pending().known_objects.get(object).copied(),
+            _ => None,
+        };
+        let declared = match known {
+            Some(known) => known,
+            None => {
+                let declared = self.declare_object(object, name)?;
+                if let Layout::Indented(..) = layout {
+                    self.pending().known_objects.insert(object.clone(), declared);
+                }
+                declared
+            }
+        };
+        let Some((id, start)) = declared else { return Ok(None) };
+        let start = ObjectState { layout, ..start };
+        let signs = self.signs(layout);
+        let (open, phase) = match signs.first.is_some() && !self.may_close(id, start) {
+            true => (signs.begin_object, Phase::Begun),
+            false => (signs.open_object, Phase::Opened),
+        };
+        let further = self.call_state(id, ObjectState { phase, ..start });
+        let node = self.builder.sequence([open, further]);
+        Ok(Some(self.mark(node, &object.sources)))
+    }
+
+    /// An object whose rules are to be made, and the state in which it begins; `None` if it is
+    /// empty.
+    fn declare_object(
+        &mut self,
+        object: &ObjectSet,
+        name: &Origin,
+    ) -> Result<Option<(u32, ObjectState)>> {
         if self.sets.object_is_empty(object)? {
             return Ok(None);
         }
@@ -360,13 +417,17 @@ impl<'d> Emitter<'d> {
         let lazy = self.pending();
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
-        let state = ObjectState { at: 0, seen: 0, count: 0, any: false, used: 0, condition };
-        if !self.can_meet(id, state, None)? {
-            return Ok(None);
-        }
-        let first = self.call_state(id, state);
-        let node = self.builder.sequence([self.open_object, first]);
-        Ok(Some(self.mark(node, &object.sources)))
+        let (phase, layout) = <(Phase, Layout)>::default();
+        let state = ObjectState { at: 0, seen: 0, count: 0, phase, layout, used: 0, condition };
+        Ok(self.can_meet(id, state, None)?.then_some((id, state)))
+    }
+
+    /// Whether an object may end in a state, if its text so far allows a closing bracket.
+    fn may_close(&mut self, id: u32, state: ObjectState) -> bool {
+        let left = self.required_left(id, state);
+        let object = &self.pending().objects[id as usize];
+        let enough = state.count >= object.min.min(object.cap);
+        left == 0 && enough && self.sets.conditions.at_end(state.condition)
     }
 
     /// Are these some keys, and fewer than so many?
@@ -395,13 +456,18 @@ impl<'d> Emitter<'d> {
         let left = self.required_left(id, state);
         let object = &self.pending().objects[id as usize];
         let more = object.fits(state.count + 1, left);
-        let enough = state.count >= object.min.min(object.cap);
         let others = match more && (left == 0 || any_order) {
             true => object.others.clone(),
             false => Rc::from([]),
         };
         let sources = object.sources.clone();
-        let closes = left == 0 && enough && self.sets.conditions.at_end(state.condition);
+        let closes = state.phase != Phase::Begun && self.may_close(id, state);
+        let signs = self.signs(state.layout);
+        // A key on the same line chooses between the styles that take one.
+        let within = match state.layout {
+            Layout::Undecided => ObjectState { layout: Layout::OneLine, ..state },
+            _ => state,
+        };
         let used = self.pending().used.get(state.used).clone();
         let mut members = Vec::new();
         if !allowed.is_empty() {
@@ -409,7 +475,7 @@ impl<'d> Emitter<'d> {
             let tag = lazy.choices.len() as u32;
             let ranks = &lazy.objects[id as usize].ranks;
             let ranks = allowed.iter().map(|&index| ranks[index as usize]).collect();
-            lazy.choices.push((id, state, ranks));
+            lazy.choices.push((id, within, ranks));
             let names = self.builder.add(Node::Names(tag));
             members.push(self.mark(names, &sources));
             if self.sets.options.spelling == Spelling::Any {
@@ -435,22 +501,44 @@ impl<'d> Emitter<'d> {
             };
             let lazy = self.pending();
             let tag = lazy.captures.len() as u32;
-            lazy.captures.push(Captured::Key(id, state, class));
+            lazy.captures.push(Captured::Key(id, within, class));
             let key = self.builder.add(Node::Capture(keys, tag));
             members.push(self.mark(key, &sources));
         }
         let mut ways = Vec::new();
         if closes {
-            ways.push(if state.any { self.close_object } else { self.end_object });
+            ways.push(match state.phase {
+                Phase::Going => signs.close_object,
+                _ => signs.end_object,
+            });
         }
         if !members.is_empty() {
             let member = self.builder.choice(members);
-            ways.push(match state.any {
-                true => self.builder.sequence([self.comma, member]),
-                false => member,
-            });
+            ways.push(self.behind_gap(state.phase, &signs, member));
+            if state.layout == Layout::Undecided {
+                for layout in Layout::STYLES {
+                    let Some(gap) = self.signs(layout).first else { continue };
+                    let state = ObjectState { layout, phase: Phase::Begun, ..state };
+                    let members = self.call_state(id, state);
+                    ways.push(self.builder.sequence([gap, members]));
+                }
+                return Ok(self.builder.choice_by_length(ways));
+            }
         }
         Ok(self.builder.choice(ways))
+    }
+
+    /// A member or item with what stands between it and the text before.
+    fn behind_gap(&mut self, phase: Phase, signs: &Signs, next: NodeId) -> NodeId {
+        let gap = match phase {
+            Phase::Opened => signs.first,
+            Phase::Begun => None,
+            Phase::Going => Some(signs.comma),
+        };
+        match gap {
+            Some(gap) => self.builder.sequence([gap, next]),
+            None => next,
+        }
     }
 
     fn between_quotes(&mut self, text: Language) -> Language {
@@ -482,7 +570,7 @@ impl<'d> Emitter<'d> {
         let object = &self.pending().objects[id as usize];
         let (end, other) = (object.members.len() as u32, object.others[class].clone());
         let count = self.counted(id, state.count);
-        let mut after = ObjectState { count, any: true, ..state };
+        let mut after = ObjectState { count, phase: Phase::Going, ..state };
         if self.sets.options.property_order == PropertyOrder::Schema {
             // Named members do not come any more.
             after.condition = self.without(id, state.condition, state.at..end);
@@ -767,12 +855,13 @@ impl<'d> Emitter<'d> {
                 let mut seen = lazy.seen.get(state.seen).to_vec();
                 seen.resize(lazy.objects[id as usize].members.len().div_ceil(64), 0);
                 seen[index as usize / 64] |= 1 << (index % 64);
-                ObjectState { seen: lazy.seen.id(seen.into()), count, any: true, ..state }
+                let seen = lazy.seen.id(seen.into());
+                ObjectState { seen, count, phase: Phase::Going, ..state }
             }
             PropertyOrder::Schema => {
                 // What was passed over will not come any more.
                 let condition = self.without(id, state.condition, state.at..index);
-                ObjectState { at: index + 1, count, any: true, condition, ..state }
+                ObjectState { at: index + 1, count, phase: Phase::Going, condition, ..state }
             }
         }
     }
@@ -846,8 +935,26 @@ impl<'d> Emitter<'d> {
         self.member(id, &ways)
     }
 
-    /// A colon, and a value in one of these sets with the state after it.
+    /// A colon, and a value in one of these sets with the state after it. A colon on the first line
+    /// decides how the text goes on.
     fn member(&mut self, id: u32, ways: &[(Set, ObjectState)]) -> Result<NodeId> {
+        let mut members = Vec::new();
+        for layout in Layout::ONE_LINE {
+            let in_layout = |&(set, next): &(Set, ObjectState)| {
+                (next.layout == Layout::OneLine).then_some((set, ObjectState { layout, ..next }))
+            };
+            let ways: Vec<(Set, ObjectState)> = ways.iter().filter_map(in_layout).collect();
+            if !ways.is_empty() {
+                members.push(self.member_in(id, layout, &ways));
+            }
+        }
+        match (members.is_empty(), ways.first()) {
+            (true, Some(&(_, next))) => Ok(self.member_in(id, next.layout, ways)),
+            _ => Ok(self.builder.choice_by_length(members)),
+        }
+    }
+
+    fn member_in(&mut self, id: u32, layout: Layout, ways: &[(Set, ObjectState)]) -> NodeId {
         let mut values = Vec::with_capacity(ways.len());
         for &(set, next) in ways {
             let name = self.pending().objects[id as usize].name.clone();
@@ -855,7 +962,7 @@ impl<'d> Emitter<'d> {
             self.pending().open.insert(rule, Open::Member(id, set, next));
             values.push(self.builder.call(rule));
         }
-        let value = self.builder.choice(values);
-        Ok(self.builder.sequence([self.colon, value]))
+        let (colon, value) = (self.signs(layout).colon, self.builder.choice(values));
+        self.builder.sequence([colon, value])
     }
 }

@@ -10,6 +10,7 @@ use super::array::{ArraySet, Repeats};
 use super::condition::{Condition, Key};
 use super::emit::Emitter;
 use super::emptiness::SOME;
+use super::layout::Layout;
 use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
@@ -77,13 +78,14 @@ impl Machine {
     }
 }
 
-/// The brackets of an array or object.
+/// The brackets of an array or object, and what stands between its items or members.
 struct Brackets {
     open: NodeId,
     /// After nothing.
     end: NodeId,
     /// After something.
     close: NodeId,
+    comma: NodeId,
 }
 
 impl Emitter<'_> {
@@ -128,6 +130,7 @@ impl Emitter<'_> {
         &mut self,
         array: &ArraySet,
         name: &Origin,
+        layout: Layout,
     ) -> Result<Option<NodeId>> {
         self.check_supported(array)?;
         self.check_some(array.some.len(), array.rest)?;
@@ -148,7 +151,7 @@ impl Emitter<'_> {
                     let sets = chosen.iter().map(|&i| array.some[i].set);
                     let item = sets.chain([array.item(state.at as usize)]);
                     let item = self.sets.and(item);
-                    let Some(node) = self.value(item)? else { continue };
+                    let Some(node) = self.value(item, layout.inside())? else { continue };
                     let at = (state.at + 1).min(cap);
                     let to = machine.state(State { at, any: true, found, ..State::START });
                     edges.push(Edge { node: Some(node), to });
@@ -157,8 +160,13 @@ impl Emitter<'_> {
             machine.edges.push(edges);
             self.check_states(&machine)?;
         }
-        let brackets =
-            Brackets { open: self.open_array, end: self.end_array, close: self.close_array };
+        let signs = self.signs(layout);
+        let brackets = Brackets {
+            open: signs.open_array,
+            end: signs.end_array,
+            close: signs.close_array,
+            comma: signs.comma,
+        };
         let node = self.machine(&machine, &brackets, name);
         Ok(node.map(|node| self.mark(node, &array.sources)))
     }
@@ -167,7 +175,9 @@ impl Emitter<'_> {
         &mut self,
         object: &ObjectSet,
         name: &Origin,
+        layout: Layout,
     ) -> Result<Option<NodeId>> {
+        let signs = self.signs(layout);
         let others = self.sets.other_keys(object)?;
         let required = object.required() as u32;
         let min = if object.min <= required { 0 } else { object.min };
@@ -185,9 +195,9 @@ impl Emitter<'_> {
             let count = (state.count + 1).min(cap);
             let mut written = |this: &mut Self, key: NodeId, set: Set, state: State| {
                 let condition = this.sets.conditions.counted(state.condition, count);
-                let value = if full { None } else { this.value(set)? };
+                let value = if full { None } else { this.value(set, layout.inside())? };
                 if let Some(value) = value.filter(|_| condition != Condition::FAILS) {
-                    let node = this.builder.sequence([key, this.colon, value]);
+                    let node = this.builder.sequence([key, signs.colon, value]);
                     let to = State { count, any: true, condition, ..state };
                     edges.push(Edge { node: Some(node), to: machine.state(to) });
                 }
@@ -222,8 +232,12 @@ impl Emitter<'_> {
             machine.edges.push(edges);
             self.check_states(&machine)?;
         }
-        let brackets =
-            Brackets { open: self.open_object, end: self.end_object, close: self.close_object };
+        let brackets = Brackets {
+            open: signs.open_object,
+            end: signs.end_object,
+            close: signs.close_object,
+            comma: signs.comma,
+        };
         let node = self.machine(&machine, &brackets, name);
         Ok(node.map(|node| self.mark(node, &object.sources)))
     }
@@ -257,7 +271,7 @@ impl Emitter<'_> {
             }
             for edge in edges.iter().filter(|edge| alive[edge.to]) {
                 let further = self.builder.call(rules[edge.to]);
-                let separator = (any && edge.node.is_some()).then_some(self.comma);
+                let separator = (any && edge.node.is_some()).then_some(brackets.comma);
                 let parts = separator.into_iter().chain(edge.node).chain([further]);
                 choices.push(self.builder.sequence(parts));
             }

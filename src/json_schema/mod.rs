@@ -40,6 +40,7 @@ mod grid;
 mod items;
 mod json_text;
 mod keywords;
+mod layout;
 mod lazy;
 mod lint;
 mod machine;

@@ -9,16 +9,34 @@ pub(super) const DIGITS: u32 = 20;
 /// Steps that one task may take, unless the caller says otherwise: a second or two.
 const WORK: usize = 60_000_000;
 
-/// Where and how much white space a value may have.
+/// Where and how much whitespace a value may have.
+///
+/// `Tidy`, `Plain`, `Compact` and the indented styles are what Python's `json.dumps` writes. They
+/// bound whitespace by the text's structure, so a model cannot fill its budget of tokens with it.
+/// None of them has whitespace before or after the whole value, before a comma or a colon, or
+/// inside empty brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Whitespace {
-    /// In each gap at most one line break, and at most 64 blanks on each line; none before or after
-    /// the whole value. Holds what `json.dumps` and pretty-printers write.
+    /// Any one of the five styles below, from the beginning of a text to its end: the first gap in
+    /// which they differ chooses. In a [whole grammar](crate::json_schema::Schema::grammar), which
+    /// cannot count depth, `Plain` or `Compact`.
     #[default]
-    Flexible,
-    /// None at all.
+    Tidy,
+    /// One line, with a blank after each comma and colon: `{"a": [1, 2]}`.
+    Plain,
+    /// None at all: `{"a":[1,2]}`.
     Compact,
+    /// Each member and item on a line of its own, indented by two blanks for each level.
+    Indent2,
+    /// The same with four blanks.
+    Indent4,
+    /// The same with a tab.
+    IndentTab,
+    /// In each gap at most one line break, and at most 64 blanks on each line; none before or after
+    /// the whole value. Holds every style above and mixtures of them, and lets a model write long
+    /// runs of blanks.
+    Flexible,
     /// All that JSON allows, also before and after the whole value.
     Any,
     /// In each gap what the whole of this pattern matches (in the syntax of Rust's `regex` crate,
@@ -54,7 +72,7 @@ pub enum PropertyOrder {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where white space may stand.
+    /// Where whitespace may stand.
     pub whitespace: Whitespace,
     /// How values are spelled.
     pub spelling: Spelling,
@@ -86,7 +104,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            whitespace: Whitespace::Flexible,
+            whitespace: Whitespace::Tidy,
             spelling: Spelling::Canonical,
             property_order: PropertyOrder::Schema,
             digits: DIGITS,

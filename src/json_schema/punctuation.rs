@@ -1,50 +1,95 @@
-//! What stands between values.
+//! Brackets, commas and colons with the whitespace around them.
 
+use super::layout::Layout;
 use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{self, Language, Languages, Utf8};
 
-/// Blanks that flexible white space may have on one line.
+/// Blanks that flexible whitespace may have on one line.
 const BLANKS: u32 = 64;
 
-/// The texts around values, with the gaps beside them: one terminal each, since what is one is read
-/// at once.
+/// The texts around the members and items of a value in one layout: one terminal each, since what
+/// is one terminal is read at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Punctuation {
-    pub(super) gap: Language,
-    pub(super) open_object: Language,
-    pub(super) open_array: Language,
-    pub(super) end_object: Language,
-    pub(super) end_array: Language,
-    pub(super) close_object: Language,
-    pub(super) close_array: Language,
-    pub(super) comma: Language,
-    pub(super) colon: Language,
+pub(super) struct Punctuation<T = Language> {
+    /// A bracket after which the closing one may come.
+    pub(super) open_object: T,
+    pub(super) open_array: T,
+    /// The same where a member or item follows for certain, with the gap before it.
+    pub(super) begin_object: T,
+    pub(super) begin_array: T,
+    /// The gap between an opening bracket and the first member or item, if that bracket's terminal
+    /// does not hold it.
+    pub(super) first: Option<T>,
+    /// Closing brackets after nothing, and after members or items.
+    pub(super) end_object: T,
+    pub(super) end_array: T,
+    pub(super) close_object: T,
+    pub(super) close_array: T,
+    pub(super) comma: T,
+    pub(super) colon: T,
+}
+
+impl<T: Copy> Punctuation<T> {
+    pub(super) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Punctuation<U> {
+        Punctuation {
+            open_object: f(self.open_object),
+            open_array: f(self.open_array),
+            begin_object: f(self.begin_object),
+            begin_array: f(self.begin_array),
+            first: self.first.map(&mut f),
+            end_object: f(self.end_object),
+            end_array: f(self.end_array),
+            close_object: f(self.close_object),
+            close_array: f(self.close_array),
+            comma: f(self.comma),
+            colon: f(self.colon),
+        }
+    }
 }
 
 impl Punctuation {
-    /// Errors if white space is a pattern that matches something else.
-    pub(super) fn new(l: &mut Languages, whitespace: &Whitespace) -> Result<Self> {
-        let gap = gap(l, whitespace)?;
-        Ok(Self::around(l, gap))
+    /// Punctuation in a layout; `gap` is what stands in each gap of [`Layout::Gaps`].
+    ///
+    /// While the style of a text is not decided only its brackets count.
+    pub(super) fn new(l: &mut Languages, layout: Layout, gap: Language) -> Self {
+        let (comma, colon) = match layout {
+            Layout::Gaps => return Self::with_gaps(l, gap),
+            Layout::Compact | Layout::Undecided | Layout::OneLine => (",", ":"),
+            Layout::Plain => (", ", ": "),
+            Layout::Indented(..) => (",", ": "),
+        };
+        let line = layout.line().unwrap_or_default();
+        let end_line = layout.end_line().unwrap_or_default();
+        let mut literal = |texts: [&str; 2]| l.literal(texts.concat().as_bytes());
+        Self {
+            open_object: literal(["{", ""]),
+            open_array: literal(["[", ""]),
+            begin_object: literal(["{", &line]),
+            begin_array: literal(["[", &line]),
+            first: layout.line().map(|line| literal([&line, ""])),
+            end_object: literal(["}", ""]),
+            end_array: literal(["]", ""]),
+            close_object: literal([&end_line, "}"]),
+            close_array: literal([&end_line, "]"]),
+            comma: literal([comma, &line]),
+            colon: literal([colon, ""]),
+        }
     }
 
-    /// With flexible white space.
-    pub(super) fn flexible(l: &mut Languages) -> Self {
-        let gap = flexible(l);
-        Self::around(l, gap)
-    }
-
-    fn around(l: &mut Languages, gap: Language) -> Self {
+    fn with_gaps(l: &mut Languages, gap: Language) -> Self {
         let mut with_gap = |before: bool, text: &[u8], after: bool| {
             let text = l.literal(text);
             let gap_if = |there| if there { gap } else { Language::EPSILON };
             l.concat([gap_if(before), text, gap_if(after)])
         };
+        let [open_object, open_array] = [&b"{"[..], b"["].map(|text| with_gap(false, text, true));
         Self {
-            gap,
-            open_object: with_gap(false, b"{", true),
-            open_array: with_gap(false, b"[", true),
+            open_object,
+            open_array,
+            begin_object: open_object,
+            begin_array: open_array,
+            first: None,
             end_object: with_gap(false, b"}", false),
             end_array: with_gap(false, b"]", false),
             close_object: with_gap(true, b"}", false),
@@ -55,19 +100,26 @@ impl Punctuation {
     }
 }
 
-/// What may stand in a gap.
-fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
+/// What may stand in each gap, where that does not depend on the place.
+///
+/// Errors if it is given as a pattern that matches something else than whitespace.
+pub(super) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
     let space = l.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
     Ok(match whitespace {
-        Whitespace::Compact => Language::EPSILON,
         Whitespace::Any => l.repeat(space, 0, None),
         Whitespace::Pattern(pattern) => white_space(l, pattern, space)?,
         Whitespace::Flexible => flexible(l),
+        Whitespace::Tidy
+        | Whitespace::Plain
+        | Whitespace::Compact
+        | Whitespace::Indent2
+        | Whitespace::Indent4
+        | Whitespace::IndentTab => Language::EPSILON,
     })
 }
 
 /// At most one line break, and a bounded number of blanks on each line.
-fn flexible(l: &mut Languages) -> Language {
+pub(super) fn flexible(l: &mut Languages) -> Language {
     let blank = l.byte_set([b' ', b'\t'].into_iter().collect());
     let blanks = l.repeat(blank, 0, Some(BLANKS));
     let line_break = l.literals([&b"\n"[..], b"\r\n"]);

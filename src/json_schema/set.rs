@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::array::ArraySet;
 use super::condition::{Cells, Conditions, Cuts};
 use super::document::{Document, Value, ValueId};
+use super::layout::Layout;
 use super::number::{NumberSet, Numbers};
 use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
@@ -88,8 +89,10 @@ pub(super) struct Sets<'d> {
     pub(super) languages: Languages,
     pub(super) numbers: Numbers,
     pub(super) strings: Strings,
-    /// With flexible white space.
-    pub(super) flexible: Punctuation,
+    /// The punctuation of some layouts, made in advance; gaps are flexible.
+    pub(super) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    /// A gap of flexible whitespace.
+    pub(super) flexible_gap: Language,
     /// Keywords that do not count: those that a diagnosis leaves out.
     pub(super) ignored: Rc<FxHashSet<ValueId>>,
     pub(super) conditions: Conditions,
@@ -150,7 +153,7 @@ impl<'d> Sets<'d> {
 
     /// The same from what all schemas of a spelling begin with.
     pub(super) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
-        let Base { languages, numbers, strings, mut spelled, flexible } = base;
+        let Base { languages, numbers, strings, mut spelled, punctuation, flexible_gap } = base;
         if options.digits != DIGITS {
             spelled.clear();
         }
@@ -161,7 +164,8 @@ impl<'d> Sets<'d> {
             languages,
             numbers,
             strings,
-            flexible,
+            punctuation,
+            flexible_gap,
             ignored: Rc::default(),
             conditions: Conditions::default(),
             likes: FxHashMap::default(),

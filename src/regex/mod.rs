@@ -49,6 +49,6 @@ pub use parse::{Anchoring, Dialect, Options, parse};
 pub use quotation::QuoteBy;
 pub(crate) use quotation::{quotation, quotation_automaton};
 pub(crate) use spelled::spelled;
-pub(crate) use text_sets::{TextPlace, TextSet, TextSets};
 pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
+pub(crate) use text_sets::{TextPlace, TextSet, TextSets};
 pub(crate) use triggers::Triggers;

@@ -358,7 +358,8 @@ mod tests {
         let x = sets.language(&mut l, set);
         for (read, bytes) in [("", "abx"), ("a", "b"), ("ab", "c\u{fc}"), ("abc", "de")] {
             let state = read.bytes().fold(x, |state, byte| l.step(state, byte).unwrap());
-            let bytes: ByteSet = bytes.chars().map(|c| if c == '\u{fc}' { 0xc3 } else { c as u8 }).collect();
+            let bytes: ByteSet =
+                bytes.chars().map(|c| if c == '\u{fc}' { 0xc3 } else { c as u8 }).collect();
             assert_eq!(l.first_bytes(state).unwrap(), bytes, "{read}");
         }
     }

@@ -56,6 +56,27 @@ fn generate_writes_the_text_to_standard_output_and_nothing_else() {
     );
 }
 
+/// A model that lacks the facts cannot fill its budget with blanks, unless it is allowed to.
+#[test]
+fn whitespace_does_not_run_away_by_default() {
+    for prompt in ["My name is Bob.", "Hello.", "It rained all day."] {
+        let generate = |args: &[&str]| {
+            let all = [&["generate", "--schema", PERSON, "--prompt", prompt][..], args].concat();
+            let ran = run(&all);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            ran.out
+        };
+        let tidy = generate(&[]);
+        assert!(serde_json::from_str::<Value>(&tidy).is_ok(), "{prompt}: {tidy:?}");
+        let between = tidy.trim_end().split('"').step_by(2);
+        assert!(between.clone().all(|text| !text.contains("  ")), "{prompt}: {tidy:?}");
+        assert_eq!(tidy.lines().count(), 1, "{prompt}: {tidy:?}");
+        assert_eq!(generate(&["--whitespace", "plain"]), tidy);
+        let indented = generate(&["--whitespace", "indent-4"]);
+        assert!(indented.starts_with("{\n    \"name\": "), "{indented:?}");
+    }
+}
+
 #[test]
 fn trace_tells_each_step_on_standard_error() {
     let model = text(hey("cli-trace"));

@@ -116,7 +116,8 @@ fn tools_are_called_in_openai_s_shapes() {
             let begins = if only_calls { Value::Null } else { json!("") };
             assert_eq!(first["choices"][0]["delta"]["content"], begins, "{choice}");
             assert_eq!(first["choices"][0]["delta"]["role"], "assistant");
-            assert!(calls.is_empty() || events.len() > 8, "arguments come in pieces: {events:?}");
+            // `{` and `}` at least.
+            assert!(calls.is_empty() || events.len() > 4, "arguments come in pieces: {events:?}");
         }
     }
 }

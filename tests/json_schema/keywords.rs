@@ -18,7 +18,7 @@ fn any_value() {
                 "{}",
                 "[1, [2]]",
                 r#"{"a": {"b": [null]}}"#,
-                "{\n  \"a\": 1\n}",
+                r#"{"a":1}"#,
                 r#""\"\\\n\u0001é😀""#,
             ],
             &["", "nul", "01", "-", "1.", r#""\/""#, r#""\u0041""#, "[1,]", " 1", "1 ", r#"{"a"}"#],
@@ -37,7 +37,7 @@ fn properties_in_schema_order() {
             r#"{"a": 1, "b": true}"#,
             r#"{"a": 1, "b": true, "c": null}"#,
             r#"{"b":false,"c":null}"#,
-            "{\n    \"b\": true\n}",
+            r#"{"b":true}"#,
         ],
         &[
             "{}",
@@ -73,7 +73,7 @@ fn all_required_or_all_optional() {
     check(
         r#"{"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}},
             "additionalProperties": false}"#,
-        &["{}", "{ }", r#"{"a": 1}"#, r#"{"b": 2}"#, r#"{"a": 1, "b": 2}"#],
+        &["{}", r#"{"a":1}"#, r#"{"a": 1}"#, r#"{"b": 2}"#, r#"{"a": 1, "b": 2}"#],
         &[r#"{"b": 2, "a": 1}"#, r#"{"a": 1 "b": 2}"#, r#"{,}"#],
     );
     check(r#"{"type": "object", "additionalProperties": false}"#, &["{}"], &[r#"{"a": 1}"#]);
@@ -98,7 +98,7 @@ fn property_counts() {
 fn arrays() {
     check(
         r#"{"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3}"#,
-        &["[1]", "[1, 2]", "[1,2,3]", "[\n  1,\n  2\n]"],
+        &["[1]", "[1, 2]", "[1,2,3]"],
         &["[]", "[1, 2, 3, 4]", r#"["a"]"#, "[1,]", "[,1]"],
     );
     check(
@@ -174,7 +174,7 @@ fn lengths_count_code_points() {
 fn listed_values() {
     check(
         r#"{"enum": ["a\nb", 1, 2.5, true, null, [1, {"b": 2, "a": 1}], {}]}"#,
-        &[r#""a\nb""#, "1", "2.5", "2.50", "true", "null", r#"[1, {"b": 2, "a": 1}]"#, "{}", "{ }"],
+        &[r#""a\nb""#, "1", "2.5", "2.50", "true", "null", r#"[1, {"b": 2, "a": 1}]"#, "{}"],
         &[r#""a""#, "2", "false", r#"[1, {"a": 1, "b": 2}]"#, "[]", r#"{"a": 1}"#],
     );
     check(r#"{"const": 1.0}"#, &["1", "1.0"], &["1.5", "10", "1e0"]);

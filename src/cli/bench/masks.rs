@@ -338,6 +338,9 @@ fn report(
             "respelled_instances": encoder.respelled,
             "whitespace": match &json_options.whitespace {
                 Whitespace::Pattern(pattern) => pattern.clone(),
+                Whitespace::Indent2 => "indent-2".to_owned(),
+                Whitespace::Indent4 => "indent-4".to_owned(),
+                Whitespace::IndentTab => "indent-tab".to_owned(),
                 whitespace => named(whitespace),
             },
             "spelling": named(&json_options.spelling),

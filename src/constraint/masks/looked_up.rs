@@ -59,7 +59,8 @@ impl Machine {
         while let Some((node, at, state)) = open.pop() {
             for child in trie.children(node, texts.first_bytes(at).bits()) {
                 let TrieNode { byte, subtree_end, .. } = trie.nodes()[child];
-                let (Some(at), state) = (texts.advance(at, byte), self.languages.step(state, byte)?)
+                let (Some(at), state) =
+                    (texts.advance(at, byte), self.languages.step(state, byte)?)
                 else {
                     continue;
                 };

@@ -9,7 +9,40 @@ impl Emitter<'_> {
         &mut self,
         array: &ArraySet,
         name: &Origin,
+        layout: Layout,
     ) -> Result<Option<NodeId>> {
+        let known = match layout {
+            Layout::Indented(..) => self.pending().known_arrays.get(array).copied(),
+            _ => None,
+        };
+        let declared = match known {
+            Some(known) => known,
+            None => {
+                let declared = self.declare_array(array, name)?;
+                if let Layout::Indented(..) = layout {
+                    self.pending().known_arrays.insert(array.clone(), declared);
+                }
+                declared
+            }
+        };
+        let Some((id, start)) = declared else { return Ok(None) };
+        let signs = self.signs(layout);
+        let (open, phase) = match signs.first.is_some() && !self.may_close_array(id, start) {
+            true => (signs.begin_array, Phase::Begun),
+            false => (signs.open_array, Phase::Opened),
+        };
+        let further = self.call_array(id, ArrayState { phase, layout, ..start });
+        let node = self.builder.sequence([open, further]);
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// An array whose rules are to be made, and the state in which it begins; `None` if it is
+    /// empty.
+    fn declare_array(
+        &mut self,
+        array: &ArraySet,
+        name: &Origin,
+    ) -> Result<Option<(u32, ArrayState)>> {
         if self.sets.array_is_empty(array)? {
             return Ok(None);
         }
@@ -29,12 +62,45 @@ impl Emitter<'_> {
             self.find_alive(id, counts)?;
         }
         let start = ArrayState { at: 0, counts, ..ArrayState::default() };
-        if !self.array_is_alive(id, start)? {
-            return Ok(None);
+        Ok(self.array_is_alive(id, start)?.then_some((id, start)))
+    }
+
+    /// An array that is the whole text, in any style.
+    pub(in crate::json_schema) fn undecided_array(
+        &mut self,
+        array: &ArraySet,
+        name: &Origin,
+    ) -> Result<Option<NodeId>> {
+        let [first, others @ ..] = Layout::STYLES;
+        let Some(some) = self.items(array, first)? else { return Ok(None) };
+        let signs = self.signs(Layout::Undecided);
+        let mut ways = Vec::new();
+        if array.min == 0 {
+            ways.push(signs.end_array);
         }
-        let first = self.call_array(id, start);
-        let node = self.builder.sequence([self.open_array, first]);
+        if let Some(some) = some {
+            ways.push(some);
+            let lazy = self.pending();
+            let id = lazy.whole_arrays.len() as u32;
+            lazy.whole_arrays.push(array.clone());
+            for layout in others {
+                let rule = self.builder.declare_from(name.clone());
+                self.pending().open.insert(rule, Open::Items(id, layout));
+                let (gap, items) = (self.signs(layout).first, self.builder.call(rule));
+                ways.push(self.builder.sequence(gap.into_iter().chain([items])));
+            }
+        }
+        let inside = self.builder.choice_by_length(ways);
+        let node = self.builder.sequence([signs.open_array, inside]);
         Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// The items of an array that is the whole text, in one style.
+    pub(super) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
+        let array = self.pending().whole_arrays[array as usize].clone();
+        // There are some in each style if there are in one.
+        let some = self.items(&array, layout)?.flatten();
+        Ok(some.unwrap_or_else(|| self.builder.choice([])))
     }
 
     /// The sets that the next item may be in, each with the counts after it.
@@ -62,6 +128,13 @@ impl Emitter<'_> {
         let array = &lazy.arrays[id as usize].set;
         let counts = lazy.counts.get(counts);
         at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
+    }
+
+    /// Whether the array may end in a state, if its text so far allows a closing bracket.
+    fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
+        let repeats = self.pending().arrays[id as usize].set.repeats;
+        let enough = repeats != Repeats::Must || state.repeated || state.unknown;
+        enough && self.may_end(id, state.at, state.counts)
     }
 
     fn is_full(&mut self, id: u32, at: u32) -> bool {
@@ -147,16 +220,25 @@ impl Emitter<'_> {
     /// What may follow in a state.
     pub(super) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
         let repeats = self.pending().arrays[id as usize].set.repeats;
+        let signs = self.signs(state.layout);
         let mut ways = Vec::new();
-        let enough = repeats != Repeats::Must || state.repeated || state.unknown;
-        if enough && self.may_end(id, state.at, state.counts) {
-            ways.push(if state.any { self.close_array } else { self.end_array });
+        if state.phase != Phase::Begun && self.may_close_array(id, state) {
+            ways.push(match state.phase {
+                Phase::Going => signs.close_array,
+                _ => signs.end_array,
+            });
         }
+        // While it is not decided, the items of one style are written here.
+        let [first, others @ ..] = Layout::STYLES;
+        let undecided = state.layout == Layout::Undecided;
+        let layout = if undecided { first } else { state.layout };
+        let state = ArrayState { layout, ..state };
+        let inside = state.layout.inside();
         let mut items = Vec::new();
         if !self.is_full(id, state.at) {
             for (set, counts) in self.array_ways(id, state.at, state.counts)? {
                 let at = self.place_after(id, state.at);
-                let next = ArrayState { at, any: true, counts, ..state };
+                let next = ArrayState { at, phase: Phase::Going, counts, ..state };
                 // Two items that are equal may be the last.
                 let last = ArrayState { repeated: true, ..next };
                 if !self.array_is_alive(id, last)? {
@@ -170,7 +252,7 @@ impl Emitter<'_> {
                     continue;
                 }
                 if repeats == Repeats::May || state.repeated || state.unknown {
-                    if let Some(value) = self.value(set)? {
+                    if let Some(value) = self.value(set, inside)? {
                         let further = self.call_array(id, next);
                         items.push(self.builder.sequence([value, further]));
                     }
@@ -184,12 +266,17 @@ impl Emitter<'_> {
         }
         if !items.is_empty() {
             let item = self.builder.choice(items);
-            ways.push(match state.any {
-                true => self.builder.sequence([self.comma, item]),
-                false => item,
-            });
+            ways.push(self.behind_gap(state.phase, &signs, item));
+            for layout in others.into_iter().filter(|_| undecided) {
+                let further = ArrayState { layout, phase: Phase::Begun, ..state };
+                let (gap, further) = (self.signs(layout).first, self.call_array(id, further));
+                ways.push(self.builder.sequence(gap.into_iter().chain([further])));
+            }
         }
-        Ok(self.builder.choice(ways))
+        Ok(match undecided {
+            true => self.builder.choice_by_length(ways),
+            false => self.builder.choice(ways),
+        })
     }
 
     /// Those items of a set with which the array can be completed: items that must differ leave
@@ -265,19 +352,20 @@ impl Emitter<'_> {
             nodes.push(self.mark(node, &shape.sources));
         }
         // The same after any items.
-        let known = self.pending().structures.get(&set).cloned();
+        let inside = state.layout.inside();
+        let known = self.pending().structures.get(&(set, inside)).cloned();
         let mut structures = match known {
             Some(known) => known,
             None => {
                 let mut structures = Vec::new();
                 let name = self.origin(&shape.sources.0);
                 for array in &shape.arrays {
-                    structures.extend(self.array(array, &name)?);
+                    structures.extend(self.array(array, &name, inside)?);
                 }
                 for object in &shape.objects {
-                    structures.extend(self.object(object, &name)?);
+                    structures.extend(self.object(object, &name, inside)?);
                 }
-                self.pending().structures.insert(set, structures.clone());
+                self.pending().structures.insert((set, inside), structures.clone());
                 structures
             }
         };
@@ -285,7 +373,7 @@ impl Emitter<'_> {
             let mut text = String::new();
             let known = write_canonical(self.sets.document, value, &mut text).is_some();
             if !(known && self.sets.written.contains(used, &text)) {
-                structures.push(self.listed(value)?);
+                structures.push(self.listed(value, inside)?);
             }
         }
         if !structures.is_empty() {
@@ -318,7 +406,7 @@ impl Emitter<'_> {
             }
         }
         let at = self.place_after(id, state.at);
-        let next = ArrayState { at, any: true, counts, used, repeated, unknown };
+        let next = ArrayState { at, phase: Phase::Going, counts, used, repeated, unknown, ..state };
         if !self.array_is_alive(id, next)? {
             return Ok(None);
         }

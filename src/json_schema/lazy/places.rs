@@ -11,7 +11,8 @@ impl Emitter<'_> {
     pub(in super::super) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
         let lazy = self.lazy.as_ref()?;
         match *lazy.open.get(&rule)? {
-            Open::Set(set) | Open::Member(_, set, _) => self.sets.place(set),
+            Open::Set(set, _) | Open::Member(_, set, _) => self.sets.place(set),
+            Open::Items(array, _) => first(&lazy.whole_arrays.get(array as usize)?.sources),
             Open::Object(object, _) => lazy.object_place(object),
             Open::Array(array, _) => lazy.array_place(array),
         }

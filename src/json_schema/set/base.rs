@@ -3,9 +3,14 @@
 use std::sync::{Once, OnceLock};
 
 use super::super::decimal::Decimal;
+use super::super::layout::{Indentation, Layout};
 use super::super::number::Side;
+use super::super::punctuation::flexible;
 use super::*;
 use crate::regex::Tables;
+
+/// Depths whose punctuation is made in advance for indented texts: most are no deeper.
+const COMMON_DEPTH: u32 = 4;
 
 /// What all schemas begin with: the languages of texts and of numbers.
 #[derive(Clone, Debug)]
@@ -15,7 +20,9 @@ pub(in crate::json_schema) struct Base {
     pub(super) strings: Strings,
     /// What the commonest sets of numbers are written as, by the default bound on digits.
     pub(super) spelled: FxHashMap<NumberSet, Language>,
-    pub(super) flexible: Punctuation,
+    /// The punctuation of the layouts that texts visit first; gaps are flexible.
+    pub(super) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(super) flexible_gap: Language,
 }
 
 impl Base {
@@ -46,10 +53,18 @@ impl Base {
                 spelled.insert(set, number);
             }
         }
-        // Has no pattern.
-        let flexible = Punctuation::flexible(&mut languages);
+        let flexible_gap = flexible(&mut languages);
+        let nested = (0..COMMON_DEPTH)
+            .flat_map(|depth| Indentation::ALL.map(|unit| Layout::Indented(unit, depth)));
+        let one_line = [Layout::Undecided, Layout::OneLine, Layout::Plain, Layout::Compact];
+        let punctuation = one_line
+            .into_iter()
+            .chain(nested)
+            .chain([Layout::Gaps])
+            .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
+        let punctuation = Rc::new(punctuation.collect());
         languages.freeze();
-        Self { languages, numbers, strings, spelled, flexible }
+        Self { languages, numbers, strings, spelled, punctuation, flexible_gap }
     }
 }
 
