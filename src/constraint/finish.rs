@@ -27,7 +27,7 @@ use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regex::{Language, MOST_SPELLED};
 use crate::vocab::Vocabulary;
-use derive::{Open, Way};
+use derive::{Open, Rest, Way};
 use spelled::Spelled;
 
 /// How few tokens complete a text; the end token is not counted.
@@ -74,7 +74,7 @@ struct Plan {
     /// Bytes from a stack to the end of the text.
     stacks: FxHashMap<StackId, Option<u64>>,
     /// Texts from a point down a stack to the end.
-    tails: FxHashMap<(PointId, StackId), Arc<[Spelled]>>,
+    tails: FxHashMap<(PointId, StackId), Arc<[Tail]>>,
 }
 
 /// What a machine knows of how texts end.
@@ -94,8 +94,8 @@ pub(super) struct Finishing {
     /// The same as if captured texts forbade nothing.
     walked: FxHashMap<Item, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
-    /// What was promised of a configuration, and the token with which it comes true.
-    promised: FxHashMap<ConfigId, (u32, u32)>,
+    /// What was promised of a configuration.
+    promised: FxHashMap<ConfigId, Promise>,
     /// What follows each token of a mask that stands in no base.
     sparse: FxHashMap<ConfigId, Arc<[(u32, u32)]>>,
     /// A bound on what may be left after any token.
@@ -118,6 +118,35 @@ impl Finishing {
         let (promised, most) = (std::mem::take(&mut self.promised), self.most);
         *self = Self { promised, most, ..Self::default() };
     }
+}
+
+/// A way to the end of which it was said how long it is: some tokens from one of them on.
+#[derive(Clone, Debug)]
+struct Promise {
+    tokens: Arc<[u32]>,
+    from: usize,
+}
+
+impl Promise {
+    /// How many tokens are left.
+    fn left(&self) -> u32 {
+        (self.tokens.len() - self.from) as u32
+    }
+}
+
+/// A text from a point down a stack to the end.
+#[derive(Clone, Debug)]
+struct Tail {
+    spelled: Spelled,
+    /// Whether captured texts in it are taken to lead where any text does.
+    is_approximate: bool,
+}
+
+/// Few tokens from an item to the end.
+struct ShortestWay {
+    tokens: Vec<u32>,
+    /// Whether captured texts on it are taken to lead where any text does.
+    is_approximate: bool,
 }
 
 /// Tokens by the state that they lead to.
@@ -278,7 +307,7 @@ impl Machine {
         if self.is_accepting(id) {
             return Ok(Some(0));
         }
-        let promised = self.finishing.promised.get(&id).map(|&(left, _)| left);
+        let promised = self.finishing.promised.get(&id).map(Promise::left);
         if let Some(&known) = self.finishing.configs.get(&id) {
             return Ok(known.into_iter().chain(promised).min());
         }
@@ -306,7 +335,8 @@ impl Machine {
         }
     }
 
-    /// Remembers along the way what is promised of a configuration. The first token of the way.
+    /// Remembers what is promised of a configuration, and of the one after it on the way. The first
+    /// token of the way.
     fn promise(
         &mut self,
         program: &Program,
@@ -322,26 +352,30 @@ impl Machine {
                 best = Some((left, alone));
             }
         }
-        let promised = self.finishing.promised.get(&id).copied();
-        let (least, alone) = match (promised, best) {
-            (Some((left, token)), best) if best.is_none_or(|(least, _)| left <= least) => {
-                return Ok(Some(token));
+        let promised = self.finishing.promised.get(&id).cloned();
+        let promise = match (promised, best) {
+            (Some(promise), best) if best.is_none_or(|(least, _)| promise.left() <= least) => {
+                promise
             }
-            (_, Some(best)) => best,
+            (_, Some((_, alone))) => {
+                let (tokens, _) = self.way(program, vocabulary, alone)?.unwrap_or_default();
+                self.finishing.bytes += size_of_val(&*tokens);
+                let promise = Promise { tokens: tokens.into(), from: 0 };
+                self.finishing.promised.insert(id, promise.clone());
+                promise
+            }
             (_, None) => return Ok(None),
         };
-        debug_assert!(promised.is_none_or(|(left, _)| least < left));
-        let (tokens, _) = self.way(program, vocabulary, alone)?.unwrap_or_default();
-        let mut at = id;
-        for (&token, left) in tokens.iter().zip((0..tokens.len() as u32).rev()) {
-            let Ok(next) = self.read_token(program, vocabulary, at, token)? else { break };
-            let promised = self.finishing.promised.entry(at).or_insert((left + 1, token));
-            if promised.0 > left {
-                *promised = (left + 1, token);
+        let Some(&token) = promise.tokens.get(promise.from) else { return Ok(None) };
+        // What follows is promised once its turn comes.
+        if let Ok(next) = self.read_token(program, vocabulary, id, token)? {
+            let rest = Promise { from: promise.from + 1, ..promise };
+            match self.finishing.promised.get(&next) {
+                Some(known) if known.left() <= rest.left() => {}
+                _ => drop(self.finishing.promised.insert(next, rest)),
             }
-            at = next;
         }
-        Ok(tokens.first().copied())
+        Ok(Some(token))
     }
 
     /// Tokens from an item to the end of the text.
@@ -375,8 +409,9 @@ impl Machine {
         vocabulary: &Vocabulary,
         (text, item): Alone,
     ) -> Result<Option<(Vec<u32>, u32)>> {
-        let Some(tokens) = self.shortest_way(program, vocabulary, item)? else { return Ok(None) };
-        if !program.has_captures() {
+        let way = self.shortest_way(program, vocabulary, item)?;
+        let Some(ShortestWay { tokens, is_approximate }) = way else { return Ok(None) };
+        if !is_approximate || !program.has_captures() {
             return Ok(Some((tokens, 0)));
         }
         let from = self.alone(program, text, item)?;
@@ -389,10 +424,10 @@ impl Machine {
             (tokens, extra)
         };
         self.assume(Captured::Spelled);
-        let tokens = within_limits(self.shortest_way(program, vocabulary, item));
+        let way = within_limits(self.shortest_way(program, vocabulary, item));
         self.assume(Captured::Any);
-        if let Some(tokens) = tokens?
-            && self.completes(program, vocabulary, from, &tokens)?
+        if let Some(ShortestWay { tokens, is_approximate }) = way?
+            && (!is_approximate || self.completes(program, vocabulary, from, &tokens)?)
         {
             return Ok(Some(with_extra(tokens)));
         }
@@ -484,21 +519,24 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         item: Item,
-    ) -> Result<Option<Vec<u32>>> {
+    ) -> Result<Option<ShortestWay>> {
         if matches!(item.point, ACCEPT | RETURN) {
-            return Ok((item.point == ACCEPT).then(Vec::new));
+            let here = ShortestWay { tokens: Vec::new(), is_approximate: false };
+            return Ok((item.point == ACCEPT).then_some(here));
         }
         let planned = self.planned();
         if self.item_bytes(program, item)?.is_none_or(|bytes| bytes > planned) {
             return Ok(None);
         }
-        let Some((rest, next)) = self.item_rest(program, item)? else { return Ok(None) };
-        let tails = self.tails(program, vocabulary, next, item.stack)?;
-        let mut best: Option<Vec<u32>> = None;
-        for tail in &*tails {
-            let whole = Spelled::before(vocabulary, &rest, tail);
-            if best.as_ref().is_none_or(|best| whole.count() < best.len() as u32) {
-                best = whole.tokens(vocabulary).or(best);
+        let Some(rest) = self.item_rest(program, item)? else { return Ok(None) };
+        let tails = self.tails(program, vocabulary, rest.next, item.stack)?;
+        let mut best: Option<ShortestWay> = None;
+        for Tail { spelled, is_approximate } in &*tails {
+            let whole = Spelled::before(vocabulary, &rest.text, spelled);
+            if best.as_ref().is_none_or(|best| whole.count() < best.tokens.len() as u32) {
+                let is_approximate = *is_approximate || rest.is_approximate;
+                let way = whole.tokens(vocabulary);
+                best = way.map(|tokens| ShortestWay { tokens, is_approximate }).or(best);
             }
         }
         Ok(best)
@@ -511,24 +549,29 @@ impl Machine {
         vocabulary: &Vocabulary,
         next: PointId,
         stack: StackId,
-    ) -> Result<Arc<[Spelled]>> {
+    ) -> Result<Arc<[Tail]>> {
         if let Some(known) = self.finishing.plan.tails.get(&(next, stack)) {
             return Ok(Arc::clone(known));
         }
         let mut start = Vec::new();
         self.write(program, next, &mut start)?;
         let mut tails = Vec::new();
+        let begins_approximate =
+            self.finishing.plan.ways.get(&next).is_none_or(|way| way.is_approximate);
         for way in self.ways_down(program, stack)? {
-            let mut text = start.clone();
+            let (mut text, mut is_approximate) = (start.clone(), begins_approximate);
             for frame in way {
                 self.write_frame(program, frame, &mut text)?;
+                is_approximate |= self.is_frame_approximate(program, frame);
             }
             if text.len() as u64 <= self.planned() {
-                tails.push(Spelled::before(vocabulary, &text, &Spelled::end()));
+                let spelled = Spelled::before(vocabulary, &text, &Spelled::end());
+                tails.push(Tail { spelled, is_approximate });
             }
         }
-        let tails: Arc<[Spelled]> = tails.into();
-        self.finishing.bytes += tails.iter().map(|tail| tail.text.len() * 8 + 64).sum::<usize>();
+        let tails: Arc<[Tail]> = tails.into();
+        let bytes = tails.iter().map(|tail| tail.spelled.text.len() * 8 + 64);
+        self.finishing.bytes += bytes.sum::<usize>();
         self.finishing.plan.tails.insert((next, stack), Arc::clone(&tails));
         Ok(tails)
     }
@@ -627,8 +670,7 @@ impl Machine {
             }
         }
         for i in 0..self.items(id).len() {
-            if let Some((rest, next)) = self.item_rest(program, self.items(id)[i])? {
-                let mut text = rest;
+            if let Some(Rest { mut text, next, .. }) = self.item_rest(program, self.items(id)[i])? {
                 let planned = self.planned();
                 let bytes = self.point_bytes(program, next)?;
                 if text.is_empty() && bytes.is_some_and(|bytes| bytes <= planned) {

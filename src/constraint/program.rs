@@ -124,6 +124,12 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// one of them can become another.
     fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)>;
 
+    /// A short text of a rule, if it is known without the rule's body.
+    fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>>;
+
+    /// Whether a captured string is an item that others may have to differ from.
+    fn is_item(&self, tag: u32) -> bool;
+
     /// About how many bytes it takes to remember what was written.
     fn bytes(&self) -> usize;
 
@@ -162,6 +168,8 @@ struct Inner {
     /// The other way round.
     name_tags: Vec<u32>,
     captured: Captured,
+    /// Short texts of rules, where the source told them.
+    completions: FxHashMap<RuleId, Option<Arc<[u8]>>>,
     source: Option<Box<dyn Source>>,
     limit: usize,
     bytes: usize,
@@ -512,6 +520,33 @@ impl Program {
     /// Texts that what is captured must not be, though its language holds them.
     pub(super) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
         self.inner.borrow().source.as_ref()?.looked_up(tag)
+    }
+
+    /// Whether a captured string is an item that others may have to differ from.
+    pub(super) fn is_item(&self, tag: u32) -> bool {
+        self.inner.borrow().source.as_ref().is_some_and(|source| source.is_item(tag))
+    }
+
+    /// A short text of a rule, if its source tells one without the rule's body.
+    pub(super) fn completion(
+        &self,
+        rule: RuleId,
+        languages: &mut Languages,
+    ) -> Result<Option<Arc<[u8]>>> {
+        let inner = &mut *self.inner.borrow_mut();
+        if let Some(known) = inner.completions.get(&rule) {
+            return Ok(known.clone());
+        }
+        let Some(source) = inner.source.as_mut().filter(|_| self.captures.get()) else {
+            return Ok(None);
+        };
+        source.exchange(languages);
+        let text = source.completion(rule);
+        source.exchange(languages);
+        let text: Option<Arc<[u8]>> = text?.map(Arc::from);
+        inner.bytes += 64 + text.as_ref().map_or(0, |text| text.len());
+        inner.completions.insert(rule, text.clone());
+        Ok(text)
     }
 
     /// Where a captured string leads, as far as that is known; `None` is any.

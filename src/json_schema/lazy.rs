@@ -6,6 +6,7 @@
 //! comes twice. Arrays whose items are counted or must differ are such machines, too.
 
 mod array;
+mod complete;
 mod places;
 
 use std::ops::Range;
@@ -886,6 +887,12 @@ impl<'d> Emitter<'d> {
             Captured::Name(choice) => self.after_escaped(choice, text).map(Some),
             Captured::Item(id, state, counts) => self.after_item((id, state, counts), text),
         }
+    }
+
+    /// Whether a captured text is an item of an array.
+    pub(super) fn is_item(&self, tag: u32) -> bool {
+        let captured = self.lazy.as_ref().and_then(|lazy| lazy.captures.get(tag as usize));
+        matches!(captured, Some(Captured::Item(..)))
     }
 
     /// Texts that what is captured must not be, though its language holds them.

@@ -15,6 +15,7 @@
 use super::condition::Condition;
 use super::object::ObjectSet;
 use super::set::{Expr, Set, Sets};
+use crate::deadline;
 use crate::error::Result;
 
 impl Sets<'_> {
@@ -44,6 +45,10 @@ impl Sets<'_> {
             Err(_) => {
                 // What cannot be decided now is an error, if it is one, when it is needed.
                 self.open.truncate(open);
+                if deadline::is_over() {
+                    self.evidently_empty.remove(&set);
+                    return false;
+                }
                 false
             }
         };

@@ -259,6 +259,14 @@ impl Source for SchemaSource {
         self.0.with_dependent(|_, emitter| emitter.looked_up(tag))
     }
 
+    fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
+        self.task(|at| at.place_of_rule(rule), |emitter| emitter.completion(rule))
+    }
+
+    fn is_item(&self, tag: u32) -> bool {
+        self.0.with_dependent(|_, emitter| emitter.is_item(tag))
+    }
+
     fn bytes(&self) -> usize {
         self.0.with_dependent(|_, emitter| emitter.sets.written.bytes())
     }

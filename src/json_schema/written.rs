@@ -28,6 +28,9 @@ use crate::regex::{Language, Languages, TextSet, TextSets};
 /// A value as a canonical text.
 pub(super) type Text = Arc<str>;
 
+/// A value, and how it is spelled.
+pub(super) type ShortItem = (Text, Box<[u8]>);
+
 /// More texts than an array has items.
 const MORE_THAN_ITEMS: u64 = 1 << 32;
 
@@ -48,6 +51,8 @@ pub(super) struct WrittenItems {
     spelled_once: FxHashMap<Set, bool>,
     /// Whether a language has more texts than an array has items.
     inexhaustible: FxHashMap<Language, bool>,
+    /// By set: of so many that were asked for, the shortest items.
+    pub(super) short: FxHashMap<Set, (usize, Arc<[ShortItem]>)>,
     /// Whether every text can be spelled in tokens, byte by byte. If not, texts are not counted.
     pub(super) every_byte: bool,
 }
@@ -81,6 +86,7 @@ impl Default for WrittenItems {
             taken: FxHashMap::default(),
             spelled_once: FxHashMap::default(),
             inexhaustible: FxHashMap::default(),
+            short: FxHashMap::default(),
             every_byte: false,
         }
     }

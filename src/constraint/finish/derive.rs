@@ -24,6 +24,8 @@ const FOLLOW_THROUGH: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) bytes: u64,
+    /// Whether it goes through captured texts, which are taken to lead where any text does.
+    pub(super) is_approximate: bool,
     /// At forks: the way to take. At names: the name, by rank.
     pick: u32,
 }
@@ -48,6 +50,8 @@ struct Choice {
     /// What it goes through.
     then: Points,
     open: Option<Open>,
+    /// Whether it captures a text, which is taken to lead where any text does.
+    is_approximate: bool,
     pick: u32,
 }
 
@@ -139,6 +143,7 @@ impl Machine {
             .map(|choices| choices.iter().min_by_key(|choice| self.cost(choice, ids, bytes)))
             .collect();
         let mut known = vec![Known::Not; points.len()];
+        let mut is_approximate = vec![false; points.len()];
         let mut found: FxHashSet<&Open> = FxHashSet::default();
         let mut order = Vec::new();
         for start in 0..points.len() {
@@ -159,6 +164,12 @@ impl Machine {
                         let settled = choice.open.is_none()
                             && then().all(|next| known[next] == Known::Settled);
                         known[at] = if settled { Known::Settled } else { Known::Open };
+                        let ways = &self.finishing.plan.ways;
+                        is_approximate[at] = choice.is_approximate
+                            || choice.then.iter().any(|(next, _)| match ids.get(next) {
+                                Some(&next) => is_approximate[next],
+                                None => ways.get(next).is_some_and(|way| way.is_approximate),
+                            });
                         if start == 0 {
                             order.extend(choice.open.as_ref().filter(|open| found.insert(open)));
                         }
@@ -172,7 +183,8 @@ impl Machine {
         }
         for (at, &point) in points.iter().enumerate() {
             if let (Known::Settled, Some(choice)) = (known[at], best[at]) {
-                let way = Way { bytes: bytes[at], pick: choice.pick };
+                let (bytes, is_approximate) = (bytes[at], is_approximate[at]);
+                let way = Way { bytes, is_approximate, pick: choice.pick };
                 self.finishing.plan.ways.insert(point, way);
             }
         }
@@ -259,17 +271,21 @@ impl Machine {
                 }
             }
             Point::Special { next, .. } => vec![Choice::new(1, &[(next, 1)])],
-            Point::Call { rule, next } => vec![match program.entry(rule) {
-                Some(entry) => Choice::new(0, &[(entry, 1), (next, 1)]),
-                None => {
-                    let least = program.least_bytes(rule);
-                    let bytes = match self.finishing.assumes {
-                        Captured::Any => least,
-                        Captured::Spelled => least.saturating_mul(FOLLOW_THROUGH),
-                    };
-                    Choice { open: Some(Open::Rule(rule)), ..Choice::new(bytes, &[(next, 1)]) }
-                }
-            }],
+            Point::Call { rule, next } => {
+                let text = self.completion(program, rule)?;
+                vec![match (text, program.entry(rule)) {
+                    (Some(text), _) => Choice::new(text.len() as u64, &[(next, 1)]),
+                    (None, Some(entry)) => Choice::new(0, &[(entry, 1), (next, 1)]),
+                    (None, None) => {
+                        let least = program.least_bytes(rule);
+                        let bytes = match self.finishing.assumes {
+                            Captured::Any => least,
+                            Captured::Spelled => least.saturating_mul(FOLLOW_THROUGH),
+                        };
+                        Choice { open: Some(Open::Rule(rule)), ..Choice::new(bytes, &[(next, 1)]) }
+                    }
+                }]
+            }
             Point::Fork(ways) => {
                 let ways = program.ways_to_shortest(point, ways).into_iter();
                 ways.map(|way| Choice { pick: way, ..Choice::new(0, &[(way, 1)]) }).collect()
@@ -292,6 +308,15 @@ impl Machine {
                         },
                     })
                     .collect()
+            }
+            Point::Capture { language, tag } if program.is_item(tag) => {
+                if self.languages.length_bound(language) > self.planned() {
+                    let bytes = self.languages.length_bound(language);
+                    return Ok(captured(program, tag, None, bytes, &[]));
+                }
+                let item = self.item_that_differs(program, tag, (language, &[]))?;
+                let item = item.map(|item| Choice::new(item.text.len() as u64, &[(item.next, 1)]));
+                item.into_iter().collect()
             }
             Point::Capture { language, tag } => {
                 let most = self.finishing.most;
@@ -337,7 +362,10 @@ impl Machine {
                 }
                 Point::Call { rule, next } => {
                     todo.push(next);
-                    todo.extend(program.entry(rule));
+                    match self.completion(program, rule)? {
+                        Some(text) => to.extend(text.iter().map(|&byte| u32::from(byte))),
+                        None => todo.extend(program.entry(rule)),
+                    }
                 }
                 Point::Fork(_) => todo.push(pick),
                 Point::Repeat { body, min, next, .. } => {
@@ -349,6 +377,12 @@ impl Machine {
                     if let Some((_, text, target)) = name {
                         to.extend(text.into_iter().map(u32::from));
                         todo.extend(target);
+                    }
+                }
+                Point::Capture { language, tag } if program.is_item(tag) => {
+                    if let Some(item) = self.item_that_differs(program, tag, (language, &[]))? {
+                        to.extend_from_slice(&item.text);
+                        todo.push(item.next);
                     }
                 }
                 Point::Capture { language, tag } => {
@@ -418,6 +452,19 @@ impl Machine {
         Ok(Some(sum))
     }
 
+    /// Whether a text that is written down the stack goes through captured texts, which are taken to
+    /// lead where any text does.
+    pub(super) fn is_frame_approximate(&self, program: &Program, frame: Frame) -> bool {
+        let known = |point: &PointId| {
+            self.finishing.plan.ways.get(point).is_none_or(|way| way.is_approximate)
+        };
+        match program.point(frame.point) {
+            Point::Scope { .. } => true,
+            Point::Repeat { body, next, .. } => known(&body) || known(&next),
+            _ => known(&frame.point),
+        }
+    }
+
     pub(super) fn write_frame(
         &mut self,
         program: &Program,
@@ -484,59 +531,103 @@ impl Machine {
     /// The length of what is left of an item's terminal, and the point after it.
     fn item_rest_bytes(&mut self, program: &Program, item: Item) -> Result<Option<(u64, PointId)>> {
         let most = self.finishing.most;
-        let next = match program.point(item.point) {
-            Point::Regular { next, .. } => Some(next),
-            Point::Capture { tag, .. } => match self.finishing.assumes {
-                Captured::Any => program.after_capture(tag, None, &mut self.languages)?,
-                // What follows depends on the text itself.
-                Captured::Spelled => {
-                    if self.languages.length_bound(item.state) > most {
-                        return Ok(Some((most.saturating_add(1), RETURN)));
-                    }
-                    let rest = self.item_rest(program, item)?;
-                    return Ok(rest.map(|(rest, next)| (rest.len() as u64, next)));
-                }
-            },
-            Point::Special { next, .. } => return Ok(Some((1, next))),
-            Point::Names(names) => {
-                let rest = self.name_rest(program, item, names)?;
-                return Ok(rest.map(|(text, next)| (text.len() as u64, next)));
+        match program.point(item.point) {
+            Point::Regular { next, .. } => {
+                let bytes = self.languages.short_length(item.state, most)?;
+                Ok(bytes.map(|bytes| (bytes, next)))
             }
-            _ => return Ok(None),
-        };
-        let Some(next) = next else { return Ok(None) };
-        Ok(self.languages.short_length(item.state, most)?.map(|bytes| (bytes, next)))
+            Point::Capture { .. } if self.languages.length_bound(item.state) > most => {
+                Ok(Some((most.saturating_add(1), RETURN)))
+            }
+            Point::Special { next, .. } => Ok(Some((1, next))),
+            _ => {
+                let rest = self.item_rest(program, item)?;
+                Ok(rest.map(|rest| (rest.text.len() as u64, rest.next)))
+            }
+        }
     }
 
     /// What is left of an item's terminal, as a text, and the point after it.
-    pub(super) fn item_rest(
-        &mut self,
-        program: &Program,
-        item: Item,
-    ) -> Result<Option<(Vec<u32>, PointId)>> {
+    pub(super) fn item_rest(&mut self, program: &Program, item: Item) -> Result<Option<Rest>> {
         let symbols = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect();
         match program.point(item.point) {
             Point::Special { tokens, next } => {
                 let token = program.tokens(tokens).first().map(|&token| special(token));
-                return Ok(Some((token.into_iter().collect(), next)));
+                let text = token.into_iter().collect();
+                Ok(Some(Rest { text, next, is_approximate: false }))
             }
             Point::Names(names) => {
                 let rest = self.name_rest(program, item, names)?;
-                return Ok(rest.map(|(text, next)| (symbols(&text), next)));
+                Ok(rest.map(|(text, next)| Rest {
+                    text: symbols(&text),
+                    next,
+                    is_approximate: false,
+                }))
             }
-            Point::Regular { .. } | Point::Capture { .. } => {}
-            _ => return Ok(None),
+            Point::Regular { next, .. } => {
+                let text = self.languages.short(item.state)?;
+                Ok(text.map(|text| Rest { text: symbols(&text), next, is_approximate: false }))
+            }
+            Point::Capture { language, tag } => {
+                // Of one that was walked, or that is taken to be read, it is not known what was.
+                let is_known = item.state == language
+                    || item.text != NO_TEXT && item.state != Language::EPSILON;
+                if is_known && program.is_item(tag) {
+                    let read = self.text(item.text);
+                    let rest = self.item_that_differs(program, tag, (item.state, &read))?;
+                    if rest.is_some() {
+                        return Ok(rest);
+                    }
+                }
+                let Some(text) = self.languages.short(item.state)? else { return Ok(None) };
+                let (next, is_approximate) = match self.finishing.assumes {
+                    Captured::Spelled if is_known => {
+                        let whole = [&*self.text(item.text), &*text].concat();
+                        let languages = &mut self.languages;
+                        (program.after_capture(tag, Some(&whole), languages)?, false)
+                    }
+                    _ => (program.after_capture(tag, None, &mut self.languages)?, true),
+                };
+                Ok(next.map(|next| Rest { text: symbols(&text), next, is_approximate }))
+            }
+            _ => Ok(None),
         }
-        let Some(rest) = self.languages.short(item.state)? else { return Ok(None) };
-        let next = match program.point(item.point) {
-            Point::Regular { next, .. } => Some(next),
-            Point::Capture { tag, .. } => {
-                let text = [&*self.text(item.text), &*rest].concat();
-                self.after_captured(program, tag, &text)?
+    }
+
+    /// A short rest of an array's item, of which some was read, with which it differs from those
+    /// before, where it must.
+    fn item_that_differs(
+        &mut self,
+        program: &Program,
+        tag: u32,
+        (state, read): (Language, &[u8]),
+    ) -> Result<Option<Rest>> {
+        let mut left = state;
+        loop {
+            let Some(rest) = self.languages.short(left)? else { return Ok(None) };
+            let whole = [read, &rest].concat();
+            if let Some(next) = program.after_capture(tag, Some(&whole), &mut self.languages)? {
+                let text = rest.iter().map(|&byte| u32::from(byte)).collect();
+                return Ok(Some(Rest { text, next, is_approximate: false }));
             }
-            _ => None,
-        };
-        Ok(next.map(|next| (symbols(&rest), next)))
+            // It is among those before: once without all of them.
+            let Some((texts, set)) = program.looked_up(tag).filter(|_| left == state) else {
+                return Ok(None);
+            };
+            let mut refused = texts.language(&mut self.languages, set);
+            for &byte in read {
+                refused = self.languages.step(refused, byte)?;
+            }
+            left = self.languages.difference(state, refused);
+        }
+    }
+
+    /// A short text of a rule, if its source tells one and it is worth planning.
+    fn completion(&mut self, program: &Program, rule: RuleId) -> Result<Option<Arc<[u8]>>> {
+        match program.least_bytes(rule) > self.planned() {
+            true => Ok(None),
+            false => program.completion(rule, &mut self.languages),
+        }
     }
 
     /// Bytes from an item to the end of the text; above what is
@@ -560,6 +651,15 @@ impl Machine {
     }
 }
 
+/// What is left of an item's terminal.
+pub(super) struct Rest {
+    pub(super) text: Vec<u32>,
+    /// What follows it.
+    pub(super) next: PointId,
+    /// Whether it is a captured text that is taken to lead where any text does.
+    pub(super) is_approximate: bool,
+}
+
 /// Points that are known to be reached from one, with the least bytes from each.
 struct Derivation {
     points: Vec<PointId>,
@@ -576,7 +676,8 @@ fn captured(
     fixed: u64,
     body: &[(PointId, u32)],
 ) -> Vec<Choice> {
-    let mut choice = Choice::new(fixed, body);
+    let is_approximate = text.is_none();
+    let mut choice = Choice { is_approximate, ..Choice::new(fixed, body) };
     match program.leads(tag, text.as_deref()) {
         Leads::To(point) => choice.then.push((point, 1)),
         Leads::Nowhere => return Vec::new(),

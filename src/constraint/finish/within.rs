@@ -97,7 +97,7 @@ impl Machine {
     ) -> Result<()> {
         let after = Item { state: Language::EPSILON, ..item };
         let after = within_limits(self.shortest_way(program, vocabulary, after))?;
-        let Some(after) = after.map(|after| after.len()) else { return Ok(()) };
+        let Some(after) = after.map(|after| after.tokens.len()) else { return Ok(()) };
         let mut tokens = Vec::new();
         for base in form.bases().iter().filter(|base| base.node() == 0) {
             base.each(&mut |token| tokens.push(token));
@@ -183,7 +183,7 @@ impl Machine {
                 let after = within_limits(self.shortest_way(program, vocabulary, after))?;
                 most = match (rest, after) {
                     (Some(rest), Some(after)) => {
-                        let bytes = rest.saturating_add(after.len() as u64);
+                        let bytes = rest.saturating_add(after.tokens.len() as u64);
                         most.max(bytes.try_into().unwrap_or(u32::MAX))
                     }
                     _ => u32::MAX,
@@ -259,7 +259,7 @@ impl Machine {
                 continue;
             }
             let way = within_limits(self.shortest_way(program, vocabulary, item))?;
-            let rest = way.map(|way| way.len() as u32);
+            let rest = way.map(|way| way.tokens.len() as u32);
             self.finishing.walked.insert(item, rest);
             least = least.into_iter().chain(rest).min();
         }
