@@ -94,9 +94,16 @@ fn llguidance() {
                 "start: TEXT | fun_call\nTEXT: /[^{](.|\\n)*/\nfun_call: %json {\n  \"type\": \"object\",\n  \"properties\": {\n    \"name\": { \"const\": \"get_weather\" },\n    \"parameters\": {\n      \"type\": \"object\",\n      \"properties\": { \"city\": { \"type\": \"string\" } },\n      \"required\": [\"city\"]\n    }\n  },\n  \"required\": [\"name\", \"parameters\"]\n}\n",
                 &[
                     "There is no function I can call",
-                    "{\"name\":\"get_weather\", \"parameters\": {\"city\":\"Seattle\"}}",
+                    "{\"name\": \"get_weather\", \"parameters\": {\"city\": \"Seattle\"}}",
+                    "{\"name\":\"get_weather\",\"parameters\":{\"city\":\"Seattle\"}}",
                 ],
-                &["", "{\"name\":\"get_wether\", \"parameters\": {\"city\":\"Seattle\"}}", "{}"],
+                // Nor two styles of whitespace in one text, which llguidance's document shows.
+                &[
+                    "",
+                    "{\"name\": \"get_wether\", \"parameters\": {\"city\": \"Seattle\"}}",
+                    "{\"name\":\"get_weather\", \"parameters\": {\"city\":\"Seattle\"}}",
+                    "{}",
+                ],
             ),
             // "Lazy lexemes".
             (

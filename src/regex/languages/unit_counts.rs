@@ -155,7 +155,7 @@ mod tests {
     fn counts(pattern: &str) -> Option<UnitCounts> {
         let mut l = Languages::new();
         let options = regex::Options::default();
-        let text = regex::parse(&mut l, pattern, options.clone(), &Utf8).unwrap();
+        let text = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
         let unit = regex::parse(&mut l, "(?s:.)", options, &Utf8).unwrap();
         let units = l.repeat(unit, 0, None);
         l.unit_counts((text, units), units).unwrap()
@@ -186,7 +186,7 @@ mod tests {
     fn a_length_is_reached_or_not_without_a_search() {
         let mut l = Languages::new();
         let options = regex::Options::default();
-        let unit = regex::parse(&mut l, "(?s:.)", options.clone(), &Utf8).unwrap();
+        let unit = regex::parse(&mut l, "(?s:.)", options, &Utf8).unwrap();
         for (pattern, least, most, is_live) in [
             ("(ab|c)*", 1_000_000_000, None, true),
             ("(ab|c)*", 1_000_000_000, Some(1_000_000_100), true),
@@ -195,7 +195,7 @@ mod tests {
             ("(a|bb){3,500}é?", 1_002, None, false),
             ("[a-z]{1,63}(\\.[a-z]{1,63}){0,3}", 257, None, false),
         ] {
-            let text = regex::parse(&mut l, pattern, options.clone(), &Utf8).unwrap();
+            let text = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
             let bound = l.repeat(unit, least, most);
             let both = l.intersect([text, bound]);
             let before = l.len();
