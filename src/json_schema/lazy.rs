@@ -223,6 +223,19 @@ impl Lazy {
     }
 }
 
+/// A lower bound on the bytes of so many texts that all differ: one is empty, and of each length
+/// there are no more than bytes can tell apart.
+fn least_bytes_of_distinct(texts: u32) -> u64 {
+    let (mut left, mut bytes, mut length, mut of_length) = (u64::from(texts), 0, 0, 1u64);
+    while left > 0 {
+        let taken = left.min(of_length);
+        bytes += taken * length;
+        left -= taken;
+        (length, of_length) = (length + 1, of_length * 256);
+    }
+    bytes
+}
+
 impl Object {
     /// Can `count` members be completed to a whole object if so many required ones are left?
     fn fits(&self, count: u32, required: u32) -> bool {
@@ -286,7 +299,7 @@ impl<'d> Emitter<'d> {
             members += 1;
         }
         let missing = object.min.saturating_sub(state.count).saturating_sub(members);
-        bytes += LEAST_MEMBER * u64::from(missing);
+        bytes += LEAST_MEMBER * u64::from(missing) + least_bytes_of_distinct(missing);
         // The first member has no comma before it.
         bytes - u64::from(state.phase != Phase::Going && bytes > 1)
     }
@@ -971,5 +984,19 @@ impl<'d> Emitter<'d> {
         }
         let (colon, value) = (self.signs(layout).colon, self.builder.choice(values));
         self.builder.sequence([colon, value])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::least_bytes_of_distinct;
+
+    #[test]
+    fn texts_that_differ_are_longer_than_texts_that_need_not() {
+        assert_eq!(least_bytes_of_distinct(0), 0);
+        assert_eq!(least_bytes_of_distinct(1), 0);
+        assert_eq!(least_bytes_of_distinct(257), 256);
+        assert_eq!(least_bytes_of_distinct(1_000), 256 + 2 * 743);
+        assert!(least_bytes_of_distinct(u32::MAX) > 3 * u64::from(u32::MAX));
     }
 }
