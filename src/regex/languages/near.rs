@@ -3,6 +3,7 @@
 
 use super::counted::CountedText;
 use super::*;
+use crate::deadline;
 
 /// What is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -254,6 +255,19 @@ impl Languages {
         })
     }
 
+    /// The row of a state, if it is found before so many parts of rows were worked: which of its
+    /// successors have strings may take a search.
+    fn row_within(&mut self, x: Language, most: usize) -> Result<Option<Row>> {
+        let allowed = self.most_work;
+        self.most_work = allowed.min(most);
+        let row = self.row(x).copied();
+        self.most_work = allowed;
+        match row {
+            Err(_) if self.work > most && self.work <= allowed && !deadline::is_over() => Ok(None),
+            row => row.map(Some),
+        }
+    }
+
     /// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
     /// is too much to find out.
     fn span(&mut self, x: Language, spans: &mut Spans) -> Result<Option<u32>> {
@@ -280,8 +294,9 @@ impl Languages {
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
         let mut next = 0;
         while let Some(&state) = seen.get(next) {
+            let row = self.row_within(state, before_it.saturating_add(WORK))?;
             let mut last = Language::EMPTY;
-            for after in *self.row(state)? {
+            for after in row.into_iter().flatten() {
                 if after == last || after == Language::EMPTY {
                     continue;
                 }
@@ -293,7 +308,7 @@ impl Languages {
                 });
                 before[id].push(next);
             }
-            if seen.len() > MOST || self.work - before_it > WORK {
+            if row.is_none() || seen.len() > MOST || self.work - before_it > WORK {
                 spans.wasted += self.work - before_it;
                 if let Some(shared) = &shared {
                     shared.note_span(fingerprint, None);
