@@ -485,3 +485,31 @@ fn lengths_beside_patterns_count_characters() {
     }
     assert!(accepted > 100, "{accepted}");
 }
+
+/// A trie counts its depth in 16 bits: longer names are refused by their place.
+#[test]
+fn names_of_many_bytes_are_refused() {
+    let compiler = compiler();
+    for (bytes, fits) in [(65_533, true), (65_534, false), (70_000, false)] {
+        let name = "b".repeat(bytes);
+        let required = json!({ "type": "object", "required": [name] });
+        let optional = json!({ "type": "object", "properties": { "a": {}, name: {} } });
+        for schema in [required, optional] {
+            let compiled = compiler.json_schema(&schema);
+            let started = compiled.and_then(|constraint| {
+                let mut matcher = constraint.matcher();
+                matcher.accept_bytes(b"{")?;
+                matcher.mask().map(drop)
+            });
+            match started {
+                Ok(()) => assert!(fits, "{bytes}"),
+                Err(error) => {
+                    assert!(!fits, "{bytes}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::Limit, "{bytes}");
+                    assert!(error.to_string().contains("shorten the name"), "{bytes}");
+                    assert!(error.to_string().len() < 400, "{bytes}");
+                }
+            }
+        }
+    }
+}

@@ -55,6 +55,8 @@ fn main() -> Result<()> {
     let peer_load = clock.elapsed();
     let clock = Instant::now();
     let mut options = maskwright::json_schema::Options::default();
+    // Instances are written as `json.dumps` writes them: one of the tidy styles.
+    options.whitespace = maskwright::json_schema::Whitespace::Tidy;
     if args.any_order {
         options.property_order = maskwright::json_schema::PropertyOrder::Any;
     }

@@ -1,6 +1,7 @@
 //! The options that name a constraint, and the constraint they name.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
@@ -13,6 +14,10 @@ use crate::{Compiler, Constraint, strict_json};
 use super::limits::LimitArgs;
 use super::output;
 use super::resources::{self, ResourceFolder};
+
+/// How long a constraint with another option may take to read a text, to say that the text is
+/// accepted with that option.
+const EXPLAINED: Duration = Duration::from_millis(200);
 
 /// A constraint: what the text must be, and how JSON is written.
 #[derive(Debug, clap::Args)]
@@ -361,7 +366,12 @@ impl ConstraintArgs {
     }
 
     fn written_by(&self, compiler: &Compiler, options: Options) -> Option<Constraint> {
-        let compiler = self.limits.configure(compiler, options);
+        // It only explains a rejection, and may be far dearer than what it explains.
+        let mut limits = self.limits.limits();
+        let within = |given: Option<Duration>| given.map_or(EXPLAINED, |time| time.min(EXPLAINED));
+        limits.time_per_constraint = Some(within(limits.time_per_constraint));
+        limits.time_per_mask = Some(within(limits.time_per_mask));
+        let compiler = self.limits.configure(compiler, options).with_limits(limits);
         match (&self.which.schema, self.which.json_object) {
             (Some(schema), _) => compile_schema(&compiler, schema).ok(),
             (None, true) => compiler.json_object().ok(),

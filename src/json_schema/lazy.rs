@@ -186,6 +186,9 @@ struct Array {
     name: Origin,
 }
 
+/// The most bytes of a name as it is written: a trie counts its depth in 16 bits.
+const MOST_NAME_BYTES: usize = u16::MAX as usize;
+
 /// Places and counts that an array may go through.
 const ARRAY_STATES: usize = 20_000;
 
@@ -347,6 +350,17 @@ impl<'d> Emitter<'d> {
         Ok(Some(self.mark(node, &object.sources)))
     }
 
+    fn name_is_too_long(&self, object: &ObjectSet, key: &str) -> Error {
+        let message = format!(
+            "the name of a property has {} bytes, and {MOST_NAME_BYTES} with its quotes and escapes \
+             are the most",
+            key.len()
+        );
+        let document = self.sets.document;
+        let place = object.sources.0.first().copied().unwrap_or_else(|| document.root());
+        document.error(ErrorKind::Limit, place, message).with_help("shorten the name")
+    }
+
     /// An object whose rules are to be made, and the state in which it begins; `None` if it is
     /// empty.
     fn declare_object(
@@ -372,6 +386,9 @@ impl<'d> Emitter<'d> {
             let key = self.sets.strings.spell(&member.key);
             text.extend(&key);
             text.push(b'"');
+            if text.len() > MOST_NAME_BYTES {
+                return Err(self.name_is_too_long(object, &member.key));
+            }
             spelled.push((text, members.len() as u32));
             members.push(Member {
                 key: member.key.clone(),

@@ -228,7 +228,9 @@ impl Texts {
         }
         let message = match self.plan.shortest(start) {
             Some(bytes) if bytes as usize > self.bounds.max_bytes => {
-                format!("the shortest text that was found has {bytes} bytes")
+                // Lengths are counted no further.
+                let more = if bytes == u32::MAX { "at least " } else { "" };
+                format!("the shortest text that was found has {more}{bytes} bytes")
             }
             _ => format!("no text was found in {TRIES} tries"),
         };

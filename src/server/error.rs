@@ -165,11 +165,6 @@ impl ApiError {
         let mut this = Self::new(status, with_cure(error));
         // OpenAI's code, by which clients know that they must shorten a conversation.
         if error.kind() == ErrorKind::Context {
-            // In words that other clients look for (litellm, LangChain), since they see no more.
-            this.message = format!(
-                "This model's maximum context length is exceeded: {} (context_length_exceeded)",
-                this.message
-            );
             (this.param, this.code) =
                 (Some("messages".to_owned()), Some("context_length_exceeded"));
         } else if error.kind() == ErrorKind::Request {
