@@ -27,7 +27,7 @@ enum Kind {
     },
 }
 
-/// How many alternatives are named that would each lack something.
+/// The most alternatives that a message names, each of which lacks something.
 const WAYS: usize = 5;
 
 /// Parts of JSON pointers behind which a schema need not apply.

@@ -56,7 +56,7 @@ pub(super) struct Args {
     parse_special: bool,
 }
 
-/// How much of the server one client may take.
+/// Bounds on what one client may take of the server.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Bounds")]
 struct BoundArgs {

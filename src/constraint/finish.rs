@@ -51,7 +51,7 @@ const LEAST_PLANNED: u64 = 1 << 12;
 /// Forced text of more bytes is not followed to its end to say that a bound is exact.
 const FORCED: usize = 1 << 12;
 
-/// What a plan takes a captured text to be (a key without a name, an item that must differ).
+/// The assumption of a plan on captured texts (keys without a name, items that must differ).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Captured {
     /// Any text: what follows is what may follow some text, so that one plan serves for all texts
@@ -77,7 +77,7 @@ struct Plan {
     tails: FxHashMap<(PointId, StackId), Arc<[Tail]>>,
 }
 
-/// What a machine knows of how texts end.
+/// Memo tables of completions: shortest texts, their tokens, and what was promised.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Finishing {
     /// Completions of more bytes are not planned; see [`Machine::plan_within`].
@@ -89,12 +89,12 @@ pub(super) struct Finishing {
     other: Plan,
     /// Tokens from an item to the end.
     items: FxHashMap<Alone, Option<u32>>,
-    /// How many tokens more that is than if captured texts forbade nothing, where it is more.
+    /// The tokens by which that exceeds a plan in which captured texts forbid nothing, if it does.
     extra: FxHashMap<Alone, u32>,
     /// The same as if captured texts forbade nothing.
     walked: FxHashMap<Item, Option<u32>>,
     configs: FxHashMap<ConfigId, Option<u32>>,
-    /// What was promised of a configuration.
+    /// The way to the end that was promised of a configuration.
     promised: FxHashMap<ConfigId, Promise>,
     /// What follows each token of a mask that stands in no base.
     sparse: FxHashMap<ConfigId, Arc<[(u32, u32)]>>,
@@ -128,7 +128,7 @@ struct Promise {
 }
 
 impl Promise {
-    /// How many tokens are left.
+    /// The number of tokens left on the way.
     fn left(&self) -> u32 {
         (self.tokens.len() - self.from) as u32
     }
@@ -439,8 +439,8 @@ impl Machine {
         Ok(found.map(with_extra))
     }
 
-    /// How many tokens more than if captured texts forbade nothing it takes to complete a
-    /// configuration. After any token it takes no more: of `n` texts that differ from those that are
+    /// The tokens by which completing a configuration exceeds a plan in which captured texts forbid
+    /// nothing. After any token it is no more: of `n` texts that differ from those that are
     /// written, and are planned here, `n - 1` differ from one more.
     fn extra_tokens(
         &mut self,

@@ -34,7 +34,7 @@ use super::slices::{Slice, word_bytes};
 use super::stacks::StackId;
 use crate::error::Result;
 use crate::regex::{ByteSet, Language, Spans};
-use crate::vocab::{TokenMask, Trie, TrieNode, Vocabulary};
+use crate::vocab::{TokenMask, Trie, Vocabulary};
 
 /// A trie whose tokens are read.
 #[derive(Clone, Debug)]

@@ -68,7 +68,7 @@ pub struct Options {
     pub json_options: json_schema::Options,
     /// The limits of constraints.
     pub limits: Limits,
-    /// How much of the server one client may take.
+    /// Bounds on what one client may take of the server.
     pub bounds: Bounds,
     /// Names of special tokens in messages and tools are these tokens, not text
     /// ([`Request::parse_special`](crate::generation::Request::parse_special)).

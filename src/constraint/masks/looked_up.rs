@@ -5,8 +5,14 @@
 //! found by going through the tokens and the texts that were written side by side, and read for
 //! real.
 
-use super::*;
-use crate::regex::{TextPlace, TextSets};
+use std::sync::Arc;
+
+use super::{Place, PlacesId, Tokens};
+use crate::constraint::machine::{Item, Machine};
+use crate::constraint::program::{Point, Program};
+use crate::error::Result;
+use crate::regex::{ByteSet, Language, TextPlace, TextSets};
+use crate::vocab::{TrieNode, Vocabulary};
 
 impl Machine {
     /// Adds the tokens in which the text of an item ends as one that it must not be.

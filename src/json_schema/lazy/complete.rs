@@ -5,12 +5,21 @@
 //! was read so far. It is told directly instead: the shortest items that are not written yet, one
 //! after the other.
 
-use super::super::items::canonical;
-use super::super::written::{ShortItem, Text};
-use super::*;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Open, Phase};
 use crate::deadline;
-use crate::grammar::Node;
-use crate::regex::Languages;
+use crate::error::Result;
+use crate::grammar::{Node, NodeId, RuleId};
+use crate::json_schema::array::Repeats;
+use crate::json_schema::emit::Emitter;
+use crate::json_schema::items::canonical;
+use crate::json_schema::layout::Layout;
+use crate::json_schema::set::Set;
+use crate::json_schema::written::{ShortItem, Text};
+use crate::regex::{Language, Languages};
 
 /// Items beyond which a text is not told.
 const MOST_ITEMS: usize = 1 << 13;

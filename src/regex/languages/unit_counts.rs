@@ -1,4 +1,4 @@
-//! How many units the strings of a text may have: whether a length can be reached is arithmetic.
+//! Unit counts of a regular language: whether a length can be reached, by arithmetic.
 //!
 //! A least length beside a pattern is an intersection, `P & unit{n,}`, and a search for one of its
 //! strings would go through `n` units. But the numbers of units that strings of `P` have follow from
@@ -8,8 +8,12 @@
 //! longest path. For `^(ab|c)*$` of at least 10^9 characters that is three states, not a search that
 //! ends at a limit after ten seconds.
 
-use super::*;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::{Expr, Language, Languages, UNBOUNDED};
 use crate::deadline;
+use crate::error::Result;
 
 /// Least numbers of units up to this are searched for: that takes microseconds.
 const SEARCHED: u32 = 256;
