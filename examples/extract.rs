@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use maskwright::generation::{Engine, Request};
+use maskwright::engine::{Engine, Request};
 use maskwright::model::ModelOptions;
 use maskwright::{Compiler, SamplingParams};
 use schemars::JsonSchema;

@@ -13,7 +13,7 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use maskwright::generation::{Engine, Request};
+use maskwright::engine::{Engine, Request};
 use maskwright::model::{Message, ModelOptions};
 use maskwright::{Compiler, SamplingParams};
 use schemars::JsonSchema;

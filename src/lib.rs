@@ -4,39 +4,46 @@
 //! compiled once; at each decoding step a mask of allowed tokens comes out and is applied to the
 //! logits before anything else touches them.
 
+mod completion;
 mod deadline;
-pub mod error;
-pub mod grammar;
-pub mod regex;
+mod limits;
+mod mask;
+mod recognizer;
 #[cfg(any(feature = "cli", feature = "server"))]
 mod strict_json;
-pub mod vocab;
 
 pub mod constraint;
 pub mod ebnf;
+pub mod error;
+pub mod grammar;
 pub mod json_schema;
+pub mod lint;
+pub mod regular;
 pub mod sample;
 pub mod sampling;
 pub mod tools;
+pub mod vocabulary;
 
+#[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "model")]
-pub mod generation;
+pub mod engine;
 #[cfg(feature = "model")]
 pub mod model;
 #[cfg(feature = "server")]
 pub mod server;
 
+pub use completion::TokensToFinish;
 pub use constraint::{
-    Compiler, Constraint, DraftToken, Expected, Explanation, Limits, Matcher, TokensToFinish,
-    fill_masks,
+    Compiler, Constraint, DraftToken, Expected, Explanation, Matcher, fill_masks,
 };
-pub use error::{Error, ErrorKind, Place, Result};
 #[cfg(feature = "model")]
-pub use generation::{Engine, Request};
+pub use engine::{Engine, Request};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use limits::Limits;
 pub use sampling::{Sampler, SamplingParams};
-pub use vocab::{TokenMask, Vocabulary};
+pub use vocabulary::{TokenMask, Vocabulary};
 
 /// Runs the README's example.
 #[cfg(doctest)]

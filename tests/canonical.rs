@@ -6,7 +6,7 @@
 mod model_support;
 
 use maskwright::model::{Canonical, Tokenizer};
-use maskwright::vocab::{Encode, Vocabulary};
+use maskwright::vocabulary::{Encode, Vocabulary};
 use model_support::shared;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -3,7 +3,7 @@
 
 use maskwright::constraint::Formula;
 use maskwright::json_schema::{Options, Spelling};
-use maskwright::regex::QuoteBy;
+use maskwright::regular::QuoteBy;
 use maskwright::{Compiler, Constraint, Vocabulary};
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ mod model_support;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use maskwright::generation::{
+use maskwright::engine::{
     BeamSearch, EarlyStopping, Engine, Event, FinishReason, Prompt, Request, Response, Speculation,
     Step, StopReason,
 };
@@ -628,7 +628,7 @@ fn the_end_of_a_prompt_is_written_anew() {
 /// response says so.
 #[test]
 fn only_canonical_tokens_are_written() {
-    use maskwright::vocab::Encode as _;
+    use maskwright::vocabulary::Encode as _;
     let engine = Engine::load(&ModelOptions::default()).unwrap();
     let tokenizer = engine.model().tokenizer();
     let constraint = person(&engine);

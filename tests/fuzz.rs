@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use maskwright::constraint::{Compiler, Constraint, Limits};
+use maskwright::{Compiler, Constraint, Limits};
 use maskwright::ebnf::{Dialect, builtin};
 use maskwright::sample::{Bounds, Texts};
 use maskwright::{Result, Vocabulary};

@@ -7,7 +7,7 @@ mod model_support;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use maskwright::generation::{Engine, Event, FinishReason, Request, Response, Step};
+use maskwright::engine::{Engine, Event, FinishReason, Request, Response, Step};
 use maskwright::model::{Message, ModelOptions, ModelSource};
 use maskwright::sampling::SamplingParams;
 use maskwright::{Compiler, ErrorKind, Vocabulary};

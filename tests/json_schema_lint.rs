@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use maskwright::json_schema::{FindingKind, Lint, Options, Schema};
+use maskwright::json_schema::{Options, Schema};
+use maskwright::lint::{FindingKind, Lint};
 
 fn lint(schema: &str) -> Lint {
     Schema::from_text(schema).unwrap().lint(&Options::default())

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maskwright::ErrorKind;
-use maskwright::generation::{Engine, Request};
+use maskwright::engine::{Engine, Request};
 use maskwright::model::{Message, Model, SpecialNames};
 use model_support::{Tensors, load, shared, write_model};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ mod model_support;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use maskwright::generation::{Engine, Event, Request, Response, Speculation};
+use maskwright::engine::{Engine, Event, Request, Response, Speculation};
 use maskwright::model::ModelOptions;
 use maskwright::sampling::SamplingParams;
 use maskwright::{Compiler, Constraint};

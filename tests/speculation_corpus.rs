@@ -12,7 +12,7 @@ mod model_support;
 
 use std::ops::ControlFlow;
 
-use maskwright::generation::Speculation;
+use maskwright::engine::Speculation;
 use maskwright::json_schema::{Options, Whitespace};
 use maskwright::model::ModelOptions;
 use maskwright::{Compiler, Engine, Request, SamplingParams};

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use maskwright::vocab::Trie;
+use maskwright::vocabulary::Trie;
 use maskwright::{ErrorKind, TokenMask, Vocabulary};
 
 #[path = "vocabulary/damaged.rs"]

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
+use crate::engine::{Engine, Event, FinishReason, Request};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, FinishReason, Request};
 use crate::model::Message;
 use crate::{Compiler, Constraint};
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind, Result, caret, line_column, listed};
-use crate::vocab::Trie;
+use crate::vocabulary::Trie;
 use crate::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;

@@ -7,8 +7,9 @@ use crate::constraint::Formula;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
-use crate::json_schema::{Draft, Finding, Options, PropertyOrder, Schema, Spelling, Whitespace};
-use crate::regex::QuoteBy;
+use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use crate::lint::Finding;
+use crate::regular::QuoteBy;
 use crate::{Compiler, Constraint, strict_json};
 
 use super::limits::LimitArgs;

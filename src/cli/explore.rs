@@ -11,8 +11,8 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::Compiler;
+use crate::engine::{Event, Request, Response};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Event, Request, Response};
 use crate::sampling::SamplingParams;
 
 use super::Outcome;

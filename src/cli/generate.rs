@@ -10,8 +10,8 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
+use crate::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use crate::error::{Error, ErrorKind};
-use crate::generation::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use crate::tools::Reply;
 use crate::{Compiler, Vocabulary};
 

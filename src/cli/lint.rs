@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write as _};
 use serde_json::json;
 
 use crate::ErrorKind;
-use crate::json_schema::{FindingKind, Lint, Schema};
+use crate::json_schema::Schema;
+use crate::lint::{FindingKind, Lint};
 
 use super::Outcome;
 use super::constraint::{JsonArgs, read_schema};

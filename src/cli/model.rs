@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::output;
 use crate::Vocabulary;
+use crate::engine::Engine;
 use crate::error::Result;
-use crate::generation::Engine;
 use crate::model::{DType, Device, Model, ModelOptions, ModelSource};
-use crate::vocab::cache_folder;
+use crate::vocabulary::cache_folder;
 
 /// Which model writes, and where it runs.
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
+use crate::engine::{Engine, Protocol, Request};
 use crate::error::{Error, Result};
-use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice};
 use crate::{Compiler, Constraint};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::Vocabulary;
-use crate::generation::{Response, Step, Wanted};
+use crate::engine::{Response, Step, Wanted};
 
 use super::output;
 

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use crate::engine::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
 use crate::model::{Model, ModelOptions, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;

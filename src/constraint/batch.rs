@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::compiler::{Memory, cores};
-use super::masks::Form;
 use super::matcher::Matcher;
 use crate::error::{Error, ErrorKind, Result};
+use crate::mask::Form;
 
 /// A token of a draft, and the one before it in the same draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl Matcher {
 mod tests {
     use super::*;
     use crate::constraint::Compiler;
-    use crate::vocab::Vocabulary;
+    use crate::vocabulary::Vocabulary;
 
     const SCHEMA: &str = r#"{"type": "object", "properties": {
         "name": {"type": "string", "pattern": "^[a-z]+( [a-z]+)?$"},

@@ -5,26 +5,26 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use super::limits::Limits;
-use super::liveness::Spelling;
-use super::machine::{ConfigId, Machine};
 use super::matcher::Matcher;
-use super::program::{Program, find_special};
-use super::slices::Slices;
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
 use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
-use crate::regex::Languages;
-use crate::vocab::Vocabulary;
+use crate::limits::Limits;
+use crate::mask::slices::Slices;
+use crate::recognizer::liveness::Spelling;
+use crate::recognizer::program::{Program, find_special};
+use crate::recognizer::stepping::{ConfigId, Machine};
+use crate::regular::Languages;
+use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
-    pub(super) json_options: Options,
+    pub(crate) json_options: Options,
     slices: Arc<Slices>,
     /// What the compiled schemas share.
     schemas: Arc<json_schema::Shared>,
@@ -173,32 +173,32 @@ impl Compiler {
 
 /// What matchers share: the program, as far as it is made, and what is known of it.
 #[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) program: Program,
-    pub(super) machine: Machine,
+pub(crate) struct Memory {
+    pub(crate) program: Program,
+    pub(crate) machine: Machine,
 }
 
 impl Memory {
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.program.bytes() + self.machine.bytes()
     }
 }
 
 /// Memory behind a lock, since every step may add to it, and where it starts.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     memory: Arc<Mutex<Memory>>,
     /// The configuration before any text.
-    pub(super) start: ConfigId,
+    pub(crate) start: ConfigId,
     /// The bytes that it took at first.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// The states of terminals that it held at first.
     states: usize,
 }
 
 impl Cell {
     /// Tells memories apart.
-    pub(super) fn address(&self) -> *const () {
+    pub(crate) fn address(&self) -> *const () {
         Arc::as_ptr(&self.memory).cast()
     }
 
@@ -208,7 +208,7 @@ impl Cell {
         Arc::strong_count(&self.memory) - 1
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Memory> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, whatever happens between two of them.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.machine.languages.begin();
@@ -264,7 +264,7 @@ impl Recipe {
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     compiler: Compiler,
     recipe: Recipe,
     /// The memories that new matchers use, one at least; when one outgrows its limit, fresh memory
@@ -273,7 +273,7 @@ pub(super) struct Shared {
 }
 
 /// The cores that the program may use, asked for once: asking takes longer than many masks.
-pub(super) fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
 }
@@ -283,7 +283,7 @@ pub(super) fn cores() -> usize {
 const MATCHERS: usize = 16;
 
 impl Shared {
-    pub(super) fn vocabulary(&self) -> &Arc<Vocabulary> {
+    pub(crate) fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.compiler.vocabulary
     }
 
@@ -330,17 +330,17 @@ impl Shared {
     }
 
     /// Bytes that masks may take that are kept whole.
-    pub(super) fn lent_bytes(&self) -> usize {
+    pub(crate) fn lent_bytes(&self) -> usize {
         self.compiler.limits.cache_bytes / 8
     }
 
     /// Runs what a matcher asks for, in the time that it may take.
-    pub(super) fn timed<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn timed<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
         deadline::within("time_per_mask", self.compiler.limits.time_per_mask, run)
     }
 
     /// Forgets the masks in a memory that has outgrown its limit while a matcher holds it.
-    pub(super) fn relieve(&self, memory: &mut Memory) {
+    pub(crate) fn relieve(&self, memory: &mut Memory) {
         if memory.machine.masks.bytes() > self.compiler.limits.cache_bytes {
             memory.machine.masks.forget();
             memory.machine.lent.forget();
@@ -355,7 +355,7 @@ impl Shared {
 /// them, within [`Limits::cache_bytes`].
 #[derive(Clone)]
 pub struct Constraint {
-    pub(super) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Constraint {
@@ -366,7 +366,7 @@ impl Constraint {
 
     /// Memory of its own, as it is after compiling, so that what is learned there depends on no
     /// other matcher; and how many bytes it may take.
-    pub(super) fn fresh(&self) -> Result<(Cell, usize)> {
+    pub(crate) fn fresh(&self) -> Result<(Cell, usize)> {
         let compiler = &self.shared.compiler;
         Ok((self.shared.recipe.fresh(compiler)?, compiler.limits.cache_bytes))
     }

@@ -7,7 +7,7 @@ use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::Schema;
-use crate::regex::{Language, Languages, QuoteBy, Utf8, any_text};
+use crate::regular::{Language, Languages, QuoteBy, Utf8, any_text};
 
 /// A constraint made of others. Or is for constraints of every kind; and and not are for regular
 /// ones: those whose rules do not call themselves, and name no special tokens.

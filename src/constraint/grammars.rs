@@ -5,7 +5,8 @@ use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
-use crate::regex::{self, Utf8};
+use crate::regular;
+use crate::regular::Utf8;
 
 impl Compiler {
     /// Text of a grammar in a dialect. The grammar may embed JSON Schemas (by the compiler's
@@ -66,9 +67,9 @@ impl Compiler {
     /// The grammar of a regular expression that is to match the whole text, or some part of it.
     pub fn regex_grammar(&self, pattern: &str, search: bool) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let anchoring = if search { regex::Anchoring::Search } else { regex::Anchoring::Whole };
-        let options = regex::Options { anchoring, ..regex::Options::default() };
-        let language = regex::parse(grammar.languages(), pattern, options, &Utf8)?;
+        let anchoring = if search { regular::Anchoring::Search } else { regular::Anchoring::Whole };
+        let options = regular::Options { anchoring, ..regular::Options::default() };
+        let language = regular::parse(grammar.languages(), pattern, options, &Utf8)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("regex", body);
         grammar.finish(rule)
@@ -95,7 +96,7 @@ impl Compiler {
     /// The grammar of a quotation.
     pub fn quotation_grammar<S: AsRef<[u8]>>(&self, units: &[S]) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let language = regex::quotation(grammar.languages(), units)?;
+        let language = regular::quotation(grammar.languages(), units)?;
         let body = grammar.regular(language);
         let rule = grammar.rule("quotation", body);
         grammar.finish(rule)

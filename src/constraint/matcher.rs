@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::compiler::{Cell, Constraint, Memory};
-use super::finish::TokensToFinish;
-use super::machine::{ConfigId, Machine};
-use super::masks::Form;
-use super::program::{ACCEPT, Point, Program};
+use crate::completion::TokensToFinish;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::ByteSet;
-use crate::vocab::TokenMask;
+use crate::mask::Form;
+use crate::recognizer::program::{ACCEPT, Point, Program};
+use crate::recognizer::stepping::{ConfigId, Machine};
+use crate::regular::ByteSet;
+use crate::vocabulary::TokenMask;
 
 /// What the constraint accepts at a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

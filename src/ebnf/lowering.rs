@@ -11,7 +11,8 @@ use super::rules::{Item, Kind};
 use super::text::Text;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
-use crate::regex::{self, ByteSet, Language, Utf8};
+use crate::regular;
+use crate::regular::{ByteSet, Language, Utf8};
 
 /// A regular rule of more leaves than this stays a rule: copying it into every terminal that uses
 /// it could make terminals with too many states.
@@ -479,7 +480,7 @@ impl<'a> Lowering<'a> {
             }
             Kind::Not(inner) => {
                 let inner = self.regular(inner)?;
-                let text = regex::any_text(self.builder.languages(), &Utf8);
+                let text = regular::any_text(self.builder.languages(), &Utf8);
                 self.builder.languages().difference(text, inner)
             }
             Kind::Except(a, b) => {

@@ -7,7 +7,7 @@ use super::rules::{Item, Kind};
 use super::tokens;
 use crate::error::{Error, Result};
 use crate::grammar::SpecialToken;
-use crate::regex::{Language, Triggers, quotation};
+use crate::regular::{Language, Triggers, quotation};
 
 const NAMES: [&str; 6] =
     ["Regex", "Substring", "Token", "ExcludeToken", "TagDispatch", "TokenTagDispatch"];

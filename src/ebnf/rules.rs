@@ -13,7 +13,8 @@ use super::lowering::Lowering;
 use super::text::{Text, nearest};
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, GrammarBuilder, RuleId, SpecialToken};
-use crate::regex::{self, CodePoints as _, Language, Utf8};
+use crate::regular;
+use crate::regular::{CodePoints as _, Language, Utf8};
 
 /// One node of a right-hand side and its byte offset.
 pub(super) struct Item {
@@ -317,8 +318,8 @@ impl<'e> Rules<'e> {
         if let Some(&known) = self.patterns.get(pattern) {
             return Ok(Item::new(at, Kind::Regular(known)));
         }
-        let options = regex::Options::default();
-        let language = regex::parse(self.builder.languages(), pattern, options, &Utf8)
+        let options = regular::Options::default();
+        let language = regular::parse(self.builder.languages(), pattern, options, &Utf8)
             .map_err(|error| text.embed(at, &error))?;
         self.patterns.insert(pattern.to_owned(), language);
         Ok(Item::new(at, Kind::Regular(language)))

@@ -33,7 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, analysis};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{ByteSet, Language};
+use crate::regular::{ByteSet, Language};
 
 /// Copies of rules that a rewritten grammar may have.
 const MAX_COPIES: usize = 20_000;

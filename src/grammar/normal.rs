@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::analysis::least;
 use super::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages};
+use crate::regular::{Language, Languages};
 
 /// Rewrites a grammar into normal form; errors if it outgrows `limit` nodes.
 pub(crate) fn normalize(grammar: Grammar, limit: usize) -> Result<Grammar> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages, Utf8, any_text};
+use crate::regular::{Language, Languages, Utf8, any_text};
 
 /// Calls within calls, and groups within groups.
 const DEEPEST: u32 = 1_000;

@@ -4,7 +4,7 @@ use super::document::{Document, Value, ValueId};
 use super::draft::{Holds, holds};
 
 /// The types that a schema may name (Validation, section 6.1.1).
-pub(super) const TYPES: [&str; 7] =
+pub(crate) const TYPES: [&str; 7] =
     ["null", "boolean", "integer", "number", "string", "array", "object"];
 
 /// What other languages call the types.
@@ -37,7 +37,7 @@ const FORMATS: &[(&str, &str)] = &[
 
 /// The name that differs least from another, if it differs little: letters left out, put in,
 /// replaced, or swapped with the next (the optimal string alignment distance).
-pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // Of one or two letters, each other name would be near.
     let most = (name.chars().count() / 3).min(3);
     known
@@ -72,7 +72,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The cure for a value of the wrong kind, where it stands for a keyword, for an item of one, or
 /// for a schema; `None` where the message says it all.
-pub(super) fn instead(document: &Document, at: ValueId) -> Option<String> {
+pub(crate) fn instead(document: &Document, at: ValueId) -> Option<String> {
     let parent = document.parent(at)?;
     let (keyword, schema) = match document.key(at) {
         Some(key) => (key, parent),
@@ -222,7 +222,7 @@ fn type_instead(name: &str) -> Option<String> {
 /// The reference that was probably meant by one that leads nowhere; `root` is the root of the
 /// resource that it leads into, `fragment` what follows `#` (or the whole of a reference without
 /// one).
-pub(super) fn near_reference<'a>(
+pub(crate) fn near_reference<'a>(
     document: &'a Document,
     root: ValueId,
     fragment: &str,

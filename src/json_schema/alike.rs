@@ -15,7 +15,7 @@ const VALUES: usize = 128;
 const HOPS: usize = 8;
 
 /// Keywords that say nothing of values.
-pub(super) const ANNOTATIONS: [&str; 9] = [
+pub(crate) const ANNOTATIONS: [&str; 9] = [
     "title",
     "description",
     "default",
@@ -29,7 +29,7 @@ pub(super) const ANNOTATIONS: [&str; 9] = [
 
 impl Sets<'_> {
     /// The first set that was asked for and says the same as this one, as far as that is plain.
-    pub(super) fn alike(&mut self, set: Set) -> Set {
+    pub(crate) fn alike(&mut self, set: Set) -> Set {
         if let Some(&known) = self.likes.get(&set) {
             return known;
         }

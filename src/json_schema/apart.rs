@@ -38,7 +38,7 @@ struct Branch {
 impl<'d> Sets<'d> {
     /// For each branch the later ones that it may hold a value together with, beside what the
     /// schema `around` them says itself.
-    pub(super) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
+    pub(crate) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
         let around = self.plain_around(around);
         let seen: Vec<Branch> =
             branches.iter().map(|&set| self.plain_branch(set, &around)).collect();
@@ -154,7 +154,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The values that a schema lists: it has no others.
-    pub(super) fn values_listed(&mut self, at: ValueId) -> Option<Vec<ValueId>> {
+    pub(crate) fn values_listed(&mut self, at: ValueId) -> Option<Vec<ValueId>> {
         let reader = self.reader(at).ok()?;
         if reader.lone_reference().is_some() {
             return None;

@@ -14,16 +14,16 @@ use super::references::Scope;
 use super::set::{Expr, Set, Sets};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// Keywords that lead to another schema for the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// What a schema means for a value as a whole: the sets, intersected.
-pub(super) struct Applied {
-    pub(super) sets: Vec<Set>,
+pub(crate) struct Applied {
+    pub(crate) sets: Vec<Set>,
     /// Do the schema's own keywords count beside the sets?
-    pub(super) own: bool,
+    pub(crate) own: bool,
 }
 
 /// Of what it is asked whether it was evaluated.
@@ -64,7 +64,7 @@ struct Component {
 
 impl<'d> Sets<'d> {
     /// What the keywords that apply other schemas to the same value mean together.
-    pub(super) fn applied(&mut self, reader: &Reader<'d>) -> Result<Applied> {
+    pub(crate) fn applied(&mut self, reader: &Reader<'d>) -> Result<Applied> {
         let mut applied = Applied { sets: Vec::new(), own: true };
         for (keyword, aspect) in
             [("unevaluatedProperties", Aspect::Members), ("unevaluatedItems", Aspect::Items)]
@@ -607,7 +607,7 @@ impl<'d> Sets<'d> {
         Ok(excluded)
     }
 
-    pub(super) fn reference(&mut self, at: ValueId, keyword: &str) -> Result<Set> {
+    pub(crate) fn reference(&mut self, at: ValueId, keyword: &str) -> Result<Set> {
         let (document, scope) = (self.document, self.scope());
         let target = match keyword {
             "$dynamicRef" => self.references.resolve_dynamic(document, at, scope),

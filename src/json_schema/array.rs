@@ -4,31 +4,31 @@ use super::set::{Set, Sets, Shape, Sources};
 
 /// Arrays whose first items are in the sets of `prefix`, further ones in `rest`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ArraySet {
-    pub(super) prefix: Vec<Set>,
-    pub(super) rest: Set,
-    pub(super) min: u32,
-    pub(super) max: Option<u32>,
+pub(crate) struct ArraySet {
+    pub(crate) prefix: Vec<Set>,
+    pub(crate) rest: Set,
+    pub(crate) min: u32,
+    pub(crate) max: Option<u32>,
     /// Each counts items of its own set; one item may count for several.
-    pub(super) some: Vec<SomeItem>,
+    pub(crate) some: Vec<SomeItem>,
     /// May, must or must not two items be equal?
-    pub(super) repeats: Repeats,
-    pub(super) sources: Sources,
+    pub(crate) repeats: Repeats,
+    pub(crate) sources: Sources,
 }
 
 /// So many items, from an index on, are in a set: at least `min`, at most `max`, one of which
 /// says something (`max` is never 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SomeItem {
-    pub(super) from: u32,
-    pub(super) set: Set,
-    pub(super) min: u32,
-    pub(super) max: Option<u32>,
+pub(crate) struct SomeItem {
+    pub(crate) from: u32,
+    pub(crate) set: Set,
+    pub(crate) min: u32,
+    pub(crate) max: Option<u32>,
 }
 
 /// Whether two items of an array are equal (as values: 1 and 1.0 are).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Repeats {
+pub(crate) enum Repeats {
     #[default]
     May,
     /// `uniqueItems`.
@@ -39,7 +39,7 @@ pub(super) enum Repeats {
 
 impl ArraySet {
     /// Every array.
-    pub(super) fn any() -> Self {
+    pub(crate) fn any() -> Self {
         Self {
             prefix: Vec::new(),
             rest: Set::ANY,
@@ -52,19 +52,19 @@ impl ArraySet {
     }
 
     /// Is the empty array in it?
-    pub(super) fn holds_empty(&self) -> bool {
+    pub(crate) fn holds_empty(&self) -> bool {
         self.min == 0 && self.repeats != Repeats::Must && self.some.iter().all(|some| some.min == 0)
     }
 
     /// The set of the item at an index.
-    pub(super) fn item(&self, index: usize) -> Set {
+    pub(crate) fn item(&self, index: usize) -> Set {
         self.prefix.get(index).copied().unwrap_or(self.rest)
     }
 }
 
 impl Sets<'_> {
     /// Arrays in both; `None` if it is plain to see that there are none.
-    pub(super) fn array_intersection(&mut self, a: &ArraySet, b: &ArraySet) -> Option<ArraySet> {
+    pub(crate) fn array_intersection(&mut self, a: &ArraySet, b: &ArraySet) -> Option<ArraySet> {
         let mut some = a.some.clone();
         for new in &b.some {
             match some.iter_mut().find(|s| (s.from, s.set) == (new.from, new.set)) {
@@ -96,7 +96,7 @@ impl Sets<'_> {
     }
 
     /// Arrays that are not in it: too short, too long, or with an item that does not fit.
-    pub(super) fn array_complement(&mut self, a: &ArraySet) -> Vec<ArraySet> {
+    pub(crate) fn array_complement(&mut self, a: &ArraySet) -> Vec<ArraySet> {
         let mut result = Vec::new();
         let sources = &a.sources;
         let any = || ArraySet { sources: sources.clone(), ..ArraySet::any() };
@@ -152,13 +152,13 @@ impl Sets<'_> {
     }
 
     /// A shape that holds these arrays alone.
-    pub(super) fn only_arrays(arrays: Vec<ArraySet>) -> Shape {
+    pub(crate) fn only_arrays(arrays: Vec<ArraySet>) -> Shape {
         Shape { arrays, ..Shape::never() }
     }
 }
 
 /// The smaller of two bounds, of which none is a bound of none.
-pub(super) fn smaller(a: Option<u32>, b: Option<u32>) -> Option<u32> {
+pub(crate) fn smaller(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

@@ -11,7 +11,7 @@
 mod fold;
 mod search;
 
-pub(super) use search::{Found, MANY, Place};
+pub(crate) use search::{Found, MANY, Place};
 
 use std::cmp::Reverse;
 use std::sync::Arc as Rc;
@@ -25,7 +25,7 @@ use super::plain::Reach;
 use super::set::{Set, Sets};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// Values of one member that a condition may tell apart, and steps in the search for members
 /// that meet it.
@@ -45,18 +45,18 @@ const FEW: usize = 4;
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Condition(u32);
+pub(crate) struct Condition(u32);
 
 impl Condition {
     /// Always.
-    pub(super) const HOLDS: Self = Self(0);
+    pub(crate) const HOLDS: Self = Self(0);
     /// Never.
-    pub(super) const FAILS: Self = Self(1);
+    pub(crate) const FAILS: Self = Self(1);
 }
 
 /// What a condition says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Holds,
     Fails,
     /// The member with this key is there, and has a value in this set.
@@ -88,7 +88,7 @@ struct Contents {
 
 /// All conditions made so far.
 #[derive(Debug)]
-pub(super) struct Conditions {
+pub(crate) struct Conditions {
     parts: Vec<Part>,
     /// Is each met if no further member comes? Formulas share parts, so it is found once for each.
     ends: Vec<bool>,
@@ -100,7 +100,7 @@ pub(super) struct Conditions {
     contents: FxHashMap<Condition, Contents>,
     opposites: FxHashMap<Condition, Condition>,
     /// Parts looked at since the present task began.
-    pub(super) work: usize,
+    pub(crate) work: usize,
 }
 
 impl Default for Conditions {
@@ -116,7 +116,7 @@ impl Default for Conditions {
 
 impl Conditions {
     /// A condition that is one statement.
-    pub(super) fn of(&mut self, part: Part) -> Condition {
+    pub(crate) fn of(&mut self, part: Part) -> Condition {
         if let Some(&known) = self.ids.get(&part) {
             return known;
         }
@@ -143,11 +143,11 @@ impl Conditions {
         self.marks[condition.0 as usize]
     }
 
-    pub(super) fn part(&self, condition: Condition) -> &Part {
+    pub(crate) fn part(&self, condition: Condition) -> &Part {
         &self.parts[condition.0 as usize]
     }
 
-    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
+    pub(crate) fn and(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
@@ -174,7 +174,7 @@ impl Conditions {
         }
     }
 
-    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
+    pub(crate) fn or(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
@@ -201,7 +201,7 @@ impl Conditions {
     }
 
     /// What must hold together.
-    pub(super) fn conjuncts(&self, condition: Condition) -> Vec<Condition> {
+    pub(crate) fn conjuncts(&self, condition: Condition) -> Vec<Condition> {
         match self.part(condition) {
             Part::Holds => Vec::new(),
             Part::And(parts) => parts.to_vec(),
@@ -210,13 +210,13 @@ impl Conditions {
     }
 
     /// Does `a` say all that `b` says, to the letter?
-    pub(super) fn says(&self, a: Condition, b: Condition) -> bool {
+    pub(crate) fn says(&self, a: Condition, b: Condition) -> bool {
         let all = self.conjuncts(a);
         self.conjuncts(b).iter().all(|part| all.contains(part))
     }
 
     /// The statements of a condition, each once.
-    pub(super) fn statements(&mut self, condition: Condition) -> Rc<[Condition]> {
+    pub(crate) fn statements(&mut self, condition: Condition) -> Rc<[Condition]> {
         self.contents(condition).statements.clone()
     }
 
@@ -260,7 +260,7 @@ impl Conditions {
     }
 
     /// The condition with some of its statements replaced.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &mut self,
         condition: Condition,
         by: &FxHashMap<Condition, Condition>,
@@ -334,7 +334,7 @@ impl Conditions {
     }
 
     /// What is left if the members with these keys do not come any more.
-    pub(super) fn without(
+    pub(crate) fn without(
         &mut self,
         condition: Condition,
         passed: impl Fn(&str) -> bool,
@@ -347,7 +347,7 @@ impl Conditions {
     }
 
     /// What is left once so many members are there.
-    pub(super) fn counted(&mut self, condition: Condition, count: u32) -> Condition {
+    pub(crate) fn counted(&mut self, condition: Condition, count: u32) -> Condition {
         self.map(condition, |part| match *part {
             Part::AtLeast(n) if count >= n => Some(Condition::HOLDS),
             Part::AtMost(n) if count > n => Some(Condition::FAILS),
@@ -356,7 +356,7 @@ impl Conditions {
     }
 
     /// The condition on the members that come after so many others.
-    pub(super) fn after(&mut self, condition: Condition, count: u32) -> Condition {
+    pub(crate) fn after(&mut self, condition: Condition, count: u32) -> Condition {
         let mut by = FxHashMap::default();
         for &statement in self.statements(condition).iter() {
             let new = match *self.part(statement) {
@@ -372,7 +372,7 @@ impl Conditions {
     }
 
     /// The most that counts matter.
-    pub(super) fn count_cap(&mut self, condition: Condition) -> u32 {
+    pub(crate) fn count_cap(&mut self, condition: Condition) -> u32 {
         let statements = self.statements(condition);
         let counts = statements.iter().map(|&statement| match *self.part(statement) {
             Part::AtLeast(n) => n,
@@ -383,14 +383,14 @@ impl Conditions {
     }
 
     /// Is it met if no further member comes?
-    pub(super) fn at_end(&self, condition: Condition) -> bool {
+    pub(crate) fn at_end(&self, condition: Condition) -> bool {
         self.ends[condition.0 as usize]
     }
 }
 
 /// The key of a member that is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Key<'a> {
+pub(crate) enum Key<'a> {
     /// A key with a name, and its spelling.
     Named(&'a str, &'a [u8]),
     /// Any of some keys without a name: the sets of keys in conditions that hold them.
@@ -398,23 +398,23 @@ pub(super) enum Key<'a> {
 }
 
 /// Parts of a set, each with the cuts in which it is, as bits.
-pub(super) type Cells = Rc<[(Set, u64)]>;
+pub(crate) type Cells = Rc<[(Set, u64)]>;
 
 /// A set, and the sets that cut it, each with: is its complement asked for, too?
-pub(super) type Cuts = (Set, Box<[(Set, bool)]>);
+pub(crate) type Cuts = (Set, Box<[(Set, bool)]>);
 
 /// Keys without a name that no condition tells apart.
 #[derive(Clone, Debug)]
-pub(super) struct Other {
-    pub(super) keys: Language,
-    pub(super) set: Set,
+pub(crate) struct Other {
+    pub(crate) keys: Language,
+    pub(crate) set: Set,
     /// The sets of keys in conditions that hold them all; others hold none of them.
-    pub(super) inside: Rc<[Language]>,
+    pub(crate) inside: Rc<[Language]>,
 }
 
 impl Sets<'_> {
     /// The condition that does not hold where this one does, and the other way round.
-    pub(super) fn opposite(&mut self, condition: Condition) -> Condition {
+    pub(crate) fn opposite(&mut self, condition: Condition) -> Condition {
         if let Some(&known) = self.conditions.opposites.get(&condition) {
             return known;
         }
@@ -458,7 +458,7 @@ impl Sets<'_> {
     }
 
     /// The keys that a condition names.
-    pub(super) fn keys_of(&mut self, condition: Condition) -> Vec<Rc<str>> {
+    pub(crate) fn keys_of(&mut self, condition: Condition) -> Vec<Rc<str>> {
         let mut keys: Vec<Rc<str>> = Vec::new();
         for &statement in self.conditions.statements(condition).iter() {
             if let Part::Present(key, _) | Part::Absent(key) = self.conditions.part(statement)
@@ -471,7 +471,7 @@ impl Sets<'_> {
     }
 
     /// Is every value of `a` plainly one of `b`?
-    pub(super) fn plainly_within(&mut self, a: Set, b: Set) -> bool {
+    pub(crate) fn plainly_within(&mut self, a: Set, b: Set) -> bool {
         let (a, b) = (self.alike(a), self.alike(b));
         if self.is_plainly_within(a, b) {
             return true;
@@ -487,7 +487,7 @@ impl Sets<'_> {
     }
 
     /// The same as `plainly_empty`, where what cannot be decided is no error.
-    pub(super) fn is_plainly_empty(&mut self, set: Set) -> bool {
+    pub(crate) fn is_plainly_empty(&mut self, set: Set) -> bool {
         self.plainly_empty(set).unwrap_or(false)
     }
 
@@ -508,7 +508,7 @@ impl Sets<'_> {
     /// The sets that the value of a member may be in, each with the condition that is left then.
     /// Counts are not looked at. A value in several of them may be taken for any: where it says
     /// less than it could, what is left asks for more.
-    pub(super) fn ways(
+    pub(crate) fn ways(
         &mut self,
         condition: Condition,
         key: Key<'_>,
@@ -518,7 +518,7 @@ impl Sets<'_> {
     }
 
     /// The same up to the first that is said to be enough.
-    pub(super) fn ways_until(
+    pub(crate) fn ways_until(
         &mut self,
         condition: Condition,
         key: Key<'_>,
@@ -726,7 +726,7 @@ impl Sets<'_> {
         Ok(Some(cells))
     }
 
-    pub(super) fn check_steps(&self, steps: usize) -> Result<()> {
+    pub(crate) fn check_steps(&self, steps: usize) -> Result<()> {
         deadline::check()?;
         if steps <= STEPS {
             return Ok(());
@@ -741,7 +741,7 @@ impl Sets<'_> {
     }
 
     /// The keys of an object without a name, told apart as far as its condition does.
-    pub(super) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<Other>> {
+    pub(crate) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<Other>> {
         let classes = object.classes.iter().filter(|class| class.set != Set::NEVER);
         if classes.clone().next().is_none() {
             return Ok(Vec::new());

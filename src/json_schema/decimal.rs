@@ -7,7 +7,7 @@ const EXPONENT: i64 = 100_000;
 
 /// A decimal, equal by value: `1`, `1.0` and `1e0` are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     negative: bool,
     /// ASCII digits without leading and trailing zeros; none for zero, which is not negative.
     digits: Box<[u8]>,
@@ -17,7 +17,7 @@ pub(super) struct Decimal {
 
 impl Decimal {
     /// Reads a JSON number. `None` if its exponent is out of all proportion.
-    pub(super) fn parse(literal: &str) -> Option<Self> {
+    pub(crate) fn parse(literal: &str) -> Option<Self> {
         let (negative, rest) = match literal.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, literal),
@@ -35,29 +35,29 @@ impl Decimal {
         Some(Self { negative, digits: digits[first..=last].into(), point })
     }
 
-    pub(super) fn zero() -> Self {
+    pub(crate) fn zero() -> Self {
         Self { negative: false, digits: Box::default(), point: 0 }
     }
 
-    pub(super) fn is_zero(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }
 
-    pub(super) fn is_negative(&self) -> bool {
+    pub(crate) fn is_negative(&self) -> bool {
         self.negative
     }
 
     /// The same without its sign.
-    pub(super) fn magnitude(&self) -> Self {
+    pub(crate) fn magnitude(&self) -> Self {
         Self { negative: false, ..self.clone() }
     }
 
-    pub(super) fn is_integer(&self) -> bool {
+    pub(crate) fn is_integer(&self) -> bool {
         self.digits.len() as i64 <= self.point || self.is_zero()
     }
 
     /// As a count: a non-negative integer, the largest `u32` if it is larger.
-    pub(super) fn to_count(&self) -> Option<u32> {
+    pub(crate) fn to_count(&self) -> Option<u32> {
         if self.negative || !self.is_integer() {
             return None;
         }
@@ -65,7 +65,7 @@ impl Decimal {
     }
 
     /// The digits before the point, without sign: `0` if there are none.
-    pub(super) fn whole_digits(&self) -> String {
+    pub(crate) fn whole_digits(&self) -> String {
         if self.point <= 0 {
             return "0".into();
         }
@@ -74,7 +74,7 @@ impl Decimal {
     }
 
     /// The digits after the point, without trailing zeros; empty for an integer.
-    pub(super) fn fraction_digits(&self) -> String {
+    pub(crate) fn fraction_digits(&self) -> String {
         let zeros = usize::try_from(-self.point).unwrap_or(0);
         let skip = usize::try_from(self.point).unwrap_or(0);
         let digits = self.digits.iter().copied().skip(skip);
@@ -82,12 +82,12 @@ impl Decimal {
     }
 
     /// As d.ddd times ten to a power: the digits, first before the point, and the power.
-    pub(super) fn scientific(&self) -> (&[u8], i64) {
+    pub(crate) fn scientific(&self) -> (&[u8], i64) {
         (&self.digits, self.point - 1)
     }
 
     /// Without exponent: `-?int(.digits)?`, no trailing zeros.
-    pub(super) fn to_fixed(&self) -> String {
+    pub(crate) fn to_fixed(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let (whole, fraction) = (self.whole_digits(), self.fraction_digits());
         let point = if fraction.is_empty() { "" } else { "." };

@@ -17,7 +17,7 @@ const KEYWORDS: usize = 5_000;
 const CHECKS: u32 = 200;
 
 /// The error for the schema of a document that has no value.
-pub(super) fn unsatisfiable(document: &Document, options: &Options) -> Error {
+pub(crate) fn unsatisfiable(document: &Document, options: &Options) -> Error {
     let message = "no value satisfies the schema";
     let root = document.root();
     match contradiction(document, options, root) {
@@ -30,7 +30,7 @@ pub(super) fn unsatisfiable(document: &Document, options: &Options) -> Error {
 
 /// Why a schema has no value: the keyword that tells most, and all of them in words. `None` if
 /// that takes too long to find.
-pub(super) fn contradiction(
+pub(crate) fn contradiction(
     document: &Document,
     options: &Options,
     root: ValueId,
@@ -95,7 +95,7 @@ fn keywords(document: &Document, root: ValueId) -> Vec<ValueId> {
 }
 
 /// `root` and all schemas inside it.
-pub(super) fn schemas(document: &Document, root: ValueId) -> Vec<ValueId> {
+pub(crate) fn schemas(document: &Document, root: ValueId) -> Vec<ValueId> {
     let (mut found, mut next) = (vec![root], 0);
     while let Some(&schema) = found.get(next) {
         next += 1;

@@ -13,7 +13,7 @@ use super::metaschemas::METASCHEMAS;
 use crate::error::{Error, ErrorKind, Result, line_column};
 
 /// Nesting that a document may have.
-pub(super) const DEPTH: usize = 256;
+pub(crate) const DEPTH: usize = 256;
 
 /// Objects with more members than this are searched by hash.
 const SCAN: usize = 16;
@@ -23,21 +23,21 @@ const BUILTIN: u32 = 1 << 31;
 
 /// A value of a [`Document`] or of the metaschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct ValueId(u32);
+pub(crate) struct ValueId(u32);
 
 impl ValueId {
     /// Is it part of a metaschema?
-    pub(super) fn is_builtin(self) -> bool {
+    pub(crate) fn is_builtin(self) -> bool {
         self.0 & BUILTIN != 0
     }
 
     /// The same as a number, for messages.
-    pub(super) fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         self.0
     }
 
     /// What [`number`](Self::number) said.
-    pub(super) fn from_number(number: u32) -> Self {
+    pub(crate) fn from_number(number: u32) -> Self {
         Self(number)
     }
 
@@ -48,7 +48,7 @@ impl ValueId {
 
 /// What a value is; numbers are the text that was written.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Null,
     Bool(bool),
     Number(Box<str>),
@@ -59,34 +59,34 @@ pub(super) enum Value {
 
 /// The members of an object, in the order written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Members {
+pub(crate) struct Members {
     list: Vec<(Box<str>, ValueId)>,
     index: FxHashMap<Box<str>, u32>,
 }
 
 impl Members {
-    pub(super) fn none() -> &'static Self {
+    pub(crate) fn none() -> &'static Self {
         static NONE: LazyLock<Members> = LazyLock::new(Members::default);
         &NONE
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<ValueId> {
+    pub(crate) fn get(&self, key: &str) -> Option<ValueId> {
         if self.list.len() <= SCAN {
             return self.list.iter().find(|(name, _)| &**name == key).map(|&(_, value)| value);
         }
         self.index.get(key).map(|&i| self.list[i as usize].1)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, ValueId)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, ValueId)> + '_ {
         self.list.iter().map(|(key, value)| (&**key, *value))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Adds a member; false if the key is there already.
-    pub(super) fn insert(&mut self, key: Box<str>, value: ValueId) -> bool {
+    pub(crate) fn insert(&mut self, key: Box<str>, value: ValueId) -> bool {
         if self.get(&key).is_some() {
             return false;
         }
@@ -157,7 +157,7 @@ impl Text {
 
 /// A schema and the documents supplied with it: all of their values in one arena.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Document {
+pub(crate) struct Document {
     entries: Vec<Entry>,
     /// In the order of their values; a root is the last of its own.
     sources: Vec<Source>,
@@ -182,7 +182,7 @@ fn count(value: &serde_json::Value, depth: usize) -> usize {
 
 impl Document {
     /// Parses JSON text (RFC 8259), which must be one value and nothing else.
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut document = Self::default();
         // Values are seldom shorter, with their keys.
         document.entries.reserve(text.len() / 16);
@@ -192,7 +192,7 @@ impl Document {
     }
 
     /// Takes a value that another reader has parsed; it has no lines and columns.
-    pub(super) fn from_value(value: &serde_json::Value) -> Result<Self> {
+    pub(crate) fn from_value(value: &serde_json::Value) -> Result<Self> {
         let mut document = Self::default();
         document.entries.reserve(count(value, 0));
         let root = document.copy(value, 0)?;
@@ -201,7 +201,7 @@ impl Document {
     }
 
     /// The arena of the metaschemas, given by URI and text.
-    pub(super) fn builtin<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
+    pub(crate) fn builtin<'t>(texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
         let mut document = Self { builtin: true, ..Self::default() };
         for (uri, text) in texts {
             // Texts of our own, which a test parses.
@@ -211,14 +211,14 @@ impl Document {
     }
 
     /// Adds a document that references may lead to.
-    pub(super) fn supply(&mut self, uri: &str, text: &str) -> Result<()> {
+    pub(crate) fn supply(&mut self, uri: &str, text: &str) -> Result<()> {
         let root = json_text::parse(text, self).map_err(|error| error.in_file(uri))?;
         self.sources.push(Source { uri: Some(uri.into()), text: Some(Text::new(text)), root });
         Ok(())
     }
 
     /// The same for a value that another reader has parsed.
-    pub(super) fn supply_value(&mut self, uri: &str, value: &serde_json::Value) -> Result<()> {
+    pub(crate) fn supply_value(&mut self, uri: &str, value: &serde_json::Value) -> Result<()> {
         let root = self.copy(value, 0)?;
         self.sources.push(Source { uri: Some(uri.into()), text: None, root });
         Ok(())
@@ -250,7 +250,7 @@ impl Document {
     }
 
     /// Adds a value whose items or members are there already.
-    pub(super) fn push(&mut self, value: Value, start: u32) -> ValueId {
+    pub(crate) fn push(&mut self, value: Value, start: u32) -> ValueId {
         let bit = if self.builtin { BUILTIN } else { 0 };
         let id = ValueId(self.entries.len() as u32 | bit);
         let adopt = |entries: &mut Vec<Entry>, index: usize, child: ValueId| {
@@ -276,22 +276,22 @@ impl Document {
     }
 
     /// The root of the schema.
-    pub(super) fn root(&self) -> ValueId {
+    pub(crate) fn root(&self) -> ValueId {
         self.sources.first().map_or(ValueId(0), |source| source.root)
     }
 
     /// The supplied documents: URI and root.
-    pub(super) fn supplied(&self) -> impl Iterator<Item = (&str, ValueId)> {
+    pub(crate) fn supplied(&self) -> impl Iterator<Item = (&str, ValueId)> {
         self.sources.iter().filter_map(|source| Some((source.uri.as_deref()?, source.root)))
     }
 
     /// The URI that the document with this root was supplied under.
-    pub(super) fn supplied_as(&self, root: ValueId) -> Option<&str> {
+    pub(crate) fn supplied_as(&self, root: ValueId) -> Option<&str> {
         self.source(root).uri.as_deref()
     }
 
     /// May the meaning of this value, as a schema, depend on the way that led to it?
-    pub(super) fn is_dynamic(&self, id: ValueId) -> bool {
+    pub(crate) fn is_dynamic(&self, id: ValueId) -> bool {
         id.is_builtin() || self.dynamic
     }
 
@@ -309,16 +309,16 @@ impl Document {
         &sources[after.min(sources.len() - 1)]
     }
 
-    pub(super) fn value(&self, id: ValueId) -> &Value {
+    pub(crate) fn value(&self, id: ValueId) -> &Value {
         &self.entry(id).value
     }
 
-    pub(super) fn parent(&self, id: ValueId) -> Option<ValueId> {
+    pub(crate) fn parent(&self, id: ValueId) -> Option<ValueId> {
         self.entry(id).parent
     }
 
     /// The members, if it is an object.
-    pub(super) fn members(&self, id: ValueId) -> Option<&Members> {
+    pub(crate) fn members(&self, id: ValueId) -> Option<&Members> {
         match self.value(id) {
             Value::Object(members) => Some(members),
             _ => None,
@@ -326,12 +326,12 @@ impl Document {
     }
 
     /// A member of an object.
-    pub(super) fn get(&self, id: ValueId, key: &str) -> Option<ValueId> {
+    pub(crate) fn get(&self, id: ValueId, key: &str) -> Option<ValueId> {
         self.members(id)?.get(key)
     }
 
     /// The text, if it is a string.
-    pub(super) fn string(&self, id: ValueId) -> Option<&str> {
+    pub(crate) fn string(&self, id: ValueId) -> Option<&str> {
         match self.value(id) {
             Value::String(text) => Some(text),
             _ => None,
@@ -339,7 +339,7 @@ impl Document {
     }
 
     /// All texts of the schema and the documents supplied with it, names of members aside.
-    pub(super) fn strings(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn strings(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| match &entry.value {
             Value::String(text) => Some(&**text),
             _ => None,
@@ -347,7 +347,7 @@ impl Document {
     }
 
     /// The key or index under which a value stands in its parent.
-    pub(super) fn key(&self, id: ValueId) -> Option<&str> {
+    pub(crate) fn key(&self, id: ValueId) -> Option<&str> {
         let entry = self.entry(id);
         match self.value(entry.parent?) {
             Value::Object(members) => Some(&members.list[entry.index as usize].0),
@@ -356,7 +356,7 @@ impl Document {
     }
 
     /// The JSON pointer of a value in its document (RFC 6901).
-    pub(super) fn pointer(&self, id: ValueId) -> String {
+    pub(crate) fn pointer(&self, id: ValueId) -> String {
         let mut tokens = Vec::new();
         let mut at = id;
         while let Some(parent) = self.parent(at) {
@@ -370,12 +370,12 @@ impl Document {
     }
 
     /// A value as a reference would name it: `#/a/b`, with the URI of a supplied document.
-    pub(super) fn reference_to(&self, id: ValueId) -> String {
+    pub(crate) fn reference_to(&self, id: ValueId) -> String {
         format!("{}#{}", self.source(id).uri.as_deref().unwrap_or_default(), self.pointer(id))
     }
 
     /// The value at a JSON pointer below `from`.
-    pub(super) fn at_pointer(&self, from: ValueId, pointer: &str) -> Option<ValueId> {
+    pub(crate) fn at_pointer(&self, from: ValueId, pointer: &str) -> Option<ValueId> {
         if pointer.is_empty() {
             return Some(from);
         }
@@ -400,18 +400,18 @@ impl Document {
     }
 
     /// Where a value starts in its text; 0 if it was read from none.
-    pub(super) fn start(&self, at: ValueId) -> u32 {
+    pub(crate) fn start(&self, at: ValueId) -> u32 {
         self.entry(at).start
     }
 
     /// Line and column of a value, both from 1, where its text is known.
-    pub(super) fn line_column(&self, at: ValueId) -> Option<(usize, usize)> {
+    pub(crate) fn line_column(&self, at: ValueId) -> Option<(usize, usize)> {
         Some(self.source(at).text.as_ref()?.line_column(self.entry(at).start as usize))
     }
 
     /// An error of a kind at a value: pointer, line and column where the text is known, and the
     /// URI of a supplied document.
-    pub(super) fn error(&self, kind: ErrorKind, at: ValueId, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, kind: ErrorKind, at: ValueId, message: impl Into<String>) -> Error {
         let mut error = Error::new(kind, message).at_pointer(self.pointer(at));
         if let Some((line, column)) = self.line_column(at) {
             error = error.at_line_column(line, column);
@@ -423,7 +423,7 @@ impl Document {
     }
 
     /// A limit that was reached without a place was reached here.
-    pub(super) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
+    pub(crate) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
         let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
         match at {
             Some(at) if !known => {
@@ -438,7 +438,7 @@ impl Document {
     }
 }
 
-pub(super) fn too_deep() -> Error {
+pub(crate) fn too_deep() -> Error {
     Error::new(ErrorKind::Limit, format!("JSON is nested more than {DEPTH} levels deep"))
         .with_help("move inner schemas to `$defs`, and refer to them by `$ref`")
 }

@@ -17,7 +17,7 @@ pub enum Draft {
 
 impl Draft {
     /// What `$schema` calls them.
-    pub(super) const URIS: [&'static str; 5] = [
+    pub(crate) const URIS: [&'static str; 5] = [
         "http://json-schema.org/draft-04/schema#",
         "http://json-schema.org/draft-06/schema#",
         "http://json-schema.org/draft-07/schema#",
@@ -26,7 +26,7 @@ impl Draft {
     ];
 
     /// The draft that a `$schema` names, if it is one of the five.
-    pub(super) fn from_uri(uri: &str) -> Option<Self> {
+    pub(crate) fn from_uri(uri: &str) -> Option<Self> {
         let uri = uri.trim_end_matches('#');
         let uri = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))?;
         Some(match uri.strip_prefix("json-schema.org/")?.trim_end_matches('/') {
@@ -43,16 +43,16 @@ impl Draft {
 /// The draft that a schema is read by, and whether it says so itself: where it does not, keywords
 /// of older drafts that 2020-12 does not define keep their old meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) draft: Draft,
-    pub(super) declared: bool,
+pub(crate) struct Dialect {
+    pub(crate) draft: Draft,
+    pub(crate) declared: bool,
     /// Those that a metaschema of its own names; `None`: all of the draft.
-    pub(super) vocabularies: Option<Vocabularies>,
+    pub(crate) vocabularies: Option<Vocabularies>,
 }
 
 /// A set of vocabularies (2019-09 and 2020-12 Core, section 8.1.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Vocabularies(u8);
+pub(crate) struct Vocabularies(u8);
 
 impl Vocabularies {
     const APPLICATOR: u8 = 1;
@@ -62,7 +62,7 @@ impl Vocabularies {
     const FORMAT_ASSERTION: u8 = 1 << 4;
 
     /// Adds a vocabulary by its URI; false if there is none with that URI.
-    pub(super) fn add(&mut self, uri: &str) -> bool {
+    pub(crate) fn add(&mut self, uri: &str) -> bool {
         let name =
             ["https://json-schema.org/draft/2019-09/", "https://json-schema.org/draft/2020-12/"]
                 .into_iter()
@@ -118,20 +118,20 @@ impl Vocabularies {
 }
 
 impl Dialect {
-    pub(super) const UNDECLARED: Self =
+    pub(crate) const UNDECLARED: Self =
         Self { draft: Draft::Draft202012, declared: false, vocabularies: None };
 
-    pub(super) fn declared(draft: Draft) -> Self {
+    pub(crate) fn declared(draft: Draft) -> Self {
         Self { draft, declared: true, vocabularies: None }
     }
 
     /// Does the metaschema say that formats are enforced, whatever the caller says?
-    pub(super) fn asserts_formats(self) -> bool {
+    pub(crate) fn asserts_formats(self) -> bool {
         self.vocabularies.is_some_and(|known| known.has(Vocabularies::FORMAT_ASSERTION))
     }
 
     /// Is the keyword part of this dialect? (draft-04 to 2020-12, unless said otherwise below.)
-    pub(super) fn knows(self, keyword: &str) -> bool {
+    pub(crate) fn knows(self, keyword: &str) -> bool {
         use Draft::*;
         let (first, last) = match keyword {
             "id" => (Draft4, Draft4),
@@ -155,40 +155,40 @@ impl Dialect {
     }
 
     /// Does `$ref` hide the keywords beside it?
-    pub(super) fn reference_stands_alone(self) -> bool {
+    pub(crate) fn reference_stands_alone(self) -> bool {
         self.declared && self.draft <= Draft::Draft7
     }
 
     /// May `items` be an array of schemas?
-    pub(super) fn items_may_be_array(self) -> bool {
+    pub(crate) fn items_may_be_array(self) -> bool {
         !self.declared || self.draft <= Draft::Draft201909
     }
 
     /// May `exclusiveMinimum` be a boolean (and, in draft 4, nothing else)?
-    pub(super) fn exclusive_may_be_boolean(self) -> bool {
+    pub(crate) fn exclusive_may_be_boolean(self) -> bool {
         !self.declared || self.draft == Draft::Draft4
     }
 
     /// Are items that `contains` finds evaluated, as `unevaluatedItems` asks?
-    pub(super) fn contains_evaluates(self) -> bool {
+    pub(crate) fn contains_evaluates(self) -> bool {
         self.draft != Draft::Draft201909
     }
 
     /// Is `1.0` an integer?
-    pub(super) fn integers_may_have_points(self) -> bool {
+    pub(crate) fn integers_may_have_points(self) -> bool {
         self.draft != Draft::Draft4
     }
 }
 
 /// May a keyword of some draft take values away?
-pub(super) fn constrains(keyword: &str) -> bool {
+pub(crate) fn constrains(keyword: &str) -> bool {
     let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
     refers || Vocabularies::of(keyword).is_some()
 }
 
 /// What a schema keyword holds, for finding the schemas inside a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(crate) enum Holds {
     /// One schema.
     Schema,
     /// An array of schemas.
@@ -200,7 +200,7 @@ pub(super) enum Holds {
 }
 
 /// Which schemas a keyword of any draft holds.
-pub(super) fn holds(keyword: &str) -> Option<Holds> {
+pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "additionalProperties"
         | "additionalItems"

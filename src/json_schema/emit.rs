@@ -20,10 +20,10 @@ use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// The grammar of a set.
-pub(super) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
+pub(crate) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     let (document, options) = (sets.document, sets.options);
     if sets.is_empty(root)? {
         return Err(unsatisfiable(document, options));
@@ -57,9 +57,9 @@ fn indented_in_whole_grammar() -> Error {
     )
 }
 
-pub(super) struct Emitter<'d> {
-    pub(super) sets: Sets<'d>,
-    pub(super) builder: GrammarBuilder,
+pub(crate) struct Emitter<'d> {
+    pub(crate) sets: Sets<'d>,
+    pub(crate) builder: GrammarBuilder,
     /// The nodes of the sets met so far that are empty (`None`) or hold neither arrays nor objects:
     /// these have no layout.
     scalar_nodes: FxHashMap<Set, Option<NodeId>>,
@@ -70,7 +70,7 @@ pub(super) struct Emitter<'d> {
     /// Rules declared and not yet defined.
     open: Vec<(Set, Layout, RuleId)>,
     /// Rules whose bodies are made when they are asked for.
-    pub(super) lazy: Option<Lazy>,
+    pub(crate) lazy: Option<Lazy>,
     /// What rules for the items of arrays are called.
     items: Origin,
     /// Was a rule met that has no text?
@@ -82,7 +82,7 @@ pub(super) struct Emitter<'d> {
 }
 
 /// Brackets, commas and colons as nodes.
-pub(super) type Signs = Punctuation<NodeId>;
+pub(crate) type Signs = Punctuation<NodeId>;
 
 /// Items that are listed one by one beyond which each waits for a text.
 const LONG: usize = 64;
@@ -128,7 +128,7 @@ impl Object {
 }
 
 impl<'d> Emitter<'d> {
-    pub(super) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
+    pub(crate) fn new(mut sets: Sets<'d>, lazy: bool) -> Result<Self> {
         let gap = match &sets.options.whitespace {
             Whitespace::Flexible => sets.flexible_gap,
             whitespace => punctuation::gap(&mut sets.languages, whitespace)?,
@@ -149,7 +149,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Brackets, commas and colons in a layout.
-    pub(super) fn signs(&mut self, layout: Layout) -> Signs {
+    pub(crate) fn signs(&mut self, layout: Layout) -> Signs {
         if let Some(&signs) = self.signs.get(&layout) {
             return signs;
         }
@@ -166,7 +166,7 @@ impl<'d> Emitter<'d> {
 
     /// What may follow the opening bracket of a container that may be empty: the closing bracket,
     /// or members or items behind the `first` gap, where there may be any.
-    pub(super) fn closed_or(
+    pub(crate) fn closed_or(
         &mut self,
         end: NodeId,
         first: Option<NodeId>,
@@ -178,7 +178,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A value that is the whole text, with the whitespace around it; `None` if there is none.
-    pub(super) fn whole(&mut self, set: Set) -> Result<Option<NodeId>> {
+    pub(crate) fn whole(&mut self, set: Set) -> Result<Option<NodeId>> {
         let layout = Layout::of(&self.sets.options.whitespace);
         match (layout, &self.lazy) {
             (Layout::Undecided, None) => return self.on_one_line(set),
@@ -206,14 +206,14 @@ impl<'d> Emitter<'d> {
     }
 
     /// Text of another grammar, then a node.
-    pub(super) fn behind(&mut self, prefix: &Grammar, node: NodeId) -> Result<NodeId> {
+    pub(crate) fn behind(&mut self, prefix: &Grammar, node: NodeId) -> Result<NodeId> {
         let place = self.embed_rules(prefix)?;
         let prefix = self.builder.call(place(prefix.start()));
         Ok(self.builder.sequence([prefix, node]))
     }
 
     /// Copies the rules of another grammar; says which rule here is which there.
-    pub(super) fn embed_rules(
+    pub(crate) fn embed_rules(
         &mut self,
         grammar: &Grammar,
     ) -> Result<impl Fn(RuleId) -> RuleId + use<>> {
@@ -225,7 +225,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A text between quotes.
-    pub(super) fn quoted(&mut self, text: Language) -> NodeId {
+    pub(crate) fn quoted(&mut self, text: Language) -> NodeId {
         let language = self.quoted_text(text);
         match self.lazy {
             Some(_) => self.builder.add(Node::Text(language)),
@@ -233,7 +233,7 @@ impl<'d> Emitter<'d> {
         }
     }
 
-    pub(super) fn quoted_text(&mut self, text: Language) -> Language {
+    pub(crate) fn quoted_text(&mut self, text: Language) -> Language {
         if let Some(&known) = self.quoted.get(&text) {
             return known;
         }
@@ -248,7 +248,7 @@ impl<'d> Emitter<'d> {
         quoted
     }
 
-    pub(super) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
+    pub(crate) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
         match sources.0.is_empty() {
             true => node,
             false => {
@@ -259,7 +259,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Places, for messages: in words only where nobody could put them in words later.
-    pub(super) fn origin(&self, places: &[ValueId]) -> Origin {
+    pub(crate) fn origin(&self, places: &[ValueId]) -> Origin {
         let places = places.iter().map(|at| at.number()).collect();
         match self.lazy {
             Some(_) => Origin::Places(places),
@@ -268,7 +268,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Places in words.
-    pub(super) fn pointers(&self, places: &[u32]) -> String {
+    pub(crate) fn pointers(&self, places: &[u32]) -> String {
         let pointer = |&at| self.sets.document.pointer(ValueId::from_number(at));
         let pointers: Vec<String> = places.iter().map(pointer).collect();
         pointers.join(", ")
@@ -283,7 +283,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// The node of a set in a layout; `None` if it is empty.
-    pub(super) fn value(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
+    pub(crate) fn value(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
         if let Some(&node) = self.scalar_nodes.get(&set) {
             return Ok(node);
         }
@@ -325,7 +325,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// The body of a set's rule in a layout.
-    pub(super) fn rule(&mut self, set: Set, layout: Layout) -> Result<NodeId> {
+    pub(crate) fn rule(&mut self, set: Set, layout: Layout) -> Result<NodeId> {
         let shape = self.sets.shape(set)?;
         let mut choices = self.scalars(&shape)?;
         for array in &shape.arrays {
@@ -351,7 +351,7 @@ impl<'d> Emitter<'d> {
         Ok(self.builder.choice(choices))
     }
 
-    pub(super) fn check_size(&self, set: Set) -> Result<()> {
+    pub(crate) fn check_size(&self, set: Set) -> Result<()> {
         let most = self.sets.options.grammar_size;
         if self.builder.size() <= most {
             return Ok(());
@@ -392,7 +392,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A listed value, in canonical spelling and in its own order.
-    pub(super) fn listed(&mut self, value: ValueId, layout: Layout) -> Result<NodeId> {
+    pub(crate) fn listed(&mut self, value: ValueId, layout: Layout) -> Result<NodeId> {
         let document = self.sets.document;
         if self.lazy.is_some() {
             // As a set that holds it alone: so the options count here, too.
@@ -442,7 +442,7 @@ impl<'d> Emitter<'d> {
         }
     }
 
-    pub(super) fn key(&mut self, key: &str) -> NodeId {
+    pub(crate) fn key(&mut self, key: &str) -> NodeId {
         let Sets { strings, languages, .. } = &mut self.sets;
         let key = strings.texts(languages, [key]);
         self.quoted(key)
@@ -459,7 +459,7 @@ impl<'d> Emitter<'d> {
         Ok(Some(self.builder.call(rule)))
     }
 
-    pub(super) fn array(
+    pub(crate) fn array(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -490,7 +490,7 @@ impl<'d> Emitter<'d> {
 
     /// The items of an array with the bracket that closes them, if there may be any; nothing at all
     /// if too few are possible.
-    pub(super) fn items(
+    pub(crate) fn items(
         &mut self,
         array: &ArraySet,
         layout: Layout,
@@ -549,7 +549,7 @@ impl<'d> Emitter<'d> {
         Ok(Some(some.then(|| self.builder.sequence(tail.into_iter().rev()))))
     }
 
-    pub(super) fn object(
+    pub(crate) fn object(
         &mut self,
         object: &ObjectSet,
         name: &Origin,
@@ -603,7 +603,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Keys without a name may repeat, so they cannot be counted from below.
-    pub(super) fn check_count(&self, object: &ObjectSet, min: u32, others: bool) -> Result<()> {
+    pub(crate) fn check_count(&self, object: &ObjectSet, min: u32, others: bool) -> Result<()> {
         if min <= 1 || !others {
             return Ok(());
         }

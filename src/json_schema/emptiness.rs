@@ -15,11 +15,11 @@ use super::object::ObjectSet;
 use super::set::{Expr, Set, Sets, Shape};
 use crate::deadline;
 use crate::error::Result;
-use crate::regex::{Language, Languages};
+use crate::regular::{Language, Languages};
 
 /// Things counted in one array beyond which they are not combined: the
 /// grammar refuses more.
-pub(super) const SOME: usize = 8;
+pub(crate) const SOME: usize = 8;
 
 /// A task that failed so often to find out whether something is empty does not ask any more:
 /// each time may be as much work as all that is left to do.
@@ -176,7 +176,7 @@ impl Object {
 const STRINGS: u32 = 10_000;
 
 /// How many strings a language has, or `most` if it has more.
-pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
+pub(crate) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
     if !l.is_live(language)? {
         return Ok(0);
     }
@@ -209,13 +209,13 @@ pub(super) fn count_strings(l: &mut Languages, language: Language, most: u32) ->
 
 impl<'d> Sets<'d> {
     /// Has the set no value?
-    pub(super) fn is_empty(&mut self, set: Set) -> Result<bool> {
+    pub(crate) fn is_empty(&mut self, set: Set) -> Result<bool> {
         let assumed = FxHashSet::default();
         self.is_empty_assuming(set, &assumed)
     }
 
     /// Is it certain that the set has no value, even while some sets are still unfolding?
-    pub(super) fn is_surely_empty(&mut self, set: Set) -> bool {
+    pub(crate) fn is_surely_empty(&mut self, set: Set) -> bool {
         if self.undecided > UNDECIDED {
             return false;
         }
@@ -330,14 +330,14 @@ impl<'d> Sets<'d> {
 
     /// How many keys there are of some, or `most` if there are more: one is one, however it is
     /// spelled.
-    pub(super) fn count_keys(&mut self, keys: Language, most: u32) -> Result<u32> {
+    pub(crate) fn count_keys(&mut self, keys: Language, most: u32) -> Result<u32> {
         let keys = self.strings.canonical(&mut self.languages, keys);
         count_strings(&mut self.languages, keys, most)
     }
 
     /// Has an alternative of a set no value, its condition apart? It may have none where another
     /// alternative has.
-    pub(super) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
+    pub(crate) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
         if self.holds_empty(object) {
             return Ok(false);
         }
@@ -349,7 +349,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The same for arrays.
-    pub(super) fn array_is_empty(&mut self, array: &ArraySet) -> Result<bool> {
+    pub(crate) fn array_is_empty(&mut self, array: &ArraySet) -> Result<bool> {
         if array.holds_empty() {
             return Ok(false);
         }

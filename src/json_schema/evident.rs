@@ -17,7 +17,7 @@ const MOST: u32 = 100;
 
 /// Is it evident that some value satisfies the schema, in numbers of no more than so many digits?
 /// No means perhaps.
-pub(super) fn has_value(
+pub(crate) fn has_value(
     document: &Document,
     references: &mut References,
     schema: ValueId,

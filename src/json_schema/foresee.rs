@@ -13,7 +13,7 @@ const SETS: usize = 2_000;
 impl Sets<'_> {
     /// Errors if an array that the schema leads to counts more kinds of items than can be followed.
     /// What cannot be unfolded is an error of its own, when it is needed.
-    pub(super) fn foresee_counts(&mut self, schema: ValueId) -> Result<()> {
+    pub(crate) fn foresee_counts(&mut self, schema: ValueId) -> Result<()> {
         let root = self.schema(schema)?;
         let (mut seen, mut open) = (FxHashSet::default(), vec![root]);
         while let Some(set) = open.pop() {
@@ -36,7 +36,7 @@ impl Sets<'_> {
     }
 
     /// What is wrong with a set whose arrays count too many kinds of items.
-    pub(super) fn too_many_counts(&self, set: Set, shape: &Shape) -> Option<Error> {
+    pub(crate) fn too_many_counts(&self, set: Set, shape: &Shape) -> Option<Error> {
         let many = shape.arrays.iter().find(|array| array.some.len() > SOME)?;
         let message = format!("more than {SOME} kinds of items are counted in one array");
         let error = match many.sources.0.first() {

@@ -6,7 +6,7 @@ use super::quotation::QUOTE_FROM;
 
 /// What a format name means to us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// The whole text is one of these.
     Texts(Texts),
     /// Known, but beyond what is enforced: an annotation, which has no complement.
@@ -18,7 +18,7 @@ pub(super) enum Format {
 /// Texts of which each part is small by itself: as one automaton, a mailbox would count its local
 /// part in every state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Texts {
+pub(crate) enum Texts {
     /// The whole matches this ECMA-262 pattern.
     Pattern(String),
     /// The same, worth an automaton that all schemas share.
@@ -48,7 +48,7 @@ impl Texts {
 }
 
 /// The names of all formats of draft 2020-12.
-pub(super) const FORMATS: &[&str] = &[
+pub(crate) const FORMATS: &[&str] = &[
     "date",
     "time",
     "date-time",
@@ -71,7 +71,7 @@ pub(super) const FORMATS: &[&str] = &[
 ];
 
 /// The meaning of a format name.
-pub(super) fn format(name: &str) -> Format {
+pub(crate) fn format(name: &str) -> Format {
     Format::Texts(Texts::Pattern(match name {
         "date" => return Format::Texts(Texts::Finished(date())),
         "time" => return Format::Texts(TIME.clone()),
@@ -101,7 +101,7 @@ pub(super) fn format(name: &str) -> Format {
 
 /// Is a format beyond what is enforced, in a schema that has some keywords? Patterns are told apart
 /// by more states than can be multiplied with those of anything else that is said of a text.
-pub(super) fn is_beyond(name: &str, has: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn is_beyond(name: &str, has: impl Fn(&str) -> bool) -> bool {
     match format(name) {
         Format::Beyond => true,
         Format::Texts(Texts::Patterns) => BESIDE_PATTERNS.iter().any(|keyword| has(keyword)),
@@ -110,7 +110,7 @@ pub(super) fn is_beyond(name: &str, has: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Keywords beside which the format `regex` is an annotation.
-pub(super) const BESIDE_PATTERNS: [&str; 3] = ["pattern", "maxLength", QUOTE_FROM];
+pub(crate) const BESIDE_PATTERNS: [&str; 3] = ["pattern", "maxLength", QUOTE_FROM];
 
 /// RFC 6901, section 3.
 const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";

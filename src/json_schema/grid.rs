@@ -14,7 +14,7 @@ use num_bigint::BigInt;
 use super::decimal::Decimal;
 use super::number::Side;
 use super::pick::{Pick, Picked};
-use crate::regex::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, State};
 
 /// Remainders and places that an automaton may tell apart by a search.
 const STATES: u32 = 100_000;
@@ -32,7 +32,7 @@ const FRACTION: i64 = 4;
 
 /// The multiples of a decimal between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     /// The decimal times ten to the power of `places`; 0 if any number will do.
     step: BigInt,
     places: u32,
@@ -40,16 +40,16 @@ pub(super) struct Grid {
     low: Option<(Decimal, bool)>,
     high: Option<(Decimal, bool)>,
     /// Have its numbers no point (integers of draft 4)?
-    pub(super) plain: bool,
+    pub(crate) plain: bool,
     /// Which of these multiples are meant; `None`: all.
     pick: Option<Arc<Pick>>,
 }
 
-pub(super) fn ten(power: u32) -> BigInt {
+pub(crate) fn ten(power: u32) -> BigInt {
     BigInt::from(10).pow(power)
 }
 
-pub(super) fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
+pub(crate) fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     let (mut x, mut y) = (a.clone(), b.clone());
     while y != BigInt::ZERO {
         (x, y) = (y.clone(), x % y);
@@ -57,12 +57,12 @@ pub(super) fn gcd(a: &BigInt, b: &BigInt) -> BigInt {
     x
 }
 
-pub(super) fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
+pub(crate) fn lcm(a: &BigInt, b: &BigInt) -> BigInt {
     a / gcd(a, b) * b
 }
 
 /// A natural number as words of a state, the lowest first; none for 0.
-pub(super) fn to_words(value: &BigInt) -> impl Iterator<Item = i64> {
+pub(crate) fn to_words(value: &BigInt) -> impl Iterator<Item = i64> {
     let mut value = value.clone();
     std::iter::from_fn(move || {
         // Less than a word.
@@ -72,24 +72,24 @@ pub(super) fn to_words(value: &BigInt) -> impl Iterator<Item = i64> {
     })
 }
 
-pub(super) fn from_words(words: &[i64]) -> BigInt {
+pub(crate) fn from_words(words: &[i64]) -> BigInt {
     words.iter().rev().fold(BigInt::ZERO, |value, word| value * WORD + word)
 }
 
 impl Grid {
     /// Every number.
-    pub(super) fn all() -> Self {
+    pub(crate) fn all() -> Self {
         let (low, high) = (None, None);
         Self { step: BigInt::ZERO, places: 0, low, high, plain: false, pick: None }
     }
 
     /// All integers; in draft 4, none of them has a point.
-    pub(super) fn integers(plain: bool) -> Self {
+    pub(crate) fn integers(plain: bool) -> Self {
         Self { step: BigInt::from(1), plain, ..Self::all() }
     }
 
     /// The multiples of a positive decimal. `None` if it is out of all proportion.
-    pub(super) fn multiples(divisor: &Decimal) -> Option<Self> {
+    pub(crate) fn multiples(divisor: &Decimal) -> Option<Self> {
         let (digits, power) = divisor.scientific();
         // One digit stands before the point.
         let exponent = power + 1 - digits.len() as i64;
@@ -101,7 +101,7 @@ impl Grid {
         Some(Self { step, places: (-exponent).max(0) as u32, ..Self::all() })
     }
 
-    pub(super) fn bound(value: &Decimal, side: Side, inclusive: bool) -> Self {
+    pub(crate) fn bound(value: &Decimal, side: Side, inclusive: bool) -> Self {
         let bound = Some((value.clone(), inclusive));
         match side {
             Side::Above => Self { low: bound, ..Self::all() },
@@ -110,12 +110,12 @@ impl Grid {
     }
 
     /// What its numbers are multiples of: so much times ten to the power of minus so many places.
-    pub(super) fn unit(&self) -> (&BigInt, u32) {
+    pub(crate) fn unit(&self) -> (&BigInt, u32) {
         (&self.step, self.places)
     }
 
     /// Are there too many remainders to search among them?
-    pub(super) fn is_fine(&self) -> bool {
+    pub(crate) fn is_fine(&self) -> bool {
         let period = || self.pick.as_ref().map(|pick| pick.period(&self.step, self.places));
         match self.step == BigInt::ZERO {
             true => false,
@@ -139,7 +139,7 @@ impl Grid {
     }
 
     /// Numbers of either; `None` where they are no grid.
-    pub(super) fn or(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn or(&self, other: &Self) -> Option<Self> {
         if !self.is_endless() || !other.is_endless() {
             return None;
         }
@@ -155,7 +155,7 @@ impl Grid {
     }
 
     /// All other numbers; `None` where they are no grid.
-    pub(super) fn not(&self) -> Option<Self> {
+    pub(crate) fn not(&self) -> Option<Self> {
         if !self.is_endless() {
             return None;
         }
@@ -164,7 +164,7 @@ impl Grid {
     }
 
     /// Numbers of both; `None` where too much is said of them.
-    pub(super) fn and(&self, other: &Self) -> Option<Self> {
+    pub(crate) fn and(&self, other: &Self) -> Option<Self> {
         let pick = match (&self.pick, &other.pick) {
             (Some(a), Some(b)) => Some(Pick::all([Arc::clone(a), Arc::clone(b)])?),
             (one, none) => one.clone().or_else(|| none.clone()),
@@ -196,7 +196,7 @@ impl Grid {
 
     /// The literals without exponent of its numbers, with at most `digits` digits on each side of
     /// the point; `plain`: without a point, and without `-0`.
-    pub(super) fn literals(&self, digits: Option<u32>, plain: bool) -> Literals {
+    pub(crate) fn literals(&self, digits: Option<u32>, plain: bool) -> Literals {
         // What is picked may be told apart by more places than the multiples have.
         let places = self.pick.as_ref().map_or(0, |pick| pick.places()).max(self.places);
         let scale = ten(places);
@@ -231,7 +231,7 @@ impl Grid {
 }
 
 /// `a` divided by a positive `b`, rounded down.
-pub(super) fn floor(a: &BigInt, b: &BigInt) -> BigInt {
+pub(crate) fn floor(a: &BigInt, b: &BigInt) -> BigInt {
     let (quotient, remainder) = (a / b, a % b);
     if remainder < BigInt::ZERO { quotient - 1 } else { quotient }
 }
@@ -239,7 +239,7 @@ pub(super) fn floor(a: &BigInt, b: &BigInt) -> BigInt {
 /// Literals of the multiples of `step` from `low` to `high`, all times ten to the power of
 /// `places`.
 #[derive(Debug)]
-pub(super) struct Literals {
+pub(crate) struct Literals {
     name: String,
     step: BigInt,
     places: u32,
@@ -263,7 +263,7 @@ struct Digits {
 }
 
 impl Literals {
-    pub(super) fn start() -> State {
+    pub(crate) fn start() -> State {
         [START, 0, 0].into()
     }
 
@@ -425,7 +425,7 @@ mod tests {
     use super::*;
     use crate::json_schema::Spelling;
     use crate::json_schema::number::Numbers;
-    use crate::regex::Languages;
+    use crate::regular::Languages;
     use std::sync::Arc;
 
     fn grid(divisor: &str, bounds: &[(&str, Side, bool)]) -> Grid {

@@ -18,7 +18,7 @@ use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape};
 use super::written::Text;
 use crate::error::{ErrorKind, Result};
-use crate::regex::{Language, Languages, TextSet};
+use crate::regular::{Language, Languages, TextSet};
 
 /// A set with so many values is endless.
 const FEW_VALUES: usize = 2_000;
@@ -30,14 +30,14 @@ const DEEPEST: usize = 4;
 const STATES: usize = 20_000;
 
 /// How many items of each counted kind an array has.
-pub(super) type Counts = SmallVec<[u32; 4]>;
+pub(crate) type Counts = SmallVec<[u32; 4]>;
 
 /// An array after some of its items.
 #[derive(Clone, Debug)]
-pub(super) struct Begun {
+pub(crate) struct Begun {
     /// Items written, as far as that matters.
-    pub(super) at: u32,
-    pub(super) counts: Counts,
+    pub(crate) at: u32,
+    pub(crate) counts: Counts,
 }
 
 /// Two items that must be equal, while places are gone through.
@@ -51,14 +51,14 @@ enum Pair {
 
 impl<'d> Sets<'d> {
     /// From this number of items on places are alike.
-    pub(super) fn places(array: &ArraySet) -> u32 {
+    pub(crate) fn places(array: &ArraySet) -> u32 {
         let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
         let cap = (array.prefix.len() as u32).max(array.min).max(from);
         array.max.map_or(cap, |max| max.max(array.min))
     }
 
     /// The sets that the next item may be in, each with what is known of the array then.
-    pub(super) fn item_ways(&mut self, array: &ArraySet, begun: &Begun) -> Vec<(Set, Begun)> {
+    pub(crate) fn item_ways(&mut self, array: &ArraySet, begun: &Begun) -> Vec<(Set, Begun)> {
         let at = (begun.at + 1).min(Self::places(array));
         let item = array.item(begun.at as usize);
         let counted: Vec<usize> =
@@ -89,7 +89,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Can an array whose items must differ be completed after items with these values?
-    pub(super) fn can_differ(
+    pub(crate) fn can_differ(
         &mut self,
         array: &ArraySet,
         begun: &Begun,
@@ -180,7 +180,7 @@ impl<'d> Sets<'d> {
 
     /// Can the array be completed from its start? Sets of items have values unless `has_value`
     /// says otherwise.
-    pub(super) fn can_begin(
+    pub(crate) fn can_begin(
         &mut self,
         array: &ArraySet,
         has_value: &mut dyn FnMut(&mut Self, Set) -> Result<bool>,
@@ -195,7 +195,7 @@ impl<'d> Sets<'d> {
 
     /// Those items of a way on after which an array can be completed whose items differ or repeat;
     /// that they are not among those used, where they must differ, is not looked at.
-    pub(super) fn items_that_lead_on(
+    pub(crate) fn items_that_lead_on(
         &mut self,
         array: &ArraySet,
         (set, next): (Set, &Begun),
@@ -553,7 +553,7 @@ fn strings_of(l: &mut Languages, language: Language, most: usize) -> Result<Opti
 }
 
 /// A JSON text in one spelling for each value: numbers exact, members sorted.
-pub(super) fn canonical(text: &[u8]) -> Option<String> {
+pub(crate) fn canonical(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let document = Document::parse(text).ok()?;
     let mut out = String::new();
@@ -561,7 +561,7 @@ pub(super) fn canonical(text: &[u8]) -> Option<String> {
     Some(out)
 }
 
-pub(super) fn write_canonical(document: &Document, value: ValueId, out: &mut String) -> Option<()> {
+pub(crate) fn write_canonical(document: &Document, value: ValueId, out: &mut String) -> Option<()> {
     match document.value(value) {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -604,7 +604,7 @@ pub(super) fn write_canonical(document: &Document, value: ValueId, out: &mut Str
 
 impl Sets<'_> {
     /// What a canonical text stands for, as a shape.
-    pub(super) fn text_shape(&mut self, text: &str) -> Result<Shape> {
+    pub(crate) fn text_shape(&mut self, text: &str) -> Result<Shape> {
         let document = Document::parse(text)?;
         let value = document.root();
         let mut shape = Shape::never();

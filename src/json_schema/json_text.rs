@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result, line_column};
 const LONGEST: usize = (1 << 31) - 1;
 
 /// Reads one value, and nothing else, into a document.
-pub(super) fn parse(text: &str, document: &mut Document) -> Result<ValueId> {
+pub(crate) fn parse(text: &str, document: &mut Document) -> Result<ValueId> {
     if text.len() > LONGEST {
         return Err(Error::new(ErrorKind::Limit, "the schema is longer than 2 GiB"));
     }

@@ -20,7 +20,7 @@ use super::object::{Class, Named, ObjectSet};
 use super::quotation::QUOTE_FROM;
 use super::set::{HALVED, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// Dependencies that are told apart as alternatives, two for each.
 const FEW_DEPENDENCIES: usize = 3;
@@ -67,21 +67,21 @@ impl Types {
 
 /// One schema while its keywords are read.
 #[derive(Clone)]
-pub(super) struct Reader<'d> {
-    pub(super) schema: ValueId,
+pub(crate) struct Reader<'d> {
+    pub(crate) schema: ValueId,
     members: &'d Members,
-    pub(super) dialect: Dialect,
+    pub(crate) dialect: Dialect,
     ignored: Rc<FxHashSet<ValueId>>,
 }
 
 impl Reader<'_> {
     /// A `$ref` that hides the keywords beside it.
-    pub(super) fn lone_reference(&self) -> Option<ValueId> {
+    pub(crate) fn lone_reference(&self) -> Option<ValueId> {
         self.get("$ref").filter(|_| self.dialect.reference_stands_alone())
     }
 
     /// The value of a keyword, if the dialect knows it.
-    pub(super) fn get(&self, keyword: &str) -> Option<ValueId> {
+    pub(crate) fn get(&self, keyword: &str) -> Option<ValueId> {
         let at = self.members.get(keyword)?;
         (self.dialect.knows(keyword) && !self.ignored.contains(&at)).then_some(at)
     }
@@ -99,7 +99,7 @@ impl Reader<'_> {
 
 impl<'d> Sets<'d> {
     /// A schema object, ready to be read.
-    pub(super) fn reader(&mut self, schema: ValueId) -> Result<Reader<'d>> {
+    pub(crate) fn reader(&mut self, schema: ValueId) -> Result<Reader<'d>> {
         let document = self.document;
         // `Sets::schema` names objects only.
         let members = document.members(schema).unwrap_or(Members::none());
@@ -108,7 +108,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The shape of what a schema object accepts.
-    pub(super) fn schema_shape(&mut self, schema: ValueId) -> Result<Shape> {
+    pub(crate) fn schema_shape(&mut self, schema: ValueId) -> Result<Shape> {
         let reader = self.reader(schema)?;
         if let Some(reference) = reader.lone_reference() {
             let target = self.reference(reference, "$ref")?;
@@ -137,7 +137,7 @@ impl<'d> Sets<'d> {
     }
 
     /// What the keywords accept that apply no other schema to the same value.
-    pub(super) fn own_keywords_shape(&mut self, schema: ValueId) -> Result<Shape> {
+    pub(crate) fn own_keywords_shape(&mut self, schema: ValueId) -> Result<Shape> {
         let (document, reader) = (self.document, self.reader(schema)?);
         let mut shape = self.own_shape(&reader)?;
         for listing in ["const", "enum"] {
@@ -155,7 +155,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The schemas of an array of schemas, which must not be empty.
-    pub(super) fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
+    pub(crate) fn list(&mut self, at: ValueId, keyword: &str) -> Result<Vec<Set>> {
         match self.document.value(at) {
             Value::Array(items) if !items.is_empty() => {
                 items.iter().map(|&item| self.schema(item)).collect()
@@ -165,7 +165,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The error for a value of the wrong kind, with what to write instead.
-    pub(super) fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
+    pub(crate) fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
         let error = self.document.error(ErrorKind::Schema, at, message);
         match advice::instead(self.document, at) {
             Some(help) => error.with_help(help),
@@ -226,7 +226,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The error for what is no type.
-    pub(super) fn no_type(&self, at: ValueId) -> Error {
+    pub(crate) fn no_type(&self, at: ValueId) -> Error {
         let types = advice::TYPES.map(|name| format!("`{name}`")).join(", ");
         self.malformed(at, format!("`type` must be one or several of {types}"))
     }
@@ -246,7 +246,7 @@ impl<'d> Sets<'d> {
 
     /// A count that a keyword holds. What must be reached is refused where it is more than can be
     /// counted; what must not be exceeded is no bound there (`None`), since no text comes so far.
-    pub(super) fn count_at(&self, at: ValueId, keyword: &str) -> Result<Option<u32>> {
+    pub(crate) fn count_at(&self, at: ValueId, keyword: &str) -> Result<Option<u32>> {
         let count = match self.document.value(at) {
             Value::Number(literal) => self.decimal(at, literal)?.to_count(),
             _ => None,
@@ -578,7 +578,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The members of a keyword that holds an object.
-    pub(super) fn map(&self, at: ValueId, keyword: &str) -> Result<&'d Members> {
+    pub(crate) fn map(&self, at: ValueId, keyword: &str) -> Result<&'d Members> {
         let document = self.document;
         document
             .members(at)

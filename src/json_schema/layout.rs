@@ -22,14 +22,14 @@ use super::options::Whitespace;
 
 /// Indentation of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Indentation {
+pub(crate) enum Indentation {
     TwoBlanks,
     FourBlanks,
     Tab,
 }
 
 impl Indentation {
-    pub(super) const ALL: [Self; 3] = [Self::TwoBlanks, Self::FourBlanks, Self::Tab];
+    pub(crate) const ALL: [Self; 3] = [Self::TwoBlanks, Self::FourBlanks, Self::Tab];
 
     fn unit(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Indentation {
 
 /// How a value is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// Every gap of the text holds the same: what the caller's choice of whitespace says.
     #[default]
     Gaps,
@@ -60,7 +60,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// The layouts of a whole text that are one style, the shortest first.
-    pub(super) const STYLES: [Self; 5] = [
+    pub(crate) const STYLES: [Self; 5] = [
         Self::Compact,
         Self::Plain,
         Self::Indented(Indentation::TwoBlanks, 0),
@@ -69,10 +69,10 @@ impl Layout {
     ];
 
     /// The styles of a text on one line.
-    pub(super) const ONE_LINE: [Self; 2] = [Self::Compact, Self::Plain];
+    pub(crate) const ONE_LINE: [Self; 2] = [Self::Compact, Self::Plain];
 
     /// The layout of a whole text.
-    pub(super) fn of(whitespace: &Whitespace) -> Self {
+    pub(crate) fn of(whitespace: &Whitespace) -> Self {
         match whitespace {
             Whitespace::Tidy => Self::Undecided,
             Whitespace::Plain => Self::Plain,
@@ -85,7 +85,7 @@ impl Layout {
     }
 
     /// The layout of what stands in a value of this layout.
-    pub(super) fn inside(self) -> Self {
+    pub(crate) fn inside(self) -> Self {
         match self {
             Self::Indented(unit, depth) => Self::Indented(unit, depth + 1),
             layout => layout,
@@ -94,12 +94,12 @@ impl Layout {
 
     /// The line end and indentation before a member or item of a value of this layout, if it has
     /// lines.
-    pub(super) fn line(self) -> Option<String> {
+    pub(crate) fn line(self) -> Option<String> {
         self.inside().end_line()
     }
 
     /// The same before the closing bracket.
-    pub(super) fn end_line(self) -> Option<String> {
+    pub(crate) fn end_line(self) -> Option<String> {
         match self {
             Self::Indented(unit, depth) => {
                 Some(format!("\n{}", unit.unit().repeat(depth as usize)))

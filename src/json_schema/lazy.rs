@@ -23,11 +23,11 @@ use super::layout::Layout;
 use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sets, Sources};
-use crate::constraint::Names;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::names::Names;
 use crate::grammar::{Node, NodeId, Origin, RuleId};
-use crate::regex::{Language, TextSet, TextSets};
-use crate::vocab::Trie;
+use crate::regular::{Language, TextSet, TextSets};
+use crate::vocabulary::Trie;
 
 /// What stands for a rule until its body is made.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +106,7 @@ struct Member {
 
 /// What is left to be made, and what it will need.
 #[derive(Debug, Default)]
-pub(super) struct Lazy {
+pub(crate) struct Lazy {
     open: FxHashMap<RuleId, Open>,
     objects: Vec<Object>,
     states: FxHashMap<(u32, ObjectState), RuleId>,
@@ -160,7 +160,7 @@ enum Captured {
 
 /// What is known of an array after some of its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct ArrayState {
+pub(crate) struct ArrayState {
     /// Items written, as far as that matters.
     at: u32,
     phase: Phase,
@@ -221,7 +221,7 @@ impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
 }
 
 impl Lazy {
-    pub(super) fn set_rule(&mut self, rule: RuleId, set: Set, layout: Layout) {
+    pub(crate) fn set_rule(&mut self, rule: RuleId, set: Set, layout: Layout) {
         self.open.insert(rule, Open::Set(set, layout));
     }
 }
@@ -253,7 +253,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// The body of a rule.
-    pub(super) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
+    pub(crate) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
         match self.pending().open.get(&rule).copied() {
             Some(Open::Set(set, layout)) => self.rule(set, layout),
             Some(Open::Items(array, layout)) => self.items_of_whole(array, layout),
@@ -274,7 +274,7 @@ impl<'d> Emitter<'d> {
 
     /// A lower bound on the bytes of each text of a rule whose body is not made: what the members
     /// and items that must still come take at least, by arithmetic.
-    pub(super) fn least_bytes(&self, rule: RuleId) -> u64 {
+    pub(crate) fn least_bytes(&self, rule: RuleId) -> u64 {
         let Some(lazy) = &self.lazy else { return 1 };
         match lazy.open.get(&rule) {
             Some(&Open::Object(id, state)) => self.least_object_bytes(lazy, id, state),
@@ -308,7 +308,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Is there an array of which two items must be equal?
-    pub(super) fn has_repeats(&self) -> bool {
+    pub(crate) fn has_repeats(&self) -> bool {
         let must = |array: &Array| array.set.repeats == Repeats::Must;
         self.lazy.as_ref().is_some_and(|lazy| lazy.arrays.iter().any(must))
     }
@@ -318,7 +318,7 @@ impl<'d> Emitter<'d> {
         Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
 
-    pub(super) fn lazy_object(
+    pub(crate) fn lazy_object(
         &mut self,
         object: &ObjectSet,
         name: &Origin,
@@ -855,7 +855,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A choice of names.
-    pub(super) fn names(&mut self, tag: u32) -> Names {
+    pub(crate) fn names(&mut self, tag: u32) -> Names {
         let lazy = self.pending();
         let (id, state, ranks) = lazy.choices[tag as usize].clone();
         let object = &lazy.objects[id as usize];
@@ -898,7 +898,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// What follows a name.
-    pub(super) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+    pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
         let lazy = self.pending();
         let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
         let index = lazy.objects[id as usize].by_rank[rank as usize];
@@ -907,7 +907,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// What follows a captured text, if it may be; `None` is any.
-    pub(super) fn after_capture(
+    pub(crate) fn after_capture(
         &mut self,
         tag: u32,
         text: Option<&[u8]>,
@@ -920,13 +920,13 @@ impl<'d> Emitter<'d> {
     }
 
     /// Whether a captured text is an item of an array.
-    pub(super) fn is_item(&self, tag: u32) -> bool {
+    pub(crate) fn is_item(&self, tag: u32) -> bool {
         let captured = self.lazy.as_ref().and_then(|lazy| lazy.captures.get(tag as usize));
         matches!(captured, Some(Captured::Item(..)))
     }
 
     /// Texts that what is captured must not be, though its language holds them.
-    pub(super) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+    pub(crate) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
         let set = *self.lazy.as_ref()?.looked_up.get(&tag)?;
         Some((Arc::clone(&self.sets.written.texts), set))
     }

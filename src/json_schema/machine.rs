@@ -102,7 +102,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    pub(super) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
+    pub(crate) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
         if asked <= SOME {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         Err(self.sets.document.error(ErrorKind::Schema, at, message))
     }
 
-    pub(super) fn array_with_some(
+    pub(crate) fn array_with_some(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -171,7 +171,7 @@ impl Emitter<'_> {
         Ok(node.map(|node| self.mark(node, &array.sources)))
     }
 
-    pub(super) fn object_on_condition(
+    pub(crate) fn object_on_condition(
         &mut self,
         object: &ObjectSet,
         name: &Origin,

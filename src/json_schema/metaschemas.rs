@@ -71,7 +71,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// All of them, parsed when one is first needed.
-pub(super) static METASCHEMAS: LazyLock<Document> =
+pub(crate) static METASCHEMAS: LazyLock<Document> =
     LazyLock::new(|| Document::builtin(TEXTS.iter().copied()));
 
 #[cfg(test)]

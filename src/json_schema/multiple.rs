@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::decimal::Decimal;
 use super::grid::Grid;
 use super::number::{NumberSet, Numbers};
-use crate::regex::Languages;
-use crate::regex::automaton::{Automaton, State};
+use crate::regular::Languages;
+use crate::regular::automaton::{Automaton, State};
 
 /// Nothing, or a sign, is read of a literal `-?[0-9]+(.[0-9]*)?`.
 const START: i64 = 0;
@@ -19,7 +19,7 @@ const FRACTION: i64 = 3;
 
 /// `modulus` times ten to the power of minus `places`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Divisor {
+pub(crate) struct Divisor {
     name: String,
     modulus: i64,
     places: i64,
@@ -27,7 +27,7 @@ pub(super) struct Divisor {
 
 impl Divisor {
     /// `None` if it has too many digits.
-    pub(super) fn new(divisor: &Decimal) -> Option<Self> {
+    pub(crate) fn new(divisor: &Decimal) -> Option<Self> {
         let (digits, power) = divisor.scientific();
         // One digit stands before the point.
         let exponent = power + 1 - digits.len() as i64;
@@ -106,7 +106,7 @@ impl Automaton for Divisor {
 
 impl Numbers {
     /// The multiples of a positive number; `None` if it has too many digits.
-    pub(super) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
+    pub(crate) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
         let grid = Grid::multiples(decimal)?;
         let formula = self.formula(|formulas| formulas.multiple(&grid));
         let set = match grid.is_fine() {

@@ -21,8 +21,8 @@ use super::grid::{Grid, Literals};
 use super::options::Spelling;
 use super::scientific::{Formula, Formulas};
 use crate::error::Result;
-use crate::regex::{Language, Languages};
-pub(super) use bound::Side;
+use crate::regular::{Language, Languages};
+pub(crate) use bound::Side;
 
 /// Powers of ten that `json.dumps` writes without an exponent.
 const FIXED_ONLY: std::ops::Range<i64> = -4..16;
@@ -42,27 +42,27 @@ fn scientific_text(value: &Decimal) -> String {
 
 /// A set of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NumberSet {
+pub(crate) struct NumberSet {
     /// Canonical literals.
-    pub(super) language: Language,
+    pub(crate) language: Language,
     /// Canonical literals of listed values, to which no bound on digits applies.
-    pub(super) listed: Language,
+    pub(crate) listed: Language,
     /// May an integer be written with `.0`? Not if the schema says `integer`.
-    pub(super) pointed: bool,
+    pub(crate) pointed: bool,
     /// Does `language` say exactly which literals in exponent form belong to it?
-    pub(super) exponents: bool,
+    pub(crate) exponents: bool,
     /// The set once more, for exponent forms where every spelling counts.
-    pub(super) formula: Formula,
+    pub(crate) formula: Formula,
     /// What `language` holds, if it is all multiples of one number between bounds.
-    pub(super) grid: Option<GridId>,
+    pub(crate) grid: Option<GridId>,
 }
 
 /// A grid, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct GridId(u32);
+pub(crate) struct GridId(u32);
 
 impl NumberSet {
-    pub(super) const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         language: Language::EMPTY,
         listed: Language::EMPTY,
         pointed: false,
@@ -79,7 +79,7 @@ impl NumberSet {
 
 /// The languages that all number sets are made of.
 #[derive(Clone, Debug)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     digit: Language,
     nonzero: Language,
     digits: Language,
@@ -102,7 +102,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn new(l: &mut Languages, spelling: Spelling) -> Self {
+    pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let digit = l.byte_range(b'0', b'9');
         let nonzero = l.byte_range(b'1', b'9');
         let digits = l.repeat(digit, 0, None);
@@ -145,11 +145,11 @@ impl Numbers {
     }
 
     /// A formula, where they are kept.
-    pub(super) fn formula(&mut self, make: impl FnOnce(&mut Formulas) -> Formula) -> Formula {
+    pub(crate) fn formula(&mut self, make: impl FnOnce(&mut Formulas) -> Formula) -> Formula {
         self.formulas.as_mut().map_or(Formula::NONE, make)
     }
 
-    pub(super) fn grid(&mut self, grid: Grid) -> GridId {
+    pub(crate) fn grid(&mut self, grid: Grid) -> GridId {
         let next = GridId(self.grids.len() as u32);
         *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
             self.grids.push(grid.clone());
@@ -168,14 +168,14 @@ impl Numbers {
     }
 
     /// All numbers.
-    pub(super) fn all(&self) -> NumberSet {
+    pub(crate) fn all(&self) -> NumberSet {
         let (language, listed) = (self.all, Language::EMPTY);
         let (formula, grid) = (Formula::ALL, Some(GridId(0)));
         NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
     }
 
     /// All integers; in draft 4, `1.0` is none, but `-0` is.
-    pub(super) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
+    pub(crate) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
         let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
         let grid = Grid::integers(!pointed_too);
@@ -189,7 +189,7 @@ impl Numbers {
     }
 
     /// A value that the schema lists; `literal` is how it is written there.
-    pub(super) fn listed(
+    pub(crate) fn listed(
         &mut self,
         l: &mut Languages,
         value: &Decimal,
@@ -204,7 +204,7 @@ impl Numbers {
     }
 
     /// The canonical literals of a number.
-    pub(super) fn literals(value: &Decimal) -> Vec<String> {
+    pub(crate) fn literals(value: &Decimal) -> Vec<String> {
         let mut literals = Vec::new();
         let (_, power) = value.scientific();
         if power.abs() <= FIXED_POWER {
@@ -224,17 +224,17 @@ impl Numbers {
 
     /// Of a language of literals those that are no integers in their plain spelling, which is one
     /// for each.
-    pub(super) fn spelled_otherwise(&self, l: &mut Languages, literals: Language) -> Language {
+    pub(crate) fn spelled_otherwise(&self, l: &mut Languages, literals: Language) -> Language {
         l.difference(literals, self.plain)
     }
 
     /// The numbers of a language of literals without exponent, whichever of them are canonical.
-    pub(super) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
+    pub(crate) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
         let language = l.intersect([literals, self.fixed]);
         NumberSet { language, pointed: true, exponents: false, ..NumberSet::NONE }
     }
 
-    pub(super) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+    pub(crate) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let (whole_a, whole_b) = (a.whole(l), b.whole(l));
         let from_a = l.intersect([a.listed, whole_b]);
         let from_b = l.intersect([b.listed, whole_a]);
@@ -257,7 +257,7 @@ impl Numbers {
         }
     }
 
-    pub(super) fn or(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+    pub(crate) fn or(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
         let full = a.language == self.all || b.language == self.all;
         let grid = match (a.language, b.language) {
             (Language::EMPTY, _) => b.grid,
@@ -285,7 +285,7 @@ impl Numbers {
         }
     }
 
-    pub(super) fn not(&mut self, l: &mut Languages, a: NumberSet) -> NumberSet {
+    pub(crate) fn not(&mut self, l: &mut Languages, a: NumberSet) -> NumberSet {
         let whole = a.whole(l);
         let language = l.difference(self.all, whole);
         let listed = Language::EMPTY;
@@ -298,14 +298,14 @@ impl Numbers {
     }
 
     /// One literal of each number of a set.
-    pub(super) fn one_each(&self, l: &mut Languages, set: NumberSet) -> Language {
+    pub(crate) fn one_each(&self, l: &mut Languages, set: NumberSet) -> Language {
         let whole = set.whole(l);
         let one = l.difference(self.fixed, self.pointed);
         l.intersect([whole, one])
     }
 
     /// Is the value in the set?
-    pub(super) fn contains(
+    pub(crate) fn contains(
         &self,
         l: &mut Languages,
         set: NumberSet,

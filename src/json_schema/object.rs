@@ -10,45 +10,45 @@ use super::document::{Value, ValueId};
 use super::plain::Reach;
 use super::set::{Expr, Set, Sets, Sources};
 use crate::error::Result;
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// So many listed values are looked up one by one.
 const FEW_WORDS: usize = 16;
 
 /// A key that has a set of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Named {
-    pub(super) key: Rc<str>,
-    pub(super) set: Set,
-    pub(super) required: bool,
+pub(crate) struct Named {
+    pub(crate) key: Rc<str>,
+    pub(crate) set: Set,
+    pub(crate) required: bool,
 }
 
 /// Other keys that share a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Class {
+pub(crate) struct Class {
     /// The keys, in canonical spelling without quotes; named ones may be among them, and do not
     /// count.
-    pub(super) keys: Language,
-    pub(super) set: Set,
+    pub(crate) keys: Language,
+    pub(crate) set: Set,
 }
 
 /// Objects whose members have values in the set of their key. Equal only if the named keys come
 /// in the same order, which is the order that they are written in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ObjectSet {
-    pub(super) named: Vec<Named>,
+pub(crate) struct ObjectSet {
+    pub(crate) named: Vec<Named>,
     /// Disjoint; together they hold every key.
-    pub(super) classes: Vec<Class>,
-    pub(super) min: u32,
-    pub(super) max: Option<u32>,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) min: u32,
+    pub(crate) max: Option<u32>,
     /// What is not said of single keys; every key in it is named.
-    pub(super) condition: Condition,
-    pub(super) sources: Sources,
+    pub(crate) condition: Condition,
+    pub(crate) sources: Sources,
 }
 
 impl ObjectSet {
     /// Every object; `keys` is every text.
-    pub(super) fn any(keys: Language) -> Self {
+    pub(crate) fn any(keys: Language) -> Self {
         Self {
             named: Vec::new(),
             classes: vec![Class { keys, set: Set::ANY }],
@@ -60,19 +60,19 @@ impl ObjectSet {
     }
 
     /// By key, the index of its name.
-    pub(super) fn positions(&self) -> FxHashMap<Rc<str>, usize> {
+    pub(crate) fn positions(&self) -> FxHashMap<Rc<str>, usize> {
         self.named.iter().enumerate().map(|(i, named)| (named.key.clone(), i)).collect()
     }
 
     /// How many of the named keys are required.
-    pub(super) fn required(&self) -> usize {
+    pub(crate) fn required(&self) -> usize {
         self.named.iter().filter(|named| named.required).count()
     }
 }
 
 impl Sets<'_> {
     /// The set that a key without a name of its own belongs to.
-    pub(super) fn class_of(&mut self, classes: &[Class], key: &str) -> Result<Set> {
+    pub(crate) fn class_of(&mut self, classes: &[Class], key: &str) -> Result<Set> {
         if let [only] = classes {
             return Ok(only.set);
         }
@@ -86,7 +86,7 @@ impl Sets<'_> {
     }
 
     /// Objects in both; `None` if it is plain to see that there are none.
-    pub(super) fn object_intersection(
+    pub(crate) fn object_intersection(
         &mut self,
         a: &ObjectSet,
         b: &ObjectSet,
@@ -98,7 +98,7 @@ impl Sets<'_> {
     }
 
     /// The same with a condition that is not settled yet.
-    pub(super) fn objects_together(
+    pub(crate) fn objects_together(
         &mut self,
         a: &ObjectSet,
         b: &ObjectSet,
@@ -148,7 +148,7 @@ impl Sets<'_> {
     }
 
     /// Is the empty object in it?
-    pub(super) fn holds_empty(&self, object: &ObjectSet) -> bool {
+    pub(crate) fn holds_empty(&self, object: &ObjectSet) -> bool {
         object.min == 0 && object.required() == 0 && self.conditions.at_end(object.condition)
     }
 
@@ -166,7 +166,7 @@ impl Sets<'_> {
 
     /// Is an intersection of scalars, listed or constrained without references, empty? Says no
     /// where it would have to follow one.
-    pub(super) fn plainly_empty(&mut self, set: Set) -> Result<bool> {
+    pub(crate) fn plainly_empty(&mut self, set: Set) -> Result<bool> {
         self.spend(5);
         let set = self.alike(set);
         let parts = match self.expr(set) {
@@ -226,7 +226,7 @@ impl Sets<'_> {
 
     /// Objects that are not in it: with a required key missing, a value that does not fit, or too
     /// few or too many members.
-    pub(super) fn object_complement(&mut self, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
+    pub(crate) fn object_complement(&mut self, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
         let free = ObjectSet { sources: a.sources.clone(), ..ObjectSet::any(self.strings.any) };
         let mut result = Vec::new();
         let one = |named: Named| ObjectSet { named: vec![named], ..free.clone() };
@@ -266,7 +266,7 @@ impl Sets<'_> {
 
     /// Is every text of objects in `a` also one of objects in `b`? Says no where it would have to
     /// look into sets.
-    pub(super) fn object_is_within(&mut self, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
+    pub(crate) fn object_is_within(&mut self, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
         self.spend(2 + b.named.len());
         self.check_work(Set::ANY)?;
         if a.min < b.min
@@ -308,7 +308,7 @@ impl Sets<'_> {
     }
 
     /// Drops what others hold already, the first of equals excepted.
-    pub(super) fn without_contained(&mut self, objects: &mut Vec<ObjectSet>) -> Result<()> {
+    pub(crate) fn without_contained(&mut self, objects: &mut Vec<ObjectSet>) -> Result<()> {
         let mut kept: Vec<ObjectSet> = Vec::with_capacity(objects.len());
         'next: for object in std::mem::take(objects) {
             for other in &kept {

@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::resources::Resources;
 
 /// Most digits of a number before and after the point, unless the caller says otherwise.
-pub(super) const DIGITS: u32 = 20;
+pub(crate) const DIGITS: u32 = 20;
 
 /// Steps that one task may take, unless the caller says otherwise: a second or two.
 const WORK: usize = 60_000_000;

@@ -20,7 +20,7 @@ use crate::error::Result;
 
 impl Sets<'_> {
     /// Whether every value of `a` is evidently one of `b`.
-    pub(super) fn is_evidently_within(&mut self, a: Set, b: Set) -> bool {
+    pub(crate) fn is_evidently_within(&mut self, a: Set, b: Set) -> bool {
         if self.plainly_within(a, b) {
             return true;
         }
@@ -30,7 +30,7 @@ impl Sets<'_> {
     }
 
     /// Whether a set evidently has no value: no where that is not found member by member.
-    pub(super) fn is_evidently_empty(&mut self, set: Set) -> bool {
+    pub(crate) fn is_evidently_empty(&mut self, set: Set) -> bool {
         if self.is_plainly_empty(set) {
             return true;
         }

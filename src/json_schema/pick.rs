@@ -21,7 +21,7 @@ const FEW: u64 = 64;
 
 /// A condition on a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Pick {
+pub(crate) enum Pick {
     /// It is a multiple of `step` times ten to the power of minus `places`.
     Multiple {
         step: BigInt,
@@ -34,12 +34,12 @@ pub(super) enum Pick {
 
 impl Pick {
     /// All conditions at once. `None` if that says too much, or nothing.
-    pub(super) fn all(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
+    pub(crate) fn all(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
         Self::together(parts, Self::All)
     }
 
     /// Any of them.
-    pub(super) fn any(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
+    pub(crate) fn any(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
         Self::together(parts, Self::Any)
     }
 
@@ -60,7 +60,7 @@ impl Pick {
         }
     }
 
-    pub(super) fn not(part: Arc<Self>) -> Option<Arc<Self>> {
+    pub(crate) fn not(part: Arc<Self>) -> Option<Arc<Self>> {
         Some(match &*part {
             Self::Not(inner) => Arc::clone(inner),
             _ => Arc::new(Self::Not(part)),
@@ -76,7 +76,7 @@ impl Pick {
     }
 
     /// The most places that a divisor has.
-    pub(super) fn places(&self) -> u32 {
+    pub(crate) fn places(&self) -> u32 {
         match self {
             Self::Multiple { places, .. } => *places,
             Self::All(parts) | Self::Any(parts) => {
@@ -88,7 +88,7 @@ impl Pick {
 
     /// After how many multiples of `step` times ten to the power of minus `places` the answers come
     /// again. `None` if that takes too long.
-    pub(super) fn period(&self, step: &BigInt, places: u32) -> Option<u64> {
+    pub(crate) fn period(&self, step: &BigInt, places: u32) -> Option<u64> {
         let all = self.places().max(places);
         self.test(&(step * ten(all - places)), all)?.period()
     }
@@ -112,7 +112,7 @@ impl Pick {
     }
 
     /// The multiples of `step` that are meant.
-    pub(super) fn among(&self, step: &BigInt, places: u32) -> Option<Picked> {
+    pub(crate) fn among(&self, step: &BigInt, places: u32) -> Option<Picked> {
         let test = self.test(step, places)?;
         Some(Picked { period: test.period()?, test, table: OnceLock::new() })
     }
@@ -177,7 +177,7 @@ impl Test {
 
 /// Natural numbers that a condition picks.
 #[derive(Debug)]
-pub(super) struct Picked {
+pub(crate) struct Picked {
     test: Test,
     period: u64,
     /// One period, as bits; made when it is needed.
@@ -186,17 +186,17 @@ pub(super) struct Picked {
 
 impl Picked {
     /// The answers come again after so many numbers.
-    pub(super) fn period(&self) -> u64 {
+    pub(crate) fn period(&self) -> u64 {
         self.period
     }
 
     /// Is no number picked?
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         !self.is_any_between(&BigInt::ZERO, None)
     }
 
     /// Is a number from `first` to `last` picked? `None`: there is no last one.
-    pub(super) fn is_any_between(&self, first: &BigInt, last: Option<&BigInt>) -> bool {
+    pub(crate) fn is_any_between(&self, first: &BigInt, last: Option<&BigInt>) -> bool {
         let most = self.period - 1;
         let span = match last {
             Some(last) if last < first => return false,

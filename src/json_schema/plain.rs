@@ -44,7 +44,7 @@ const SIMPLE: [&str; 15] = [
 
 /// How much a schema leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Its complement costs little, too.
     Simple,
     /// It is made of its own parts.
@@ -55,7 +55,7 @@ pub(super) enum Reach {
 
 impl Sets<'_> {
     /// How much a set leads to.
-    pub(super) fn reach(&mut self, set: Set) -> Reach {
+    pub(crate) fn reach(&mut self, set: Set) -> Reach {
         match self.expr(set) {
             Expr::Any | Expr::Never | Expr::Value(_) | Expr::Text(_) => Reach::Simple,
             &Expr::Schema(at, _) | &Expr::Own(at, _) => self.schema_reach(at),

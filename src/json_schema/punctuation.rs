@@ -3,7 +3,8 @@
 use super::layout::Layout;
 use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{self, Language, Languages, Utf8};
+use crate::regular;
+use crate::regular::{Language, Languages, Utf8};
 
 /// Blanks that flexible whitespace may have on one line.
 const BLANKS: u32 = 64;
@@ -11,27 +12,27 @@ const BLANKS: u32 = 64;
 /// The texts around the members and items of a value in one layout: one terminal each, since what
 /// is one terminal is read at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Punctuation<T = Language> {
+pub(crate) struct Punctuation<T = Language> {
     /// A bracket after which the closing one may come.
-    pub(super) open_object: T,
-    pub(super) open_array: T,
+    pub(crate) open_object: T,
+    pub(crate) open_array: T,
     /// The same where a member or item follows for certain, with the gap before it.
-    pub(super) begin_object: T,
-    pub(super) begin_array: T,
+    pub(crate) begin_object: T,
+    pub(crate) begin_array: T,
     /// The gap between an opening bracket and the first member or item, if that bracket's terminal
     /// does not hold it.
-    pub(super) first: Option<T>,
+    pub(crate) first: Option<T>,
     /// Closing brackets after nothing, and after members or items.
-    pub(super) end_object: T,
-    pub(super) end_array: T,
-    pub(super) close_object: T,
-    pub(super) close_array: T,
-    pub(super) comma: T,
-    pub(super) colon: T,
+    pub(crate) end_object: T,
+    pub(crate) end_array: T,
+    pub(crate) close_object: T,
+    pub(crate) close_array: T,
+    pub(crate) comma: T,
+    pub(crate) colon: T,
 }
 
 impl<T: Copy> Punctuation<T> {
-    pub(super) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Punctuation<U> {
+    pub(crate) fn map<U>(self, mut f: impl FnMut(T) -> U) -> Punctuation<U> {
         Punctuation {
             open_object: f(self.open_object),
             open_array: f(self.open_array),
@@ -52,7 +53,7 @@ impl Punctuation {
     /// Punctuation in a layout; `gap` is what stands in each gap of [`Layout::Gaps`].
     ///
     /// While the style of a text is not decided only its brackets count.
-    pub(super) fn new(l: &mut Languages, layout: Layout, gap: Language) -> Self {
+    pub(crate) fn new(l: &mut Languages, layout: Layout, gap: Language) -> Self {
         let (comma, colon) = match layout {
             Layout::Gaps => return Self::with_gaps(l, gap),
             Layout::Compact | Layout::Undecided | Layout::OneLine => (",", ":"),
@@ -103,7 +104,7 @@ impl Punctuation {
 /// What may stand in each gap, where that does not depend on the place.
 ///
 /// Errors if it is given as a pattern that matches something else than whitespace.
-pub(super) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
+pub(crate) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
     let space = l.byte_set([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
     Ok(match whitespace {
         Whitespace::Any => l.repeat(space, 0, None),
@@ -119,7 +120,7 @@ pub(super) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language
 }
 
 /// At most one line break, and a bounded number of blanks on each line.
-pub(super) fn flexible(l: &mut Languages) -> Language {
+pub(crate) fn flexible(l: &mut Languages) -> Language {
     let blank = l.byte_set([b' ', b'\t'].into_iter().collect());
     let blanks = l.repeat(blank, 0, Some(BLANKS));
     let line_break = l.literals([&b"\n"[..], b"\r\n"]);
@@ -130,12 +131,12 @@ pub(super) fn flexible(l: &mut Languages) -> Language {
 
 /// The white space that a pattern matches, all of which must be JSON's.
 fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Language> {
-    let whole = regex::Options::default();
+    let whole = regular::Options::default();
     let error = |message: &str| {
         let message = format!("the white space pattern {pattern:?}: {message}");
         Error::new(ErrorKind::Request, message)
     };
-    let gap = regex::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))?;
+    let gap = regular::parse(l, pattern, whole, &Utf8).map_err(|e| error(e.message()))?;
     let blanks = l.repeat(space, 0, None);
     let other = l.difference(gap, blanks);
     if l.is_live(other)? {

@@ -7,11 +7,12 @@ use super::options::Spelling;
 use super::set::Sets;
 use super::string::spell;
 use crate::error::{ErrorKind, Result};
-use crate::regex::automaton::{Automaton, State};
-use crate::regex::{self, Language, QuoteBy};
+use crate::regular;
+use crate::regular::automaton::{Automaton, State};
+use crate::regular::{Language, QuoteBy};
 
 /// The keyword for quotations of a given text.
-pub(super) const QUOTE_FROM: &str = "x-quote-from";
+pub(crate) const QUOTE_FROM: &str = "x-quote-from";
 
 impl Sets<'_> {
     /// What may be quoted: a text, by words or as is said, or texts in a row, each whole.
@@ -43,7 +44,7 @@ impl Sets<'_> {
     }
 
     /// Errors if `x-quote-from` does not say what may be quoted.
-    pub(super) fn validate_quotation(&self, at: ValueId) -> Result<()> {
+    pub(crate) fn validate_quotation(&self, at: ValueId) -> Result<()> {
         match self.units(at)?.iter().all(|unit| unit.is_empty()) {
             false => Ok(()),
             true => {
@@ -54,16 +55,16 @@ impl Sets<'_> {
     }
 
     /// The quotations of what `x-quote-from` names, in the spellings that count.
-    pub(super) fn quotation(&mut self, at: ValueId) -> Result<Language> {
+    pub(crate) fn quotation(&mut self, at: ValueId) -> Result<Language> {
         self.validate_quotation(at)?;
         let units = self.units(at)?;
         match self.options.spelling {
             Spelling::Canonical => {
                 let units: Vec<Vec<u8>> = units.into_iter().map(spell).collect();
-                regex::quotation(&mut self.languages, &units)
+                regular::quotation(&mut self.languages, &units)
             }
             Spelling::Any => {
-                let Some((inner, start)) = regex::quotation_automaton(&units)? else {
+                let Some((inner, start)) = regular::quotation_automaton(&units)? else {
                     return Ok(Language::EMPTY);
                 };
                 let name = format!("{} in any spelling", inner.name());

@@ -17,11 +17,11 @@ use crate::error::{ErrorKind, Result};
 /// The dynamic scope: the resources passed on the way to a schema, as far as they matter. Equal
 /// scopes have equal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Scope(u32);
+pub(crate) struct Scope(u32);
 
 impl Scope {
     /// No resource with a dynamic anchor was passed.
-    pub(super) const EMPTY: Self = Self(0);
+    pub(crate) const EMPTY: Self = Self(0);
 }
 
 /// What a dynamic anchor is called: `$recursiveAnchor` has no name of its own.
@@ -32,7 +32,7 @@ const RECURSIVE: &str = "#";
 
 /// All identifiers of one document, found on first need.
 #[derive(Clone, Debug)]
-pub(super) struct References {
+pub(crate) struct References {
     draft: Option<Draft>,
     index: Option<Index>,
     /// Each scope: the outermost schema of each dynamic anchor, sorted by name.
@@ -71,7 +71,7 @@ struct Target {
 
 impl References {
     /// With the draft that the caller prescribes for schemas that name none.
-    pub(super) fn new(draft: Option<Draft>) -> Self {
+    pub(crate) fn new(draft: Option<Draft>) -> Self {
         let none: Box<[DynamicAnchor]> = Box::default();
         Self {
             draft,
@@ -84,7 +84,7 @@ impl References {
 
     /// The dialect in force at a schema: that of the innermost resource that names one. Documents
     /// supplied by the caller that name none are read as the schema that refers to them is.
-    pub(super) fn dialect(&mut self, document: &Document, schema: ValueId) -> Result<Dialect> {
+    pub(crate) fn dialect(&mut self, document: &Document, schema: ValueId) -> Result<Dialect> {
         if let Some((at, uri)) = self.metaschema(document, schema) {
             return match Draft::from_uri(uri) {
                 Some(draft) => Ok(Dialect::declared(draft)),
@@ -226,13 +226,13 @@ impl References {
     }
 
     /// The schema that the reference text `at` (the value of a `$ref`) leads to.
-    pub(super) fn resolve(&mut self, document: &Document, at: ValueId) -> Result<ValueId> {
+    pub(crate) fn resolve(&mut self, document: &Document, at: ValueId) -> Result<ValueId> {
         Ok(self.target(document, at)?.schema)
     }
 
     /// The schema that the value of a `$dynamicRef` leads to in a scope (2020-12 Core, section
     /// 8.2.3.2): if it names a dynamic anchor, the outermost schema with that anchor.
-    pub(super) fn resolve_dynamic(
+    pub(crate) fn resolve_dynamic(
         &mut self,
         document: &Document,
         at: ValueId,
@@ -250,7 +250,7 @@ impl References {
 
     /// The schema that the value of a `$recursiveRef` leads to in a scope (2019-09 Core, section
     /// 8.2.4.2).
-    pub(super) fn resolve_recursive(
+    pub(crate) fn resolve_recursive(
         &mut self,
         document: &Document,
         at: ValueId,
@@ -270,7 +270,7 @@ impl References {
     }
 
     /// The scope in which a schema is read that is reached from `scope`.
-    pub(super) fn enter(&mut self, document: &Document, scope: Scope, schema: ValueId) -> Scope {
+    pub(crate) fn enter(&mut self, document: &Document, scope: Scope, schema: ValueId) -> Scope {
         if !document.is_dynamic(schema) {
             return Scope::EMPTY;
         }

@@ -66,7 +66,7 @@ impl Resources {
 }
 
 /// Two documents have the same URI.
-pub(super) fn twice(uri: &str) -> Error {
+pub(crate) fn twice(uri: &str) -> Error {
     let message = format!("the document `{uri}` is supplied twice");
     Error::new(ErrorKind::Schema, message).with_help("supply it once")
 }

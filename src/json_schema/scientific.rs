@@ -17,17 +17,17 @@ use self::exponents::Exponents;
 use super::decimal::Decimal;
 use super::grid::{Grid, gcd};
 use super::number::Side;
-use crate::regex::{Language, Languages};
+use crate::regular::{Language, Languages};
 
 /// A set of numbers, as an index into the formulas that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Formula(u32);
+pub(crate) struct Formula(u32);
 
 impl Formula {
     /// No number.
-    pub(super) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
     /// Every number.
-    pub(super) const ALL: Self = Self(1);
+    pub(crate) const ALL: Self = Self(1);
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,13 +81,13 @@ fn tens(number: &BigInt) -> (i64, BigInt) {
 
 /// All formulas made so far.
 #[derive(Clone, Debug)]
-pub(super) struct Formulas {
+pub(crate) struct Formulas {
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Formula>,
 }
 
 impl Formulas {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut this = Self { exprs: Vec::new(), ids: FxHashMap::default() };
         let constants = (this.intern(Expr::None), this.intern(Expr::All));
         debug_assert_eq!(constants, (Formula::NONE, Formula::ALL));
@@ -103,22 +103,22 @@ impl Formulas {
         id
     }
 
-    pub(super) fn bound(&mut self, value: &Decimal, side: Side, inclusive: bool) -> Formula {
+    pub(crate) fn bound(&mut self, value: &Decimal, side: Side, inclusive: bool) -> Formula {
         self.intern(Expr::Atom(Atom::Bound { value: value.clone(), side, inclusive }))
     }
 
     /// The multiples that a grid is made of.
-    pub(super) fn multiple(&mut self, grid: &Grid) -> Formula {
+    pub(crate) fn multiple(&mut self, grid: &Grid) -> Formula {
         let (step, places) = grid.unit();
         let divisor = Divisor { step: step.clone(), places: places.into() };
         self.intern(Expr::Atom(Atom::Multiple(divisor)))
     }
 
-    pub(super) fn value(&mut self, value: &Decimal) -> Formula {
+    pub(crate) fn value(&mut self, value: &Decimal) -> Formula {
         self.intern(Expr::Atom(Atom::Value(value.clone())))
     }
 
-    pub(super) fn and(&mut self, a: Formula, b: Formula) -> Formula {
+    pub(crate) fn and(&mut self, a: Formula, b: Formula) -> Formula {
         match (a.min(b), a.max(b)) {
             (Formula::NONE, _) => Formula::NONE,
             (Formula::ALL, x) => x,
@@ -127,7 +127,7 @@ impl Formulas {
         }
     }
 
-    pub(super) fn or(&mut self, a: Formula, b: Formula) -> Formula {
+    pub(crate) fn or(&mut self, a: Formula, b: Formula) -> Formula {
         match (a.min(b), a.max(b)) {
             (Formula::NONE, x) => x,
             (Formula::ALL, _) => Formula::ALL,
@@ -136,7 +136,7 @@ impl Formulas {
         }
     }
 
-    pub(super) fn not(&mut self, a: Formula) -> Formula {
+    pub(crate) fn not(&mut self, a: Formula) -> Formula {
         match self.exprs[a.0 as usize] {
             Expr::None => Formula::ALL,
             Expr::All => Formula::NONE,
@@ -147,7 +147,7 @@ impl Formulas {
 
     /// The literals with an exponent whose value is in a set: at most `digits` digits on each
     /// side of the point and in the exponent.
-    pub(super) fn language(&self, l: &mut Languages, set: Formula, digits: u32) -> Language {
+    pub(crate) fn language(&self, l: &mut Languages, set: Formula, digits: u32) -> Language {
         if set == Formula::NONE {
             return Language::EMPTY;
         }

@@ -28,10 +28,10 @@ use super::string::Strings;
 use super::written::{Text, WrittenItems};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Anchoring, Language, Languages};
-pub(super) use base::Base;
+use crate::regular::{Anchoring, Language, Languages};
+pub(crate) use base::Base;
 pub(crate) use base::Shared;
-pub(super) use shape::{HALVED, Shape, Sources};
+pub(crate) use shape::{HALVED, Shape, Sources};
 
 /// How many sets may unfold into each other without a value between them.
 const NESTING: usize = 128;
@@ -44,18 +44,18 @@ const ROW: usize = 25;
 
 /// The name of a set of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Set(u32);
+pub(crate) struct Set(u32);
 
 impl Set {
     /// Every value.
-    pub(super) const ANY: Self = Self(0);
+    pub(crate) const ANY: Self = Self(0);
     /// No value.
-    pub(super) const NEVER: Self = Self(1);
+    pub(crate) const NEVER: Self = Self(1);
 }
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Expr {
+pub(crate) enum Expr {
     Any,
     Never,
     /// A schema of the document, in the dynamic scope in which it is read.
@@ -82,64 +82,64 @@ pub(super) enum Expr {
 }
 
 /// The arena of sets over one document, and everything that unfolding them needs.
-pub(super) struct Sets<'d> {
-    pub(super) document: &'d Document,
-    pub(super) options: &'d Options,
-    pub(super) references: References,
-    pub(super) languages: Languages,
-    pub(super) numbers: Numbers,
-    pub(super) strings: Strings,
+pub(crate) struct Sets<'d> {
+    pub(crate) document: &'d Document,
+    pub(crate) options: &'d Options,
+    pub(crate) references: References,
+    pub(crate) languages: Languages,
+    pub(crate) numbers: Numbers,
+    pub(crate) strings: Strings,
     /// The punctuation of some layouts, made in advance; gaps are flexible.
-    pub(super) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(crate) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
     /// A gap of flexible whitespace.
-    pub(super) flexible_gap: Language,
+    pub(crate) flexible_gap: Language,
     /// Keywords that do not count: those that a diagnosis leaves out.
-    pub(super) ignored: Rc<FxHashSet<ValueId>>,
-    pub(super) conditions: Conditions,
+    pub(crate) ignored: Rc<FxHashSet<ValueId>>,
+    pub(crate) conditions: Conditions,
     /// For sets that were asked for them, the first that says the same.
-    pub(super) likes: FxHashMap<Set, Set>,
+    pub(crate) likes: FxHashMap<Set, Set>,
     /// How much schemas lead to, where that was asked.
-    pub(super) reaches: FxHashMap<ValueId, Reach>,
+    pub(crate) reaches: FxHashMap<ValueId, Reach>,
     /// The same of sets that are made of others.
-    pub(super) reaches_of_sets: FxHashMap<Set, Reach>,
+    pub(crate) reaches_of_sets: FxHashMap<Set, Reach>,
     /// The first set of each schema that was written down.
-    pub(super) texts: FxHashMap<String, Set>,
+    pub(crate) texts: FxHashMap<String, Set>,
     /// The languages of lists of names.
     listed_names: FxHashMap<Box<[Rc<str>]>, Language>,
     /// Patterns read so far.
-    pub(super) patterns: FxHashMap<(Anchoring, String), Language>,
+    pub(crate) patterns: FxHashMap<(Anchoring, String), Language>,
     /// The texts of formats met so far.
-    pub(super) formats: FxHashMap<Box<str>, Language>,
+    pub(crate) formats: FxHashMap<Box<str>, Language>,
     exprs: Vec<Expr>,
     ids: FxHashMap<Expr, Set>,
     shapes: Vec<Option<Rc<Shape>>>,
     /// The dynamic scope of the schema that is being read.
     scope: Scope,
     /// Sets whose shape is being computed.
-    pub(super) open: Vec<Set>,
+    pub(crate) open: Vec<Set>,
     /// How often one of them was needed while it was open.
     cycles: usize,
     /// Intersections known to be plainly empty or not.
-    pub(super) plainly_empty: FxHashMap<Set, bool>,
+    pub(crate) plainly_empty: FxHashMap<Set, bool>,
     /// Intersections known to be evidently empty or not.
-    pub(super) evidently_empty: FxHashMap<Set, bool>,
+    pub(crate) evidently_empty: FxHashMap<Set, bool>,
     /// Is every value of the first plainly one of the second?
-    pub(super) plainly_within: FxHashMap<(Set, Set), bool>,
+    pub(crate) plainly_within: FxHashMap<(Set, Set), bool>,
     /// The parts into which what is asked of a member cuts its values.
-    pub(super) cells: FxHashMap<Cuts, Option<Cells>>,
+    pub(crate) cells: FxHashMap<Cuts, Option<Cells>>,
     /// Sets known to be empty or not.
-    pub(super) emptiness: FxHashMap<Set, bool>,
+    pub(crate) emptiness: FxHashMap<Set, bool>,
     /// What sets of numbers are written as, once made.
     spelled: FxHashMap<NumberSet, Language>,
     /// The values of sets that were asked for them, if they are fewer than so many.
-    pub(super) few: FxHashMap<Set, FewValues>,
-    pub(super) written: WrittenItems,
+    pub(crate) few: FxHashMap<Set, FewValues>,
+    pub(crate) written: WrittenItems,
     /// Steps since the present task began.
     work: usize,
     /// Where it took too many.
     broken: Option<Set>,
     /// How often it could not be found out in the present task whether a set is surely empty.
-    pub(super) undecided: usize,
+    pub(crate) undecided: usize,
     task: usize,
 }
 
@@ -147,12 +147,12 @@ pub(super) struct Sets<'d> {
 type FewValues = (usize, Option<Arc<[Text]>>);
 
 impl<'d> Sets<'d> {
-    pub(super) fn new(document: &'d Document, options: &'d Options) -> Self {
+    pub(crate) fn new(document: &'d Document, options: &'d Options) -> Self {
         Self::from_base(document, options, Base::new(options.spelling))
     }
 
     /// The same from what all schemas of a spelling begin with.
-    pub(super) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
+    pub(crate) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
         let Base { languages, numbers, strings, mut spelled, punctuation, flexible_gap } = base;
         if options.digits != DIGITS {
             spelled.clear();
@@ -201,7 +201,7 @@ impl<'d> Sets<'d> {
     }
 
     /// What the numbers of a set are written as.
-    pub(super) fn number_text(&mut self, set: NumberSet) -> Result<Language> {
+    pub(crate) fn number_text(&mut self, set: NumberSet) -> Result<Language> {
         if set == NumberSet::NONE {
             return Ok(Language::EMPTY);
         }
@@ -214,12 +214,12 @@ impl<'d> Sets<'d> {
     }
 
     /// The dynamic scope of the schema that is being read.
-    pub(super) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> Scope {
         self.scope
     }
 
     /// Does something in another dynamic scope.
-    pub(super) fn in_scope<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn in_scope<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
         let outside = std::mem::replace(&mut self.scope, scope);
         let result = f(self);
         self.scope = outside;
@@ -228,7 +228,7 @@ impl<'d> Sets<'d> {
 
     /// What was worked before the present task does not count; tasks are begun where languages are
     /// stepped.
-    pub(super) fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         if self.task != self.languages.tasks() {
             self.task = self.languages.tasks();
             self.work = 0;
@@ -238,18 +238,18 @@ impl<'d> Sets<'d> {
     }
 
     /// Counts steps of the present task; they are looked at where there may be an error.
-    pub(super) fn spend(&mut self, steps: usize) {
+    pub(crate) fn spend(&mut self, steps: usize) {
         self.work += steps;
     }
 
     /// Steps of the present task so far.
-    pub(super) fn worked(&self) -> usize {
+    pub(crate) fn worked(&self) -> usize {
         self.work + self.conditions.work + self.languages.work() * ROW
     }
 
     /// Errors if the present task has taken too many steps, at the place of the set that is being
     /// unfolded, or at one that is given.
-    pub(super) fn check_work(&mut self, set: Set) -> Result<()> {
+    pub(crate) fn check_work(&mut self, set: Set) -> Result<()> {
         let most = self.options.work;
         if self.work + self.conditions.work <= most && self.languages.work() * ROW <= most {
             return Ok(());
@@ -266,7 +266,7 @@ impl<'d> Sets<'d> {
     }
 
     /// A limit that was reached without a place was reached in a set.
-    pub(super) fn placed(&self, error: Error, set: Set) -> Error {
+    pub(crate) fn placed(&self, error: Error, set: Set) -> Error {
         self.document.placed(error, self.place(set))
     }
 
@@ -285,7 +285,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The keys that an object names.
-    pub(super) fn names(&mut self, object: &ObjectSet) -> Language {
+    pub(crate) fn names(&mut self, object: &ObjectSet) -> Language {
         let names: Box<[Rc<str>]> = object.named.iter().map(|named| named.key.clone()).collect();
         let Self { languages, strings, listed_names, .. } = self;
         *listed_names
@@ -293,35 +293,35 @@ impl<'d> Sets<'d> {
             .or_insert_with_key(|names| strings.names(languages, names.iter().map(|name| &**name)))
     }
 
-    pub(super) fn expr(&self, set: Set) -> &Expr {
+    pub(crate) fn expr(&self, set: Set) -> &Expr {
         &self.exprs[set.0 as usize]
     }
 
     /// What a schema's own keywords accept, in the scope of the schema that is being read.
-    pub(super) fn own(&mut self, schema: ValueId) -> Set {
+    pub(crate) fn own(&mut self, schema: ValueId) -> Set {
         let scope = self.scope;
         self.intern(Expr::Own(schema, scope))
     }
 
     /// Objects with a key.
-    pub(super) fn has(&mut self, key: &str) -> Set {
+    pub(crate) fn has(&mut self, key: &str) -> Set {
         self.intern(Expr::Has(key.into()))
     }
 
     /// Whatever is no object, and objects whose members with these keys are in a set.
-    pub(super) fn members(&mut self, keys: Language, set: Set, at: ValueId) -> Set {
+    pub(crate) fn members(&mut self, keys: Language, set: Set, at: ValueId) -> Set {
         let all = set == Set::ANY || keys == Language::EMPTY;
         if all { Set::ANY } else { self.intern(Expr::Members(keys, set, at)) }
     }
 
     /// Whatever is no array, and arrays whose items from an index on are in a set.
-    pub(super) fn items(&mut self, from: u32, set: Set, at: ValueId) -> Set {
+    pub(crate) fn items(&mut self, from: u32, set: Set, at: ValueId) -> Set {
         if set == Set::ANY { Set::ANY } else { self.intern(Expr::Items(from, set, at)) }
     }
 
     /// The values that a schema of the document accepts, if it is reached from the schema that is
     /// being read.
-    pub(super) fn schema(&mut self, schema: ValueId) -> Result<Set> {
+    pub(crate) fn schema(&mut self, schema: ValueId) -> Result<Set> {
         match self.document.value(schema) {
             Value::Bool(true) => Ok(Set::ANY),
             Value::Bool(false) => Ok(Set::NEVER),
@@ -335,7 +335,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Errors if it is no schema at all.
-    pub(super) fn check_schema(&self, at: ValueId) -> Result<()> {
+    pub(crate) fn check_schema(&self, at: ValueId) -> Result<()> {
         match self.document.value(at) {
             Value::Bool(_) | Value::Object(_) => Ok(()),
             _ => Err(self.malformed(at, "a schema must be an object or a boolean")),
@@ -343,17 +343,17 @@ impl<'d> Sets<'d> {
     }
 
     /// Exactly one value of the document.
-    pub(super) fn listed(&mut self, value: ValueId) -> Set {
+    pub(crate) fn listed(&mut self, value: ValueId) -> Set {
         self.intern(Expr::Value(value))
     }
 
     /// The value that a canonical text stands for.
-    pub(super) fn text(&mut self, text: &str) -> Set {
+    pub(crate) fn text(&mut self, text: &str) -> Set {
         self.intern(Expr::Text(text.into()))
     }
 
     /// Values in all of them.
-    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
+    pub(crate) fn and(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
         let mut flat = Vec::new();
         for part in parts {
             match self.expr(part) {
@@ -385,7 +385,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Values in any of them.
-    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
+    pub(crate) fn or(&mut self, parts: impl IntoIterator<Item = Set>) -> Set {
         let mut flat = Vec::new();
         for part in parts {
             match self.expr(part) {
@@ -409,7 +409,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Values not in it.
-    pub(super) fn not(&mut self, set: Set) -> Set {
+    pub(crate) fn not(&mut self, set: Set) -> Set {
         match *self.expr(set) {
             Expr::Any => Set::NEVER,
             Expr::Never => Set::ANY,
@@ -419,7 +419,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Do the names alone tell that every value of `a` is one of `b`?
-    pub(super) fn is_plainly_within(&self, a: Set, b: Set) -> bool {
+    pub(crate) fn is_plainly_within(&self, a: Set, b: Set) -> bool {
         if a == b || a == Set::NEVER || b == Set::ANY {
             return true;
         }
@@ -436,7 +436,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Where a set comes from, if it is a part of the document.
-    pub(super) fn place(&self, set: Set) -> Option<ValueId> {
+    pub(crate) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
             Expr::Schema(at, _)
             | Expr::Own(at, _)
@@ -450,7 +450,7 @@ impl<'d> Sets<'d> {
     }
 
     /// What a set unfolds to.
-    pub(super) fn shape(&mut self, set: Set) -> Result<Rc<Shape>> {
+    pub(crate) fn shape(&mut self, set: Set) -> Result<Rc<Shape>> {
         if let Some(shape) = &self.shapes[set.0 as usize] {
             return Ok(shape.clone());
         }
@@ -546,7 +546,7 @@ impl<'d> Sets<'d> {
         Some((self.shapes[others.0 as usize].clone()?, last))
     }
 
-    pub(super) fn cycle(&self, start: usize) -> Error {
+    pub(crate) fn cycle(&self, start: usize) -> Error {
         let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
             Expr::Schema(at, _) => Some(*at),
             _ => None,
@@ -563,7 +563,7 @@ impl<'d> Sets<'d> {
     }
 
     /// An error at the place that a set comes from.
-    pub(super) fn error(&self, kind: ErrorKind, set: Set, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, kind: ErrorKind, set: Set, message: impl Into<String>) -> Error {
         match self.place(set) {
             Some(at) => self.document.error(kind, at, message),
             None => Error::new(kind, message),

@@ -12,10 +12,12 @@ use super::emit::Emitter;
 use super::options::Options;
 use super::resources::Resources;
 use super::set::{Sets, Shared};
-use crate::constraint::{Limits, Names, Source};
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::names::Names;
+use crate::grammar::source::Source;
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
-use crate::regex::{Language, Languages, TextSet, TextSets};
+use crate::limits::Limits;
+use crate::regular::{Language, Languages, TextSet, TextSets};
 
 /// A rule of a grammar that is to be what a schema accepts.
 #[derive(Clone, Debug)]

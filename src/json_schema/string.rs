@@ -7,8 +7,9 @@ use super::format::{Format, Texts, format};
 use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{
-    self, Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
+use crate::regular;
+use crate::regular::{
+    Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
     any_text,
 };
 
@@ -17,28 +18,28 @@ const LONG: usize = 100;
 
 /// The languages that all string sets are made of; without quotes.
 #[derive(Clone, Debug)]
-pub(super) struct Strings {
+pub(crate) struct Strings {
     /// Every text.
-    pub(super) any: Language,
+    pub(crate) any: Language,
     /// Every text of one code point.
-    pub(super) char: Language,
+    pub(crate) char: Language,
     spelling: Spelling,
 }
 
 impl Strings {
-    pub(super) fn new(l: &mut Languages, spelling: Spelling) -> Self {
+    pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let code_points = code_points(spelling);
         let char = code_points.class(l, &[(0, 0x10_FFFF)]);
         Self { any: l.repeat(char, 0, None), char, spelling }
     }
 
     /// The canonical spelling of a text, without quotes.
-    pub(super) fn spell(&self, text: &str) -> Vec<u8> {
+    pub(crate) fn spell(&self, text: &str) -> Vec<u8> {
         spell(text)
     }
 
     /// Any of these texts, in every spelling that counts.
-    pub(super) fn texts<'t>(
+    pub(crate) fn texts<'t>(
         &self,
         l: &mut Languages,
         texts: impl IntoIterator<Item = &'t str>,
@@ -55,7 +56,7 @@ impl Strings {
     }
 
     /// The same for texts that were just written: each asked of once, and perhaps long.
-    pub(super) fn written<'t>(
+    pub(crate) fn written<'t>(
         &self,
         l: &mut Languages,
         texts: impl IntoIterator<Item = &'t str>,
@@ -64,7 +65,7 @@ impl Strings {
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         match self.spelling {
             Spelling::Canonical if bytes > LONG => {
-                regex::listed(l, texts.into_iter().map(spell).collect())
+                regular::listed(l, texts.into_iter().map(spell).collect())
             }
             _ => self.texts(l, texts),
         }
@@ -72,19 +73,19 @@ impl Strings {
 
     /// The names of members: of most, only the first bytes are looked at. A schema has so many and
     /// no more; of what is written without end, short texts had better share their states.
-    pub(super) fn names<'t>(
+    pub(crate) fn names<'t>(
         &self,
         l: &mut Languages,
         names: impl IntoIterator<Item = &'t str>,
     ) -> Language {
         match self.spelling {
-            Spelling::Canonical => regex::listed(l, names.into_iter().map(spell).collect()),
+            Spelling::Canonical => regular::listed(l, names.into_iter().map(spell).collect()),
             Spelling::Any => self.texts(l, names),
         }
     }
 
     /// Any of these texts, in every spelling but the canonical one.
-    pub(super) fn escaped(&self, l: &mut Languages, texts: &[&str]) -> Language {
+    pub(crate) fn escaped(&self, l: &mut Languages, texts: &[&str]) -> Language {
         let all = self.texts(l, texts.iter().copied());
         let canonical: Vec<Vec<u8>> = texts.iter().map(|text| spell(text)).collect();
         let canonical = l.literals(canonical.iter().map(Vec::as_slice));
@@ -92,7 +93,7 @@ impl Strings {
     }
 
     /// Of a set of texts the canonical spellings alone.
-    pub(super) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
+    pub(crate) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
         match self.spelling {
             Spelling::Canonical => texts,
             Spelling::Any => {
@@ -103,7 +104,7 @@ impl Strings {
     }
 
     /// Texts of so many code points.
-    pub(super) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
+    pub(crate) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)
     }
 }
@@ -139,7 +140,7 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
 }
 
 /// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
-pub(super) fn spell(text: &str) -> Vec<u8> {
+pub(crate) fn spell(text: &str) -> Vec<u8> {
     if !text.bytes().any(|b| b < b' ' || matches!(b, b'"' | b'\\')) {
         return text.as_bytes().to_vec();
     }
@@ -165,13 +166,13 @@ pub(super) fn spell(text: &str) -> Vec<u8> {
 
 impl Sets<'_> {
     /// The texts that a pattern matches somewhere; `at` is where it stands.
-    pub(super) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
+    pub(crate) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
         let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
         self.compiled(pattern, options).map_err(|e| self.pattern_error(pattern, at, &e))
     }
 
     /// What is wrong with a pattern, and where it stands.
-    pub(super) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
+    pub(crate) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
         let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
         let shown = match pattern.char_indices().nth(LONG) {
             Some((end, _)) => format!("{:?}…", &pattern[..end]),
@@ -191,7 +192,7 @@ impl Sets<'_> {
         if let Some(&known) = self.patterns.get(&key) {
             return Ok(known);
         }
-        let language = regex::parse(
+        let language = regular::parse(
             &mut self.languages,
             pattern,
             options,
@@ -203,7 +204,7 @@ impl Sets<'_> {
 
     /// The texts of a format; `None` if it is an annotation. `asserted`: enforced whatever the
     /// options say.
-    pub(super) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
+    pub(crate) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
         if !self.options.formats && !asserted {
             return Ok(None);
         }
@@ -219,7 +220,7 @@ impl Sets<'_> {
     }
 
     /// Strings, if they do not ask for the format `regex` and something else at once.
-    pub(super) fn few_enough(&self, strings: Language) -> Result<Language> {
+    pub(crate) fn few_enough(&self, strings: Language) -> Result<Language> {
         match self.languages.multiplies_endless(strings) {
             false => Ok(strings),
             true => {
@@ -248,7 +249,7 @@ impl Sets<'_> {
             }
             Texts::Patterns => {
                 let canonical = self.options.spelling == Spelling::Canonical;
-                regex::spelled(&mut self.languages, Arc::new(regex::Syntax), canonical)
+                regular::spelled(&mut self.languages, Arc::new(regular::Syntax), canonical)
             }
             &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
             Texts::Sequence(parts) => {

@@ -1,7 +1,7 @@
 //! URIs, as far as references need them (RFC 3986).
 
 /// `%41` to `A`; `None` if an escape is broken or the bytes are not UTF-8.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
@@ -54,7 +54,7 @@ fn parts(uri: &str) -> Parts<'_> {
 }
 
 /// Resolves a reference against a base (RFC 3986, section 5.2), without its fragment.
-pub(super) fn join(base: &str, reference: &str) -> String {
+pub(crate) fn join(base: &str, reference: &str) -> String {
     let (b, r) = (parts(base), parts(reference));
     let (scheme, authority, path, query) = if r.scheme.is_some() {
         (r.scheme, r.authority, without_dots(r.path), r.query)

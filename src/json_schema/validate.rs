@@ -15,7 +15,7 @@ use super::quotation::QUOTE_FROM;
 use super::set::Sets;
 use crate::deadline;
 use crate::error::{Error, Result};
-use crate::regex;
+use crate::regular;
 
 /// Keywords that hold a count.
 const COUNTS: [&str; 8] = [
@@ -31,7 +31,7 @@ const COUNTS: [&str; 8] = [
 
 impl Sets<'_> {
     /// Errors at what is malformed in a schema of the document, or in any that it applies.
-    pub(super) fn validate(&mut self, schema: ValueId) -> Result<()> {
+    pub(crate) fn validate(&mut self, schema: ValueId) -> Result<()> {
         match self.visit(schema, &mut Err)? > SOME {
             true => self.foresee_counts(schema),
             false => Ok(()),
@@ -39,7 +39,7 @@ impl Sets<'_> {
     }
 
     /// All that is malformed there, not the first alone.
-    pub(super) fn malformed_everywhere(&mut self, schema: ValueId) -> Vec<Error> {
+    pub(crate) fn malformed_everywhere(&mut self, schema: ValueId) -> Vec<Error> {
         let mut found = Vec::new();
         let visited = self.visit(schema, &mut |error| {
             found.push(error);
@@ -250,6 +250,7 @@ impl Sets<'_> {
     }
 
     fn validate_pattern(&self, pattern: &str, at: ValueId) -> Result<()> {
-        regex::check(pattern, regex::Dialect::Ecma).map_err(|e| self.pattern_error(pattern, at, &e))
+        regular::check(pattern, regular::Dialect::Ecma)
+            .map_err(|e| self.pattern_error(pattern, at, &e))
     }
 }

@@ -8,15 +8,15 @@ use super::number::NumberSet;
 use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
-use crate::regex::Language;
+use crate::regular::Language;
 
 impl Sets<'_> {
-    pub(super) fn value_shape(&mut self, value: ValueId) -> Result<Shape> {
+    pub(crate) fn value_shape(&mut self, value: ValueId) -> Result<Shape> {
         self.values_shape(&[value])
     }
 
     /// Any of the values. Strings become one trie, however many they are.
-    pub(super) fn values_shape(&mut self, values: &[ValueId]) -> Result<Shape> {
+    pub(crate) fn values_shape(&mut self, values: &[ValueId]) -> Result<Shape> {
         let mut shape = Shape::never();
         let (mut strings, mut numbers) = (Vec::new(), Vec::new());
         for &value in values {
@@ -50,7 +50,7 @@ impl Sets<'_> {
     }
 
     /// The exact value of a number of the document.
-    pub(super) fn decimal(&self, at: ValueId, literal: &str) -> Result<Decimal> {
+    pub(crate) fn decimal(&self, at: ValueId, literal: &str) -> Result<Decimal> {
         Decimal::parse(literal).ok_or_else(|| {
             let message = format!("the exponent of {literal} is out of all proportion");
             let help = "write a number with an exponent from -100000 to 100000";
@@ -59,7 +59,7 @@ impl Sets<'_> {
     }
 
     /// A listed array or object as a set of arrays or objects.
-    pub(super) fn unlisted(&mut self, value: ValueId) -> Result<Shape> {
+    pub(crate) fn unlisted(&mut self, value: ValueId) -> Result<Shape> {
         let sources = Sources(smallvec::smallvec![value]);
         Ok(match self.document.value(value) {
             Value::Array(items) => {
@@ -86,7 +86,7 @@ impl Sets<'_> {
     }
 
     /// Is the value in the set? Exact for every value.
-    pub(super) fn accepts(&mut self, shape: &Shape, value: ValueId) -> Result<bool> {
+    pub(crate) fn accepts(&mut self, shape: &Shape, value: ValueId) -> Result<bool> {
         match self.document.value(value) {
             Value::Null => Ok(shape.null),
             &Value::Bool(b) => Ok(shape.booleans[usize::from(b)]),
@@ -117,7 +117,7 @@ impl Sets<'_> {
         }
     }
 
-    pub(super) fn lists(&self, shape: &Shape, value: ValueId) -> Result<bool> {
+    pub(crate) fn lists(&self, shape: &Shape, value: ValueId) -> Result<bool> {
         for &listed in &shape.listed {
             if self.equal(listed, value)? {
                 return Ok(true);
@@ -270,7 +270,7 @@ impl Sets<'_> {
     }
 
     /// Does the shape hold no null, boolean, number, string or listed value?
-    pub(super) fn scalarless(&mut self, shape: &Shape) -> Result<bool> {
+    pub(crate) fn scalarless(&mut self, shape: &Shape) -> Result<bool> {
         if shape.null || shape.booleans != [false; 2] || !shape.listed.is_empty() {
             return Ok(false);
         }

@@ -23,13 +23,13 @@ use super::scientific::Formula;
 use super::set::{Set, Sets};
 use crate::deadline;
 use crate::error::Result;
-use crate::regex::{Language, Languages, TextSet, TextSets};
+use crate::regular::{Language, Languages, TextSet, TextSets};
 
 /// A value as a canonical text.
-pub(super) type Text = Arc<str>;
+pub(crate) type Text = Arc<str>;
 
 /// A value, and how it is spelled.
-pub(super) type ShortItem = (Text, Box<[u8]>);
+pub(crate) type ShortItem = (Text, Box<[u8]>);
 
 /// More texts than an array has items.
 const MORE_THAN_ITEMS: u64 = 1 << 32;
@@ -41,8 +41,8 @@ const COUNTED_BYTES: usize = 64;
 
 /// Sets of items that were written.
 #[derive(Debug)]
-pub(super) struct WrittenItems {
-    pub(super) texts: Arc<TextSets>,
+pub(crate) struct WrittenItems {
+    pub(crate) texts: Arc<TextSets>,
     /// By set: one that lacks an item of it, and that item.
     added: FxHashMap<TextSet, (TextSet, Text)>,
     /// Of the items that may come, by their set, what was written takes away.
@@ -52,20 +52,20 @@ pub(super) struct WrittenItems {
     /// Whether a language has more texts than an array has items.
     inexhaustible: FxHashMap<Language, bool>,
     /// By set: of so many that were asked for, the shortest items.
-    pub(super) short: FxHashMap<Set, (usize, Arc<[ShortItem]>)>,
+    pub(crate) short: FxHashMap<Set, (usize, Arc<[ShortItem]>)>,
     /// Whether every text can be spelled in tokens, byte by byte. If not, texts are not counted.
-    pub(super) every_byte: bool,
+    pub(crate) every_byte: bool,
 }
 
 /// What items that were written take away from a set of items.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     /// Items as they are spelled, which no further item must end as.
-    pub(super) looked_up: TextSet,
+    pub(crate) looked_up: TextSet,
     /// Strings that the language of items must lack, as they are spelled between quotes.
-    pub(super) strings: TextSet,
+    pub(crate) strings: TextSet,
     /// The literals of numbers that it must lack, and these numbers once more.
-    pub(super) numbers: TextSet,
+    pub(crate) numbers: TextSet,
     formula: Formula,
 }
 
@@ -94,7 +94,7 @@ impl Default for WrittenItems {
 
 impl WrittenItems {
     /// The items of a set and one more.
-    pub(super) fn with(&mut self, set: TextSet, item: &str) -> TextSet {
+    pub(crate) fn with(&mut self, set: TextSet, item: &str) -> TextSet {
         let new = self.texts.with(set, item.as_bytes());
         if new != set {
             self.added.entry(new).or_insert_with(|| (set, item.into()));
@@ -102,21 +102,21 @@ impl WrittenItems {
         new
     }
 
-    pub(super) fn contains(&self, set: TextSet, item: &str) -> bool {
+    pub(crate) fn contains(&self, set: TextSet, item: &str) -> bool {
         self.texts.contains(set, item.as_bytes())
     }
 
-    pub(super) fn len(&self, set: TextSet) -> usize {
+    pub(crate) fn len(&self, set: TextSet) -> usize {
         self.texts.len(set) as usize
     }
 
     /// Those of some values that are not written.
-    pub(super) fn others(&self, set: TextSet, values: &[Text]) -> Vec<Text> {
+    pub(crate) fn others(&self, set: TextSet, values: &[Text]) -> Vec<Text> {
         values.iter().filter(|value| !self.contains(set, value)).cloned().collect()
     }
 
     /// All items of a set.
-    pub(super) fn values(&self, mut set: TextSet) -> Vec<Text> {
+    pub(crate) fn values(&self, mut set: TextSet) -> Vec<Text> {
         let mut values = Vec::new();
         while let Some((before, item)) = self.added.get(&set) {
             values.push(item.clone());
@@ -126,14 +126,14 @@ impl WrittenItems {
     }
 
     /// About how many bytes it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.texts.bytes() + self.added.len() * 64 + self.taken.len() * 48
     }
 }
 
 impl Sets<'_> {
     /// What items that were written take away from a set of items.
-    pub(super) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
+    pub(crate) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
         let (mut taken, mut new, mut at) = (Taken::NOTHING, Vec::new(), written);
         while let Some((before, item)) = self.written.added.get(&at) {
             if let Some(&known) = self.written.taken.get(&(set, at)) {
@@ -197,7 +197,7 @@ impl Sets<'_> {
     }
 
     /// The numbers that were taken away.
-    pub(super) fn numbers_taken(&mut self, taken: Taken) -> NumberSet {
+    pub(crate) fn numbers_taken(&mut self, taken: Taken) -> NumberSet {
         let listed = self.written.texts.language(&mut self.languages, taken.numbers);
         NumberSet { listed, pointed: true, formula: taken.formula, ..NumberSet::NONE }
     }

@@ -4,7 +4,7 @@ use tokenizers::{Model as _, ModelWrapper, PreTokenizerWrapper};
 
 use super::Tokenizer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::Vocabulary;
+use crate::vocabulary::Vocabulary;
 
 /// As many tokens are looked at anew at most, before older ones are taken as settled.
 const WINDOW: usize = 64;

@@ -33,7 +33,7 @@ use serde_json::{Map, Value as Json};
 
 use super::chat_template::Message;
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::{Vocabulary, is_well_known_end};
+use crate::vocabulary::{Vocabulary, is_well_known_end};
 
 /// Roles that templates compare with; other ones are content.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "ipython"];

@@ -4,7 +4,7 @@ use candle_core::Tensor;
 
 use super::internal;
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::TokenMask;
+use crate::vocabulary::TokenMask;
 
 /// One logit for each token id, `f32`, on the model's device.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::tokenizer::normalizer::SplitDelimiterBehavior;
 use tokenizers::{ModelWrapper, PreTokenizerWrapper};
 
-use crate::vocab::Vocabulary;
+use crate::vocabulary::Vocabulary;
 
 /// SentencePiece's mark for a space.
 const SPACE_MARK: char = '\u{2581}';

@@ -8,10 +8,10 @@ use tokenizers::{
 use super::control_tokens::{ControlTokens, StandIns};
 use super::token_bound::TokenBound;
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::{Encode, Vocabulary};
+use crate::vocabulary::{Encode, Vocabulary};
 
 /// A model's tokenizer. The way back from tokens to text is the
-/// [`Vocabulary`](crate::vocab::Vocabulary)'s.
+/// [`Vocabulary`](crate::vocabulary::Vocabulary)'s.
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Finds special tokens in a text.

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::distances::{Distances, FAR};
-use crate::constraint::{Plan, Turn};
-use crate::regex::Language;
+use super::plan::{Plan, Turn};
+use crate::regular::Language;
 
 /// Steps of terminals that are kept apart; what comes later is not counted.
 const STEPS: usize = 1 << 20;

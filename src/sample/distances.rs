@@ -10,9 +10,9 @@
 use rustc_hash::FxHashMap;
 
 use super::coverage::Visits;
-use crate::constraint::{Plan, Turn};
+use super::plan::{Plan, Turn};
 use crate::error::Result;
-use crate::regex::Language;
+use crate::regular::Language;
 
 /// No way leads there.
 pub(super) const FAR: u32 = u32::MAX;

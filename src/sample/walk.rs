@@ -6,10 +6,10 @@ use super::Bounds;
 use super::choices::Choices;
 use super::coverage::Visits;
 use super::distances::{Distances, FAR, plus};
-use crate::constraint::{Plan, Turn};
+use super::plan::{Plan, Turn};
 use crate::deadline;
 use crate::error::Error;
-use crate::regex::{ByteSet, Language};
+use crate::regular::{ByteSet, Language};
 
 /// How often a captured text is written anew where what it must differ from is not known before.
 const TRIES: u32 = 60;

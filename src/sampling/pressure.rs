@@ -4,7 +4,7 @@ use super::exponential::Row;
 use super::scan::{self, Ends};
 use super::steps;
 use crate::error::Result;
-use crate::vocab::TokenMask;
+use crate::vocabulary::TokenMask;
 
 /// One step's choice, by the model alone: before penalties, temperature and truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::scan;
 use super::steps;
 use super::{ChainStep, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::TokenMask;
+use crate::vocabulary::TokenMask;
 
 /// What came of [`Sampler::draw_checked`].
 #[derive(Clone, Copy, Debug, PartialEq)]

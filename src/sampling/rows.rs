@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::exponential::Row;
 use super::scan::{self, Ends};
 use super::*;
-use crate::vocab::TokenMask;
+use crate::vocabulary::TokenMask;
 
 /// A row of normally distributed logits, every third with many ties, of which a part is allowed
 /// and some are changed: handed to `check` with all of its candidates, and the greatest logit.

@@ -18,7 +18,7 @@ use super::steps::{self, Candidate};
 use super::wide::Kept;
 use super::{PenaltyScope, SamplingParams};
 use crate::error::{Error, ErrorKind, Result};
-use crate::vocab::TokenMask;
+use crate::vocabulary::TokenMask;
 
 /// What came of one [`Sampler::draw`].
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -354,7 +354,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::vocab::TokenMask;
+    use crate::vocabulary::TokenMask;
 
     proptest! {
         #[test]

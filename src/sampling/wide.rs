@@ -471,7 +471,7 @@ mod tests {
 
     use super::super::scan::Ends;
     use super::*;
-    use crate::vocab::TokenMask;
+    use crate::vocabulary::TokenMask;
 
     /// What is kept, and what is drawn, is what the plain steps keep and draw, on rows from level to
     /// steep, with ties, masks, changed tokens and deep ones.

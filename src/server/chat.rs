@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use crate::generation::{Prompt, Protocol, Request, Usage};
+use crate::engine::{Prompt, Protocol, Request, Usage};
 use crate::strict_json;
 
 use super::App;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::generation::Engine;
+use crate::engine::Engine;
 use crate::model::Message;
 
 use super::error::ApiError;

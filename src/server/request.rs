@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::generation::Request;
+use crate::engine::Request;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 

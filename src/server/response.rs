@@ -5,9 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::generation::{FinishReason, Protocol, Response, Step, StopReason, Usage};
+use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
 use crate::tools::{Call, Part, Reader, Reply};
-use crate::vocab::Vocabulary;
+use crate::vocabulary::Vocabulary;
 
 /// Seconds since 1970.
 pub(super) fn now() -> u64 {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::generation::{BeamSearch, EarlyStopping, Request, Speculation};
+use crate::engine::{BeamSearch, EarlyStopping, Request, Speculation};
 use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 use super::error::ApiError;

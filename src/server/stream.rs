@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use tokio_stream::Stream;
 
-use crate::generation::{Protocol, Usage};
+use crate::engine::{Protocol, Usage};
 use crate::tools::{Part, Reader, Reply as Spoken};
 
 use super::App;

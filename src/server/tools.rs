@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::engine::{Engine, Protocol, Request};
 use crate::error::{Error, ErrorKind, listed, shortened};
-use crate::generation::{Engine, Protocol, Request};
 use crate::tools::{Tool, ToolCalls, ToolChoice};
 use crate::{Compiler, Constraint};
 

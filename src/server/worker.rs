@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use crate::engine::{Engine, Event, FinishReason, Request, Response, Step};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::{Engine, Event, FinishReason, Request, Response, Step};
 
 use super::body::Room;
 use super::error::ApiError;

@@ -12,7 +12,7 @@ use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Hole, Options, Schema};
-use crate::regex::{Triggers, Utf8, any_text};
+use crate::regular::{Triggers, Utf8, any_text};
 
 /// Must a tool be called? OpenAI's `tool_choice`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

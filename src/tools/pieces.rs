@@ -2,8 +2,8 @@
 
 use super::format::{Piece, Slot};
 use crate::grammar::{GrammarBuilder, NodeId, RuleId, SpecialToken};
-use crate::regex::{Utf8, any_text};
-use crate::vocab::Vocabulary;
+use crate::regular::{Utf8, any_text};
+use crate::vocabulary::Vocabulary;
 
 /// What stands in the slots of pieces.
 #[derive(Clone, Copy, Default)]

@@ -6,8 +6,8 @@ use super::format::Piece;
 use super::pieces::{self, Slots};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::regex::{ByteSet, Language, Utf8, any_text};
-use crate::vocab::Vocabulary;
+use crate::regular::{ByteSet, Language, Utf8, any_text};
+use crate::vocabulary::Vocabulary;
 
 /// How a family of models writes what it thinks, as data (`thoughts/`).
 ///

@@ -8,7 +8,7 @@ use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::Schema;
-use crate::regex::{Language, Triggers, Utf8, any_text};
+use crate::regular::{Language, Triggers, Utf8, any_text};
 
 /// The grammar of a structural tag: `{"type": "structural_tag", "format": …}`, or the older
 /// `{"structures": [{"begin", "schema", "end"}], "triggers": […]}`.

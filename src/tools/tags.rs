@@ -6,7 +6,8 @@ use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::{Options, Schema};
-use crate::regex::{self, Triggers, Utf8};
+use crate::regular;
+use crate::regular::{Triggers, Utf8};
 
 /// What stands between the beginning and the end of a tag.
 #[derive(Clone, Debug)]
@@ -74,8 +75,8 @@ impl Tags {
                     builder.call(rule)
                 }
                 Body::Regex(pattern) => {
-                    let options = regex::Options::default();
-                    let language = regex::parse(builder.languages(), pattern, options, &Utf8)?;
+                    let options = regular::Options::default();
+                    let language = regular::parse(builder.languages(), pattern, options, &Utf8)?;
                     builder.regular(language)
                 }
             };

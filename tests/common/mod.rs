@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use maskwright::Constraint;
 use maskwright::grammar::{Grammar, Node, NodeId};
-use maskwright::regex::{Language, Languages};
+use maskwright::regular::{Language, Languages};
 use serde_json::Value;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

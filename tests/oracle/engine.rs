@@ -2,7 +2,7 @@
 
 use maskwright::constraint::{Compiler, Constraint};
 use maskwright::grammar::{GrammarBuilder, NodeId, RuleId, SpecialToken};
-use maskwright::regex::{Language, Languages};
+use maskwright::regular::{Language, Languages};
 use maskwright::{Result, Vocabulary, grammar};
 
 use super::language::{Expr, Grammar, Node, Token, rule_name};

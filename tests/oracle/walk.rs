@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use maskwright::constraint::{Compiler, Constraint, Limits, Matcher};
+use maskwright::{Compiler, Constraint, Limits, Matcher};
 use maskwright::{ErrorKind, Result as EngineResult};
 
 use super::engine;

@@ -1,6 +1,6 @@
 //! And, or, not, concatenation and repeats against sets of strings.
 
-use maskwright::regex::{Language, Languages};
+use maskwright::regular::{Language, Languages};
 use proptest::prelude::*;
 
 use crate::{all_strings, cases};

@@ -1,6 +1,6 @@
 //! Random patterns against their definition, the `regex` crate, and an ECMAScript engine.
 
-use maskwright::regex::{self, Anchoring, Dialect, JsonString, Languages, Utf8};
+use maskwright::regular::{self, Anchoring, Dialect, JsonString, Languages, Utf8};
 use proptest::prelude::*;
 
 use crate::definition::{Anchor, Atom, Pattern, patterns};
@@ -21,8 +21,8 @@ fn agree(
         let mut l = Languages::new();
         l.set_limit(STATES);
         let options = options(dialect, anchoring);
-        let raw = regex::parse(&mut l, pattern, options, &Utf8).map_err(fail)?;
-        let json = regex::parse(&mut l, pattern, options, &JsonString).map_err(fail)?;
+        let raw = regular::parse(&mut l, pattern, options, &Utf8).map_err(fail)?;
+        let json = regular::parse(&mut l, pattern, options, &JsonString).map_err(fail)?;
         for text in texts {
             let expected = is_match(anchoring, text);
             let found = l.matches(raw, text.as_bytes()).map_err(fail)?;
@@ -196,7 +196,7 @@ proptest! {
         let texts = all_strings(&["a", "b", "c"], 5);
         for anchoring in [Anchoring::Whole, Anchoring::Search] {
             let mut l = Languages::new();
-            match regex::parse(&mut l, &pattern, regex::Options { anchoring, ..options }, &Utf8) {
+            match regular::parse(&mut l, &pattern, regular::Options { anchoring, ..options }, &Utf8) {
                 Ok(language) => {
                     let (open, close) = if anchoring == Anchoring::Whole { (r"\A", r"\z") } else { ("", "") };
                     let other = fancy_regex::Regex::new(&format!("{open}(?:{pattern}){close}")).unwrap();
@@ -234,7 +234,7 @@ fn possessive_marks_and_backreferences() {
         "(?>a?)b",
     ] {
         let mut l = Languages::new();
-        let parsed = regex::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8);
+        let parsed = regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8);
         assert!(parsed.is_ok(), "/{pattern}/: {parsed:?}");
         agree_with_fancy(pattern, &all_strings(&["a", "b", " ", "x"], 4)).unwrap();
     }
@@ -252,7 +252,7 @@ fn possessive_marks_and_backreferences() {
         ("(?<=a(?=b))c", 5, "lookahead inside a lookbehind"),
     ] {
         let mut l = Languages::new();
-        let error = regex::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8)
+        let error = regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8)
             .unwrap_err();
         assert!(error.message().contains(message), "/{pattern}/: {error}");
         assert_eq!(error.place().byte, Some(place), "/{pattern}/: {error}");
@@ -265,7 +265,7 @@ fn large_counts_are_cheap() {
     let mut l = Languages::new();
     let options = options(Dialect::Rust, Anchoring::Whole);
     let pattern = "(?:[a-z]{1,20000}[0-9]{30000}){0,50000}";
-    let language = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
+    let language = regular::parse(&mut l, pattern, options, &Utf8).unwrap();
     assert!(l.len() < 100, "{}", l.len());
     assert!(!l.matches(language, b"abc0123").unwrap());
     assert!(l.len() < 1_000, "{}", l.len());

@@ -1,7 +1,7 @@
 //! ECMA-262 patterns: what each piece of syntax means, and what is refused where.
 
 use maskwright::ErrorKind;
-use maskwright::regex::{self, Anchoring, Dialect, JsonString, Languages, Utf8};
+use maskwright::regular::{self, Anchoring, Dialect, JsonString, Languages, Utf8};
 
 use crate::{in_json, options};
 
@@ -125,9 +125,9 @@ fn every_piece_of_syntax_has_its_meaning() {
     for (pattern, found, not_found) in MEANINGS {
         let mut l = Languages::new();
         let options = options(Dialect::Ecma, Anchoring::Search);
-        let raw = regex::parse(&mut l, pattern, options, &Utf8);
+        let raw = regular::parse(&mut l, pattern, options, &Utf8);
         let raw = raw.unwrap_or_else(|e| panic!("{pattern}: {e}"));
-        let json = regex::parse(&mut l, pattern, options, &JsonString).unwrap();
+        let json = regular::parse(&mut l, pattern, options, &JsonString).unwrap();
         let texts = found.iter().map(|t| (t, true)).chain(not_found.iter().map(|t| (t, false)));
         for (text, expected) in texts {
             let is_in = l.matches(raw, text.as_bytes()).unwrap();
@@ -226,7 +226,7 @@ fn refusals_name_the_byte_and_the_cure() {
     for &(pattern, byte, words) in REFUSALS {
         let mut l = Languages::new();
         let options = options(Dialect::Ecma, Anchoring::Search);
-        let Err(error) = regex::parse(&mut l, pattern, options, &Utf8) else {
+        let Err(error) = regular::parse(&mut l, pattern, options, &Utf8) else {
             panic!("{pattern} is accepted")
         };
         assert_eq!(error.kind(), ErrorKind::Regex, "{pattern}: {error}");
@@ -247,7 +247,7 @@ fn rust_patterns_are_refused_with_a_place_too() {
         (r"a{3,2}", 1, "invalid repetition"),
     ] {
         let mut l = Languages::new();
-        let error = regex::parse(&mut l, pattern, Default::default(), &Utf8).unwrap_err();
+        let error = regular::parse(&mut l, pattern, Default::default(), &Utf8).unwrap_err();
         assert_eq!(error.place().byte, Some(byte), "{pattern}: {error}");
         assert!(error.to_string().contains(words), "{pattern}: {error}");
     }
@@ -259,20 +259,20 @@ fn deep_and_long_patterns_are_answers_not_crashes() {
     for dialect in [Dialect::Rust, Dialect::Ecma] {
         let options = options(dialect, Anchoring::Search);
         let mut l = Languages::new();
-        regex::parse(&mut l, &deep(200), options, &Utf8).unwrap();
-        let error = regex::parse(&mut l, &deep(100_000), options, &Utf8).unwrap_err();
+        regular::parse(&mut l, &deep(200), options, &Utf8).unwrap();
+        let error = regular::parse(&mut l, &deep(100_000), options, &Utf8).unwrap_err();
         assert!(error.place().byte.is_some(), "{error}");
         let long = "ab|".repeat(20_000);
-        let x = regex::parse(&mut l, &long, options, &Utf8).unwrap();
+        let x = regular::parse(&mut l, &long, options, &Utf8).unwrap();
         assert!(l.matches(x, b"xyz").unwrap());
-        let counted = regex::parse(&mut l, "^[a-z]{3,50000}$", options, &Utf8).unwrap();
+        let counted = regular::parse(&mut l, "^[a-z]{3,50000}$", options, &Utf8).unwrap();
         assert!(!l.matches(counted, b"ab").unwrap());
         assert!(l.matches(counted, &[b'x'; 50_000]).unwrap());
         assert!(!l.matches(counted, &[b'x'; 50_001]).unwrap());
     }
     let options = options(Dialect::Ecma, Anchoring::Search);
     let mut l = Languages::new();
-    let error = regex::parse(&mut l, "(?:(?:(?!a).){999}){999}", options, &Utf8).unwrap_err();
+    let error = regular::parse(&mut l, "(?:(?:(?!a).){999}){999}", options, &Utf8).unwrap_err();
     assert!(error.message().contains("100000 steps"), "{error}");
 }
 
@@ -282,8 +282,8 @@ fn equal_patterns_are_one_language() {
     for pattern in ["a+b", r"^((?!foo).)*$", r"\bfoo\b", r"(?<=ab)c"] {
         let mut l = Languages::new();
         let options = options(Dialect::Ecma, Anchoring::Search);
-        let first = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
-        let again = regex::parse(&mut l, pattern, options, &Utf8).unwrap();
+        let first = regular::parse(&mut l, pattern, options, &Utf8).unwrap();
+        let again = regular::parse(&mut l, pattern, options, &Utf8).unwrap();
         assert_eq!(first, again, "{pattern}");
     }
 }

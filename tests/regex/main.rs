@@ -7,7 +7,7 @@ mod definition;
 mod differential;
 mod ecma;
 
-use maskwright::regex::{Anchoring, Dialect, Options};
+use maskwright::regular::{Anchoring, Dialect, Options};
 use proptest::prelude::ProptestConfig;
 
 fn options(dialect: Dialect, anchoring: Anchoring) -> Options {

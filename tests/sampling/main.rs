@@ -7,7 +7,7 @@ mod comparison;
 mod edges;
 mod reference;
 
-use maskwright::vocab::TokenMask;
+use maskwright::vocabulary::TokenMask;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Result};
-use crate::generation::Engine;
 use crate::model::KvCache;
 use crate::sampling::{Sampler, SamplingParams};
 use crate::{Compiler, Constraint};

@@ -9,7 +9,7 @@ use crate::Vocabulary;
 use crate::cli::output;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, ModelOptions, Tokenizer};
-use crate::vocab::Encode as _;
+use crate::vocabulary::Encode as _;
 
 /// The patterns that part a text into pieces, as the tokenizers publish them: which special token
 /// tells whose they are, their names, the pattern.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::regex::{Language, Languages, QuoteBy, quotation};
+use crate::regular::{Language, Languages, QuoteBy, quotation};
 
 /// The chunks that a JSON object names: `substring_chunks` as they are, `substring_words` cut
 /// around words, `substring_chars` into characters.

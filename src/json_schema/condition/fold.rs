@@ -5,10 +5,7 @@ use super::*;
 impl Sets<'_> {
     /// The same objects in fewer sets: those whose conditions let many of them hold at the same
     /// time are followed as one, if their names come in the same order.
-    pub(in crate::json_schema) fn gather(
-        &mut self,
-        objects: &[ObjectSet],
-    ) -> Result<Vec<ObjectSet>> {
+    pub(crate) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
         let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
         if objects.iter().filter(on_condition).count() <= FEW {
             return Ok(objects.to_vec());
@@ -57,10 +54,7 @@ impl Sets<'_> {
     }
 
     /// The objects that are not in the set, as one object set with a condition.
-    pub(in crate::json_schema) fn fold_complement(
-        &mut self,
-        object: &ObjectSet,
-    ) -> Result<Option<ObjectSet>> {
+    pub(crate) fn fold_complement(&mut self, object: &ObjectSet) -> Result<Option<ObjectSet>> {
         let mut all = vec![object.condition];
         for named in &object.named {
             all.push(self.on_key(&named.key, named.set, named.required));
@@ -92,7 +86,7 @@ impl Sets<'_> {
     }
 
     /// Any of the object sets, as one with a condition.
-    pub(in crate::json_schema) fn fold(&mut self, objects: &[ObjectSet]) -> Result<ObjectSet> {
+    pub(crate) fn fold(&mut self, objects: &[ObjectSet]) -> Result<ObjectSet> {
         let mut keys: Vec<Rc<str>> = Vec::new();
         let mut seen = FxHashSet::default();
         for named in objects.iter().flat_map(|object| &object.named) {
@@ -156,10 +150,7 @@ impl Sets<'_> {
 
     /// Makes of a condition what can be said of single keys, and drops what is granted already.
     /// `None` if it is plain to see that nothing meets it.
-    pub(in crate::json_schema) fn settle(
-        &mut self,
-        mut object: ObjectSet,
-    ) -> Result<Option<ObjectSet>> {
+    pub(crate) fn settle(&mut self, mut object: ObjectSet) -> Result<Option<ObjectSet>> {
         loop {
             match object.condition {
                 Condition::HOLDS => return Ok(Some(object)),

@@ -12,8 +12,7 @@ struct Relevant {
 }
 
 /// Has a set a value?
-pub(in crate::json_schema) type HasValue<'f, 'd> =
-    dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
+pub(crate) type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
 
 /// A step of a search: a set of which a value is needed, if one is, and where that leads.
 type Step = (Option<Set>, Place);
@@ -23,7 +22,7 @@ type IsEnd<'f, 'd> = dyn FnMut(&mut Sets<'d>, Step) -> Result<bool> + 'f;
 
 /// What a search has found.
 #[derive(Clone, Debug)]
-pub(in crate::json_schema) enum Found {
+pub(crate) enum Found {
     Nothing,
     /// What meets the condition: those of the named members that are written, by their place in
     /// the search.
@@ -32,7 +31,7 @@ pub(in crate::json_schema) enum Found {
 
 /// The search for members that meet a condition.
 #[derive(Clone, Debug)]
-pub(in crate::json_schema) struct Search {
+pub(crate) struct Search {
     members: Vec<Relevant>,
     others: Rc<[Other]>,
     /// How many keys each of these has left; [`MANY`] are as many as are needed.
@@ -45,15 +44,15 @@ pub(in crate::json_schema) struct Search {
 }
 
 /// Keys without a name beyond which there are always enough.
-pub(in crate::json_schema) const MANY: u32 = 1_000;
+pub(crate) const MANY: u32 = 1_000;
 
 /// Classes of other keys, and how many keys each has.
-pub(in crate::json_schema) type Counted = (Rc<[Other]>, Rc<[u32]>);
+pub(crate) type Counted = (Rc<[Other]>, Rc<[u32]>);
 
 /// The members before `at` are decided, then so many of the other keys one class after the other;
 /// the condition is what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::json_schema) struct Place {
+pub(crate) struct Place {
     at: u32,
     condition: Condition,
     count: u32,
@@ -63,14 +62,14 @@ pub(in crate::json_schema) struct Place {
 
 impl Search {
     /// The names of the members that matter.
-    pub(in crate::json_schema) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
         self.members.iter().map(|member| &member.key)
     }
 }
 
 impl<'d> Sets<'d> {
     /// A search among members that may still come, from a condition and a number of members.
-    pub(in crate::json_schema) fn search<'a>(
+    pub(crate) fn search<'a>(
         &mut self,
         condition: Condition,
         count: u32,
@@ -132,14 +131,14 @@ impl<'d> Sets<'d> {
     }
 
     /// Other keys, and how many there are of each class.
-    pub(in crate::json_schema) fn with_counts(&mut self, others: Vec<Other>) -> Result<Counted> {
+    pub(crate) fn with_counts(&mut self, others: Vec<Other>) -> Result<Counted> {
         let keys = others.iter().map(|other| self.count_keys(other.keys, MANY));
         let keys = keys.collect::<Result<_>>()?;
         Ok((others.into(), keys))
     }
 
     /// What is asked of an object's members together, and how many there are at least.
-    pub(in crate::json_schema) fn with_least(&mut self, object: &ObjectSet) -> Condition {
+    pub(crate) fn with_least(&mut self, object: &ObjectSet) -> Condition {
         if object.min as usize <= object.required() {
             return object.condition;
         }
@@ -149,7 +148,7 @@ impl<'d> Sets<'d> {
 
     /// Are there members that meet the condition, of sets of which it is asked whether they have a
     /// value? The first that are found will do; `None` if they are not found soon.
-    pub(in crate::json_schema) fn finds(
+    pub(crate) fn finds(
         &mut self,
         search: &Search,
         start: Place,
@@ -160,7 +159,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The same with the members.
-    pub(in crate::json_schema) fn find(
+    pub(crate) fn find(
         &mut self,
         search: &Search,
         start: Place,
@@ -209,7 +208,7 @@ impl<'d> Sets<'d> {
 
     /// The same for all members of an object set, however long it takes: alternatives are tried
     /// one by one, and each makes others superfluous or impossible (Davis, Logemann, Loveland).
-    pub(in crate::json_schema) fn finds_any(
+    pub(crate) fn finds_any(
         &mut self,
         object: ObjectSet,
         has_value: &mut HasValue<'_, 'd>,
@@ -254,7 +253,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Is nothing more needed from here?
-    pub(in crate::json_schema) fn is_met(&self, search: &Search, place: Place) -> bool {
+    pub(crate) fn is_met(&self, search: &Search, place: Place) -> bool {
         let left = search.members.get(place.at as usize..).unwrap_or_default();
         place.condition == Condition::HOLDS && search.max.is_none()
             || left.iter().all(|member| !member.required)
@@ -263,11 +262,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The next steps.
-    pub(in crate::json_schema) fn next_steps(
-        &mut self,
-        search: &Search,
-        place: Place,
-    ) -> Result<Vec<Step>> {
+    pub(crate) fn next_steps(&mut self, search: &Search, place: Place) -> Result<Vec<Step>> {
         let steps = self.steps_unless(search, place, &mut |_, _| Ok(false))?;
         Ok(steps.unwrap_or_default())
     }

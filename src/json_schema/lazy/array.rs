@@ -5,7 +5,7 @@ use super::*;
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
-    pub(in crate::json_schema) fn lazy_array(
+    pub(crate) fn lazy_array(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -66,7 +66,7 @@ impl Emitter<'_> {
     }
 
     /// An array that is the whole text, in any style.
-    pub(in crate::json_schema) fn undecided_array(
+    pub(crate) fn undecided_array(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -96,7 +96,7 @@ impl Emitter<'_> {
     }
 
     /// The items of an array that is the whole text, in one style.
-    pub(super) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
+    pub(crate) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
         let array = self.pending().whole_arrays[array as usize].clone();
         // There are some in each style if there are in one.
         let some = self.items(&array, layout)?.flatten();
@@ -218,7 +218,7 @@ impl Emitter<'_> {
     }
 
     /// What may follow in a state.
-    pub(super) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
+    pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
         let repeats = self.pending().arrays[id as usize].set.repeats;
         let signs = self.signs(state.layout);
         let mut ways = Vec::new();
@@ -384,7 +384,7 @@ impl Emitter<'_> {
     }
 
     /// What follows an item, if it may stand there; `None` is any.
-    pub(super) fn after_item(
+    pub(crate) fn after_item(
         &mut self,
         (id, state, counts): (u32, ArrayState, u32),
         item: Option<&[u8]>,

@@ -19,14 +19,14 @@ use crate::json_schema::items::canonical;
 use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::written::{ShortItem, Text};
-use crate::regex::{Language, Languages};
+use crate::regular::{Language, Languages};
 
 /// Items beyond which a text is not told.
 const MOST_ITEMS: usize = 1 << 13;
 
 impl Emitter<'_> {
     /// A short text of a rule, if it is what follows items that must differ.
-    pub(in crate::json_schema) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
         let lazy = self.pending();
         let Some(&Open::Array(id, state)) = lazy.open.get(&rule) else { return Ok(None) };
         let array = &lazy.arrays[id as usize].set;

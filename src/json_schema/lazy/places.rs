@@ -8,7 +8,7 @@ use crate::grammar::RuleId;
 
 impl Emitter<'_> {
     /// The body of a rule.
-    pub(in super::super) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
+    pub(crate) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
         let lazy = self.lazy.as_ref()?;
         match *lazy.open.get(&rule)? {
             Open::Set(set, _) | Open::Member(_, set, _) => self.sets.place(set),
@@ -19,13 +19,13 @@ impl Emitter<'_> {
     }
 
     /// What follows a name.
-    pub(in super::super) fn place_of_name(&self, tag: u32) -> Option<ValueId> {
+    pub(crate) fn place_of_name(&self, tag: u32) -> Option<ValueId> {
         let lazy = self.lazy.as_ref()?;
         lazy.object_place(lazy.choices.get(tag as usize)?.0)
     }
 
     /// What follows a captured text.
-    pub(in super::super) fn place_of_capture(&self, tag: u32) -> Option<ValueId> {
+    pub(crate) fn place_of_capture(&self, tag: u32) -> Option<ValueId> {
         let lazy = self.lazy.as_ref()?;
         match *lazy.captures.get(tag as usize)? {
             Captured::Key(object, ..) => lazy.object_place(object),

@@ -4,14 +4,14 @@ use super::*;
 
 /// Which side of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::json_schema) enum Side {
+pub(crate) enum Side {
     Above,
     Below,
 }
 
 impl Numbers {
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
-    pub(in crate::json_schema) fn bound(
+    pub(crate) fn bound(
         &mut self,
         l: &mut Languages,
         value: &Decimal,
@@ -186,7 +186,7 @@ impl Numbers {
     }
 
     /// `[1-9](.[0-9]*[1-9])?`
-    pub(super) fn mantissa(&self, l: &mut Languages) -> Language {
+    pub(crate) fn mantissa(&self, l: &mut Languages) -> Language {
         let fraction = self.fraction(l, false);
         l.concat([self.nonzero, fraction])
     }
@@ -231,7 +231,7 @@ impl Numbers {
 
     /// Exponents that `json.dumps` writes (at least +16, at most -05) and that lie strictly on
     /// one side of `than`; all of them if there is no `than`.
-    pub(super) fn powers(&self, l: &mut Languages, than: Option<i64>, side: Side) -> Language {
+    pub(crate) fn powers(&self, l: &mut Languages, than: Option<i64>, side: Side) -> Language {
         let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
         let (above, below) = match (than, side) {
             (None, _) => ((Some(15), None), (Some(4), None)),
@@ -246,7 +246,7 @@ impl Numbers {
     }
 
     /// Natural numbers of at least two digits, `0` before a single one, strictly between.
-    pub(super) fn between(&self, l: &mut Languages, range: (Option<i64>, Option<i64>)) -> Language {
+    pub(crate) fn between(&self, l: &mut Languages, range: (Option<i64>, Option<i64>)) -> Language {
         let zero = l.literal(b"0");
         let single = l.concat([zero, self.nonzero]);
         let several = l.repeat(self.digit, 1, None);

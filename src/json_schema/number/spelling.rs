@@ -5,7 +5,7 @@ use super::*;
 impl Numbers {
     /// The literals to write, those of listed values apart: any number of zeros at the end of a
     /// fraction, at most `digits` digits on each side of the point.
-    pub(in crate::json_schema) fn spelling(
+    pub(crate) fn spelling(
         &self,
         l: &mut Languages,
         set: NumberSet,
@@ -46,7 +46,7 @@ impl Numbers {
     }
 
     /// All literals to write, as an automaton that is cheap to step.
-    pub(in crate::json_schema) fn written_as(
+    pub(crate) fn written_as(
         &self,
         l: &mut Languages,
         set: NumberSet,

@@ -14,7 +14,7 @@ use super::super::grid::{from_words, lcm, to_words};
 use super::super::number::Side;
 use super::{Atom, Step};
 use crate::deadline;
-use crate::regex::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, State};
 
 /// Exponents of ten beyond this are all alike: no bound is so far out.
 const FAR: i64 = 10_000_000;
@@ -51,7 +51,7 @@ fn intersection(a: &Ranges, b: &Ranges) -> Ranges {
 }
 
 #[derive(Debug)]
-pub(super) struct Exponents {
+pub(crate) struct Exponents {
     name: String,
     atoms: Vec<Atom>,
     steps: Vec<Step>,
@@ -64,7 +64,7 @@ pub(super) struct Exponents {
 
 /// What is known of the digits read so far.
 #[derive(Clone, Debug)]
-struct Mantissa {
+pub(crate) struct Mantissa {
     phase: i64,
     negative: bool,
     /// Digits before the point and after it.
@@ -153,7 +153,7 @@ impl Mantissa {
 
 impl Exponents {
     /// The automaton of a formula, and the state in which it begins.
-    pub(super) fn new(atoms: Vec<Atom>, steps: Vec<Step>, digits: u32) -> (Self, State) {
+    pub(crate) fn new(atoms: Vec<Atom>, steps: Vec<Step>, digits: u32) -> (Self, State) {
         let digits = digits.max(1);
         let name = format!("exponents {digits} {atoms:?} {steps:?}");
         let modulus = atoms.iter().fold(BigInt::from(1), |modulus, atom| match atom {

@@ -7,26 +7,26 @@ use super::super::layout::{Indentation, Layout};
 use super::super::number::Side;
 use super::super::punctuation::flexible;
 use super::*;
-use crate::regex::Tables;
+use crate::regular::Tables;
 
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.
 const COMMON_DEPTH: u32 = 4;
 
 /// What all schemas begin with: the languages of texts and of numbers.
 #[derive(Clone, Debug)]
-pub(in crate::json_schema) struct Base {
-    pub(super) languages: Languages,
-    pub(super) numbers: Numbers,
-    pub(super) strings: Strings,
+pub(crate) struct Base {
+    pub(crate) languages: Languages,
+    pub(crate) numbers: Numbers,
+    pub(crate) strings: Strings,
     /// What the commonest sets of numbers are written as, by the default bound on digits.
-    pub(super) spelled: FxHashMap<NumberSet, Language>,
+    pub(crate) spelled: FxHashMap<NumberSet, Language>,
     /// The punctuation of the layouts that texts visit first; gaps are flexible.
-    pub(super) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
-    pub(super) flexible_gap: Language,
+    pub(crate) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(crate) flexible_gap: Language,
 }
 
 impl Base {
-    pub(in crate::json_schema) fn new(spelling: Spelling) -> Self {
+    pub(crate) fn new(spelling: Spelling) -> Self {
         let mut languages = Languages::new();
         let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = Strings::new(&mut languages, spelling);
@@ -74,11 +74,11 @@ static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
 /// What schemas share: automata.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    pub(in crate::json_schema) tables: Arc<Tables>,
+    pub(crate) tables: Arc<Tables>,
 }
 
 impl Shared {
-    pub(in crate::json_schema) fn base(&self, spelling: Spelling) -> Base {
+    pub(crate) fn base(&self, spelling: Spelling) -> Base {
         let base = match spelling {
             Spelling::Canonical => &BASES[0],
             Spelling::Any => &BASES[1],

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::*;
 
 /// More sets than this are combined by halves, so that each is looked at a few times only.
-pub(in crate::json_schema) const HALVED: usize = 64;
+pub(crate) const HALVED: usize = 64;
 
 /// Every so many intersections what they ask of members is looked at.
 const SETTLED: usize = 8;
@@ -21,19 +21,19 @@ const MANY: usize = 64;
 /// The keywords that a part of a set comes from, for messages; all are equal, so that sets are
 /// compared by their values alone.
 #[derive(Clone, Debug, Default)]
-pub(in crate::json_schema) struct Sources(pub(in crate::json_schema) SmallVec<[ValueId; 2]>);
+pub(crate) struct Sources(pub(crate) SmallVec<[ValueId; 2]>);
 
 impl Sources {
     /// More keywords than this are not told apart.
     const MOST: usize = 8;
 
-    pub(in crate::json_schema) fn add(&mut self, source: ValueId) {
+    pub(crate) fn add(&mut self, source: ValueId) {
         if self.0.len() < Self::MOST && !self.0.contains(&source) {
             self.0.push(source);
         }
     }
 
-    pub(in crate::json_schema) fn merged(&self, other: &Self) -> Self {
+    pub(crate) fn merged(&self, other: &Self) -> Self {
         let mut sources = self.clone();
         other.0.iter().for_each(|&source| sources.add(source));
         sources
@@ -54,29 +54,29 @@ impl Hash for Sources {
 
 /// A set unfolded: what it holds of each type.
 #[derive(Clone, Debug)]
-pub(in crate::json_schema) struct Shape {
-    pub(in crate::json_schema) null: bool,
+pub(crate) struct Shape {
+    pub(crate) null: bool,
     /// `false`, `true`.
-    pub(in crate::json_schema) booleans: [bool; 2],
-    pub(in crate::json_schema) numbers: NumberSet,
+    pub(crate) booleans: [bool; 2],
+    pub(crate) numbers: NumberSet,
     /// Texts in canonical spelling, without quotes.
-    pub(in crate::json_schema) strings: Language,
+    pub(crate) strings: Language,
     /// Any of these.
-    pub(in crate::json_schema) arrays: Vec<ArraySet>,
+    pub(crate) arrays: Vec<ArraySet>,
     /// Any of these.
-    pub(in crate::json_schema) objects: Vec<ObjectSet>,
+    pub(crate) objects: Vec<ObjectSet>,
     /// The same objects as one object set, where many complements meet.
-    pub(in crate::json_schema) folded: Option<Rc<ObjectSet>>,
+    pub(crate) folded: Option<Rc<ObjectSet>>,
     /// Arrays and objects that a schema lists, each as it is written there.
-    pub(in crate::json_schema) listed: Vec<ValueId>,
+    pub(crate) listed: Vec<ValueId>,
     /// A format among the strings that is beyond what is enforced: there is no complement.
-    pub(in crate::json_schema) open_format: Option<ValueId>,
+    pub(crate) open_format: Option<ValueId>,
     /// Where the null, boolean, number and string parts come from.
-    pub(in crate::json_schema) sources: Sources,
+    pub(crate) sources: Sources,
 }
 
 impl Shape {
-    pub(in crate::json_schema) fn never() -> Self {
+    pub(crate) fn never() -> Self {
         Self {
             null: false,
             booleans: [false; 2],
@@ -94,7 +94,7 @@ impl Shape {
 
 impl Sets<'_> {
     /// All JSON values.
-    pub(in crate::json_schema) fn any(&self) -> Shape {
+    pub(crate) fn any(&self) -> Shape {
         Shape {
             null: true,
             booleans: [true; 2],
@@ -109,7 +109,7 @@ impl Sets<'_> {
         }
     }
 
-    pub(in crate::json_schema) fn all_of(&mut self, parts: &[Set]) -> Result<Shape> {
+    pub(crate) fn all_of(&mut self, parts: &[Set]) -> Result<Shape> {
         if parts.len() > HALVED {
             let (first, second) = parts.split_at(parts.len() / 2);
             let (first, second) = (self.all_of(first)?, self.all_of(second)?);
@@ -131,7 +131,7 @@ impl Sets<'_> {
         Ok(result.unwrap_or_else(|| self.any()))
     }
 
-    pub(in crate::json_schema) fn any_of(&mut self, parts: &[Set]) -> Result<Shape> {
+    pub(crate) fn any_of(&mut self, parts: &[Set]) -> Result<Shape> {
         if parts.len() > HALVED {
             let (first, second) = parts.split_at(parts.len() / 2);
             let (first, second) = (self.any_of(first)?, self.any_of(second)?);
@@ -146,7 +146,7 @@ impl Sets<'_> {
     }
 
     /// Values in both.
-    pub(in crate::json_schema) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+    pub(crate) fn intersection(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
         self.intersection_settled(a, b, true, CROWD)
     }
 
@@ -254,7 +254,7 @@ impl Sets<'_> {
     }
 
     /// Values in either.
-    pub(in crate::json_schema) fn union(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
+    pub(crate) fn union(&mut self, a: &Shape, b: &Shape) -> Result<Shape> {
         self.spend(a.arrays.len() * b.arrays.len() + a.objects.len() * b.objects.len());
         self.check_work(Set::ANY)?;
         let mut arrays = a.arrays.clone();
@@ -293,7 +293,7 @@ impl Sets<'_> {
     }
 
     /// Values that are not in it.
-    pub(in crate::json_schema) fn complement(&mut self, a: &Shape) -> Result<Shape> {
+    pub(crate) fn complement(&mut self, a: &Shape) -> Result<Shape> {
         if let Some(at) = a.open_format {
             let message = "this format is not enforced, so its complement cannot be";
             return Err(self.document.error(ErrorKind::Schema, at, message));
@@ -337,7 +337,7 @@ impl Sets<'_> {
         Ok(result)
     }
 
-    pub(in crate::json_schema) fn check_alternatives(&self, alternatives: usize) -> Result<()> {
+    pub(crate) fn check_alternatives(&self, alternatives: usize) -> Result<()> {
         let most = self.options.alternatives;
         if alternatives <= most {
             return Ok(());

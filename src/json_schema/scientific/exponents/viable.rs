@@ -50,7 +50,7 @@ fn runs(cuts: &[BigInt], end: BigInt) -> Vec<(BigInt, BigInt)> {
 
 impl Exponents {
     /// Do the digits begin a number other than 0 that is in the set? At most `left` follow.
-    pub(super) fn is_viable(&self, m: &Mantissa, left: u32) -> Result<bool> {
+    pub(crate) fn is_viable(&self, m: &Mantissa, left: u32) -> Result<bool> {
         let Some(length) = m.length() else {
             // The first digit other than 0 is still to come; the sign, too, if nothing is read.
             let Some(left) = left.checked_sub(1) else { return Ok(false) };
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
     use crate::json_schema::decimal::Decimal;
     use crate::json_schema::grid::Grid;
-    use crate::regex::automaton::Automaton;
+    use crate::regular::automaton::Automaton;
 
     /// All that may be written before the `e` with so many digits on each side of the point.
     fn mantissas(digits: u32) -> Vec<String> {

@@ -1,0 +1,44 @@
+//! Compiled constraints, and the matchers that follow one sequence each.
+//!
+//! [`Compiler`] turns a schema, regex, grammar or choice into a [`Constraint`] for one vocabulary.
+//! A constraint is immutable and shared; a [`Matcher`] belongs to one sequence, is cheap to make
+//! and to fork, and lends the mask of allowed tokens at each step.
+//!
+//! What is allowed is exact: after the tokens `s`, a token `t` is allowed if and only if the text
+//! of `s` and `t` can still be completed by further tokens; an end token if and only if the text
+//! of `s` is complete.
+//!
+//! ```
+//! use maskwright::{Compiler, Vocabulary};
+//! let tokens = ["a", "b", "ab", "c"].map(|t| Some(t.as_bytes().to_vec()));
+//! let mut tokens = tokens.to_vec();
+//! tokens.push(None);
+//! let vocabulary = Vocabulary::from_tokens(tokens, &[(4, "</s>")], &[4])?;
+//! let compiler = Compiler::new(vocabulary);
+//! let constraint = compiler.choice(&["ab", "abc"])?;
+//! let mut matcher = constraint.matcher();
+//! assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [0, 2]); // "a" and "ab"
+//! matcher.accept(2)?;
+//! assert!(matcher.is_accepting());
+//! assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [3, 4]); // "c" and the end
+//! assert!(matcher.accept(0).is_err());
+//! matcher.rollback(1)?;
+//! assert!(!matcher.is_accepting());
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+pub(crate) mod batch;
+#[cfg(test)]
+pub(crate) mod cancellation;
+pub(crate) mod compiler;
+pub(crate) mod explain;
+pub(crate) mod fast_forward;
+pub(crate) mod formula;
+pub(crate) mod grammars;
+pub(crate) mod matcher;
+
+pub use batch::{DraftToken, fill_masks};
+pub use compiler::{Compiler, Constraint};
+pub use explain::Explanation;
+pub use formula::Formula;
+pub use matcher::{Expected, Matcher};

@@ -1,0 +1,57 @@
+//! From a request's prompt to the tokens that the model reads.
+
+use std::borrow::Cow;
+
+use super::request::{Prompt, Request};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Message, Model, SpecialNames};
+
+/// The tokens of the prompt, at least one, with room for one more in the model's context.
+pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
+    let names = match request.parse_special {
+        true => SpecialNames::AsTokens,
+        false => SpecialNames::AsText,
+    };
+    let chat = |messages: &[Message]| model.encode_chat(messages, request.tools.as_ref(), names);
+    let (mut tokens, templated) = match &request.prompt {
+        Prompt::Chat(messages) => (chat(messages)?, true),
+        Prompt::Text(text) if request.raw => {
+            (model.encode_text(text, SpecialNames::AsTokens)?, false)
+        }
+        Prompt::Text(text) if model.has_chat_template() => {
+            (chat(&[Message::new("user", text)])?, true)
+        }
+        Prompt::Text(text) => (model.encode_text(text, names)?, false),
+    };
+    if tokens.is_empty() && !templated {
+        tokens.extend(model.config().bos_token_id);
+    }
+    if tokens.is_empty() {
+        let message = "the prompt is empty, and the model has no token to begin a text with";
+        return Err(Error::new(ErrorKind::Request, message).with_help("write a prompt"));
+    }
+    model.check_room(&tokens)?;
+    Ok(tokens)
+}
+
+/// The prompt as text.
+pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, str>> {
+    let chat = |messages: &[Message]| {
+        let prompt = model.chat_template()?.render(messages, true, request.tools.as_ref())?;
+        Ok(Cow::Owned(prompt))
+    };
+    match &request.prompt {
+        Prompt::Chat(messages) => chat(messages),
+        Prompt::Text(text) if model.has_chat_template() && !request.raw => {
+            chat(&[Message::new("user", text)])
+        }
+        Prompt::Text(text) => Ok(Cow::Borrowed(text)),
+    }
+}
+
+/// Does the text begin where the prompt has nothing, so that a space which the tokenizer puts
+/// before every text is not the model's?
+pub(crate) fn is_empty(request: &Request, model: &Model) -> bool {
+    matches!(&request.prompt, Prompt::Text(text) if text.is_empty())
+        && (request.raw || !model.has_chat_template())
+}

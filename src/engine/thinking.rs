@@ -1,0 +1,195 @@
+//! How long a model thinks before it answers, and a budget for it.
+//!
+//! The constraint says that reasoning comes first and what stands behind it; this only counts, and
+//! when the budget is spent leaves nothing of the mask but the way to the closing tag. It is a filter
+//! as bans are: where it would empty the mask, within a character say, it waits.
+
+use crate::tools::Marker;
+use crate::vocabulary::{TokenMask, Vocabulary};
+
+/// Where the reasoning stands, and how long it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thinking {
+    /// The tag that begins it; `None` if the prompt ends in it.
+    pub begin: Option<Marker>,
+    /// The tag that ends it.
+    pub end: Marker,
+    /// The most tokens between the two; `None` for no bound.
+    pub budget: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Inside,
+    After,
+}
+
+/// How far the reasoning of one text has come.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    thinking: Thinking,
+    phase: Phase,
+    /// Tokens since it began.
+    spent: usize,
+    /// Tokens until it ended, both tags included.
+    written: usize,
+    /// The last bytes, as many as a tag may have begun in.
+    tail: Vec<u8>,
+}
+
+impl Progress {
+    pub(crate) fn new(thinking: &Thinking) -> Self {
+        let phase = if thinking.begin.is_some() { Phase::Before } else { Phase::Inside };
+        Self { thinking: thinking.clone(), phase, spent: 0, written: 0, tail: Vec::new() }
+    }
+
+    /// Tokens of the reasoning with its tags, as far as they were written.
+    pub(crate) fn tokens(&self) -> usize {
+        match self.phase {
+            Phase::Before => 0,
+            Phase::Inside | Phase::After => self.written,
+        }
+    }
+
+    /// Takes a token that was written.
+    pub(crate) fn add(&mut self, token: u32, bytes: &[u8]) {
+        self.spent += usize::from(self.phase == Phase::Inside);
+        self.written += usize::from(self.phase != Phase::After);
+        self.tail.extend_from_slice(bytes);
+        let awaited = match (self.phase, &self.thinking.begin) {
+            (Phase::Before, Some(begin)) => begin,
+            (Phase::After, _) => return,
+            _ => &self.thinking.end,
+        };
+        match awaited {
+            Marker::Token(id) if *id == token => self.tail.clear(),
+            Marker::Token(_) => return self.tail.clear(),
+            Marker::Bytes(tag) => {
+                let Some(at) = self.tail.windows(tag.len()).position(|part| part == tag) else {
+                    let keep = self.tail.len().saturating_sub(tag.len().saturating_sub(1));
+                    self.tail.drain(..keep);
+                    return;
+                };
+                self.tail.drain(..at + tag.len());
+            }
+        }
+        self.phase = match self.phase {
+            Phase::Before => Phase::Inside,
+            _ => Phase::After,
+        };
+    }
+
+    /// Once the budget is spent: of the tokens that a mask allows, keeps those that lead to the end
+    /// of the reasoning, if there are any.
+    pub(crate) fn press(&self, vocabulary: &Vocabulary, mask: &mut TokenMask) {
+        let spent = self.thinking.budget.is_some_and(|budget| self.spent >= budget);
+        if self.phase != Phase::Inside || !spent {
+            return;
+        }
+        let kept: Vec<u32> = match &self.thinking.end {
+            Marker::Token(id) => mask.contains(*id).then_some(*id).into_iter().collect(),
+            Marker::Bytes(tag) => {
+                let begun = (0..tag.len()).rev().find(|&n| self.tail.ends_with(&tag[..n]));
+                let rest = &tag[begun.unwrap_or(0)..];
+                let leads = |&id: &u32| {
+                    let bytes = vocabulary.token_bytes(id).unwrap_or_default();
+                    !bytes.is_empty() && (rest.starts_with(bytes) || bytes.starts_with(rest))
+                };
+                mask.iter().filter(leads).collect()
+            }
+        };
+        if !kept.is_empty() {
+            mask.clear();
+            kept.into_iter().for_each(|id| mask.allow(id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vocabulary() -> Vocabulary {
+        let words = ["a", "<", "/", "t", ">", "</t", ">b", "<t>", "\u{20ac}"];
+        let tokens = words.iter().map(|word| Some(word.as_bytes().to_vec()));
+        let tokens = tokens.chain([None, None]).collect();
+        Vocabulary::from_tokens(tokens, &[(9, "[END]"), (10, "</s>")], &[10]).unwrap()
+    }
+
+    /// What is left of a full mask after these tokens.
+    fn left(thinking: &Thinking, tokens: &[u32]) -> Vec<u32> {
+        let vocabulary = vocabulary();
+        let mut progress = Progress::new(thinking);
+        for &token in tokens {
+            progress.add(token, vocabulary.token_bytes(token).unwrap_or_default());
+        }
+        let mut mask = TokenMask::all(vocabulary.len());
+        progress.press(&vocabulary, &mut mask);
+        mask.iter().collect()
+    }
+
+    #[test]
+    fn a_budget_leaves_the_way_to_the_tag() {
+        let all: Vec<u32> = (0..11).collect();
+        let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
+        let tagged = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: Some(2) };
+        for (tokens, expected) in [
+            (&[][..], &all[..]),
+            (&[7], &all),
+            (&[7, 0], &all),
+            // Two tokens since the tag, which may be spelled in several ways.
+            (&[7, 0, 0], &[1, 5]),
+            (&[1, 3, 4, 0, 0], &[1, 5]),
+            (&[7, 0, 1], &[2]),
+            (&[7, 0, 5], &[4, 6]),
+            (&[7, 0, 0, 1, 2, 3], &[4, 6]),
+            // After it nothing is pressed, whatever comes.
+            (&[7, 0, 0, 5, 4], &all),
+            (&[7, 5, 4, 7, 0, 0, 0], &all),
+            (&[7, 5, 6, 0, 0], &all),
+        ] {
+            assert_eq!(left(&tagged, tokens), expected, "{tokens:?}");
+        }
+        let opened = Thinking { begin: None, end: Marker::Token(9), budget: Some(1) };
+        for (tokens, expected) in
+            [(&[][..], &all[..]), (&[0], &[9]), (&[0, 9], &all), (&[9, 0], &all)]
+        {
+            assert_eq!(left(&opened, tokens), expected, "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_counted_with_the_tags() {
+        let text = |tag: &str| Marker::Bytes(tag.as_bytes().to_vec());
+        let written = Thinking { begin: Some(text("<t>")), end: text("</t>"), budget: None };
+        let opened = Thinking { begin: None, ..written.clone() };
+        for (thinking, tokens, expected) in [
+            (&written, &[][..], 0),
+            (&written, &[0, 0], 0),
+            (&written, &[7, 0], 2),
+            (&written, &[7, 0, 5, 4], 4),
+            (&written, &[1, 3, 4, 0, 5, 6, 0, 7], 6),
+            (&opened, &[0], 1),
+            (&opened, &[0, 5, 4, 0], 3),
+        ] {
+            let vocabulary = vocabulary();
+            let mut progress = Progress::new(thinking);
+            for &token in tokens {
+                progress.add(token, vocabulary.token_bytes(token).unwrap_or_default());
+            }
+            assert_eq!(progress.tokens(), expected, "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn where_the_mask_has_no_way_to_the_tag_the_budget_waits() {
+        let vocabulary = vocabulary();
+        let end = Marker::Bytes(b"</t>".to_vec());
+        let progress = Progress::new(&Thinking { begin: None, end, budget: Some(0) });
+        let mut mask = TokenMask::new(vocabulary.len());
+        mask.allow(8);
+        progress.press(&vocabulary, &mut mask);
+        assert_eq!(mask.iter().collect::<Vec<_>>(), [8]);
+    }
+}

@@ -1,0 +1,142 @@
+//! JSON Schema: documents, references, the algebra of typed sets, emission into a grammar.
+//!
+//! A schema is not translated keyword by keyword. It is read as a set of JSON values (`set`), and
+//! keywords that apply to the same value intersect: siblings of `$ref` and `anyOf`, the members of
+//! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
+//!
+//! Each keyword is enforced exactly or refused by name and JSON pointer. A
+//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`lazy`), and
+//! these know what was written: no key comes twice, items differ where they must. A whole
+//! [`Grammar`] cannot know that; see [`Schema::grammar`].
+//!
+//! ```
+//! use maskwright::json_schema::{Options, Schema};
+//! let schema = Schema::from_text(
+//!     r#"{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}"#,
+//! )?;
+//! let grammar = schema.grammar(&Options::default())?;
+//! assert!(!grammar.rules().is_empty());
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+pub(crate) mod advice;
+mod alike;
+mod apart;
+mod applied;
+pub(crate) mod array;
+mod condition;
+#[cfg(test)]
+mod corpora;
+pub(crate) mod decimal;
+pub(crate) mod diagnosis;
+pub(crate) mod document;
+pub(crate) mod draft;
+mod emit;
+mod emptiness;
+mod evident;
+mod foresee;
+pub(crate) mod format;
+mod grid;
+mod items;
+mod json_text;
+mod keywords;
+mod layout;
+mod lazy;
+mod machine;
+mod metaschemas;
+mod multiple;
+mod number;
+pub(crate) mod object;
+pub(crate) mod options;
+mod overlap;
+mod pick;
+mod plain;
+mod punctuation;
+mod quotation;
+pub(crate) mod references;
+pub(crate) mod resources;
+mod scientific;
+pub(crate) mod set;
+mod source;
+mod string;
+mod uri;
+mod validate;
+mod value;
+mod written;
+
+pub use draft::Draft;
+pub use options::{Options, PropertyOrder, Spelling, Whitespace};
+pub use resources::Resources;
+pub(crate) use set::Shared;
+pub(crate) use source::{Frame, Hole, SchemaSource, named};
+
+use crate::error::Result;
+use crate::grammar::Grammar;
+use document::Document;
+use set::Sets;
+
+/// A schema document.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    pub(crate) document: Document,
+}
+
+impl Schema {
+    /// Reads a schema's text; errors know line and column, numbers stay as they are written.
+    pub fn from_text(text: &str) -> Result<Self> {
+        Ok(Self { document: Document::parse(text)? })
+    }
+
+    /// Takes a schema that is a value already.
+    pub fn from_value(value: &serde_json::Value) -> Result<Self> {
+        Ok(Self { document: Document::from_value(value)? })
+    }
+
+    /// Supplies a document that references may lead to, under the URI that they lead to; its own
+    /// `$id`s count too. Nothing is ever fetched: a reference to a document that is not supplied
+    /// is an error. The metaschemas of all drafts need not be supplied.
+    ///
+    /// ```
+    /// use maskwright::json_schema::{Options, Schema};
+    /// let schema = Schema::from_text(r#"{"items": {"$ref": "https://example.org/defs.json#/$defs/n"}}"#)?
+    ///     .with_document("https://example.org/defs.json", r#"{"$defs": {"n": {"type": "null"}}}"#)?;
+    /// assert!(schema.grammar(&Options::default()).is_ok());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
+        if self.document.supplied().any(|(known, _)| known == uri) {
+            return Err(resources::twice(uri));
+        }
+        self.document.supply(uri, text)?;
+        Ok(self)
+    }
+
+    /// The grammar of the values that the schema accepts, whole: for other grammars to embed. Keys
+    /// that no schema names may repeat among themselves in it, members come in the schema's order,
+    /// and what needs to remember items (`uniqueItems`, most counts of `contains`) is refused. A
+    /// [`Compiler`](crate::Compiler) knows no such limits.
+    ///
+    /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
+    /// satisfies it, or if a limit of the options is reached.
+    pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        if options.resources.is_empty() {
+            return self.whole_grammar(options);
+        }
+        self.clone().with_resources(&options.resources)?.whole_grammar(options)
+    }
+
+    /// The same where all documents are supplied.
+    fn whole_grammar(&self, options: &Options) -> Result<Grammar> {
+        let mut sets = Sets::new(&self.document, options);
+        let root = sets.schema(self.document.root())?;
+        emit::grammar(sets, root)
+    }
+}
+
+impl std::str::FromStr for Schema {
+    type Err = crate::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::from_text(text)
+    }
+}

@@ -1,0 +1,248 @@
+//! Patterns that say less, or something else, than they look as if they did.
+
+use super::{FindingKind, Linter};
+use crate::json_schema::document::ValueId;
+
+/// Characters that stand for themselves as well as for something in a pattern.
+const SPECIAL: [char; 14] = ['^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
+
+impl Linter<'_> {
+    /// Those of `pattern` and `patternProperties`.
+    pub(crate) fn loose_patterns(&mut self, schema: ValueId) {
+        let document = self.document;
+        if let Some(at) = document.get(schema, "pattern")
+            && let Some(pattern) = document.string(at)
+            && let Some(message) = loose(pattern)
+        {
+            self.find(at, FindingKind::Hint, message);
+        }
+        let Some(names) = document.get(schema, "patternProperties") else { return };
+        let Some(names) = document.members(names) else { return };
+        for (pattern, at) in names.iter() {
+            // A piece of a name is often meant; a whole one without anchors is not.
+            let message = match loose(pattern) {
+                Some(message) if is_odd(pattern) => message,
+                _ if pattern.contains(['^', '$']) || matches!(pattern, "" | ".*" | ".+" | ".") => {
+                    continue;
+                }
+                _ => format!(
+                    "`{pattern}` matches every name that contains such a text: did you mean `^` and \
+                     `$` around it?"
+                ),
+            };
+            self.find(at, FindingKind::Hint, message);
+        }
+    }
+}
+
+/// Is it written as other notations write patterns?
+fn is_odd(pattern: &str) -> bool {
+    is_between_slashes(pattern) || pattern.contains("[[:")
+}
+
+fn is_between_slashes(pattern: &str) -> bool {
+    pattern.len() > 2
+        && pattern.starts_with('/')
+        && pattern.trim_end_matches(['g', 'i', 'm', 'u', 's']).ends_with('/')
+        && pattern.contains(SPECIAL)
+}
+
+/// What is probably not meant about a pattern.
+fn loose(pattern: &str) -> Option<String> {
+    if is_between_slashes(pattern) {
+        return Some(
+            "the slashes around the pattern are part of it, and so are flags behind them: did you \
+             mean it without?"
+                .into(),
+        );
+    }
+    if let Some((_, class)) = pattern.split_once("[[:")
+        && let Some((name, _)) = class.split_once(":]")
+    {
+        return Some(format!(
+            "`[:{name}:]` is no class in ECMA-262, but these characters: did you mean `\\p{{…}}`, or \
+             a range?"
+        ));
+    }
+    let branches = branches(without_flags(pattern));
+    let starts = branches.iter().filter(|branch| starts(branch)).count();
+    let ends = branches.iter().filter(|branch| ends(branch)).count();
+    let one = branches.len() == 1;
+    let all = |count: usize| count == branches.len();
+    Some(match (starts, ends) {
+        _ if pattern.is_empty() || (all(starts) && all(ends)) => return None,
+        (0, 0) if one => {
+            "anything may stand around what the pattern matches: did you mean `^` and `$`?".into()
+        }
+        (_, 0) if one => {
+            "anything may follow what the pattern matches: did you mean a `$` at its end?".into()
+        }
+        (0, _) if one => {
+            "anything may precede what the pattern matches: did you mean a `^` at its start?".into()
+        }
+        // Words that are looked for are often meant.
+        (0, 0) => return None,
+        _ => {
+            let inner = pattern.strip_prefix('^').unwrap_or(pattern);
+            let inner = if ends > 0 { inner.strip_suffix('$').unwrap_or(inner) } else { inner };
+            format!(
+                "`^` and `$` belong to the alternatives that they stand in, and others match \
+                 anywhere: did you mean `^(?:{inner})$`?"
+            )
+        }
+    })
+}
+
+/// Without flags for the whole pattern, `(?i)`.
+fn without_flags(pattern: &str) -> &str {
+    let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
+    match flags {
+        Some((flags, rest)) if flags.bytes().all(|byte| byte.is_ascii_alphabetic()) => rest,
+        _ => pattern,
+    }
+}
+
+/// Does it match at the start alone: by a `^`, or by a group whose alternatives all do?
+fn starts(branch: &str) -> bool {
+    branch.starts_with('^') || group_at_start(branch).is_some_and(|(inner, _)| all(inner, starts))
+}
+
+fn ends(branch: &str) -> bool {
+    if let Some(rest) = branch.strip_suffix('$') {
+        return rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0;
+    }
+    // A group that is all of the branch, or what is left of it.
+    let mut rest = branch;
+    while !rest.is_empty() {
+        match group_at_start(rest) {
+            Some((inner, "")) => return all(inner, ends),
+            Some((_, after)) => rest = after,
+            None => {
+                let next = rest.char_indices().nth(match rest.chars().next() {
+                    Some('\\') => 2,
+                    Some('[') => class_length(rest),
+                    _ => 1,
+                });
+                rest = next.map_or("", |(at, _)| &rest[at..]);
+            }
+        }
+    }
+    false
+}
+
+/// How many characters a class takes that stands at the start.
+fn class_length(pattern: &str) -> usize {
+    let mut escaped = false;
+    let end = pattern.chars().position(|c| {
+        let closes = c == ']' && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes
+    });
+    end.map_or(1, |end| end + 1)
+}
+
+fn all(inner: &str, holds: fn(&str) -> bool) -> bool {
+    branches(inner).into_iter().all(holds)
+}
+
+/// What a group holds that a pattern begins with, and what follows it; not of one that looks
+/// around, or that may come no times.
+fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
+    let inside = pattern.strip_prefix('(')?;
+    let (mut depth, mut class, mut escaped) = (0usize, false, false);
+    let end = inside.char_indices().find(|&(_, c)| {
+        let closes = !escaped && !class && c == ')' && depth == 0;
+        match c {
+            _ if escaped => {}
+            '[' => class = true,
+            ']' => class = false,
+            '(' if !class => depth += 1,
+            ')' if !class => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        closes
+    });
+    let (end, _) = end?;
+    let (inner, after) = (&inside[..end], &inside[end + 1..]);
+    if after.starts_with(['?', '*', '{']) {
+        return None;
+    }
+    match inner.strip_prefix('?') {
+        None => Some((inner, after)),
+        Some(special) => {
+            let (kind, rest) = special.split_once([':', '>'])?;
+            let named =
+                kind.strip_prefix(['<', 'P']).is_some_and(|name| !name.starts_with(['=', '!']));
+            let flags = kind.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+            (flags || named).then_some((rest, after))
+        }
+    }
+}
+
+/// The alternatives of a pattern, as far as they stand in no group.
+fn branches(pattern: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
+    let (mut class, mut escaped) = (false, false);
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => {}
+            '[' => class = true,
+            ']' => class = false,
+            _ if class => {}
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '|' if depth == 0 => {
+                found.push(&pattern[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    found.push(&pattern[start..]);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_belong_to_their_alternative() {
+        for (pattern, words) in [
+            ("^a$", None),
+            ("^a$|^b$", None),
+            ("(?i)^abc$", None),
+            ("(^abc$)", None),
+            ("(?:^a$|^b$)", None),
+            ("(?:^a|^b)c$", None),
+            ("(?<name>^a$)", None),
+            ("(?i)abc$", Some("a `^` at its start")),
+            ("(^a|b)c$", Some("a `^` at its start")),
+            ("(?:^a)?b$", Some("a `^` at its start")),
+            ("(?=^a)b$", Some("a `^` at its start")),
+            (r"^a([)$]|\)$)", Some("a `$` at its end")),
+            ("^a(b|c$)", Some("a `$` at its end")),
+            ("^(a|b)$", None),
+            ("cat|dog", None),
+            ("", None),
+            ("[a-z]+", Some("`^` and `$`?")),
+            ("^[a-z|]+", Some("a `$` at its end")),
+            ("[a-z]+$", Some("a `^` at its start")),
+            (r"^\$", Some("a `$` at its end")),
+            ("^a|b$", Some("`^(?:a|b)$`")),
+            ("^a$|b", Some("others match anywhere")),
+            ("/^a+$/i", Some("slashes")),
+            ("^[[:alpha:]]+$", Some("`[:alpha:]`")),
+        ] {
+            let said = loose(pattern);
+            let right = match (words, &said) {
+                (None, None) => true,
+                (Some(words), Some(said)) => said.contains(words),
+                _ => false,
+            };
+            assert!(right, "{pattern}: {said:?}");
+        }
+    }
+}

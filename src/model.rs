@@ -1,0 +1,408 @@
+//! Models on candle: loading, forward pass, KV cache, tokenizer and chat template.
+//!
+//! A [`Model`] is loaded from a folder in Hugging Face's layout or is the `tiny` one inside the
+//! binary, and never changes after that; a [`KvCache`] belongs to one sequence. Prompts go in as
+//! tokens, [`Logits`] come out.
+//!
+//! ```no_run
+//! use maskwright::model::{Model, ModelOptions};
+//! let model = Model::load(&ModelOptions { source: "models/smollm2".parse()?, ..Default::default() })?;
+//! let mut cache = model.new_cache()?;
+//! let prompt = model.tokenizer().encode_prompt("Once upon a time", true)?;
+//! let logits = model.forward(&prompt, &mut cache)?.to_vec()?;
+//! assert_eq!(logits.len(), model.vocabulary().len());
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+//!
+//! What a folder holds: `config.json` (see [`Config`] for what is supported), `tokenizer.json`,
+//! `model.safetensors` or shards with `model.safetensors.index.json`, and for conversations a chat
+//! template in `chat_template.jinja` or `tokenizer_config.json`.
+
+mod cache;
+mod canonical;
+mod chat_template;
+mod clock;
+mod config;
+mod control_tokens;
+mod device;
+mod files;
+mod llama;
+mod logits;
+mod rope;
+mod source;
+mod token_bound;
+mod tokenizer;
+mod weights;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use cache::KvCache;
+pub use canonical::Canonical;
+pub use chat_template::{ChatTemplate, Message};
+pub use config::{Config, Llama3Rope};
+pub use device::{DType, Device};
+pub use logits::Logits;
+pub use source::ModelSource;
+pub use tokenizer::Tokenizer;
+
+use control_tokens::{ControlTokens, Disguised, StandIns};
+use token_bound::TokenBound;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::Vocabulary;
+use files::ModelFiles;
+use llama::Llama;
+use weights::Weights;
+
+/// Which model, where, and in which numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// The folder, or the model in the binary.
+    pub source: ModelSource,
+    /// Where it runs.
+    pub device: Device,
+    /// What its weights are converted to.
+    pub dtype: DType,
+    /// The folder with the [index](Vocabulary::from_file_indexed) of its vocabulary, if there is
+    /// to be one.
+    pub index: Option<PathBuf>,
+}
+
+/// A loaded model: weights, tokenizer, vocabulary, chat template. `Send + Sync`; sequences share it
+/// and have a [`KvCache`] each.
+#[derive(Clone, Debug)]
+pub struct Model {
+    source: ModelSource,
+    config: Config,
+    llama: Llama,
+    tokenizer: Arc<Tokenizer>,
+    vocabulary: Arc<Vocabulary>,
+    chat_template: Option<Arc<ChatTemplate>>,
+    /// What the content of a conversation must not become.
+    control_tokens: Arc<ControlTokens>,
+    /// How long tokens are at most, where that is known.
+    token_bound: Option<TokenBound>,
+}
+
+/// How names of special tokens in the content of a prompt are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpecialNames {
+    /// As text, whoever wrote them: only the chat template writes special tokens.
+    #[default]
+    AsText,
+    /// As these tokens. Whoever writes the content can then end a turn, and begin another one.
+    AsTokens,
+}
+
+impl Model {
+    /// Loads a model. Errors name the file, and the field or tensor in it: on files that are
+    /// missing or damaged, on architectures that are not supported, and on files that do not belong
+    /// together.
+    pub fn load(options: &ModelOptions) -> Result<Self> {
+        let files = options.source.files()?;
+        let config = Config::read(&files)?;
+        refuse_adapter(&files)?;
+        // First the vocabulary, which says best what is wrong with a tokenizer.
+        let json = files.require(TOKENIZER)?;
+        let vocabulary = vocabulary(&files, &json, &config, options.index.as_deref())?;
+        let tokenizer =
+            Tokenizer::from_bytes(&json).map_err(|error| error.in_file(files.path(TOKENIZER)))?;
+        let chat_template = ChatTemplate::read(&files)?;
+        let (device, dtype) = (options.device.open()?, options.dtype.into());
+        let weights = Weights::open(&files, dtype, &device)?;
+        let llama = Llama::load(&config, weights, dtype, &device)?;
+        let (source, vocabulary) = (options.source.clone(), Arc::new(vocabulary));
+        let control_tokens = Arc::new(tokenizer.control_tokens(&vocabulary));
+        let token_bound = tokenizer.token_bound(&vocabulary);
+        let (tokenizer, chat_template) = (Arc::new(tokenizer), chat_template.map(Arc::new));
+        Ok(Self {
+            source,
+            config,
+            llama,
+            tokenizer,
+            vocabulary,
+            chat_template,
+            control_tokens,
+            token_bound,
+        })
+    }
+
+    /// Its name: `tiny`, or the last part of the folder's path.
+    pub fn name(&self) -> String {
+        self.source.name()
+    }
+
+    /// Its shape and constants.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Its tokens, as wide as its logits: what constraints are compiled for.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// Its tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The longest sequence that it can read, in tokens: no longer than an attention window.
+    pub fn context_length(&self) -> usize {
+        self.config.context_length()
+    }
+
+    /// Its chat template; an error that says what to do where it has none.
+    pub fn chat_template(&self) -> Result<&ChatTemplate> {
+        self.chat_template.as_deref().ok_or_else(|| {
+            let message = format!("the model `{}` has no chat template", self.name());
+            Error::new(ErrorKind::Model, message).with_help(
+                "put its chat_template.jinja into the model folder, or give a prompt as plain text",
+            )
+        })
+    }
+
+    /// Has it a chat template?
+    pub fn has_chat_template(&self) -> bool {
+        self.chat_template.is_some()
+    }
+
+    /// The tokens of a conversation, as the chat template writes it, ending where the assistant is to
+    /// speak. `tools` is a list of OpenAI's tool objects.
+    ///
+    /// Special tokens are those that the template writes. Whatever comes with the messages and the
+    /// tools is content, in which their names are text unless `names` says otherwise; a template that
+    /// looks for such a name in content does not find it.
+    ///
+    /// Errors if there is no template or it refuses the conversation, and, before anything is
+    /// tokenised, if the prompt is too long for the context by its bytes alone.
+    pub fn encode_chat(
+        &self,
+        messages: &[Message],
+        tools: Option<&serde_json::Value>,
+        names: SpecialNames,
+    ) -> Result<Vec<u32>> {
+        let template = self.chat_template()?;
+        let prompt = template.render(messages, true, tools)?;
+        self.check_length(&prompt)?;
+        if names == SpecialNames::AsTokens {
+            return self.tokenizer.encode_prompt(&prompt, false);
+        }
+        let messages = chat_template::with_parsed_arguments(messages);
+        match self.control_tokens.disguise(&messages, tools, template.text())? {
+            Some(Disguised { messages, tools, stand_ins }) => {
+                let prompt = template.render(&messages, true, tools.as_ref())?;
+                self.encode_as_text(&prompt, Some(&stand_ins), false)
+            }
+            None => self.encode_as_text(&prompt, None, false),
+        }
+    }
+
+    /// The tokens of a text without a template, with what the tokenizer puts before and after one.
+    ///
+    /// Errors, before anything is tokenised, if it is too long for the context by its bytes alone.
+    pub fn encode_text(&self, text: &str, names: SpecialNames) -> Result<Vec<u32>> {
+        self.check_length(text)?;
+        if names == SpecialNames::AsTokens {
+            return self.tokenizer.encode_prompt(text, true);
+        }
+        match self.control_tokens.disguise_text(text)? {
+            Some((text, stand_ins)) => self.encode_as_text(&text, Some(&stand_ins), true),
+            None => self.encode_as_text(text, None, true),
+        }
+    }
+
+    /// The tokens of a prompt in which stand-ins disguise names, where it has any.
+    fn encode_as_text(
+        &self,
+        prompt: &str,
+        stand_ins: Option<&StandIns>,
+        add_special_tokens: bool,
+    ) -> Result<Vec<u32>> {
+        let control = &self.control_tokens;
+        let none = StandIns::default();
+        match stand_ins {
+            None if !control.are_normalized() => {
+                self.tokenizer.encode_prompt(prompt, add_special_tokens)
+            }
+            some => {
+                let stand_ins = some.unwrap_or(&none);
+                self.tokenizer.encode_disguised(prompt, stand_ins, control, add_special_tokens)
+            }
+        }
+    }
+
+    /// Errors if the tokens of a prompt leave no room for an answer in the context.
+    pub fn check_room(&self, prompt: &[u32]) -> Result<()> {
+        match prompt.len() < self.context_length() {
+            true => Ok(()),
+            false => Err(self.too_long(&prompt.len().to_string())),
+        }
+    }
+
+    /// Errors if no tokenisation of the text is short enough.
+    fn check_length(&self, text: &str) -> Result<()> {
+        let Some(bound) = &self.token_bound else { return Ok(()) };
+        match bound.at_least(text) {
+            least if least < self.context_length() => Ok(()),
+            least => Err(self.too_long(&format!("at least {least}"))),
+        }
+    }
+
+    /// In the words by which clients of OpenAI's API know it.
+    fn too_long(&self, tokens: &str) -> Error {
+        let context = self.context_length();
+        let message = format!(
+            "This model's maximum context length is {context} tokens, and a prompt of {tokens} \
+             leaves no room for an answer (context_length_exceeded)"
+        );
+        let help = format!("shorten it to at most {} tokens", context.saturating_sub(1));
+        Error::new(ErrorKind::Context, message).with_help(help)
+    }
+
+    /// The cache of a new sequence.
+    pub fn new_cache(&self) -> Result<KvCache> {
+        self.llama.new_cache().map_err(internal)
+    }
+
+    /// Reads more tokens of a sequence, of which the cache remembers those so far, and returns the
+    /// logits of the token after the last.
+    ///
+    /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
+    /// sequence would become longer than [`context_length`](Self::context_length).
+    pub fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Logits> {
+        self.check(tokens, cache)?;
+        let before = cache.len();
+        let mut logits = None;
+        for piece in tokens.chunks(PIECE) {
+            match self.llama.forward(piece, cache) {
+                Ok(tensor) => logits = Some(tensor),
+                Err(error) => {
+                    cache.truncate(before);
+                    return Err(internal(error));
+                }
+            }
+        }
+        // There is a last piece, for there is a token.
+        logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
+    }
+
+    /// Reads a tree of tokens in one pass: `parents` has one for each token but the first, the
+    /// place of an earlier one, after which it stands. Returns the logits of the token after each.
+    /// The cache then remembers all of them, and [`keep`](Self::keep) must say which to go on from.
+    ///
+    /// Errors as [`forward`](Self::forward) does, and on parents that are none.
+    pub fn forward_tree(
+        &self,
+        tokens: &[u32],
+        parents: &[usize],
+        cache: &mut KvCache,
+    ) -> Result<Vec<Logits>> {
+        self.check(tokens, cache)?;
+        let before = |(i, &parent): (usize, &usize)| parent <= i;
+        if parents.len() + 1 != tokens.len() || !parents.iter().enumerate().all(before) {
+            let message = "a tree has a parent for each token but the first, before it";
+            return Err(Error::new(ErrorKind::Model, message));
+        }
+        let before = cache.len();
+        let rows = self
+            .llama
+            .forward_tree(tokens, parents, cache)
+            .and_then(|rows| (0..tokens.len()).map(|i| rows.get(i).map(Logits::new)).collect());
+        rows.map_err(|error| {
+            cache.truncate(before);
+            internal(error)
+        })
+    }
+
+    /// Of the positions from `from` on that a cache remembers, keeps these (counted from there,
+    /// ascending): one path through a tree.
+    pub fn keep(&self, cache: &mut KvCache, from: usize, path: &[usize]) -> Result<()> {
+        let ascending = path.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || path.last().is_some_and(|last| from + last >= cache.len()) {
+            let message = "a path through a tree has ascending places that were read";
+            return Err(Error::new(ErrorKind::Model, message));
+        }
+        cache.keep(from, path).map_err(internal)
+    }
+
+    /// The same model with its first layers only, as a fast guesser of what the whole one will
+    /// write. Shares weights and tokenizer.
+    ///
+    /// Errors if it would have none, or more than there are.
+    pub fn first_layers(&self, layers: usize) -> Result<Self> {
+        let all = self.config.num_hidden_layers;
+        if layers == 0 || layers > all {
+            let message = format!("{layers} layers of a model of {all}");
+            return Err(Error::new(ErrorKind::Model, message)
+                .with_help(format!("write a number from 1 to {all}")));
+        }
+        let mut model = self.clone();
+        model.llama = self.llama.first_blocks(layers);
+        model.config.num_hidden_layers = layers;
+        Ok(model)
+    }
+
+    /// Errors on tokens that the model cannot read after what the cache remembers.
+    fn check(&self, tokens: &[u32], cache: &KvCache) -> Result<()> {
+        let error = |message| Err(Error::new(ErrorKind::Model, message));
+        let width = self.config.vocab_size;
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
+            return error(format!("token {token} is beyond the model's {width} logits"));
+        }
+        if tokens.is_empty() {
+            return error("a model reads at least one token".to_owned());
+        }
+        let (len, most) = (cache.len() + tokens.len(), self.context_length());
+        if len > most {
+            return error(format!("{len} tokens do not fit the model's context of {most}"));
+        }
+        Ok(())
+    }
+}
+
+const TOKENIZER: &str = "tokenizer.json";
+
+/// Long prompts are read in pieces of so many tokens: attention scores take memory in proportion to
+/// a piece times the whole, and beyond a few hundred rows products gain nothing from more.
+const PIECE: usize = 512;
+
+/// An error of candle's, which no input should reach.
+fn internal(error: candle_core::Error) -> Error {
+    let text = error.to_string();
+    // Debug builds of candle add a backtrace.
+    let line = text.lines().next().unwrap_or_default();
+    Error::new(ErrorKind::Model, format!("the model cannot run: {line}"))
+}
+
+/// Errors on a folder whose weights are to be changed by an adapter.
+fn refuse_adapter(files: &ModelFiles) -> Result<()> {
+    const ADAPTER: &str = "adapter_config.json";
+    match files.read(ADAPTER)? {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::Model, "adapters are not supported")
+            .in_file(files.path(ADAPTER))
+            .with_help("merge the adapter into the weights, or take its files out of the folder")),
+    }
+}
+
+/// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
+/// its files together say; the model in the binary says them in its `config.json`.
+fn vocabulary(
+    files: &ModelFiles,
+    json: &[u8],
+    config: &Config,
+    index: Option<&Path>,
+) -> Result<Vocabulary> {
+    let path = files.path(TOKENIZER);
+    let vocabulary = match (files, index) {
+        (ModelFiles::Folder(_), Some(index)) => Vocabulary::from_file_indexed(&path, index),
+        (ModelFiles::Folder(_), None) => Vocabulary::from_file(&path),
+        (ModelFiles::Embedded(..), _) => Vocabulary::from_tokenizer_json(json)
+            .and_then(|vocabulary| vocabulary.with_end_tokens(&config.eos_token_ids)),
+    };
+    vocabulary
+        .and_then(|vocabulary| vocabulary.with_logits_width(config.vocab_size))
+        .map_err(|error| error.in_file(path))
+}

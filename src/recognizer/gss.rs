@@ -1,0 +1,207 @@
+//! Return stacks as hash-consed sets.
+//!
+//! A stack is a set of frames, each a return point, a counter, and the stack below it; frames
+//! that agree on point and counter are one frame over the union of what lies below. So ambiguity
+//! merges (Tomita's graph-structured stack, 1985, made immutable), equal sets are equal ids, and
+//! twenty levels of ambiguous nesting are twenty sets instead of a million stacks.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::program::{ACCEPT, PointId, SCOPE};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A set of stacks, by identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct StackId(u32);
+
+/// The stack under the start rule: returning to it accepts.
+pub(crate) const BOTTOM: StackId = StackId(0);
+
+/// The counter of a frame that a call has pushed: what comes next, even a counted repeat, has not
+/// run yet.
+pub(crate) const CALLED: u32 = u32::MAX;
+
+/// One frame: on return go on at `point`, with `below` as the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Frame {
+    pub(crate) point: PointId,
+    /// How often a counted repeat has run before this time, or [`CALLED`].
+    pub(crate) count: u32,
+    pub(crate) below: StackId,
+}
+
+impl Frame {
+    /// Do both go on in the same way, whatever lies below?
+    fn meets(&self, other: &Self) -> bool {
+        (self.point, self.count) == (other.point, other.count)
+    }
+}
+
+type Frames = SmallVec<[Frame; 1]>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Stacks {
+    /// Sorted by point and counter, which are unique within a set.
+    sets: Vec<Frames>,
+    depths: Vec<u32>,
+    /// Is the text that is being read part of a scope's?
+    records: Vec<bool>,
+    ids: FxHashMap<Frames, StackId>,
+    unions: FxHashMap<(StackId, StackId), StackId>,
+    limit: u32,
+}
+
+impl Stacks {
+    pub(crate) fn new(depth: usize) -> Self {
+        let mut this = Self {
+            sets: Vec::new(),
+            depths: Vec::new(),
+            records: Vec::new(),
+            ids: FxHashMap::default(),
+            unions: FxHashMap::default(),
+            limit: u32::try_from(depth).unwrap_or(u32::MAX),
+        };
+        let frames = Frames::from_slice(&[Frame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
+        this.sets.push(frames.clone());
+        this.depths.push(0);
+        this.records.push(false);
+        this.ids.insert(frames, BOTTOM);
+        this
+    }
+
+    /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`].
+    #[inline]
+    pub(crate) fn frames(&self, id: StackId) -> &[Frame] {
+        &self.sets[id.0 as usize]
+    }
+
+    fn intern(&mut self, frames: Frames) -> Result<StackId> {
+        if let Some(&id) = self.ids.get(&frames) {
+            return Ok(id);
+        }
+        let below =
+            frames.iter().filter(|f| f.point > ACCEPT).map(|f| self.depths[f.below.0 as usize]);
+        let depth = below.max().unwrap_or(0) + 1;
+        if depth > self.limit {
+            let message = format!("the text nests more than {} levels deep", self.limit);
+            return Err(Error::new(ErrorKind::Limit, message).with_help("raise the limit `depth`"));
+        }
+        let id = StackId(self.sets.len() as u32);
+        let scope = |f: &Frame| f.count & SCOPE != 0 && f.count != CALLED;
+        self.records.push(frames.iter().any(|f| scope(f) || self.records[f.below.0 as usize]));
+        self.sets.push(frames.clone());
+        self.depths.push(depth);
+        self.ids.insert(frames, id);
+        Ok(id)
+    }
+
+    /// Does a scope in it want to know what is read?
+    #[inline]
+    pub(crate) fn records(&self, id: StackId) -> bool {
+        self.records[id.0 as usize]
+    }
+
+    /// One frame on top of a stack.
+    pub(crate) fn push(&mut self, point: PointId, count: u32, below: StackId) -> Result<StackId> {
+        self.intern(Frames::from_slice(&[Frame { point, count, below }]))
+    }
+
+    /// The stacks of both.
+    pub(crate) fn union(&mut self, a: StackId, b: StackId) -> Result<StackId> {
+        if let Some(known) = self.known_union(a, b) {
+            return Ok(known);
+        }
+        // What lies below is merged first; own stack, since sets may be as deep as `depth` allows.
+        let mut todo = vec![(a, b)];
+        while let Some(&(a, b)) = todo.last() {
+            let before = todo.len();
+            if self.known_union(a, b).is_none() {
+                for x in self.frames(a) {
+                    let twin = self.frames(b).iter().find(|y| x.meets(y));
+                    if let Some(y) = twin
+                        && self.known_union(x.below, y.below).is_none()
+                    {
+                        todo.push((x.below, y.below));
+                    }
+                }
+                if todo.len() > before {
+                    continue;
+                }
+                self.unite(a, b)?;
+            }
+            todo.pop();
+        }
+        // Computed above.
+        Ok(self.known_union(a, b).unwrap_or(a))
+    }
+
+    fn known_union(&self, a: StackId, b: StackId) -> Option<StackId> {
+        if a == b { Some(a) } else { self.unions.get(&(a.min(b), a.max(b))).copied() }
+    }
+
+    /// The union of two sets; those of what lies below equal frames are known.
+    fn unite(&mut self, a: StackId, b: StackId) -> Result<()> {
+        let (left, right) = (self.sets[a.0 as usize].clone(), self.sets[b.0 as usize].clone());
+        let mut frames = Frames::new();
+        let (mut i, mut j) = (0, 0);
+        loop {
+            let at = |f: &Frame| (f.point, f.count);
+            frames.push(match (left.get(i), right.get(j)) {
+                (Some(x), Some(y)) if x.meets(y) => {
+                    i += 1;
+                    j += 1;
+                    Frame { below: self.known_union(x.below, y.below).unwrap_or(x.below), ..*x }
+                }
+                (Some(x), Some(y)) if at(x) > at(y) => {
+                    j += 1;
+                    *y
+                }
+                (Some(x), _) => {
+                    i += 1;
+                    *x
+                }
+                (None, Some(y)) => {
+                    j += 1;
+                    *y
+                }
+                (None, None) => break,
+            });
+        }
+        let union = self.intern(frames)?;
+        self.unions.insert((a.min(b), a.max(b)), union);
+        Ok(())
+    }
+
+    /// About how many bytes the sets take.
+    pub(crate) fn bytes(&self) -> usize {
+        let frames = 2 * (size_of::<Frames>() + 16) + 4;
+        self.sets.len() * frames + self.unions.len() * 24
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unions_merge_below_equal_frames() {
+        let mut s = Stacks::new(100);
+        let (a, b) = (s.push(10, 0, BOTTOM).unwrap(), s.push(11, 0, BOTTOM).unwrap());
+        let (xa, xb) = (s.push(20, 0, a).unwrap(), s.push(20, 0, b).unwrap());
+        let ab = s.union(a, b).unwrap();
+        assert_eq!(s.union(xa, xb).unwrap(), s.push(20, 0, ab).unwrap());
+        assert_eq!(s.union(ab, a).unwrap(), ab);
+        let other = s.push(20, 1, a).unwrap();
+        let both = s.union(xa, other).unwrap();
+        assert_eq!(s.frames(both).len(), 2);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let mut s = Stacks::new(2);
+        let one = s.push(9, 0, BOTTOM).unwrap();
+        let two = s.push(9, 0, one).unwrap();
+        assert_eq!(s.push(9, 0, two).unwrap_err().kind(), ErrorKind::Limit);
+    }
+}

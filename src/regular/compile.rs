@@ -1,0 +1,485 @@
+//! From a pattern to its language, assertions included.
+//!
+//! What a part of a pattern matches depends on the text around it. Of the text *after* it
+//! everything is known by reading from right to left: each part is compiled with the language of
+//! what may follow, so that `x(?=y)z` is `x·(y·ALL ∩ z)`. Of the text *before* it only finitely
+//! much matters, its [context](Contexts): every language is computed once for each context.
+//! A repeat of parts with assertions becomes a system of right-linear equations, one variable for
+//! each context.
+
+use rustc_hash::FxHashMap;
+
+use super::contexts::Contexts;
+use super::parse::{Anchoring, error};
+use super::pattern::{Look, Mark, Pattern};
+use super::spelling::CodePoints;
+use super::{Language, Languages};
+use crate::error::Result;
+
+/// Steps of unrolling counted repeats whose bodies hold assertions.
+const UNROLL_LIMIT: usize = 100_000;
+
+pub(crate) fn compile(
+    languages: &mut Languages,
+    pattern: &Pattern,
+    anchoring: Anchoring,
+    spelling: &dyn CodePoints,
+) -> Result<Language> {
+    let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
+    let text = languages.repeat(any, 0, None);
+    let classes = FxHashMap::default();
+    let duties = Vec::new();
+    let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0, duties };
+    let language = match anchoring {
+        Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
+        Anchoring::Search => {
+            // After a match anything may follow, and `ALL` swallows what else is still searched
+            // for, so that no state tells one match from two. It is no text by itself.
+            let exact = compiler.language(pattern, Some(text), text)?;
+            let open = compiler.language(pattern, Some(text), Language::ALL)?;
+            if open == exact { exact } else { compiler.languages.intersect([text, open]) }
+        }
+    };
+    languages.note_within(language, text);
+    Ok(language)
+}
+
+struct Compiler<'a> {
+    languages: &'a mut Languages,
+    spelling: &'a dyn CodePoints,
+    /// Every text.
+    text: Language,
+    classes: FxHashMap<Vec<(u32, u32)>, Language>,
+    unrolled: usize,
+    /// Languages that must be without strings, or an atomic group changes what is matched.
+    duties: Vec<(Language, Mark)>,
+}
+
+/// A pattern whose parts without assertions are languages already.
+enum Part {
+    Plain(Language),
+    Concat(Vec<Part>),
+    Alternate(Vec<Part>),
+    Repeat {
+        body: Box<Part>,
+        min: u32,
+        max: Option<u32>,
+    },
+    End,
+    Ahead {
+        body: Box<Part>,
+        negated: bool,
+    },
+    /// The number of the language that the text before must be in, or must not.
+    Behind {
+        prefix: usize,
+        negated: bool,
+    },
+    Atomic {
+        language: Language,
+        atomic: Atomic,
+        at: Mark,
+    },
+}
+
+/// Which match of its body an atomic group takes.
+#[derive(Clone, Copy)]
+enum Atomic {
+    /// The only one that there is: none is the beginning of another.
+    Only,
+    /// As many characters of a class as there are, within bounds.
+    Longest { class: Language, min: u32, max: Option<u32> },
+}
+
+/// One language for each left context.
+type ByContext = Vec<Language>;
+
+impl Compiler<'_> {
+    /// The texts that consist of something of `before`, a match, and something of `after`.
+    fn language(
+        &mut self,
+        pattern: &Pattern,
+        before: Option<Language>,
+        after: Language,
+    ) -> Result<Language> {
+        let mut prefixes = Vec::new();
+        let part = self.lower(pattern, &mut prefixes)?;
+        let mut parts: Vec<Part> = before.map(Part::Plain).into_iter().collect();
+        parts.push(part);
+        let contexts = Contexts::new(self.languages, &prefixes, self.text)?;
+        let rest = vec![after; contexts.len()];
+        let mut scope = Scope { compiler: self, contexts, variables: Vec::new() };
+        let all = scope.full(&Part::Concat(parts), &rest)?;
+        let Scope { contexts, mut variables, .. } = scope;
+        variables.extend_from_slice(contexts.variables());
+        // At the start of the text.
+        let settled = self.languages.settle(&variables, all[0]);
+        for (changed, at) in std::mem::take(&mut self.duties) {
+            if self.languages.is_live(changed)? {
+                return Err(error(at.byte, format!("{} changes what is matched here", at.name))
+                    .with_help("let what follows begin with other characters, or write it as an ordinary group"));
+            }
+        }
+        Ok(settled)
+    }
+
+    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Part> {
+        Ok(match pattern {
+            Pattern::Class(class) => {
+                let ranges: Vec<(u32, u32)> =
+                    class.iter().map(|r| (r.start().into(), r.end().into())).collect();
+                let Self { languages, spelling, .. } = self;
+                let known = self.classes.entry(ranges);
+                let class = known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
+                Part::Plain(*class)
+            }
+            Pattern::Concat(patterns) => {
+                let mut parts: Vec<Part> = Vec::new();
+                let mut run = Vec::new();
+                for pattern in patterns {
+                    match self.lower(pattern, prefixes)? {
+                        Part::Plain(language) => run.push(language),
+                        part => {
+                            if !run.is_empty() {
+                                parts.push(Part::Plain(self.languages.concat(run.drain(..))));
+                            }
+                            parts.push(part);
+                        }
+                    }
+                }
+                if parts.is_empty() || !run.is_empty() {
+                    parts.push(Part::Plain(self.languages.concat(run)));
+                }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Part::Concat(parts) }
+            }
+            Pattern::Alternate(patterns) => {
+                let mut plain = Vec::new();
+                let mut parts = Vec::new();
+                for pattern in patterns {
+                    match self.lower(pattern, prefixes)? {
+                        Part::Plain(language) => plain.push(language),
+                        part => parts.push(part),
+                    }
+                }
+                if parts.is_empty() || !plain.is_empty() {
+                    parts.push(Part::Plain(self.languages.union(plain)));
+                }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Part::Alternate(parts) }
+            }
+            Pattern::Repeat { body, min, max } => match self.lower(body, prefixes)? {
+                Part::Plain(body) => Part::Plain(self.languages.repeat(body, *min, *max)),
+                body => Part::Repeat { body: Box::new(body), min: *min, max: *max },
+            },
+            Pattern::Atomic { body, greedy, at } => {
+                let lowered = self.lower(body, prefixes)?;
+                let Part::Plain(language) = lowered else {
+                    let message = format!("{} with assertions in it is not supported", at.name);
+                    return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+                };
+                let atomic = self.atomic(body, language, *greedy, *at, prefixes)?;
+                Part::Atomic { language, atomic, at: *at }
+            }
+            Pattern::Look { look, .. } => match look {
+                Look::Start => behind(prefixes, Language::EPSILON, false),
+                Look::End => Part::End,
+                Look::Ahead { body, negated } => {
+                    let body = Box::new(self.lower(body, prefixes)?);
+                    Part::Ahead { body, negated: *negated }
+                }
+                Look::Behind { body, negated } => {
+                    if let Some(at) = looks_ahead(body) {
+                        let message = format!("{} inside a lookbehind is not supported", at.name);
+                        return Err(
+                            error(at.byte, message).with_help("move it behind the lookbehind")
+                        );
+                    }
+                    let text = self.text;
+                    let prefix = self.language(body, Some(text), Language::EPSILON)?;
+                    behind(prefixes, prefix, *negated)
+                }
+            },
+        })
+    }
+}
+
+impl Compiler<'_> {
+    /// How an atomic group chooses; an error where that is not one of the simple ways.
+    fn atomic(
+        &mut self,
+        body: &Pattern,
+        language: Language,
+        greedy: bool,
+        at: Mark,
+        prefixes: &mut Vec<Language>,
+    ) -> Result<Atomic> {
+        // A match that goes on to be another one.
+        let byte = self.languages.byte_set(super::ByteSet::ALL);
+        let some = self.languages.repeat(byte, 1, None);
+        let longer = self.languages.concat([language, some]);
+        let both = self.languages.intersect([language, longer]);
+        if !self.languages.is_live(both)? {
+            return Ok(Atomic::Only);
+        }
+        if let Pattern::Repeat { body, min, max } = body
+            && greedy
+            && let Some(class) = one_character(body)
+            && let Part::Plain(class) = self.lower(&class, prefixes)?
+        {
+            return Ok(Atomic::Longest { class, min: *min, max: *max });
+        }
+        Err(error(at.byte, format!("{} may change what is matched here", at.name))
+            .with_help("only repeats of one character, and bodies no match of which begins another, may be atomic"))
+    }
+}
+
+/// The class of a pattern that matches exactly one character.
+fn one_character(pattern: &Pattern) -> Option<Pattern> {
+    match pattern {
+        Pattern::Class(_) => Some(pattern.clone()),
+        Pattern::Concat(parts) => match &parts[..] {
+            [one] => one_character(one),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Part {
+    let known = prefixes.iter().position(|&p| p == prefix);
+    let prefix = known.unwrap_or_else(|| {
+        prefixes.push(prefix);
+        prefixes.len() - 1
+    });
+    Part::Behind { prefix, negated }
+}
+
+/// The first assertion about what follows.
+fn looks_ahead(pattern: &Pattern) -> Option<Mark> {
+    match pattern {
+        Pattern::Class(_) => None,
+        Pattern::Concat(parts) | Pattern::Alternate(parts) => parts.iter().find_map(looks_ahead),
+        Pattern::Repeat { body, .. } | Pattern::Atomic { body, .. } => looks_ahead(body),
+        Pattern::Look { look: Look::End | Look::Ahead { .. }, at } => Some(*at),
+        Pattern::Look { look: Look::Start, .. } => None,
+        Pattern::Look { look: Look::Behind { body, .. }, .. } => looks_ahead(body),
+    }
+}
+
+/// One pattern (the whole or a lookbehind's) and the contexts of its text.
+struct Scope<'a, 'b> {
+    compiler: &'a mut Compiler<'b>,
+    contexts: Contexts,
+    /// The variables of its repeats, all of them defined.
+    variables: Vec<Language>,
+}
+
+impl Scope<'_, '_> {
+    fn languages(&mut self) -> &mut Languages {
+        self.compiler.languages
+    }
+
+    fn count(&mut self) -> Result<()> {
+        self.compiler.unrolled += 1;
+        if self.compiler.unrolled <= UNROLL_LIMIT {
+            return Ok(());
+        }
+        let message =
+            format!("a counted repeat of assertions unrolls into more than {UNROLL_LIMIT} steps");
+        Err(error(0, message)
+            .with_help("move the assertions out of the repeat, or lower its count"))
+    }
+
+    fn unite(&mut self, a: &[Language], b: &[Language]) -> ByContext {
+        a.iter().zip(b).map(|(&a, &b)| self.languages().union([a, b])).collect()
+    }
+
+    fn both(&mut self, a: &[Language], b: &[Language]) -> ByContext {
+        a.iter().zip(b).map(|(&a, &b)| self.languages().intersect([a, b])).collect()
+    }
+
+    fn none(&self) -> ByContext {
+        vec![Language::EMPTY; self.contexts.len()]
+    }
+
+    /// A match of the part, then `rest`.
+    fn full(&mut self, part: &Part, rest: &[Language]) -> Result<ByContext> {
+        self.count()?;
+        match part {
+            Part::Plain(language) => {
+                if rest.iter().all(|&r| r == rest[0]) {
+                    return Ok(vec![self.languages().concat([*language, rest[0]]); rest.len()]);
+                }
+                let some = self.some(part, rest)?;
+                if self.languages().is_nullable(*language) {
+                    return Ok(self.unite(&some, rest));
+                }
+                Ok(some)
+            }
+            Part::Concat(parts) => {
+                parts.iter().rev().try_fold(rest.to_vec(), |rest, part| self.full(part, &rest))
+            }
+            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.full(part, rest)?;
+                Ok(self.unite(&all, &one))
+            }),
+            Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
+            Part::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.full(&Part::Plain(*language), rest)
+            }
+            Part::End | Part::Ahead { .. } | Part::Behind { .. } => {
+                let condition = self.none_consumed(part)?;
+                Ok(self.both(&condition, rest))
+            }
+        }
+    }
+
+    /// A match of the part of at least one character, then `rest`.
+    fn some(&mut self, part: &Part, rest: &[Language]) -> Result<ByContext> {
+        self.count()?;
+        match part {
+            Part::Plain(language) => {
+                let piece = self.languages().without_epsilon(*language);
+                let Self { compiler, contexts, .. } = self;
+                Ok(contexts.then(compiler.languages, piece, rest))
+            }
+            Part::Concat(parts) => {
+                // Of what follows in the sequence: matches that consume something, and all.
+                let (mut some, mut full) = (self.none(), rest.to_vec());
+                for part in parts.iter().rev() {
+                    let here = self.some(part, &full)?;
+                    let condition = self.none_consumed(part)?;
+                    let later = self.both(&condition, &some);
+                    some = self.unite(&here, &later);
+                    full = self.full(part, &full)?;
+                }
+                Ok(some)
+            }
+            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.some(part, rest)?;
+                Ok(self.unite(&all, &one))
+            }),
+            Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
+            Part::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.some(&Part::Plain(*language), rest)
+            }
+            Part::End | Part::Ahead { .. } | Part::Behind { .. } => Ok(self.none()),
+        }
+    }
+
+    /// Sees to it that an atomic group before `rest` matches what an ordinary one does.
+    fn keep(&mut self, atomic: Atomic, at: Mark, rest: &[Language]) -> Result<()> {
+        let Atomic::Longest { class, min, max } = atomic else { return Ok(()) };
+        let first = rest[0];
+        if rest.iter().any(|&r| r != first) {
+            let message = format!("{} beside a lookbehind is not supported", at.name);
+            return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+        }
+        let languages = self.languages();
+        let any = languages.repeat(class, min, max);
+        let ordinary = languages.concat([any, first]);
+        // Either the greatest number, or another character follows.
+        let goes_on = languages.concat([class, Language::ALL]);
+        let other = languages.difference(first, goes_on);
+        let fewer = languages.repeat(class, min, max.map(|max| max.saturating_sub(1)));
+        let stopped = match max {
+            Some(max) if max == min => Language::EMPTY,
+            _ => languages.concat([fewer, other]),
+        };
+        let most = match max {
+            Some(max) => {
+                let most = languages.repeat(class, max, Some(max));
+                languages.concat([most, first])
+            }
+            None => Language::EMPTY,
+        };
+        let longest = languages.union([stopped, most]);
+        let changed = languages.difference(ordinary, longest);
+        self.compiler.duties.push((changed, at));
+        Ok(())
+    }
+
+    /// What must follow where the part matches the empty string.
+    fn none_consumed(&mut self, part: &Part) -> Result<ByContext> {
+        self.count()?;
+        let count = self.contexts.len();
+        let both = |yes| if yes { Language::ALL } else { Language::EMPTY };
+        Ok(match part {
+            Part::Plain(language) | Part::Atomic { language, .. } => {
+                vec![both(self.languages().is_nullable(*language)); count]
+            }
+            Part::Concat(parts) => {
+                parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
+                    let one = self.none_consumed(part)?;
+                    Ok(self.both(&all, &one))
+                })?
+            }
+            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.none_consumed(part)?;
+                Ok(self.unite(&all, &one))
+            })?,
+            Part::Repeat { min: 0, .. } => vec![Language::ALL; count],
+            Part::Repeat { body, .. } => self.none_consumed(body)?,
+            Part::End => vec![Language::EPSILON; count],
+            Part::Ahead { body, negated } => {
+                let mut found = self.full(body, &vec![Language::ALL; count])?;
+                if *negated {
+                    for language in &mut found {
+                        *language = self.languages().complement(*language);
+                    }
+                }
+                found
+            }
+            Part::Behind { prefix, negated } => (0..count)
+                .map(|context| both(self.contexts.holds(context, *prefix) != *negated))
+                .collect(),
+        })
+    }
+
+    /// A repeat of a body with assertions, then `rest`: all matches, and those that consume
+    /// something. Rounds that consume nothing only add conditions, so that they matter only
+    /// where `min` asks for them.
+    fn repeat(
+        &mut self,
+        body: &Part,
+        min: u32,
+        max: Option<u32>,
+        rest: &[Language],
+    ) -> Result<(ByContext, ByContext)> {
+        let (mut full, mut some) = match max {
+            Some(_) => (rest.to_vec(), self.none()),
+            None => self.star(body, rest)?,
+        };
+        let condition = self.none_consumed(body)?;
+        // From the last round to the first.
+        for round in (0..max.unwrap_or(min)).rev() {
+            let here = self.some(body, &full)?;
+            (full, some) = if round < min {
+                let (idle_full, idle_some) =
+                    (self.both(&condition, &full), self.both(&condition, &some));
+                (self.unite(&here, &idle_full), self.unite(&here, &idle_some))
+            } else {
+                (self.unite(&here, rest), here)
+            };
+        }
+        Ok((full, some))
+    }
+
+    fn star(&mut self, body: &Part, rest: &[Language]) -> Result<(ByContext, ByContext)> {
+        let variables: Vec<_> = rest
+            .iter()
+            .map(|&rest| {
+                let nullable = self.languages().is_nullable(rest);
+                self.languages().variable(nullable)
+            })
+            .collect();
+        let some = self.some(body, &variables)?;
+        let full = self.unite(&some, rest);
+        for (&variable, &full) in variables.iter().zip(&full) {
+            self.languages().define(variable, full);
+        }
+        self.variables.extend(variables);
+        Ok((full, some))
+    }
+}

@@ -1,0 +1,270 @@
+//! What patterns have beyond the syntax of the `regex` crate: look-around, atomic groups and
+//! possessive repeats.
+//!
+//! `regex-syntax` does not parse them, but it parses groups with names. So each becomes a group
+//! with a name that nobody would write, with all its flags in force, and is found again by that
+//! name in the parsed tree. A possessive repeat `x*+` becomes an atomic group `(?>x*)`.
+
+use super::parse::error;
+use crate::error::Result;
+
+/// What a group with an extraordinary name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    Look { behind: bool, negated: bool },
+    Atomic,
+}
+
+/// A pattern that `regex-syntax` parses, and what its extraordinary groups mean.
+pub(crate) struct Rewritten {
+    pub(crate) text: String,
+    /// By number: what it is, and its place in the pattern as written.
+    groups: Vec<(Extension, usize)>,
+    /// Places of the rewritten text with the place in the original that each stands for, ascending.
+    places: Vec<(usize, usize)>,
+}
+
+/// No one calls a group this way; a dot is allowed in names.
+const NAME: &str = "_.extension.";
+
+impl Rewritten {
+    /// The meaning of a group by its name, and its place.
+    pub(crate) fn group(&self, name: &str) -> Option<(Extension, usize)> {
+        let number: usize = name.strip_prefix(NAME)?.parse().ok()?;
+        self.groups.get(number).copied()
+    }
+
+    /// The place in the pattern as written.
+    pub(crate) fn place(&self, byte: usize) -> usize {
+        let after = self.places.partition_point(|&(there, _)| there <= byte);
+        match after.checked_sub(1).map(|at| self.places[at]) {
+            Some((there, here)) => here + (byte - there),
+            None => byte,
+        }
+    }
+}
+
+/// One change of the text: so many bytes at a place give way to others.
+struct Edit {
+    at: usize,
+    removed: usize,
+    text: String,
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    edits: Vec<Edit>,
+    groups: Vec<(Extension, usize)>,
+    /// The places of the open groups.
+    open: Vec<usize>,
+    /// The place of the last atom, which a repeat would repeat.
+    atom: Option<usize>,
+    /// May blanks and comments stand in the pattern?
+    verbose: bool,
+}
+
+/// Rewrites what `regex-syntax` does not parse.
+///
+/// Errors for backreferences, which no regular language has, and for marks that some read as a
+/// possessive repeat and others as a repeat of a repeat.
+pub(crate) fn rewrite(text: &str) -> Result<Rewritten> {
+    let (edits, groups, open) = (Vec::new(), Vec::new(), Vec::new());
+    let mut scan = Scan { text, at: 0, edits, groups, open, atom: None, verbose: false };
+    while scan.at < text.len() {
+        scan.next()?;
+    }
+    let Scan { mut edits, groups, .. } = scan;
+    edits.sort_by_key(|edit| edit.at);
+    let (mut out, mut places, mut from) = (String::new(), Vec::new(), 0);
+    for Edit { at, removed, text: new } in edits {
+        out.push_str(&text[from..at]);
+        places.push((out.len(), at));
+        out.push_str(&new);
+        from = at + removed;
+        places.push((out.len(), from));
+    }
+    out.push_str(&text[from..]);
+    Ok(Rewritten { text: out, groups, places })
+}
+
+impl Scan<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn name(&mut self, extension: Extension, at: usize) -> String {
+        self.groups.push((extension, at));
+        format!("(?P<{NAME}{}>", self.groups.len() - 1)
+    }
+
+    fn next(&mut self) -> Result<()> {
+        let start = self.at;
+        // The caller has seen that there is one.
+        let Some(c) = self.rest().chars().next() else { return Ok(()) };
+        self.at += c.len_utf8();
+        match c {
+            '\\' => {
+                self.escape(start)?;
+                self.atom = Some(start);
+            }
+            '[' => {
+                self.class();
+                self.atom = Some(start);
+            }
+            '(' => {
+                self.open.push(start);
+                self.group(start);
+                self.atom = None;
+            }
+            ')' => self.atom = self.open.pop(),
+            '|' => self.atom = None,
+            '*' | '+' | '?' => self.repeat(start, matches!(c, '*' | '+'))?,
+            '{' if self.atom.is_some() => {
+                let end = self.rest().find('}').map_or(self.text.len(), |end| self.at + end + 1);
+                self.at = end;
+                self.repeat(start, false)?;
+            }
+            '#' if self.verbose => {
+                let rest = self.rest();
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            }
+            c if self.verbose && c.is_whitespace() => {}
+            _ => self.atom = Some(start),
+        }
+        Ok(())
+    }
+
+    /// What follows a repeat's mark or count: `?` for lazy, `+` for possessive.
+    fn repeat(&mut self, start: usize, is_unbounded_mark: bool) -> Result<()> {
+        if self.rest().starts_with('?') {
+            self.at += 1;
+        } else if self.rest().starts_with('+') {
+            let Some(atom) = self.atom else { return Ok(()) };
+            if !is_unbounded_mark {
+                let mark = &self.text[start..=self.at];
+                let message = format!(
+                    "`{mark}` is a possessive repeat to some and repeats a repeat to others"
+                );
+                return Err(error(start, message)
+                    .with_help("write `(?>…)` around the first repeat, or `(?:…)+`"));
+            }
+            let open = self.name(Extension::Atomic, start);
+            // Before what was put at the same place: this group holds it.
+            let at = self.edits.iter().position(|edit| edit.at >= atom).unwrap_or(self.edits.len());
+            self.edits.insert(at, Edit { at: atom, removed: 0, text: open });
+            self.edits.push(Edit { at: self.at, removed: 1, text: ")".to_owned() });
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self, start: usize) -> Result<()> {
+        let Some(c) = self.rest().chars().next() else { return Ok(()) };
+        self.at += c.len_utf8();
+        let back = c.is_ascii_digit() && c != '0'
+            || matches!(c, 'k' | 'g') && self.rest().starts_with(['<', '{', '\'']);
+        if back {
+            return Err(error(start, "a backreference has no regular meaning")
+                .with_help("write out what may be repeated"));
+        }
+        if "pPxuUbB".contains(c) && self.rest().starts_with('{') {
+            let rest = self.rest();
+            self.at += rest.find('}').map_or(rest.len(), |end| end + 1);
+        }
+        Ok(())
+    }
+
+    /// To the bracket that closes the class whose opening bracket was just read.
+    fn class(&mut self) {
+        let mut depth = 1;
+        let mut first = true;
+        if self.rest().starts_with('^') {
+            self.at += 1;
+        }
+        while depth > 0 {
+            let Some(c) = self.rest().chars().next() else { return };
+            self.at += c.len_utf8();
+            match c {
+                '\\' => {
+                    let skipped = self.rest().chars().next().map_or(0, char::len_utf8);
+                    self.at += skipped;
+                }
+                '[' => {
+                    depth += 1;
+                    if self.rest().starts_with('^') {
+                        self.at += 1;
+                    }
+                    first = true;
+                    continue;
+                }
+                // A bracket at the start of a class stands for itself.
+                ']' if !first => depth -= 1,
+                _ => {}
+            }
+            first = false;
+        }
+    }
+
+    /// What follows the opening parenthesis of a group at `start`.
+    fn group(&mut self, start: usize) {
+        let known = [
+            ("?=", Extension::Look { behind: false, negated: false }),
+            ("?!", Extension::Look { behind: false, negated: true }),
+            ("?<=", Extension::Look { behind: true, negated: false }),
+            ("?<!", Extension::Look { behind: true, negated: true }),
+            ("?>", Extension::Atomic),
+        ];
+        for (mark, extension) in known {
+            if self.rest().starts_with(mark) {
+                let text = self.name(extension, start);
+                self.edits.push(Edit { at: start, removed: 1 + mark.len(), text });
+                self.at += mark.len();
+                return;
+            }
+        }
+        let text = self.text;
+        let Some(flags) = text[self.at..].strip_prefix('?') else { return };
+        let end = flags.find([')', ':', '<']).unwrap_or(flags.len());
+        let (on, closes) = (flags[..end].split('-').next().unwrap_or_default(), &flags[end..]);
+        if closes.starts_with([')', ':']) {
+            self.verbose |= on.contains('x');
+            self.at += 1 + end;
+            if closes.starts_with(':') {
+                self.at += 1;
+            }
+        } else {
+            // A name, up to its end.
+            self.at += 1 + flags.find('>').map_or(end, |end| end + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_pattern_as_written() {
+        let rewritten = rewrite("a(?=b)c*+d").unwrap();
+        assert_eq!(rewritten.text, "a(?P<_.extension.0>b)(?P<_.extension.1>c*)d");
+        for (there, here) in [("b)", 4), ("c*)", 6), (")d", 8)] {
+            assert_eq!(rewritten.place(rewritten.text.find(there).unwrap()), here, "{there}");
+        }
+        assert_eq!(rewritten.place(rewritten.text.len()), 10);
+    }
+
+    #[test]
+    fn ordinary_patterns_stay() {
+        for pattern in [
+            r"(?:a|[)(?=*+]+?)\(?=",
+            "(?x) a # (?=\n b",
+            r"[]+*]|[^]]",
+            "(?P<n>a)*?",
+            "a{2}?",
+            r"\p{L}+b{start}",
+        ] {
+            assert_eq!(rewrite(pattern).unwrap().text, pattern);
+        }
+    }
+}

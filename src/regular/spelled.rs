@@ -1,0 +1,545 @@
+//! Automata over characters, read in the bytes of a JSON string.
+//!
+//! An automaton whose letters are characters knows nothing of their spelling: UTF-8, escapes,
+//! surrogate pairs. [`Spelled`] reads these, and asks it for ranges of characters: within a
+//! character, what may still come is one of those which the bytes read so far begin.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::automaton::{Automaton, Ordinary, Slack, State};
+use super::{ByteSet, Language, Languages};
+
+/// A deterministic automaton over characters, asked for one state at a time. From every state that
+/// it gives, a text leads to the end.
+pub(crate) trait CharAutomaton: Debug + Send + Sync {
+    /// Tells automata apart: those with equal names step alike.
+    fn name(&self) -> &str;
+
+    fn start(&self) -> State;
+
+    /// Is the empty text accepted from here?
+    fn accepts(&self, state: &[i64]) -> bool;
+
+    /// The state after a character; `None` if no text follows.
+    fn step(&self, state: &[i64], c: char) -> Option<State>;
+
+    /// Does any character from `first` to `last` lead on? Both are included, and no surrogate is
+    /// between them.
+    fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool;
+
+    /// Do all characters from `first` to `last` lead where U+10FFFF leads? No is always right.
+    fn reads_alike(&self, _state: &[i64], _first: u32, _last: u32) -> bool {
+        false
+    }
+
+    /// The characters that are ordinary here, if most are.
+    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+        None
+    }
+
+    /// How many bytes the shortest rest can have after a text without a backslash, if that is
+    /// known.
+    fn slack(&self, _state: &[i64]) -> Option<Slack> {
+        None
+    }
+
+    /// A short text from here to the end.
+    fn rest(&self, state: &[i64]) -> String;
+
+    /// About how many characters it has.
+    fn effort(&self, state: &[i64]) -> u32;
+}
+
+/// The spellings, in a JSON string without its quotes, of the texts that an automaton accepts: all
+/// of them (RFC 8259, section 7), or those alone that escape what must be escaped, as
+/// [`JsonString`](super::JsonString) does.
+pub(crate) fn spelled(
+    languages: &mut Languages,
+    inner: Arc<dyn CharAutomaton>,
+    canonical: bool,
+) -> Language {
+    let start = Place::Between.state(&inner.start());
+    let spelling = if canonical { "canonical" } else { "any" };
+    let name = format!("{} in {spelling} spelling", inner.name());
+    languages.automaton(Arc::new(Spelled { name, inner, canonical }), start)
+}
+
+#[derive(Debug)]
+struct Spelled {
+    name: String,
+    inner: Arc<dyn CharAutomaton>,
+    canonical: bool,
+}
+
+/// Where in the spelling of a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Between,
+    /// Within UTF-8: what was read of the code point, and how many bytes are missing.
+    Utf8(u32, u32),
+    /// The same, where it does not matter what was read: how many bytes are missing, and between
+    /// which two the next one is.
+    Alike(u32, u32, u32),
+    /// After a backslash.
+    Escape,
+    /// After `\u` and so many digits of this value; the high surrogate before, or 0.
+    Digits(u32, u32, u32),
+    /// After a high surrogate, and after the backslash behind it.
+    Surrogate(u32),
+    SurrogateEscape(u32),
+}
+
+/// The characters that have a short escape, with its letter.
+const SHORT: [(char, u8); 7] = [
+    ('\u{8}', b'b'),
+    ('\u{9}', b't'),
+    ('\u{A}', b'n'),
+    ('\u{C}', b'f'),
+    ('\u{D}', b'r'),
+    ('"', b'"'),
+    ('\\', b'\\'),
+];
+
+/// Characters that the canonical spelling writes as `\u00hh`.
+fn numbered() -> impl Iterator<Item = char> {
+    ('\0'..' ').filter(|c| SHORT.iter().all(|(short, _)| short != c))
+}
+
+impl Place {
+    /// How many numbers a place takes.
+    const LEN: usize = 4;
+
+    fn state(self, inner: &[i64]) -> State {
+        let place = match self {
+            Self::Between => [0, 0, 0, 0],
+            Self::Utf8(value, missing) => [1, value, missing, 0],
+            Self::Escape => [2, 0, 0, 0],
+            Self::Digits(count, value, high) => [3, count, value, high],
+            Self::Surrogate(high) => [4, high, 0, 0],
+            Self::SurrogateEscape(high) => [5, high, 0, 0],
+            Self::Alike(missing, first, last) => [6, missing, first, last],
+        };
+        place.into_iter().map(i64::from).chain(inner.iter().copied()).collect()
+    }
+
+    fn read(state: &[i64]) -> Option<(Self, &[i64])> {
+        let (place, inner) = state.split_at_checked(Self::LEN)?;
+        // As `state` wrote it.
+        let place = match [place[0], place[1], place[2], place[3]].map(|n| n as u32) {
+            [0, ..] => Self::Between,
+            [1, value, missing, _] => Self::Utf8(value, missing),
+            [2, ..] => Self::Escape,
+            [3, count, value, high] => Self::Digits(count, value, high),
+            [4, high, ..] => Self::Surrogate(high),
+            [5, high, ..] => Self::SurrogateEscape(high),
+            [6, missing, first, last] => Self::Alike(missing, first, last),
+            _ => return None,
+        };
+        Some((place, inner))
+    }
+}
+
+impl Spelled {
+    /// The state after a character.
+    fn after(&self, inner: &[i64], c: Option<char>) -> Option<State> {
+        Some(Place::Between.state(&self.inner.step(inner, c?)?))
+    }
+
+    /// The state within a character, if any that may be meant leads on.
+    fn within(&self, inner: &[i64], place: Place) -> Option<State> {
+        self.leads_on(inner, place).then(|| place.state(inner))
+    }
+
+    /// The state within UTF-8.
+    fn within_utf8(&self, inner: &[i64], value: u32, missing: u32) -> Option<State> {
+        let (first, last) = code_points(value, missing);
+        if self.inner.reads_alike(inner, first, last) {
+            let next = |c: u32| 0x80 | (c >> (6 * (missing - 1)) & 0x3F);
+            return Some(Place::Alike(missing, next(first), next(last)).state(inner));
+        }
+        self.within(inner, Place::Utf8(value, missing))
+    }
+
+    /// Does any character from `first` to `last` lead on? Surrogates are none.
+    fn reads_any(&self, inner: &[i64], first: u32, last: u32) -> bool {
+        let parts = [(first, last.min(0xD7FF)), (first.max(0xE000), last.min(char::MAX.into()))];
+        let mut parts = parts.into_iter().filter(|(first, last)| first <= last);
+        parts.any(|(first, last)| self.inner.reads_any(inner, first, last))
+    }
+
+    fn leads_on(&self, inner: &[i64], place: Place) -> bool {
+        let any = |first, last| self.reads_any(inner, first, last);
+        let one = |c: char| any(c.into(), c.into());
+        match place {
+            Place::Between | Place::Alike(..) => true,
+            Place::Utf8(value, missing) => {
+                let (first, last) = code_points(value, missing);
+                any(first, last)
+            }
+            Place::Escape if self.canonical => {
+                SHORT.iter().any(|&(c, _)| one(c)) || numbered().any(one)
+            }
+            // Every character has an escape.
+            Place::Escape => any(0, char::MAX.into()),
+            Place::Digits(count, value, 0) if self.canonical => {
+                numbered().filter(|&c| u32::from(c) >> (4 * (4 - count)) == value).any(one)
+            }
+            Place::Digits(count, value, high) => {
+                let (first, last) = digits(count, value);
+                if high > 0 {
+                    let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
+                    return first <= last && any(pair(high, first), pair(high, last));
+                }
+                let (from, to) = (first.max(0xD800), last.min(0xDBFF));
+                any(first, last) || from <= to && any(pair(from, 0xDC00), pair(to, 0xDFFF))
+            }
+            Place::Surrogate(high) | Place::SurrogateEscape(high) => {
+                any(pair(high, 0xDC00), pair(high, 0xDFFF))
+            }
+        }
+    }
+
+    /// A character from `first` to `last` that leads on.
+    fn pick(&self, inner: &[i64], (mut first, mut last): (u32, u32)) -> Option<char> {
+        if first > last || !self.reads_any(inner, first, last) {
+            return None;
+        }
+        while first < last {
+            let middle = first + (last - first) / 2;
+            match self.reads_any(inner, first, middle) {
+                true => last = middle,
+                false => first = middle + 1,
+            }
+        }
+        char::from_u32(first)
+    }
+
+    /// A character that may be meant within its spelling, and what is missing of that.
+    fn ending(&self, inner: &[i64], place: Place) -> Option<(char, String)> {
+        let number = |unit: u16, read: u32| format!("{unit:04x}")[read as usize..].to_owned();
+        let low = |c: char| number(c.encode_utf16(&mut [0; 2])[1], 0);
+        let leads = |c: &char| self.reads_any(inner, (*c).into(), (*c).into());
+        match place {
+            Place::Between | Place::Utf8(..) | Place::Alike(..) => None,
+            Place::Escape => match SHORT.iter().find(|(c, _)| leads(c)) {
+                Some(&(c, letter)) => Some((c, char::from(letter).to_string())),
+                None => {
+                    let (c, rest) = self.ending(inner, Place::Digits(0, 0, 0))?;
+                    Some((c, format!("u{rest}")))
+                }
+            },
+            Place::Digits(count, value, 0) if self.canonical => {
+                let begins = |c: &char| u32::from(*c) >> (4 * (4 - count)) == value;
+                let c = numbered().filter(begins).find(leads)?;
+                Some((c, number(c as u16, count)))
+            }
+            Place::Digits(count, value, 0) => {
+                let (first, last) = digits(count, value);
+                if let Some(c) = self.pick(inner, (first, last)) {
+                    return Some((c, number(c as u16, count)));
+                }
+                let (first, last) = (first.max(0xD800), last.min(0xDBFF));
+                let c = self.pick(inner, (pair(first, 0xDC00), pair(last, 0xDFFF)))?;
+                let high = number(c.encode_utf16(&mut [0; 2])[0], count);
+                Some((c, format!("{high}\\u{}", low(c))))
+            }
+            Place::Digits(count, value, high) => {
+                let (first, last) = digits(count, value);
+                let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
+                let c = self.pick(inner, (pair(high, first), pair(high, last)))?;
+                Some((c, low(c)[count as usize..].to_owned()))
+            }
+            Place::Surrogate(high) | Place::SurrogateEscape(high) => {
+                let c = self.pick(inner, (pair(high, 0xDC00), pair(high, 0xDFFF)))?;
+                let escape = if place == Place::Surrogate(high) { "\\u" } else { "u" };
+                Some((c, format!("{escape}{}", low(c))))
+            }
+        }
+    }
+
+    /// After a digit, the fourth of which ends a unit.
+    fn digit(&self, inner: &[i64], (count, value, high): (u32, u32, u32)) -> Option<State> {
+        let unit = match (count, high) {
+            (..=3, _) => return self.within(inner, Place::Digits(count, value, high)),
+            (_, 0) if (0xD800..0xDC00).contains(&value) => {
+                return self.within(inner, Place::Surrogate(value));
+            }
+            (_, 0) => value,
+            _ if (0xDC00..0xE000).contains(&value) => pair(high, value),
+            _ => return None,
+        };
+        // A low surrogate by itself is no character.
+        let c = char::from_u32(unit).filter(|&c| !self.canonical || numbered().any(|n| n == c));
+        self.after(inner, c)
+    }
+}
+
+/// The first and the last of the code points that go on with so many bytes more: those that need as
+/// many, surrogates left out at the end.
+fn code_points(value: u32, missing: u32) -> (u32, u32) {
+    let (bits, least) = (6 * missing, [0, 0, 0x800, 0x1_0000][missing as usize]);
+    let (first, last) = ((value << bits).max(least), (value << bits) + (1 << bits) - 1);
+    match (first, last) {
+        (0xD000, 0xDFFF) => (first, 0xD7FF),
+        _ => (first, last.min(char::MAX.into())),
+    }
+}
+
+/// The first and the last of the units of UTF-16 that begin with so many digits.
+fn digits(count: u32, value: u32) -> (u32, u32) {
+    let bits = 4 * (4 - count);
+    (value << bits, (value << bits) + (1 << bits) - 1)
+}
+
+/// The code point of a surrogate pair.
+fn pair(high: u32, low: u32) -> u32 {
+    0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+}
+
+impl Automaton for Spelled {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn accepts(&self, state: &[i64]) -> bool {
+        Place::read(state)
+            .is_some_and(|(place, inner)| place == Place::Between && self.inner.accepts(inner))
+    }
+
+    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+        let (place, inner) = Place::read(state)?;
+        match (place, byte) {
+            (Place::Between, b'\\') => self.within(inner, Place::Escape),
+            (Place::Between, b'"' | ..b' ') => None,
+            (Place::Between, ..0x80) => self.after(inner, Some(byte.into())),
+            (Place::Between, _) => {
+                let (bits, missing) = match byte {
+                    0xC2..=0xDF => (byte & 0x1F, 1),
+                    0xE0..=0xEF => (byte & 0x0F, 2),
+                    0xF0..=0xF4 => (byte & 0x07, 3),
+                    _ => return None,
+                };
+                self.within_utf8(inner, bits.into(), missing)
+            }
+            (Place::Alike(missing, first, last), _) => match (missing, u32::from(byte)) {
+                (_, byte) if !(first..=last).contains(&byte) => None,
+                (1, _) => self.after(inner, Some(char::MAX)),
+                _ => Some(Place::Alike(missing - 1, 0x80, 0xBF).state(inner)),
+            },
+            (Place::Utf8(value, missing), 0x80..=0xBF) => {
+                let (value, missing) = (value << 6 | u32::from(byte & 0x3F), missing - 1);
+                // Longer spellings of what has a shorter one are none; code points end.
+                let (first, last) = (value << (6 * missing), (value + 1) << (6 * missing));
+                let least = if missing == 2 { 0x1_0000 } else { 0x800 };
+                match missing {
+                    0 => self.after(inner, char::from_u32(value)),
+                    1.. if last <= least || first > char::MAX.into() => None,
+                    _ => self.within_utf8(inner, value, missing),
+                }
+            }
+            (Place::Utf8(..), _) => None,
+            (Place::Escape, b'u') => self.within(inner, Place::Digits(0, 0, 0)),
+            (Place::Escape, b'/') if !self.canonical => self.after(inner, Some('/')),
+            (Place::Escape, _) => {
+                let short = SHORT.iter().find(|&&(_, letter)| letter == byte);
+                self.after(inner, short.map(|&(c, _)| c))
+            }
+            (Place::Digits(..), b'A'..=b'F') if self.canonical => None,
+            (Place::Digits(count, value, high), _) => {
+                let value = value << 4 | char::from(byte).to_digit(16)?;
+                self.digit(inner, (count + 1, value, high))
+            }
+            (Place::Surrogate(high), b'\\') => self.within(inner, Place::SurrogateEscape(high)),
+            (Place::SurrogateEscape(high), b'u') => self.within(inner, Place::Digits(0, 0, high)),
+            (Place::Surrogate(_) | Place::SurrogateEscape(_), _) => None,
+        }
+    }
+
+    fn first(&self, state: &[i64]) -> Option<ByteSet> {
+        // As long as a step with each takes, but none of the states is kept.
+        match Place::read(state)? {
+            (Place::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
+            (Place::SurrogateEscape(_), _) => Some(ByteSet::single(b'u')),
+            _ => Some((0..=u8::MAX).filter(|&byte| self.step(state, byte).is_some()).collect()),
+        }
+    }
+
+    fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
+        let (Place::Between, inner) = Place::read(state)? else { return None };
+        let mut ordinary = self.inner.ordinary(inner)?;
+        (0..b' ').chain([b'"', b'\\']).for_each(|byte| ordinary.bytes.remove(byte));
+        ordinary.base = ordinary.base.map(|base| Place::Between.state(&base));
+        Some(ordinary)
+    }
+
+    fn slack(&self, state: &[i64]) -> Option<Slack> {
+        // Within a character, any may come that it was not.
+        let (Place::Between, inner) = Place::read(state)? else { return None };
+        self.inner.slack(inner)
+    }
+
+    fn is_live(&self, _: &[i64]) -> Option<bool> {
+        // No other state is entered.
+        Some(true)
+    }
+
+    fn is_endless(&self) -> bool {
+        true
+    }
+
+    fn is_between(&self, state: &[i64]) -> bool {
+        Place::read(state).is_some_and(|(place, _)| place == Place::Between)
+    }
+
+    fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
+        let (place, inner) = Place::read(state)?;
+        let after = |c: char| self.inner.step(inner, c);
+        let (mut text, inner) = match place {
+            Place::Between => (Vec::new(), inner.into()),
+            Place::Alike(missing, first, _) => {
+                let mut text = vec![0x80; missing as usize];
+                text[0] = first as u8;
+                (text, after(char::MAX)?)
+            }
+            Place::Utf8(value, missing) => {
+                let c = self.pick(inner, code_points(value, missing))?;
+                let mut buffer = [0; 4];
+                let text = c.encode_utf8(&mut buffer).as_bytes();
+                (text[text.len() - missing as usize..].to_vec(), after(c)?)
+            }
+            _ => {
+                let (c, text) = self.ending(inner, place)?;
+                (text.into_bytes(), after(c)?)
+            }
+        };
+        // Canonical spellings are among all.
+        for c in self.inner.rest(&inner).chars() {
+            match SHORT.iter().find(|(short, _)| *short == c) {
+                Some(&(_, letter)) => text.extend([b'\\', letter]),
+                None if c < ' ' => text.extend(format!("\\u{:04x}", u32::from(c)).bytes()),
+                None => text.extend(c.encode_utf8(&mut [0; 4]).bytes()),
+            }
+        }
+        Some(text)
+    }
+
+    fn effort(&self, state: &[i64]) -> u32 {
+        let Some((place, inner)) = Place::read(state) else { return 1 };
+        self.inner.effort(inner)
+            + match place {
+                Place::Between => 0,
+                Place::Utf8(_, missing) | Place::Alike(missing, ..) => missing,
+                Place::Escape => 1,
+                Place::Digits(count, _, _) => 4 - count,
+                Place::Surrogate(_) => 6,
+                Place::SurrogateEscape(_) => 5,
+            }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+    use crate::regular::{AnyJsonString, CodePoints, JsonString};
+
+    /// One character of some ranges; are others read alike?
+    #[derive(Debug)]
+    struct OneOf(&'static [(u32, u32)], bool);
+
+    impl CharAutomaton for OneOf {
+        fn name(&self) -> &str {
+            if self.1 { "one of some ranges" } else { "one of some ranges, each by itself" }
+        }
+
+        fn start(&self) -> State {
+            [0].into()
+        }
+
+        fn accepts(&self, state: &[i64]) -> bool {
+            state == [1]
+        }
+
+        fn step(&self, state: &[i64], c: char) -> Option<State> {
+            self.reads_any(state, c.into(), c.into()).then(|| [1].into())
+        }
+
+        fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool {
+            let within = |&(from, to): &(u32, u32)| first.max(from) <= last.min(to);
+            state == [0] && self.0.iter().any(within)
+        }
+
+        fn reads_alike(&self, state: &[i64], first: u32, last: u32) -> bool {
+            let as_last = self.reads_any(state, char::MAX.into(), char::MAX.into());
+            let holds = |&(from, to): &(u32, u32)| from <= first && last <= to;
+            self.1 && as_last && self.0.iter().any(holds)
+        }
+
+        fn rest(&self, state: &[i64]) -> String {
+            let first = self.0.first().and_then(|&(first, _)| char::from_u32(first));
+            first.filter(|_| state == [0]).map(String::from).unwrap_or_default()
+        }
+
+        fn effort(&self, state: &[i64]) -> u32 {
+            u32::from(state == [0])
+        }
+    }
+
+    /// Beside the classes of patterns, which are spelled another way.
+    #[test]
+    fn spellings_are_those_of_classes() {
+        let sets: [&'static [(u32, u32)]; 10] = [
+            &[(0, 0x10_FFFF)],
+            &[(0, 0x1F)],
+            &[(0x20, 0x7F)],
+            &[(0x22, 0x22), (0x2F, 0x2F), (0x5C, 0x5C)],
+            &[(0x80, 0x7FF)],
+            &[(0x7FF, 0x800), (0xD7FF, 0xE000)],
+            &[(0xFFFF, 0x1_0000)],
+            &[(0x1_F600, 0x1_F64F)],
+            &[(0x10_FC00, 0x10_FFFF)],
+            &[(0xD000, 0xD7FF), (0x10_FFFF, 0x10_FFFF)],
+        ];
+        for set in sets {
+            for (canonical, alike) in [(true, true), (false, false), (false, true)] {
+                let mut l = Languages::new();
+                let class = match canonical {
+                    true => JsonString.class(&mut l, set),
+                    false => AnyJsonString.class(&mut l, set),
+                };
+                let spelled = spelled(&mut l, Arc::new(OneOf(set, alike)), canonical);
+                for (a, b) in [(class, spelled), (spelled, class)] {
+                    let more = l.difference(a, b);
+                    let example = l.shortest(more).unwrap();
+                    assert_eq!(example.map(|text| text.escape_ascii().to_string()), None);
+                }
+            }
+        }
+    }
+
+    /// No state is entered from which nothing leads to the end.
+    #[test]
+    fn every_state_leads_to_the_end() {
+        let ranges: &'static [(u32, u32)] = &[(0x11, 0x11), (0x800, 0x803), (0x1_F600, 0x1_F600)];
+        for canonical in [true, false] {
+            let mut l = Languages::new();
+            let start = spelled(&mut l, Arc::new(OneOf(ranges, true)), canonical);
+            let mut states = vec![start];
+            let mut next = 0;
+            while let Some(&state) = states.get(next) {
+                next += 1;
+                for after in *l.plain_row(state).unwrap() {
+                    if after != Language::EMPTY && !states.contains(&after) {
+                        states.push(after);
+                    }
+                }
+            }
+            assert!(states.len() > 10);
+            for state in states {
+                let rest = l.short(state).unwrap().unwrap();
+                assert!(l.matches(state, &rest).unwrap(), "{rest:?}");
+            }
+        }
+    }
+}

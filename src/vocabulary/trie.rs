@@ -1,0 +1,470 @@
+//! All text tokens as one trie in preorder.
+//!
+//! A walk over it is one forward pass over a flat array: a node that the walker accepts is followed
+//! by its first child, a node that it rejects by [`TrieNode::subtree_end`].
+//!
+//! ```
+//! use maskwright::Vocabulary;
+//! // Count the tokens made of `a` and `b` only, without looking below a rejected byte.
+//! let tokens = ["a", "ab", "abc", "b", "cab", "ca"].map(|t| Some(t.as_bytes().to_vec()));
+//! let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[], &[])?;
+//! let trie = vocab.trie();
+//! let (mut node, mut found) = (1, 0);
+//! while let Some(n) = trie.nodes().get(node) {
+//!     if n.byte == b'c' {
+//!         node = n.subtree_end as usize;
+//!         continue;
+//!     }
+//!     found += trie.tokens(node).len();
+//!     node += 1;
+//! }
+//! assert_eq!(found, 3);
+//! # Ok::<(), maskwright::Error>(())
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::index::{Reader, Writer};
+use super::table::TokenTable;
+
+/// One node: the string of bytes on the path from the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrieNode {
+    /// Index of the first node after this one's subtree.
+    pub subtree_end: u32,
+    /// Index into the ids in trie order ([`Trie::ids`]) of the first token at or below this node.
+    pub first_token: u32,
+    /// Length of the string in bytes; 0 for the root.
+    pub depth: u16,
+    /// The last byte of the string; 0 for the root, which has none.
+    pub byte: u8,
+}
+
+/// The text tokens of a vocabulary as a trie, its nodes in preorder and siblings in the order of
+/// their bytes. Node 0 is the root, the empty string; it never has tokens, since an empty token is
+/// never allowed. Several ids may share a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trie {
+    /// The nodes, and after them a sentinel whose `first_token` is the number of ids.
+    nodes: Vec<TrieNode>,
+    ids: Vec<u32>,
+    /// The root's children by byte, [`NONE`] where there is none.
+    roots: Box<[u32; 256]>,
+    wide: Wide,
+    /// The depth of the deepest node.
+    longest: u16,
+}
+
+/// The children of nodes that have many, side by side: siblings are far apart in the trie, and
+/// each one passed over is memory not in the cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Wide {
+    /// By node: the bytes of the children, and where these begin in the list.
+    nodes: FxHashMap<u32, ([u64; 4], u32)>,
+    /// In the order of their bytes.
+    children: Vec<u32>,
+}
+
+impl Wide {
+    /// Fewer children are looked through.
+    const MANY: u32 = 8;
+
+    fn new(nodes: &[TrieNode]) -> Self {
+        let mut this = Self::default();
+        // In a small one siblings are near.
+        const SMALL: usize = 128;
+        if nodes.len() <= SMALL {
+            return this;
+        }
+        // By depth: the node there, and its children so far.
+        let mut path: Vec<Vec<u32>> = vec![Vec::new()];
+        let mut above = vec![0];
+        for (at, node) in (0u32..).zip(nodes).skip(1) {
+            let depth = usize::from(node.depth);
+            while above.len() > depth {
+                this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
+            }
+            path[depth - 1].push(at);
+            above.push(at);
+            if path.len() == depth {
+                path.push(Vec::new());
+            }
+        }
+        while above.len() > 1 {
+            this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
+        }
+        this
+    }
+
+    /// All children of a node are known.
+    fn close(&mut self, nodes: &[TrieNode], node: u32, children: &mut Vec<u32>) {
+        if children.len() >= Self::MANY as usize {
+            let mut bytes = [0; 4];
+            for &child in &*children {
+                let byte = nodes[child as usize].byte;
+                bytes[usize::from(byte / 64)] |= 1 << (byte % 64);
+            }
+            self.nodes.insert(node, (bytes, self.children.len() as u32));
+            self.children.extend_from_slice(children);
+        }
+        children.clear();
+    }
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+impl Trie {
+    /// Sorts the text tokens and lays them out: O(n log n) in the tokens.
+    pub(crate) fn new(table: &TokenTable, end: &[u32]) -> Self {
+        // The first eight bytes beside the id decide nearly every comparison without following
+        // the token into memory.
+        let mut sorted: Vec<(u64, u32)> = (0..table.len() as u32)
+            .filter(|id| !end.contains(id))
+            .filter_map(|id| match table.text(id)? {
+                [] => None,
+                bytes => Some((head(bytes), id)),
+            })
+            .collect();
+        let text = |id| table.text(id).unwrap_or_default();
+        sorted.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| text(a.1).cmp(text(b.1))).then(a.1.cmp(&b.1))
+        });
+
+        Self::from_sorted(sorted.into_iter().map(|(_, id)| (text(id), id)))
+    }
+
+    /// Lays out non-empty texts in any order, each with its id, some of them more than once.
+    pub(crate) fn from_unsorted<'a>(texts: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
+        let texts = texts.into_iter();
+        let mut sorted: Vec<_> = texts.map(|(text, id)| (head(text), text, id)).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Self::from_sorted(sorted.into_iter().map(|(_, text, id)| (text, id)))
+    }
+
+    /// Lays out non-empty texts, which come sorted by their bytes, each with its id. Texts are at
+    /// most `u16::MAX` bytes long, as tokens are.
+    pub(crate) fn from_sorted<'a>(sorted: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
+        let mut nodes = vec![TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 }];
+        let mut ids = Vec::new();
+        let mut path = vec![0usize];
+        let mut previous: &[u8] = b"";
+        let mut roots = [NONE; 256];
+        for (bytes, id) in sorted {
+            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            for closed in path.drain(shared + 1..) {
+                nodes[closed].subtree_end = nodes.len() as u32;
+            }
+            for (depth, &byte) in bytes.iter().enumerate().skip(shared) {
+                if depth == 0 {
+                    roots[usize::from(byte)] = nodes.len() as u32;
+                }
+                path.push(nodes.len());
+                let (first_token, depth) = (ids.len() as u32, depth as u16 + 1);
+                nodes.push(TrieNode { subtree_end: 0, first_token, depth, byte });
+            }
+            ids.push(id);
+            previous = bytes;
+        }
+        let end = nodes.len() as u32;
+        for open in path {
+            nodes[open].subtree_end = end;
+        }
+        let first_token = ids.len() as u32;
+        nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
+        let wide = Wide::new(&nodes[..end as usize]);
+        let longest = deepest(&nodes);
+        Self { nodes, ids, roots: Box::new(roots), wide, longest }
+    }
+
+    /// Writes it into an index: of each node but the root its byte, its depth and its first token.
+    pub(crate) fn encode(&self, to: &mut Writer) {
+        to.list(self.nodes()[1..].iter().map(|node| node.byte));
+        to.list(self.nodes()[1..].iter().map(|node| node.depth));
+        to.list(self.nodes()[1..].iter().map(|node| node.first_token));
+        to.list(self.ids.iter().copied());
+    }
+
+    /// Reads it from an index; `None` if that is no trie of ids below `limit`.
+    pub(crate) fn decode(from: &mut Reader<'_>, limit: usize) -> Option<Self> {
+        let (bytes, depths) = (from.list::<u8>()?, from.list::<u16>()?);
+        let firsts = from.list::<u32>()?;
+        let ids: Vec<u32> = from.list()?.collect();
+        let count = bytes.len();
+        if depths.len() != count || firsts.len() != count || u32::try_from(count + 2).is_err() {
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(count + 2);
+        nodes.push(TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 });
+        let mut roots = [NONE; 256];
+        // The nodes above, by depth.
+        let mut path = vec![0usize];
+        let mut last = 0;
+        for ((byte, depth), first_token) in bytes.zip(depths).zip(firsts) {
+            let at = nodes.len();
+            if depth == 0 || usize::from(depth) > path.len() || first_token < last {
+                return None;
+            }
+            for closed in path.drain(usize::from(depth)..) {
+                nodes[closed].subtree_end = at as u32;
+            }
+            if depth == 1 {
+                roots[usize::from(byte)] = at as u32;
+            }
+            path.push(at);
+            last = first_token;
+            nodes.push(TrieNode { subtree_end: 0, first_token, depth, byte });
+        }
+        let end = nodes.len() as u32;
+        for open in path {
+            nodes[open].subtree_end = end;
+        }
+        let first_token = u32::try_from(ids.len()).ok()?;
+        nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
+        let sound = last <= first_token && ids.iter().all(|&id| (id as usize) < limit);
+        sound.then(|| {
+            let wide = Wide::new(&nodes[..end as usize]);
+            let longest = deepest(&nodes);
+            Self { nodes, ids, roots: Box::new(roots), wide, longest }
+        })
+    }
+
+    /// The bytes of the longest text in it.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest.into()
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.nodes.capacity() * size_of::<TrieNode>();
+        let wide = self.wide.nodes.len() * 56 + self.wide.children.len() * size_of::<u32>();
+        nodes + self.ids.capacity() * size_of::<u32>() + size_of_val(&*self.roots) + wide
+    }
+
+    /// The nodes in preorder; node 0 is the root.
+    pub fn nodes(&self) -> &[TrieNode] {
+        &self.nodes[..self.nodes.len() - 1]
+    }
+
+    /// The ids of all text tokens, sorted by their bytes.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The ids whose bytes are exactly this node's string, ascending.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn tokens(&self, node: usize) -> &[u32] {
+        self.between(node, node + 1)
+    }
+
+    /// The ids of the tokens that start with this node's string, itself included, sorted by their
+    /// bytes.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn subtree_tokens(&self, node: usize) -> &[u32] {
+        self.between(node, self.nodes[node].subtree_end as usize)
+    }
+
+    fn between(&self, node: usize, end: usize) -> &[u32] {
+        &self.ids[self.nodes[node].first_token as usize..self.nodes[end].first_token as usize]
+    }
+
+    /// The child of the root by its byte. O(1).
+    pub fn first(&self, byte: u8) -> Option<usize> {
+        match self.roots[usize::from(byte)] {
+            NONE => None,
+            node => Some(node as usize),
+        }
+    }
+
+    /// The children of a node whose bytes are among some (by their bits), in the order of their
+    /// bytes. Touches no others where a node has many.
+    pub(crate) fn children(&self, node: usize, bytes: [u64; 4]) -> Children<'_> {
+        let end = self.nodes[node].subtree_end as usize;
+        let all = (end - node > Wide::MANY as usize).then(|| self.wide.nodes.get(&(node as u32)));
+        let side = match all.flatten() {
+            _ if node == 0 => Side::Roots,
+            Some(&(all, start)) => {
+                let any = std::array::from_fn(|i| bytes[i] & all[i]);
+                return Children { trie: self, bytes: any, side: Side::Ranks(all, start) };
+            }
+            None => Side::Siblings(node + 1, end),
+        };
+        Children { trie: self, bytes, side }
+    }
+
+    /// The child of a node by its byte. O(1), or through a few siblings.
+    ///
+    /// # Panics
+    /// If `node` is not an index into [`nodes`](Self::nodes).
+    pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
+        let mut bytes = [0; 4];
+        bytes[usize::from(byte / 64)] = 1 << (byte % 64);
+        self.children(node, bytes).next()
+    }
+
+    /// The node of a string, if any token starts with it.
+    pub fn find(&self, bytes: &[u8]) -> Option<usize> {
+        bytes.iter().try_fold(0, |node, &byte| self.child(node, byte))
+    }
+}
+
+/// See [`Trie::children`].
+#[derive(Clone, Debug)]
+pub(crate) struct Children<'a> {
+    trie: &'a Trie,
+    /// Those left.
+    bytes: [u64; 4],
+    side: Side,
+}
+
+/// How children are found.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// By the root's table.
+    Roots,
+    /// By their ranks among all bytes of a node, in the list of children from an index on.
+    Ranks([u64; 4], u32),
+    /// From one node on to the end of the subtree, one after the other.
+    Siblings(usize, usize),
+}
+
+impl Iterator for Children<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if let Side::Siblings(next, end) = &mut self.side {
+            while *next < *end {
+                let (child, at) = (*next, self.trie.nodes[*next]);
+                *next = at.subtree_end as usize;
+                if self.bytes[usize::from(at.byte / 64)] >> (at.byte % 64) & 1 == 1 {
+                    return Some(child);
+                }
+            }
+            return None;
+        }
+        loop {
+            let word = self.bytes.iter().position(|&word| word != 0)?;
+            let bit = self.bytes[word].trailing_zeros();
+            self.bytes[word] &= self.bytes[word] - 1;
+            match self.side {
+                Side::Ranks(all, start) => {
+                    let before: u32 = all[..word].iter().map(|word| word.count_ones()).sum();
+                    let rank = before + (all[word] & ((1 << bit) - 1)).count_ones();
+                    return Some(self.trie.wide.children[(start + rank) as usize] as usize);
+                }
+                _ => match self.trie.roots[word * 64 + bit as usize] {
+                    NONE => {}
+                    child => return Some(child as usize),
+                },
+            }
+        }
+    }
+}
+
+fn deepest(nodes: &[TrieNode]) -> u16 {
+    nodes.iter().map(|node| node.depth).max().unwrap_or(0)
+}
+
+impl Default for Trie {
+    fn default() -> Self {
+        Self::from_sorted([])
+    }
+}
+
+/// The first eight bytes as a big-endian number, missing ones as zero: orders as the bytes do,
+/// except that equal heads say nothing.
+pub(crate) fn head(bytes: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let n = bytes.len().min(8);
+    head[..n].copy_from_slice(&bytes[..n]);
+    u64::from_be_bytes(head)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::table::Kind;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn trie_of(tokens: &[Vec<u8>]) -> Trie {
+        let mut table = TokenTable::default();
+        for (id, bytes) in (0..).zip(tokens) {
+            table.set(id, bytes, Kind::Text).unwrap();
+        }
+        Trie::new(&table, &[])
+    }
+
+    /// The string of each node, read off the bytes and depths alone.
+    fn strings(trie: &Trie) -> Vec<Vec<u8>> {
+        let mut path = vec![];
+        trie.nodes()
+            .iter()
+            .map(|node| {
+                path.truncate(usize::from(node.depth).saturating_sub(1));
+                path.extend((node.depth > 0).then_some(node.byte));
+                path.clone()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_token_is_a_root_alone() {
+        let trie = trie_of(&[vec![]]);
+        assert_eq!(trie.nodes().len(), 1);
+        assert_eq!(trie.nodes()[0].subtree_end, 1);
+        assert!(trie.tokens(0).is_empty() && trie.subtree_tokens(0).is_empty());
+        assert_eq!(trie.child(0, b'a'), None);
+        assert_eq!(trie.find(b""), Some(0));
+    }
+
+    #[test]
+    fn ids_with_equal_bytes_share_a_node() {
+        let trie = trie_of(&[b"ab".to_vec(), b"a".to_vec(), b"ab".to_vec(), vec![0], vec![0, 0]]);
+        let ab = trie.find(b"ab").unwrap();
+        assert_eq!(trie.tokens(ab), [0, 2]);
+        assert_eq!(trie.subtree_tokens(trie.find(b"a").unwrap()), [1, 0, 2]);
+        assert_eq!(trie.tokens(trie.find(b"\0").unwrap()), [3]);
+        assert_eq!(trie.ids(), [3, 4, 1, 0, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn is_in_preorder(tokens in prop::collection::vec(prop::collection::vec(0u8..4, 0..12), 0..60)) {
+            let trie = trie_of(&tokens);
+            let strings = strings(&trie);
+            // Strictly ascending: preorder with sorted siblings, and no string twice.
+            prop_assert!(strings.is_sorted_by(|a, b| a < b));
+            for (node, string) in strings.iter().enumerate() {
+                let n = trie.nodes()[node];
+                prop_assert_eq!(usize::from(n.depth), string.len());
+                prop_assert_eq!(trie.find(string), Some(node));
+                let inside = strings.iter().filter(|s| s.starts_with(string)).count();
+                prop_assert_eq!(n.subtree_end as usize, node + inside);
+                let ids = |keep: &dyn Fn(&[u8]) -> bool| -> Vec<u32> {
+                    (0..).zip(&tokens).filter(|(_, t)| !t.is_empty() && keep(t)).map(|(id, _)| id).collect()
+                };
+                prop_assert_eq!(trie.tokens(node), ids(&|t| t == &string[..]));
+                let mut below = trie.subtree_tokens(node).to_vec();
+                below.sort_unstable();
+                prop_assert_eq!(below, ids(&|t| t.starts_with(string)));
+            }
+            for token in &tokens {
+                prop_assert!(trie.find(token).is_some());
+            }
+            let (limit, mut writer) = (tokens.len(), Writer::default());
+            trie.encode(&mut writer);
+            let mut reader = writer.reader();
+            prop_assert_eq!(Trie::decode(&mut reader, limit), Some(trie.clone()));
+            // The highest id is beyond the limit.
+            let beyond = trie.ids().iter().max().map_or(0, |&id| id as usize);
+            let read = Trie::decode(&mut writer.reader(), beyond);
+            prop_assert_eq!(read.is_none(), !trie.ids().is_empty());
+        }
+    }
+}
