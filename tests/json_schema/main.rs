@@ -1,13 +1,25 @@
 //! JSON Schema: what each keyword accepts, alone and with its siblings, and what is said of schemas
 //! that are no good.
 
+mod alternatives;
+mod any_spelling;
 mod applied;
+mod blow_up;
 #[path = "../common/mod.rs"]
 mod common;
+mod corpus;
+mod dead_ends;
 mod errors;
 mod keywords;
+mod limits;
+mod lint;
+mod random;
+mod references;
 mod regex_format;
 mod spelling;
+mod unevaluated;
+mod unique_items;
+mod whitespace;
 
 use maskwright::json_schema::{Options, Schema};
 

@@ -1,5 +1,7 @@
 //! For tests of models: folders made up on the spot, and where the shared ones lie.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,15 @@
+//! The engine without a model: masks against a walk of the whole vocabulary, matchers, guaranteed
+//! ends, random grammars and texts, tool formats.
+
+mod combinations;
+#[path = "../common/mod.rs"]
+mod common;
+mod completion;
+mod masks;
+mod matcher;
+#[path = "../common/messages.rs"]
+mod message_format;
+mod messages;
+mod random_grammars;
+mod sample;
+mod tools;

@@ -1,0 +1,365 @@
+//! Messages taken apart into text, reasoning and calls; reasoning before constraints of every kind.
+#![allow(clippy::unwrap_used)]
+
+use crate::message_format::{accepts, compiler, pieces};
+use maskwright::json_schema::Schema;
+use maskwright::tools::{
+    Call, Format, Marker, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice,
+};
+use maskwright::{Constraint, Vocabulary};
+use serde_json::json;
+
+/// At each place of a message the mask allows what can be accepted, and there is a way to the end.
+fn masks_are_exact_along(constraint: &Constraint, message: &str) {
+    let mut matcher = constraint.matcher();
+    let end = constraint.vocabulary().end_tokens()[0];
+    let tokens = pieces(message).into_iter().flat_map(|(text, special)| match special {
+        Some(id) => vec![id],
+        None => text.bytes().map(u32::from).collect(),
+    });
+    for token in tokens.chain([end]) {
+        let mask: Vec<u32> = matcher.mask().unwrap().iter().collect();
+        let all = 0..constraint.vocabulary().len() as u32;
+        let allowed: Vec<u32> =
+            all.filter(|&token| matcher.clone().accept(token).is_ok()).collect();
+        assert_eq!(mask, allowed, "{message}");
+        assert!(mask.contains(&token), "{message}");
+        assert!(matcher.tokens_to_finish().is_ok(), "{message}");
+        matcher.accept(token).unwrap();
+    }
+}
+
+/// What a reader makes of a message, the pieces in groups of so many characters.
+fn read(mut reader: Reader, text: &str, group: usize) -> (Reply, Vec<Part>) {
+    let (mut parts, mut buffer) = (Vec::new(), String::new());
+    for (text, special) in pieces(text) {
+        match special {
+            Some(_) => {
+                parts.extend(reader.text(&std::mem::take(&mut buffer)));
+                parts.extend(reader.special(text));
+            }
+            None => buffer += text,
+        }
+        if buffer.chars().count() >= group {
+            parts.extend(reader.text(&std::mem::take(&mut buffer)));
+        }
+    }
+    parts.extend(reader.text(&buffer));
+    parts.extend(reader.finish());
+    let mut reply = Reply::default();
+    parts.iter().for_each(|part| reply.add(part));
+    (reply, parts)
+}
+
+fn tools() -> Vec<Tool> {
+    let weather = json!({
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": false,
+    });
+    vec![
+        Tool::new("weather", weather).unwrap(),
+        Tool::new("time", json!({"type": "object", "additionalProperties": false})).unwrap(),
+    ]
+}
+
+/// A format, a message in it, and what it says: text, reasoning, calls.
+type Message = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+const OSLO: (&str, &str) = ("weather", r#"{"city": "Oslo"}"#);
+const TIME: (&str, &str) = ("time", "{}");
+
+const MESSAGES: &[Message] = &[
+    ("qwen", "I look. < <tool_cal> ", "I look. < <tool_cal> ", "", &[]),
+    ("qwen", "I look. <tool", "I look. <tool", "", &[]),
+    (
+        "qwen",
+        "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call> Done.",
+        "I look.\n Done.",
+        "",
+        &[OSLO, TIME],
+    ),
+    (
+        "qwen",
+        "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"}\\\" </tool_call> {\"}}\n</tool_call>\n",
+        "\n",
+        "",
+        &[("weather", "{\"city\": \"}\\\" </tool_call> {\"}")],
+    ),
+    ("llama3", "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}", "", "", &[OSLO]),
+    ("llama3", "No {\"call\"}", "No {\"call\"}", "", &[]),
+    (
+        "mistral",
+        "I look. [TOOL_CALLS] [{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}, \"id\": \"abcDEF123\"}, {\"name\": \"time\", \"arguments\": {}}]",
+        "I look. ",
+        "",
+        &[OSLO, TIME],
+    ),
+    (
+        "deepseek",
+        "I look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\": \"Oslo\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "I look.",
+        "",
+        &[OSLO, TIME],
+    ),
+    (
+        "gpt-oss",
+        "<|channel|>analysis<|message|>Hm: final?<|end|><|start|>assistant<|channel|>commentary<|message|>One moment.<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\": \"Oslo\"}",
+        "One moment.",
+        "Hm: final?",
+        &[OSLO],
+    ),
+    (
+        "gpt-oss",
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+        "Yes.",
+        "Hm.",
+        &[],
+    ),
+    ("json", "Yes [1].", "Yes [1].", "", &[]),
+    (
+        "json",
+        "[{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}, {\"name\": \"time\", \"arguments\": {}}]",
+        "",
+        "",
+        &[OSLO, TIME],
+    ),
+];
+
+fn reply(text: &str, reasoning: &str, calls: &[(&str, &str)]) -> Reply {
+    let call =
+        |&(name, arguments): &(&str, &str)| Call { name: name.into(), arguments: arguments.into() };
+    Reply {
+        text: text.into(),
+        reasoning: reasoning.into(),
+        calls: calls.iter().map(call).collect(),
+    }
+}
+
+#[test]
+fn messages_are_taken_apart_however_they_are_split() {
+    for &(format, message, text, reasoning, calls) in MESSAGES {
+        let tools = ToolCalls::new(tools(), Format::named(format).unwrap());
+        assert!(accepts(&tools.compile(&compiler()).unwrap(), message), "{format}: {message}");
+        for group in [1, 2, 7, 1000] {
+            let (read, _) = read(tools.reader(None), message, group);
+            assert_eq!(read, reply(text, reasoning, calls), "{format}: {message} by {group}");
+        }
+        // Where a call must come, what surrounds calls is no text.
+        if !calls.is_empty() && text.is_empty() {
+            let required = tools.with_choice(ToolChoice::Required);
+            assert!(accepts(&required.compile(&compiler()).unwrap(), message), "{format}");
+            let (read, _) = read(required.reader(None), message, 3);
+            assert_eq!(read, reply("", reasoning, calls), "{format}: {message}");
+        }
+    }
+}
+
+#[test]
+fn parts_are_told_as_soon_as_they_are_certain() {
+    let tools = ToolCalls::new(tools(), Format::named("qwen").unwrap());
+    let message = "Hi <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>";
+    let mut reader = tools.reader(None);
+    let mut told = Vec::new();
+    for (at, c) in message.char_indices() {
+        told.extend(reader.text(&c.to_string()).into_iter().map(|part| (at, part)));
+    }
+    // Text at once, `<` when it can be no tag any more or when it is one.
+    assert_eq!(told[0], (0, Part::Text("H".into())));
+    assert_eq!(told[2], (2, Part::Text(" ".into())));
+    let arguments = message.find("{\"city").unwrap();
+    assert_eq!(told[3], (arguments, Part::Call("weather".into())));
+    assert_eq!(told[4], (arguments, Part::Arguments("{".into())));
+    assert_eq!(told.last().unwrap().0, message.find("}}\n").unwrap());
+    // A message that was cut off: what was certain of the call, and none of its tag.
+    let (cut, _) = read(tools.reader(None), &message[..arguments + 6], 1);
+    assert_eq!(cut, reply("Hi ", "", &[("weather", "{\"city")]));
+    let (cut, _) = read(tools.reader(None), "Hi <tool_call>\n{\"na", 1);
+    assert_eq!(cut, reply("Hi ", "", &[]));
+}
+
+#[test]
+fn an_answer_may_have_a_grammar_of_its_own() {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": false});
+    let answer = Schema::from_value(&schema).unwrap().grammar(&Default::default()).unwrap();
+    let ada = "{\"name\": \"Ada\"}";
+    for &(format, message, text, _, calls) in MESSAGES {
+        let tools =
+            ToolCalls::new(tools(), Format::named(format).unwrap()).with_answer(answer.clone());
+        let constraint = tools.compile(&compiler()).unwrap();
+        // Text is no answer any more, beside a call or without one.
+        // (What comes before a call in gpt-oss' commentary is no answer.)
+        let only_calls = !calls.is_empty() && (text.is_empty() || format == "gpt-oss");
+        assert_eq!(accepts(&constraint, message), only_calls, "{format}: {message}");
+        let whole = match format {
+            "gpt-oss" => format!("<|channel|>final<|message|>{ada}"),
+            _ => ada.to_owned(),
+        };
+        assert!(accepts(&constraint, &whole), "{format}");
+        assert_eq!(read(tools.reader(None), &whole, 1).0, reply(ada, "", &[]), "{format}");
+        if only_calls {
+            assert_eq!(read(tools.reader(None), message, 1).0.calls.len(), calls.len(), "{format}");
+        }
+    }
+}
+
+#[test]
+fn arguments_are_all_that_schemas_say() {
+    let list = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/list"}}, "required": ["a"],
+        "$defs": {"list": {"type": "array", "uniqueItems": true, "items": {"type": "integer"}}}});
+    let other = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/list"}}, "required": ["a"],
+        "additionalProperties": false, "$defs": {"list": {"const": [1, 1]}}});
+    let tools = [Tool::new("list", list).unwrap(), Tool::new("other", other).unwrap()];
+    for format in ["json", "qwen", "llama3", "mistral", "deepseek", "gpt-oss"] {
+        let calls = ToolCalls::new(tools.clone(), Format::named(format).unwrap())
+            .with_choice(ToolChoice::Required);
+        let before = |name: &str| match format {
+            "json" => format!("[{{\"name\": \"{name}\", \"arguments\": "),
+            "qwen" => format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": "),
+            "llama3" => format!("{{\"name\": \"{name}\", \"parameters\": "),
+            "mistral" => format!("[TOOL_CALLS][{{\"name\": \"{name}\", \"arguments\": "),
+            "deepseek" => format!(
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n"
+            ),
+            _ => format!("<|channel|>commentary to=functions.{name} json<|message|>"),
+        };
+        let after = match format {
+            "json" | "mistral" => "}]",
+            "qwen" => "}\n</tool_call>",
+            "llama3" => "}",
+            "deepseek" => "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            _ => "",
+        };
+        let thinking = Reasoning::named("think").unwrap();
+        let prefix = thinking.grammar(compiler().vocabulary(), false, true).unwrap();
+        for (compiler, thought) in
+            [(compiler(), ""), (compiler().with_prefix(&prefix).unwrap(), "<think>So.</think>")]
+        {
+            let constraint = calls.compile(&compiler).unwrap();
+            for (tool, arguments, expected) in [
+                ("list", "{\"a\": [1, 2]}", true),
+                ("list", "{\"a\": [1, 1]}", false),
+                ("list", "{\"a\": [], \"b\": 1, \"c\": 2}", true),
+                ("list", "{\"a\": [], \"b\": 1, \"b\": 2}", false),
+                ("other", "{\"a\": [1, 1]}", true),
+                ("other", "{\"a\": [1, 2]}", false),
+            ] {
+                let message = format!("{thought}{}{arguments}{after}", before(tool));
+                assert_eq!(accepts(&constraint, &message), expected, "{format}: {message}");
+                if expected {
+                    masks_are_exact_along(&constraint, &message);
+                }
+            }
+        }
+    }
+    // Schemas with identifiers of their own do not disturb each other.
+    let named = |value: i32| json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {"const": value}}});
+    let tools = [Tool::new("one", named(1)).unwrap(), Tool::new("two", named(2)).unwrap()];
+    let calls = ToolCalls::new(tools, Format::named("json").unwrap()).compile(&compiler()).unwrap();
+    assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": 2}]"));
+    assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": 1}]"));
+    // What is wrong is told with the tool's name and its place.
+    let bad = Tool::new("t", json!({"properties": {"x": {"type": "strin"}}})).unwrap();
+    let error =
+        ToolCalls::new([bad], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+    assert_eq!(error.place().pointer.as_deref(), Some("/properties/x/type"));
+    assert!(error.to_string().contains("tool `t`: `type` must be"), "{error}");
+    let never = Tool::new("never", json!(false)).unwrap();
+    let error =
+        ToolCalls::new([never], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+    assert!(error.to_string().contains("tool `never`: nothing satisfies"), "{error}");
+}
+
+/// A way to think, a message, the answer in it, and the reasoning.
+const THOUGHTS: &[(&str, &str, &str)] = &[
+    ("think", "<think>\nIs it 7?\n< no.</think>\n\n", "\nIs it 7?\n< no."),
+    ("think", "<think></think>", ""),
+    ("mistral", "[THINK]7?[/THINK]", "7?"),
+    (
+        "gpt-oss",
+        "<|channel|>analysis<|message|>7?<|end|><|start|>assistant<|channel|>final<|message|>",
+        "7?",
+    ),
+];
+
+#[test]
+fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 7}, "a": {"uniqueItems": true, "type": "array", "items": {"type": "integer"}}}, "required": ["n"], "additionalProperties": false});
+    for &(name, thought, reasoning) in THOUGHTS {
+        let format = Reasoning::named(name).unwrap();
+        let compiler = compiler();
+        let prefix = format.grammar(compiler.vocabulary(), false, false).unwrap();
+        let with = compiler.clone().with_prefix(&prefix).unwrap();
+        for (constraint, good, bad) in [
+            (
+                with.json_schema(&schema).unwrap(),
+                "{\"n\": 7, \"a\": [1, 2]}",
+                "{\"n\": 7, \"a\": [1, 1]}",
+            ),
+            (with.regex("[ab]+").unwrap(), "abba", "abc"),
+            (with.choice(&["yes", "no"]).unwrap(), "no", "maybe"),
+            (with.gbnf("root ::= \"(\" root \")\" | \"x\"").unwrap(), "((x))", "((x)"),
+        ] {
+            assert!(accepts(&constraint, &format!("{thought}{good}")), "{name}: {good}");
+            for wrong in [
+                good.to_owned(),
+                format!("{thought}{bad}"),
+                thought.to_owned(),
+                format!("{thought}{thought}{good}"),
+            ] {
+                assert!(!accepts(&constraint, &wrong), "{name}: {wrong}");
+            }
+        }
+        let (read, _) = read(Reader::new(Some((&format, false))), &format!("{thought}yes <x>"), 1);
+        assert_eq!(read, reply("yes <x>", reasoning, &[]), "{name}");
+    }
+    // The prompt has the opening tag.
+    let think = Reasoning::named("think").unwrap();
+    let compiler = compiler();
+    let prefix = think.grammar(compiler.vocabulary(), true, false).unwrap();
+    let opened = compiler.clone().with_prefix(&prefix).unwrap().choice(&["yes"]).unwrap();
+    assert!(accepts(&opened, "so</think>yes") && !accepts(&opened, "yes"));
+    assert_eq!(
+        read(Reader::new(Some((&think, true))), "so</think>yes", 2).0,
+        reply("yes", "so", &[])
+    );
+    // Tags as the vocabulary has them.
+    let vocabulary = compiler.vocabulary();
+    assert_eq!(think.end(vocabulary).unwrap(), Marker::Bytes(b"</think>".to_vec()));
+    let mistral = Reasoning::named("mistral").unwrap();
+    assert_eq!(mistral.end(vocabulary).unwrap(), Marker::Token(269));
+    let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();
+    let plain = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
+    assert_eq!(mistral.end(&plain).unwrap(), Marker::Bytes(b"[/THINK]".to_vec()));
+    let error = Reasoning::named("gpt-oss").unwrap().grammar(&plain, false, false).unwrap_err();
+    assert!(error.to_string().contains("<|end|>"), "{error}");
+}
+
+#[test]
+fn reasoning_and_calls_together() {
+    for &(format, message, text, _, calls) in MESSAGES {
+        let name = if format == "gpt-oss" { "gpt-oss" } else { "think" };
+        let thinking = Reasoning::named(name).unwrap();
+        let thought = match name {
+            "gpt-oss" => "<|channel|>analysis<|message|>So.<|end|><|start|>assistant",
+            _ => "<think>So.</think>",
+        };
+        let compiler = compiler();
+        let prefix = thinking.grammar(compiler.vocabulary(), false, true).unwrap();
+        let compiler = compiler.with_prefix(&prefix).unwrap();
+        let tools = ToolCalls::new(tools(), Format::named(format).unwrap());
+        let constraint = tools.compile(&compiler).unwrap();
+        let message = format!("{thought}{message}");
+        assert!(accepts(&constraint, &message), "{message}");
+        let (read, _) = read(tools.reader(Some((&thinking, false))), &message, 1);
+        assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()), "{message}");
+        assert!(read.reasoning.starts_with("So."), "{message}");
+    }
+}

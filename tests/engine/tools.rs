@@ -1,0 +1,358 @@
+//! Tool calls in the formats of several model families, and structural tags.
+#![allow(clippy::unwrap_used)]
+
+use crate::message_format::{accepts, compiler};
+use maskwright::json_schema::Options;
+use maskwright::tools::{Body, Format, Tag, Tags, Tool, ToolCalls, ToolChoice};
+use maskwright::{Compiler, Vocabulary};
+use serde_json::json;
+
+fn tools() -> Vec<Tool> {
+    Tool::read(&json!([
+        {"type": "function", "function": {"name": "weather", "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+            "additionalProperties": false,
+        }}},
+        {"name": "time"},
+    ]))
+    .unwrap()
+}
+
+/// One call of each tool, as the model writes it, with the second right behind the first.
+struct Written {
+    format: &'static str,
+    text_before: Option<&'static str>,
+    one: &'static str,
+    two: Option<&'static str>,
+    wrong: &'static [&'static str],
+    plain: &'static str,
+}
+
+const WRITTEN: &[Written] = &[
+    Written {
+        format: "qwen",
+        text_before: Some("I look. < <tool_cal> "),
+        one: "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>",
+        two: Some(
+            "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>",
+        ),
+        wrong: &[
+            "<tool_call>",
+            "<tool_call>\n{\"name\": \"wether\", \"arguments\": {}}\n</tool_call>",
+            "<tool_call>\n{\"name\": \"time\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+        ],
+        plain: "No call is needed.",
+    },
+    Written {
+        format: "llama3",
+        text_before: None,
+        one: "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}",
+        two: None,
+        wrong: &[
+            "{",
+            "{\"name\": \"weather\", \"parameters\": {}}",
+            "{\"name\": \"time\", \"parameters\": {}} ",
+        ],
+        plain: "No {call}.",
+    },
+    Written {
+        format: "mistral",
+        text_before: Some("I look. "),
+        one: "[TOOL_CALLS][{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}]",
+        two: Some(
+            "[TOOL_CALLS] [{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}, \"id\": \"abcDEF123\"}, {\"name\": \"time\", \"arguments\": {}}]",
+        ),
+        wrong: &[
+            "[TOOL_CALLS]",
+            "[TOOL_CALLS][]",
+            "[TOOL_CALLS][{\"name\": \"time\", \"arguments\": {}, \"id\": \"short\"}]",
+        ],
+        plain: "[no call]",
+    },
+    Written {
+        format: "deepseek",
+        text_before: Some("I look."),
+        one: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\": \"Oslo\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        two: Some(
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\": \"Oslo\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>time\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        ),
+        wrong: &["<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>"],
+        plain: "No call.",
+    },
+    Written {
+        format: "gpt-oss",
+        text_before: Some("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"),
+        one: "<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{\"city\": \"Oslo\"}",
+        two: None,
+        wrong: &[
+            "plain",
+            "<|channel|>commentary to=functions.wether json<|message|>{}",
+            "<|channel|>final<|message|>x<|end|>",
+        ],
+        plain: "<|channel|>final<|message|>No call.",
+    },
+    Written {
+        format: "json",
+        text_before: None,
+        one: "[{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}]",
+        two: Some(
+            "[{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}, {\"name\": \"time\", \"arguments\": {}}]",
+        ),
+        wrong: &["[]", "[{\"name\": \"weather\"}]", "[1]"],
+        plain: "No call.",
+    },
+];
+
+#[test]
+fn calls_in_every_format() {
+    for written in WRITTEN {
+        let format = Format::named(written.format).unwrap();
+        let calls = ToolCalls::new(tools(), format);
+        let compile = |calls: ToolCalls| calls.compile(&compiler()).unwrap();
+        let auto = compile(calls.clone());
+        let required = compile(calls.clone().with_choice(ToolChoice::Required));
+        let single = compile(calls.clone().with_parallel_calls(false));
+        let time = compile(calls.clone().with_choice(ToolChoice::Named("time".into())));
+        let none = compile(calls.with_choice(ToolChoice::None));
+        let name = written.format;
+        for (constraint, plain, one, two) in [
+            (&auto, true, true, true),
+            (&required, false, true, true),
+            (&single, true, true, false),
+            (&time, false, false, false),
+            (&none, true, false, false),
+        ] {
+            assert_eq!(accepts(constraint, written.plain), plain, "{name}");
+            assert_eq!(accepts(constraint, written.one), one, "{name}");
+            if let Some(text) = written.two {
+                assert_eq!(accepts(constraint, text), two, "{name}");
+            }
+        }
+        assert!(
+            accepts(
+                &time,
+                &written.one.replace("weather", "time").replace("\"city\": \"Oslo\"", "")
+            ),
+            "{name}"
+        );
+        if let Some(text) = written.text_before {
+            assert!(accepts(&auto, &format!("{text}{}", written.one)), "{name}");
+        }
+        for wrong in written.wrong {
+            assert!(!accepts(&auto, wrong), "{name}: {wrong}");
+        }
+    }
+}
+
+#[test]
+fn after_a_call_text_goes_on_where_the_format_has_it() {
+    let calls = ToolCalls::new(tools(), Format::named("hermes").unwrap());
+    let constraint = calls.compile(&compiler()).unwrap();
+    let call = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>";
+    assert!(accepts(&constraint, &format!("a{call}b<{call}c")));
+    assert!(!accepts(&constraint, &format!("a{call}<tool_call>c")));
+}
+
+#[test]
+fn structural_tags() {
+    let number = Tag {
+        begin: "<function=bar>".into(),
+        body: Body::Regex("[0-9]+".into()),
+        end: "</function>".into(),
+    };
+    let object = Tag {
+        begin: "<function=foo>".into(),
+        body: Body::Json(
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
+        ),
+        end: "</function>".into(),
+    };
+    let tags = Tags {
+        triggers: vec!["<function=".into()],
+        tags: vec![number, object],
+        at_least_one: false,
+        at_most_one: false,
+    };
+    let foo = "<function=foo>{\"a\": 1}</function>";
+    let bar = "<function=bar>12</function>";
+    for (at_least_one, at_most_one, yes, no) in [
+        (
+            false,
+            false,
+            vec!["".to_owned(), "text <func".into(), format!("a {foo} b {bar}{foo}")],
+            vec!["<function=".to_owned(), "<function=baz>".into(), format!("{foo}<function=")],
+        ),
+        (
+            true,
+            false,
+            vec![bar.to_owned(), format!("{foo}{bar}."), format!("{foo}text<{bar}")],
+            vec!["".into(), "text".into(), format!("x{bar}"), format!("{foo}<function=baz>")],
+        ),
+        (
+            false,
+            true,
+            vec!["text".into(), format!("x<{bar}")],
+            vec![format!("{bar}."), format!("{foo}{bar}")],
+        ),
+        (
+            true,
+            true,
+            vec![bar.to_owned()],
+            vec!["".into(), format!("x{bar}"), format!("{foo}{bar}"), format!("{foo}x")],
+        ),
+    ] {
+        let constraint =
+            Tags { at_least_one, at_most_one, ..tags.clone() }.compile(&compiler()).unwrap();
+        for text in yes {
+            assert!(accepts(&constraint, &text), "{at_least_one} {at_most_one} {text}");
+        }
+        for text in no {
+            assert!(!accepts(&constraint, &text), "{at_least_one} {at_most_one} {text}");
+        }
+    }
+    // A trigger that begins within another, and one that is part of another.
+    let tag =
+        |begin: &str| Tag { begin: begin.into(), body: Body::Regex("x".into()), end: ";".into() };
+    let tags = Tags {
+        triggers: vec!["aab".into(), "ab!".into()],
+        tags: vec![tag("aab"), tag("ab!")],
+        at_least_one: false,
+        at_most_one: true,
+    };
+    let constraint = tags.compile(&compiler()).unwrap();
+    for (text, expected) in
+        [("aaabx;", true), ("ab!x;", true), ("aab!x;", false), ("bab!x;", true), ("aabx;", true)]
+    {
+        assert_eq!(accepts(&constraint, text), expected, "{text}");
+    }
+    let lost = Tags {
+        triggers: vec!["<".into()],
+        tags: vec![tag("{")],
+        at_least_one: false,
+        at_most_one: false,
+    };
+    assert!(
+        lost.grammar(&Options::default()).unwrap_err().to_string().contains("none of the triggers")
+    );
+}
+
+#[derive(schemars::JsonSchema)]
+#[allow(dead_code)]
+struct Point {
+    x: i8,
+}
+
+#[test]
+fn tools_come_from_json_and_from_types() {
+    let calls = ToolCalls::new(
+        [Tool::of_type::<Point>("point").unwrap()],
+        Format::named("llama3").unwrap(),
+    );
+    let constraint = calls.compile(&compiler()).unwrap();
+    assert!(accepts(&constraint, "{\"name\": \"point\", \"parameters\": {\"x\": 127}}"));
+    assert!(!accepts(&constraint, "{\"name\": \"point\", \"parameters\": {\"x\": 128}}"));
+    for (tools, place, message) in [
+        (json!({}), "", "a JSON array"),
+        (json!([{"type": "retrieval"}]), "/0/type", "only functions"),
+        (json!([{"type": "function", "function": {}}]), "/0/function/name", "needs a name"),
+        (json!([{"name": "a b"}]), "/0/name", "no name"),
+        (json!([{"name": "a"}, {"name": "a"}]), "/1/name", "one name"),
+    ] {
+        let error = Tool::read(&tools).unwrap_err();
+        assert_eq!(error.place().pointer.as_deref(), Some(place), "{error}");
+        assert!(error.message().contains(message), "{error}");
+    }
+    let bad = Tool::new("t", json!({"type": "strin"})).unwrap();
+    let error = ToolCalls::new([bad], Format::named("json").unwrap())
+        .grammar(&Options::default())
+        .unwrap_err();
+    assert!(error.to_string().contains("tool `t`") && error.place().pointer.is_some(), "{error}");
+    let error = ToolCalls::new([], Format::named("json").unwrap())
+        .grammar(&Options::default())
+        .unwrap_err();
+    assert!(error.to_string().contains("no tool"), "{error}");
+    // The special tokens of another family.
+    let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();
+    let plain = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
+    let error = ToolCalls::new(self::tools(), Format::named("mistral").unwrap())
+        .compile(&plain)
+        .unwrap_err();
+    assert!(error.to_string().contains("[TOOL_CALLS]"), "{error}");
+}
+
+/// XGrammar's classes write all their members; what they write by default changes nothing.
+#[test]
+fn structural_tags_with_all_their_members() {
+    let schema = json!({"type": "json_schema", "json_schema": {"type": "integer"}, "style": "json",
+        "any_order": false, "max_whitespace_cnt": null});
+    let number = json!({"type": "tag", "begin": "<n>", "content": schema, "end": "</n>"});
+    let free = json!({"type": "any_text", "excludes": [], "max_tokens": null, "max_chars": null});
+    let triggered = |at_least_one: bool, stop_after_first: bool, excludes: &[&str]| {
+        json!({"type": "triggered_tags", "triggers": ["<n"], "tags": [number], "excludes": excludes,
+            "at_least_one": at_least_one, "stop_after_first": stop_after_first})
+    };
+    let tag = |content: &serde_json::Value| json!({"type": "tag", "begin": "(", "content": content, "end": ")"});
+    let separated = |at_least_one: bool, stop_after_first: bool| {
+        json!({"type": "tags_with_separator", "tags": [number], "separator": ",",
+            "at_least_one": at_least_one, "stop_after_first": stop_after_first})
+    };
+    let one = "<n>1</n>";
+    let two = &format!("{one}{one}");
+    let around = &format!("a{one}b");
+    let list = &format!("{one},{one}");
+    let cases: [(serde_json::Value, &[&str], &[&str]); 12] = [
+        (schema.clone(), &["12"], &["x"]),
+        (free.clone(), &["", "a"], &[]),
+        (tag(&free), &["()", "(a)"], &["(a))", "(a)b"]),
+        (triggered(false, false, &[]), &["", "a", one, two, around], &["<n", "a<n>x"]),
+        (triggered(true, false, &[]), &[one, two, "<n>1</n>b"], &["", "a", around, "<n>1</n><n"]),
+        (triggered(false, true, &[]), &["", "a", one, "a<n>1</n>"], &[around, two]),
+        (triggered(true, true, &[]), &[one], &["", "a", around, two]),
+        (triggered(false, false, &["b", "c"]), &["a", "a<n>1</n>a"], &[around, "c", "ab"]),
+        (tag(&triggered(false, false, &[])), &["()", "(a<n>1</n>b)"], &["(a)b)", "(a<n)"]),
+        (separated(false, false), &["", one, list], &["a", two]),
+        (separated(true, false), &[one, list], &["", two]),
+        (separated(true, true), &[one], &["", list]),
+    ];
+    for (format, yes, no) in cases {
+        let value = json!({"type": "structural_tag", "format": format});
+        let grammar = maskwright::tools::structural_tag(&value, &compiler()).unwrap();
+        let constraint = compiler().compile(grammar).unwrap();
+        for (texts, expected) in [(yes, true), (no, false)] {
+            for text in texts {
+                assert_eq!(accepts(&constraint, text), expected, "{format}\non {text:?}");
+            }
+        }
+    }
+    for (format, pointer, word) in [
+        (
+            json!({"type": "json_schema", "json_schema": true, "any_order": true}),
+            "/any_order",
+            "any_order",
+        ),
+        (
+            json!({"type": "json_schema", "json_schema": true, "style": "glm_xml"}),
+            "/style",
+            "glm_xml",
+        ),
+        (
+            json!({"type": "json_schema", "json_schema": true, "max_whitespace_cnt": 2}),
+            "/max_whitespace_cnt",
+            "2",
+        ),
+        (json!({"type": "any_text", "max_tokens": 5}), "/max_tokens", "max_tokens"),
+        (json!({"type": "any_text", "max_chars": 5}), "/max_chars", "max_chars"),
+        (json!({"type": "any_text", "most": null}), "/most", "most"),
+    ] {
+        let value = json!({"type": "structural_tag", "format": format});
+        let error = maskwright::tools::structural_tag(&value, &compiler()).unwrap_err();
+        assert_eq!(
+            error.place().pointer.as_deref(),
+            Some(&*format!("/format{pointer}")),
+            "{error}"
+        );
+        assert!(error.message().contains(word), "{error}");
+    }
+}

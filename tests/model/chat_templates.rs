@@ -1,0 +1,209 @@
+//! Chat templates against what Jinja2 makes of them in the environment that Hugging Face sets up.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::model_support::{Tensors, shared, write_model};
+use maskwright::ErrorKind;
+use maskwright::model::{ChatTemplate, Message, Model, ModelOptions, ModelSource};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Made by Jinja2 3.1 with `trim_blocks`, `lstrip_blocks`, and `tojson`, `raise_exception` and
+/// `strftime_now` as in `transformers`.
+#[derive(Deserialize)]
+struct Expected {
+    tokens: BTreeMap<String, String>,
+    unix_time: u64,
+    conversations: BTreeMap<String, Conversation>,
+    /// By template and conversation: the prompt, or `{"refused": message}`.
+    rendered: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+#[derive(Deserialize)]
+struct Conversation {
+    messages: Vec<Message>,
+    add_generation_prompt: bool,
+    tools: Option<Value>,
+}
+
+/// Did Jinja2 refuse, and not the template?
+fn own(refused: &serde_json::Map<String, Value>) -> bool {
+    let message = refused["refused"].as_str().unwrap();
+    message.contains("is not iterable") || message.contains("is undefined")
+}
+
+#[test]
+fn real_templates_render_as_in_jinja2() {
+    let Some(folder) = shared("templates") else { return };
+    let expected: Expected =
+        serde_json::from_str(include_str!("../data/chat_templates.json")).unwrap();
+    let files = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(files, expected.rendered.len());
+    let tokens: Vec<_> = expected.tokens.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let now = UNIX_EPOCH + Duration::from_secs(expected.unix_time);
+    let mut prompts = 0;
+    for (file, rendered) in &expected.rendered {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        let template = ChatTemplate::new(&text, &tokens).unwrap();
+        for (name, expected_prompt) in rendered {
+            let c = &expected.conversations[name];
+            let prompt =
+                template.render_at(now, &c.messages, c.add_generation_prompt, c.tools.as_ref());
+            match (prompt, expected_prompt) {
+                (Ok(prompt), Value::String(expected)) => {
+                    assert_eq!(&prompt, expected, "{file}: {name}");
+                    prompts += 1;
+                }
+                (Err(error), Value::Object(refused)) => {
+                    let message = refused["refused"].as_str().unwrap();
+                    assert!(
+                        own(refused) || error.to_string().contains(message),
+                        "{file}: {name}: {error}"
+                    );
+                    assert_eq!(error.kind(), ErrorKind::Request);
+                }
+                // What Jinja2 itself stumbles over (a loop over nothing, an unknown name) is empty
+                // here.
+                (Ok(_), Value::Object(refused)) if own(refused) => {}
+                (result, expected) => panic!("{file}: {name}: {result:?}, not {expected}"),
+            }
+        }
+    }
+    eprintln!("{prompts} prompts as in Jinja2");
+}
+
+fn render(text: &str, message: Value) -> maskwright::Result<String> {
+    let message = serde_json::from_value(message).unwrap();
+    ChatTemplate::new(text, &[("bos_token", "<s>")])?.render(&[message], true, None)
+}
+
+/// The prompts are those of Jinja2 3.1.
+#[test]
+fn what_templates_of_python_rely_on() {
+    let message =
+        json!({"role": "user", "content": "a<b & 'c'", "x": {"k": [1, true, null, "é"], "f": 0.5}});
+    for (text, expected) in [
+        ("{{ bos_token }}{{ messages[0].content }}", "<s>a<b & 'c'"),
+        ("{{ messages[0].x | tojson }}", r#"{"k": [1, true, null, "é"], "f": 0.5}"#),
+        ("{{ messages[0].x.k | tojson(indent=2) }}", "[\n  1,\n  true,\n  null,\n  \"é\"\n]"),
+        ("{{ messages[0].x.k[1] }} {{ messages[0].x.k[2] }} {{ nothing }}.", "True None ."),
+        ("{% if add_generation_prompt %}\n  yes\n  {% endif %}\nno", "  yes\nno"),
+        ("{% for m in messages %}{% generation %}x{%- endgeneration -%} {% endfor %}", "x"),
+        ("{% for i in range(9) %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}", "012"),
+        ("{{ messages[0]['role'].upper() }} {{ 'a-b'.split('-')[-1] }}", "USER b"),
+        ("{{ tools is none }} {{ tools is defined }} {{ documents is none }}", "True True True"),
+        ("{{ strftime_now('%Y') | int > 2024 }}", "True"),
+    ] {
+        assert_eq!(render(text, message.clone()).unwrap(), expected, "{text}");
+    }
+    // OpenAI's clients send arguments as a string; templates want the object.
+    let call = json!({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{\"a\": 1}"}}]});
+    let text = "{{ messages[0].tool_calls[0].function.arguments.a }}{{ messages[0].content }}";
+    assert_eq!(render(text, call).unwrap(), "1");
+}
+
+#[test]
+fn errors_say_where_in_one_line() {
+    let message = json!({"role": "user", "content": ""});
+    for (text, kind, expected) in [
+        ("a\n{% if %}", ErrorKind::Model, "does not parse: unexpected end of block (line 2 of"),
+        ("{{ raise_exception('No\nway') }}", ErrorKind::Request, "refuses: No way (line 1"),
+        ("{{ messages | nofilter }}", ErrorKind::Request, "nofilter"),
+    ] {
+        let error = render(text, message.clone()).unwrap_err();
+        let line = error.to_string();
+        assert!(line.contains(expected) && !line.contains('\n'), "{line}");
+        assert_eq!(error.kind(), kind);
+        assert!(error.help().is_some());
+    }
+}
+
+/// A folder's template lies in one of three places.
+#[test]
+fn a_folder_has_its_template_in_one_of_three_places() {
+    let config = json!({
+        "model_type": "llama", "hidden_size": 2, "intermediate_size": 1, "vocab_size": 257,
+        "num_hidden_layers": 0, "num_attention_heads": 1, "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 8, "tie_word_embeddings": true
+    });
+    let tensors = Tensors::from([
+        ("model.embed_tokens.weight".to_owned(), (vec![257, 2], vec![0.0; 514])),
+        ("model.norm.weight".to_owned(), (vec![2], vec![0.0; 2])),
+    ]);
+    let folder = write_model("with-template", &config, &tensors, "F32", 1);
+    let load = || {
+        let source = ModelSource::Folder(folder.clone());
+        Model::load(&ModelOptions { source, ..Default::default() })
+    };
+    let prompt = |tools: Option<&Value>| {
+        let messages = [Message::new("user", "hi")];
+        load().unwrap().chat_template().unwrap().render(&messages, true, tools).unwrap()
+    };
+    let model = load().unwrap();
+    assert!(!model.has_chat_template());
+    assert_eq!(
+        model.chat_template().unwrap_err().to_string(),
+        "the model `with-template` has no chat template; put its chat_template.jinja into the \
+         model folder, or give a prompt as plain text"
+    );
+    let write = |file: &str, text: String| std::fs::write(folder.join(file), text).unwrap();
+    let eos = json!({"content": "<e>", "special": true});
+    let single = json!({"eos_token": eos, "chat_template": "one{{ eos_token }}"});
+    write("tokenizer_config.json", single.to_string());
+    assert_eq!(prompt(None), "one<e>");
+    let list = json!([
+        {"name": "tool_use", "template": "with {{ tools | length }}"},
+        {"name": "default", "template": "without"}
+    ]);
+    write("tokenizer_config.json", json!({"chat_template": list}).to_string());
+    assert_eq!(prompt(None), "without");
+    assert_eq!(prompt(Some(&json!([1, 2]))), "with 2");
+    write("chat_template.jinja", "own {{ messages[0].content }}".to_owned());
+    assert_eq!(prompt(None), "own hi");
+    // Named templates beside it, as transformers writes them now.
+    std::fs::create_dir(folder.join("additional_chat_templates")).unwrap();
+    write("additional_chat_templates/tool_use.jinja", "its {{ tools | length }}".to_owned());
+    assert_eq!(prompt(None), "own hi");
+    assert_eq!(prompt(Some(&json!([1, 2, 3]))), "its 3");
+    write("additional_chat_templates/tool_use.jinja", "{% if".to_owned());
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("tool_use.jinja: the chat template does not parse"), "{error}");
+    std::fs::remove_dir_all(folder.join("additional_chat_templates")).unwrap();
+    // Special tokens that only their map names.
+    let map = json!({"bos_token": "<b>", "eos_token": {"content": "<m>"}});
+    write("special_tokens_map.json", map.to_string());
+    write("chat_template.jinja", "{{ bos_token }}{{ eos_token }}".to_owned());
+    assert_eq!(prompt(None), "<b><m>");
+    write("tokenizer_config.json", json!({"eos_token": "<c>"}).to_string());
+    assert_eq!(prompt(None), "<b><c>");
+    write("chat_template.jinja", "{% if".to_owned());
+    let error = load().unwrap_err().to_string();
+    assert!(error.contains("with-template/chat_template.jinja: the chat template does not parse"));
+}
+
+/// Neither a loop in a template nor what it writes is without end.
+#[test]
+fn a_template_ends() {
+    let message = json!({"role": "user", "content": "x"});
+    let many = "{% for a in range(10000) %}{% for b in range(10000) %}";
+    let ends = "{% endfor %}{% endfor %}";
+    let long = "{% set x = 'x' * 100000 %}";
+    for (text, expected) in [
+        (format!("{many}{ends}"), "takes more than 5020000 steps"),
+        (format!("{long}{many}{{{{ x }}}}{ends}"), "writes more than 16777"),
+    ] {
+        let error = render(&text, message.clone()).unwrap_err();
+        let line = error.to_string();
+        assert!(line.starts_with("the chat template ") && line.contains(expected), "{line}");
+        assert!(line.contains("a loop in it may never end"), "{line}");
+        assert_eq!(error.kind(), ErrorKind::Limit);
+    }
+    // Many messages are no endless loop.
+    let text = "{% for m in messages %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}";
+    let template = ChatTemplate::new(text, &[]).unwrap();
+    let messages = vec![Message::new("user", "a".repeat(1000)); 2000];
+    assert_eq!(template.render(&messages, true, None).unwrap().len(), 2_000_000);
+}

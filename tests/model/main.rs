@@ -1,0 +1,13 @@
+//! Models and generation: loading, logits, chat templates, the decoding loop.
+
+mod canonical;
+mod chat_templates;
+mod decoding;
+mod generation;
+mod llama;
+#[path = "../model_support/mod.rs"]
+mod model_support;
+mod prompts;
+mod speculation;
+mod speculation_corpus;
+mod tiny_model;

@@ -1,0 +1,90 @@
+//! The model in the binary: its tokens, its chat template, and that it copies what a prompt says
+//! into the fields that a schema asks for.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+
+use maskwright::model::{Message, ModelOptions};
+use maskwright::{Compiler, Engine, Request, SamplingParams};
+use serde_json::{Value, json};
+
+fn engine() -> Engine {
+    Engine::load(&ModelOptions::default()).unwrap()
+}
+
+/// The likeliest answer that has the four fields.
+fn person(engine: &Engine, prompt: &str) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string" },
+            "age": { "type": "integer" },
+            "city": { "type": "string" },
+            "email": { "type": "string" },
+        },
+        "required": ["name", "age", "city", "email"],
+        "additionalProperties": false,
+    });
+    let constraint = Compiler::new(engine.vocabulary().clone()).json_schema(&schema).unwrap();
+    let request = Request {
+        constraint: Some(constraint),
+        sampling: SamplingParams::greedy(),
+        ..Request::text(prompt)
+    };
+    let response = engine.generate(&request, &mut |_| ControlFlow::Continue(())).unwrap();
+    serde_json::from_str(&response.text).unwrap()
+}
+
+#[test]
+fn what_the_prompt_says_goes_into_the_right_fields() {
+    let engine = engine();
+    for (name, age, city, email) in [
+        ("Ada Lovelace", 36, "London", "ada@example.org"),
+        ("Brun Tolvik", 52, "Marlow", "tolvik@post.net"),
+        ("Sela Ortmann", 27, "Gravenhold", "s.ortmann@quill.io"),
+    ] {
+        let prompt = format!("{name}, {age}, lives in {city} and writes to {email}.");
+        let expected = json!({ "name": name, "age": age, "city": city, "email": email });
+        assert_eq!(person(&engine, &prompt), expected);
+    }
+}
+
+#[test]
+fn a_word_is_the_same_tokens_wherever_it_stands() {
+    let engine = engine();
+    let tokens = |text: &str| engine.model().tokenizer().encode_prompt(text, false).unwrap();
+    for word in ["Lovelace", "London", "Zürich", "snake_case", "1815", "日本", "x@y.org"] {
+        let alone = tokens(word);
+        for (before, after) in [(" ", " "), ("\"", "\""), ("(", ")."), (": ", ","), ("\n", "\n")] {
+            let inside = tokens(&format!("{before}{word}{after}"));
+            let from = tokens(before).len();
+            assert_eq!(inside[from..from + alone.len()], alone, "{before}{word}{after}");
+        }
+    }
+}
+
+#[test]
+fn every_byte_is_a_token() {
+    let engine = engine();
+    let tokens: Vec<&[u8]> =
+        (0..768).filter_map(|id| engine.vocabulary().token_bytes(id)).collect();
+    for byte in 0..=255 {
+        assert!(tokens.contains(&[byte].as_slice()), "{byte}");
+    }
+}
+
+#[test]
+fn conversations_are_written_as_in_training() {
+    let engine = engine();
+    let messages = [
+        Message::new("system", "Be brief."),
+        Message::new("user", "Hi"),
+        Message::new("assistant", "Hello"),
+        Message::new("user", "Bye"),
+    ];
+    let text = engine.model().chat_template().unwrap().render(&messages, true, None).unwrap();
+    let expected = "<|bos|><|system|>Be brief.<|user|>Hi<|assistant|>Hello<|end|><|user|>Bye\
+                    <|assistant|>";
+    assert_eq!(text, expected);
+}

@@ -1,0 +1,220 @@
+//! Measures how well a model copies a prompt's facts into the right fields: exact match per field
+//! on held-out prompts, decoded greedily, with and without a constraint.
+//!
+//! ```text
+//! cargo run --release -p xtask --features model --bin eval_tiny -- --model tiny --examples 200
+//! ```
+//!
+//! Names, places and addresses are from the words that training never sees. Where a prompt does not
+//! name the fields, the model cannot know the keys by itself: such courses are measured under the
+//! constraint only.
+
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use clap::Parser;
+use maskwright::model::{ModelOptions, ModelSource};
+use maskwright::{Compiler, Constraint, Engine, Request, Result, SamplingParams};
+use serde_json::{Map, Value, json};
+use xtask::tiny_data::words::Split;
+use xtask::tiny_data::{Course, Example, example};
+
+/// Exact match per field on held-out prompts.
+#[derive(Parser)]
+struct Options {
+    /// `tiny` or a model folder.
+    #[arg(long, default_value = "tiny")]
+    model: ModelSource,
+    /// Prompts of each course.
+    #[arg(long, default_value_t = 200)]
+    examples: u64,
+    /// Print each answer that is not right.
+    #[arg(long)]
+    wrong: bool,
+}
+
+/// The seed of the prompts: another than training's and than that of its measurements.
+const SEED: u64 = 0x5eed_0000_0000_0002;
+/// The longest answer, in tokens.
+const LONGEST: usize = 400;
+/// Fields with fewer values than this are counted together.
+const FEW: usize = 20;
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let engine = Engine::load(&ModelOptions { source: options.model, ..Default::default() })?;
+    let compiler = Compiler::new(engine.vocabulary().clone());
+    for (title, course) in [
+        ("The sentence of the documentation, about others", Course::Introduction),
+        ("Records, fields named in the prompt", Course::Records { named: true }),
+        ("Records, fields not named", Course::Records { named: false }),
+        ("Tool calls", Course::Tools),
+    ] {
+        let mut table = Table::default();
+        for index in 0..options.examples {
+            let example = example(SEED, index, Split::HeldOut, course);
+            let constraint = compiler.json_schema(&schema(&example.answer))?;
+            let constrained = decode(&engine, &example, Some(constraint))?;
+            table.add(&example, &constrained, Way::Constrained);
+            if options.wrong && read(&constrained).as_ref() != Some(&example.answer) {
+                println!("{}\n  want {}\n  have {constrained}\n", example.prompt, example.answer);
+            }
+            if example.named {
+                table.add(&example, &decode(&engine, &example, None)?, Way::Free);
+            }
+        }
+        println!("\n{title}\n\n{}", table.markdown());
+    }
+    Ok(())
+}
+
+/// The likeliest answer to the prompt: of all, or of those that the schema allows.
+fn decode(engine: &Engine, example: &Example, constraint: Option<Constraint>) -> Result<String> {
+    let request = Request {
+        constraint,
+        sampling: SamplingParams::greedy(),
+        max_tokens: LONGEST,
+        ..Request::text(&example.prompt)
+    };
+    Ok(engine.generate(&request, &mut |_| ControlFlow::Continue(()))?.text)
+}
+
+fn read(answer: &str) -> Option<Value> {
+    serde_json::from_str(answer).ok()
+}
+
+/// Whether these are the fields of a tool call. The name of the tool is not in the text: a caller
+/// offers few, here one, and it does not count.
+fn is_call(fields: &Map<String, Value>) -> bool {
+    fields.contains_key("arguments") || fields.contains_key("parameters")
+}
+
+/// A schema that such answers follow: the same keys in the same order, values of the same types.
+fn schema(answer: &Value) -> Value {
+    match answer {
+        Value::Object(fields) => {
+            let is_call = is_call(fields);
+            let properties: Map<String, Value> = fields
+                .iter()
+                .map(|(key, value)| match value {
+                    Value::String(_) if is_call => (key.clone(), json!({ "const": value })),
+                    _ => (key.clone(), schema(value)),
+                })
+                .collect();
+            let required: Vec<&String> = fields.keys().collect();
+            json!({
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            })
+        }
+        Value::Array(items) => match items.first() {
+            Some(Value::String(_)) => json!({ "type": "array", "items": { "type": "string" } }),
+            // Calls of different tools.
+            _ => json!({
+                "type": "array",
+                "prefixItems": items.iter().map(schema).collect::<Vec<_>>(),
+                "items": false,
+                "minItems": items.len(),
+            }),
+        },
+        Value::String(_) => json!({ "type": "string" }),
+        Value::Bool(_) => json!({ "type": "boolean" }),
+        Value::Number(number) if number.is_i64() => json!({ "type": "integer" }),
+        Value::Number(_) => json!({ "type": "number" }),
+        Value::Null => json!({ "type": ["string", "null"] }),
+    }
+}
+
+/// With the schema as a constraint, or without.
+#[derive(Clone, Copy)]
+enum Way {
+    Constrained,
+    Free,
+}
+
+/// Right values and all values of a field, for each way of decoding.
+#[derive(Default)]
+struct Table {
+    fields: BTreeMap<String, [(usize, usize); 2]>,
+    answers: [(usize, usize); 2],
+}
+
+impl Table {
+    fn add(&mut self, example: &Example, answer: &str, way: Way) {
+        let have = read(answer);
+        let mut wanted = Vec::new();
+        leaves(&example.answer, String::new(), &mut wanted);
+        for (pointer, value) in wanted {
+            let key = pointer.rsplit('/').next().unwrap_or_default();
+            let usual = example.usual.iter().find(|(name, _)| name == key);
+            let row = self.fields.entry(usual.map_or(key, |(_, usual)| usual).to_owned());
+            let cell = &mut row.or_default()[way as usize];
+            let right = have.as_ref().and_then(|have| have.pointer(&pointer)) == Some(value);
+            *cell = (cell.0 + usize::from(right), cell.1 + 1);
+        }
+        let right = have.as_ref() == Some(&example.answer);
+        let cell = &mut self.answers[way as usize];
+        *cell = (cell.0 + usize::from(right), cell.1 + 1);
+    }
+
+    fn markdown(&self) -> String {
+        let mut lines = vec!["| field | values | constrained | unconstrained |".to_owned()];
+        lines.push("|---|---:|---:|---:|".to_owned());
+        let mut others = [(0, 0); 2];
+        let mut all = [(0, 0); 2];
+        for (field, cells) in &self.fields {
+            add(&mut all, cells);
+            if cells[0].1 < FEW {
+                add(&mut others, cells);
+            } else {
+                lines.push(row(field, cells));
+            }
+        }
+        if others[0].1 > 0 {
+            lines.push(row("others", &others));
+        }
+        lines.push(row("**all fields**", &all));
+        lines.push(row("**whole answers**", &self.answers));
+        lines.join("\n")
+    }
+}
+
+fn add(to: &mut [(usize, usize); 2], cells: &[(usize, usize); 2]) {
+    for (to, cell) in to.iter_mut().zip(cells) {
+        *to = (to.0 + cell.0, to.1 + cell.1);
+    }
+}
+
+fn row(name: &str, cells: &[(usize, usize); 2]) -> String {
+    let share = |(right, all): (usize, usize)| {
+        if all == 0 {
+            "–".to_owned()
+        } else {
+            format!("{:.1} %", right as f64 * 100.0 / all as f64)
+        }
+    };
+    format!("| {name} | {} | {} | {} |", cells[0].1, share(cells[0]), share(cells[1]))
+}
+
+/// The values of an answer with their JSON pointers: scalars, and arrays of strings as a whole.
+fn leaves<'a>(value: &'a Value, pointer: String, to: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                if !(is_call(fields) && field.is_string()) {
+                    leaves(field, format!("{pointer}/{key}"), to);
+                }
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| !item.is_string()) => {
+            for (at, item) in items.iter().enumerate() {
+                leaves(item, format!("{pointer}/{at}"), to);
+            }
+        }
+        _ => to.push((pointer, value)),
+    }
+}

@@ -1,0 +1,129 @@
+//! Examples as token sequences: what the model reads, and what it is to learn from.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rand::{RngExt, SeedableRng};
+
+use crate::net::Batch;
+use crate::tokenizer::{ASSISTANT, BOS, END, Encoder, SYSTEM, USER};
+use xtask::tiny_data::words::{Rng, Split, pick};
+use xtask::tiny_data::{Course, Example, Part, example};
+use xtask::tiny_ops::Sequences;
+
+/// A conversation in tokens; each token's weight is that of predicting it.
+pub struct Lesson {
+    pub tokens: Vec<u32>,
+    pub weights: Vec<f32>,
+    /// Where the last answer's values stand among the tokens.
+    pub values: Vec<Range<usize>>,
+    /// Where the last answer stands, its end token included.
+    pub answer: Range<usize>,
+}
+
+/// Longer lessons are dropped: they are few, and slow.
+const LONGEST: usize = 400;
+
+/// Weight of the answer's braces, commas, colons and blanks: nearly always plain.
+const LAYOUT_WEIGHT: f32 = 0.3;
+/// Weight of keys that nothing in the prompt asks for: the constraint will force them.
+const FREE_KEY_WEIGHT: f32 = 0.1;
+
+const SYSTEM_PROMPTS: &[&str] = &[
+    "You are a helpful assistant.",
+    "Answer in JSON.",
+    "You extract data from text.",
+    "Reply with JSON only.",
+    "You fill in forms.",
+    "Extract the fields.",
+    "Be brief.",
+];
+
+impl Lesson {
+    /// The examples as turns of one conversation, after an instruction if there is one.
+    pub fn new(
+        encoder: &Encoder,
+        system: Option<&str>,
+        examples: &[Example],
+    ) -> tokenizers::Result<Self> {
+        let mut lesson =
+            Self { tokens: Vec::new(), weights: Vec::new(), values: Vec::new(), answer: 0..0 };
+        lesson.push(&[encoder.special(BOS)], 0.0);
+        if let Some(system) = system {
+            lesson.push(&[encoder.special(SYSTEM)], 0.0);
+            lesson.push(&encoder.encode(system)?, 0.0);
+        }
+        for example in examples {
+            lesson.push(&[encoder.special(USER)], 0.0);
+            lesson.push(&encoder.encode(&example.prompt)?, 0.0);
+            lesson.push(&[encoder.special(ASSISTANT)], 0.0);
+            lesson.values.clear();
+            let start = lesson.tokens.len();
+            for piece in &example.pieces {
+                let weight = match piece.part {
+                    Part::Layout => LAYOUT_WEIGHT,
+                    Part::Key if example.named => 1.0,
+                    Part::Key => FREE_KEY_WEIGHT,
+                    Part::Value => 1.0,
+                };
+                let from = lesson.tokens.len();
+                lesson.push(&encoder.encode(&piece.text)?, weight);
+                if piece.part == Part::Value {
+                    lesson.values.push(from..lesson.tokens.len());
+                }
+            }
+            lesson.push(&[encoder.special(END)], 1.0);
+            lesson.answer = start..lesson.tokens.len();
+        }
+        Ok(lesson)
+    }
+
+    fn push(&mut self, tokens: &[u32], weight: f32) {
+        self.tokens.extend_from_slice(tokens);
+        self.weights.resize(self.tokens.len(), weight);
+    }
+}
+
+/// Lesson number `index` of the training text.
+pub fn training(
+    encoder: &Encoder,
+    seed: u64,
+    index: u64,
+    course: Course,
+) -> tokenizers::Result<Option<Lesson>> {
+    // Another stream than the example's own numbers, which are drawn from the same seed.
+    let mut rng = Rng::seed_from_u64(seed ^ 0x7e11_5011);
+    rng.set_stream(index);
+    let mut examples = vec![example(seed, index, Split::Train, course)];
+    let mut system = None;
+    if course == Course::Full {
+        match rng.random_range(0..100) {
+            0..=3 => system = Some(pick(&mut rng, SYSTEM_PROMPTS)),
+            4..=5 => examples.insert(0, example(!seed, index, Split::Train, course)),
+            _ => {}
+        }
+    }
+    let lesson = Lesson::new(encoder, system, &examples)?;
+    Ok((lesson.tokens.len() <= LONGEST).then_some(lesson))
+}
+
+/// The lessons one behind the other. Weights are divided by `total`.
+pub fn batch(lessons: &[Lesson], total: f32) -> Batch {
+    let mut tokens = Vec::new();
+    let (mut bounds, mut rows) = (vec![0], Vec::new());
+    let (mut targets, mut weights) = (Vec::new(), Vec::new());
+    for lesson in lessons {
+        let start = tokens.len();
+        // The last token is only predicted.
+        tokens.extend_from_slice(&lesson.tokens[..lesson.tokens.len() - 1]);
+        bounds.push(tokens.len());
+        for (at, weight) in lesson.weights.iter().enumerate().skip(1) {
+            if *weight > 0.0 {
+                rows.push((start + at - 1) as u32);
+                targets.push(lesson.tokens[at]);
+                weights.push(weight / total);
+            }
+        }
+    }
+    Batch { tokens, sequences: Arc::new(Sequences::new(bounds)), rows, targets, weights }
+}
