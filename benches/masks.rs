@@ -1,4 +1,4 @@
-//! What the parts cost, each beside the floor that it cannot pass.
+//! Costs of the parts, each beside the floor that it cannot pass.
 //!
 //! `cargo bench --bench masks` runs all, `cargo bench --bench masks -- warm` those with `warm` in
 //! their name. The vocabulary is made up; with `MASKWRIGHT_SHARED` naming a folder that holds
@@ -227,7 +227,7 @@ mod vocabulary {
         words.load_by_index()
     }
 
-    /// What a compiler prepares.
+    /// Preparing a compiler: what all of its constraints share.
     #[divan::bench(args = Words::all(), sample_count = 20)]
     fn prepare(words: Words) -> Compiler {
         Compiler::new(words.vocabulary())

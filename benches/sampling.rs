@@ -1,4 +1,4 @@
-//! What the sampling chain costs on a vocabulary of 200,000 tokens, beside the floor: reading the
+//! Cost of the sampling chain on a vocabulary of 200,000 tokens, beside the floor: reading the
 //! logits once.
 //!
 //! `cargo bench --no-default-features --bench sampling`. Rows are of two kinds: `peaked` as a

@@ -16,7 +16,7 @@ use maskwright::{Compiler, SamplingParams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What is to be found in the text. Doc comments of fields become descriptions in the schema.
+/// The facts to find in the text. Doc comments of fields become descriptions in the schema.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "shown by `Debug` only")]

@@ -1,5 +1,5 @@
 //! Real parsers fed with texts that they must accept, and with texts one edit away that they must
-//! not: what do they disagree on, and does one panic?
+//! not; the program lists disagreements and panics.
 //!
 //!     cargo run --no-default-features --example fuzz_parsers
 //!
@@ -122,7 +122,7 @@ fn unplaced(error: serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// What a parser makes of a text: nothing to tell, or how the finding is called.
+/// Feeds a parser with a text: `None` if it behaves, else the finding's name.
 fn finding(target: &Target, text: &str, is_valid: bool) -> Option<String> {
     let parsed = catch_unwind(AssertUnwindSafe(|| (target.parse)(text)));
     match (parsed, is_valid) {
@@ -137,7 +137,7 @@ fn finding(target: &Target, text: &str, is_valid: bool) -> Option<String> {
     }
 }
 
-/// How often, and the shortest text.
+/// Findings by name, each with its count and its shortest text.
 type Findings = BTreeMap<String, (usize, String)>;
 
 fn fuzz(target: &Target, count: usize, seed: u64) -> Result<Findings, Box<dyn Error>> {

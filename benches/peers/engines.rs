@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// What both are given: the bytes of each token, which of them are no text, the end token.
+/// The vocabulary that both engines are given: the bytes of each token, the tokens that are no
+/// text, the end token.
 pub struct Words {
     pub bytes: Vec<Vec<u8>>,
     special: Vec<bool>,
@@ -47,7 +48,7 @@ impl Words {
     }
 }
 
-/// What is compiled, as text.
+/// The text of a constraint.
 #[derive(Clone, Copy)]
 pub enum Input<'a> {
     JsonSchema(&'a str),
@@ -71,10 +72,10 @@ pub trait Compiled {
 pub trait Sequence {
     /// Computes the mask, packed.
     fn mask(&mut self) -> Result<()>;
-    /// Has the mask last computed this token?
+    /// Whether the mask computed last allows a token.
     fn allows(&self, token: u32) -> bool;
     fn accept(&mut self, token: u32) -> Result<()>;
-    /// May the text end here?
+    /// Whether the text may end here.
     fn may_end(&mut self) -> Result<bool>;
 }
 
@@ -228,7 +229,7 @@ impl Engine for Peer {
 
 struct PeerCompiled {
     parser: llguidance::TokenParser,
-    /// Has no sequence begun yet?
+    /// Whether no sequence has begun yet.
     first: Cell<bool>,
     shares: bool,
 }

@@ -33,7 +33,7 @@ struct Args {
     /// Each text compiles its grammar anew, with nothing learnt before
     #[arg(long)]
     fresh: bool,
-    /// How often the texts are walked
+    /// Passes over the texts
     #[arg(long, default_value_t = 1)]
     rounds: usize,
     /// The slowest masks of each, with the text before them

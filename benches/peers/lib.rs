@@ -1,4 +1,4 @@
-//! What the benchmarks beside llguidance share.
+//! Shared parts of the benchmarks beside llguidance.
 
 pub mod engines;
 pub mod measure;

@@ -1,4 +1,4 @@
-//! What is measured, and the table of both.
+//! Measurements of one input by two engines, and the table of both.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 
 use crate::engines::{Compiled, Engine, Input};
 
-/// What became of one input. Times in µs.
+/// The outcome of one input. Times in µs.
 #[derive(Default)]
 pub struct Outcome {
     pub compiled: bool,
@@ -22,7 +22,7 @@ pub struct Outcome {
     preempted: u64,
 }
 
-/// How often another thread was put in this one's place, where the system tells: what tails are
+/// Involuntary context switches of this thread, where the system tells: they say what tails are
 /// worth.
 fn preempted() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -116,7 +116,7 @@ pub fn print_table(title: &str, outcomes: &[Vec<Outcome>; 2], inputs: &[usize]) 
     }
 }
 
-/// Name, value, and is it a time?
+/// A figure's name, its value, and whether it is a time.
 fn column(outcomes: &[Outcome], inputs: &[usize]) -> Vec<(String, f64, bool)> {
     let chosen: Vec<&Outcome> = inputs.iter().map(|&i| &outcomes[i]).collect();
     let compiled: Vec<&&Outcome> = chosen.iter().filter(|o| o.compiled).collect();

@@ -1,4 +1,4 @@
-//! What the engine and the other validator say about a schema and a text.
+//! Asks the engine and the other validator about a schema and a text.
 //!
 //!     cargo run --manifest-path fuzz/Cargo.toml --example ask -- SCHEMA TEXT
 

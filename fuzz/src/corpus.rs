@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A schema with its instances.
 pub struct Entry {
-    /// What the corpus calls it.
+    /// The schema's name in the corpus.
     pub name: String,
     /// Numbers are what is written.
     pub schema: Value,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::random::Random;
 use crate::schemas::{NAMES, value};
 
-/// Do two values differ, as JSON Schema tells values apart? Only for numbers as small as ours.
+/// Whether JSON Schema tells two values apart. Only for numbers as small as ours.
 pub fn differ(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() != b.as_f64(),

@@ -1,4 +1,4 @@
-//! What the tests of this package share: real schemas, another validator with exact numbers,
+//! Shared parts of this package's tests: real schemas, another validator with exact numbers,
 //! random walks, and random schemas with instances of them.
 //!
 //! Nothing here is the engine's: a text is judged by the `jsonschema` crate, as it is written.

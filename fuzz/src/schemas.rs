@@ -25,7 +25,7 @@ use Draft::{Draft4, Draft6, Draft7, Draft201909, Draft202012};
 impl Draft {
     const ALL: [Self; 5] = [Draft4, Draft6, Draft7, Draft201909, Draft202012];
 
-    /// What `$schema` names it.
+    /// The URI by which `$schema` names the draft.
     pub fn uri(self) -> &'static str {
         match self {
             Draft4 => "http://json-schema.org/draft-04/schema#",
@@ -111,7 +111,7 @@ impl Parts {
         self.around(Map::from_iter([("allOf".to_owned(), json!([self.whole()]))]))
     }
 
-    /// Is it about what the validator is known to take otherwise? In 2019-09 `unevaluatedItems`
+    /// Whether the validator is known to read the schema otherwise. In 2019-09 `unevaluatedItems`
     /// looks at `items`, `additionalItems` and `unevaluatedItems` alone (Core, section 9.3.1.3); for
     /// the validator `contains` evaluates items, as it does in 2020-12.
     pub fn is_disputed(&self) -> bool {
@@ -120,12 +120,12 @@ impl Parts {
         self.draft == Draft201909 && both
     }
 
-    /// What both the schema and another one accept.
+    /// The schema of the values that both this schema and another one accept.
     pub fn within(&self, other: &Value) -> Value {
         self.around(Map::from_iter([("allOf".to_owned(), json!([self.whole(), other]))]))
     }
 
-    /// What the schema does not accept.
+    /// The schema of the values that this one does not accept.
     pub fn negated(&self) -> Value {
         self.around(Map::from_iter([("not".to_owned(), self.whole())]))
     }
@@ -136,13 +136,14 @@ pub struct Maker<'r> {
     random: &'r mut Random,
     draft: Draft,
     definitions: usize,
-    /// Are formats among the keywords?
+    /// Whether formats are among the keywords.
     formats: bool,
     /// Nesting stops when this is used up.
     budget: usize,
 }
 
-/// Where a schema stands: one that is applied to the same value as definition `n` may refer to the
+/// The position of a schema: one that is applied to the same value as definition `n` may refer to
+/// the
 /// definitions after it alone, so that none is its own meaning.
 type Place = usize;
 const BELOW: Place = 0;

@@ -51,7 +51,7 @@ impl Validator {
         found.map(Self)
     }
 
-    /// Is the text JSON without repeated keys, and valid? Otherwise why not.
+    /// Checks that the text is JSON without repeated keys, and valid; the error says why it is not.
     pub fn judge(&self, text: &str) -> Result<(), String> {
         parse::<OneOfEachKey>(text)?;
         let value: Value = parse(text)?;

@@ -4,7 +4,7 @@ use maskwright::{Constraint, Error, Matcher, TokenMask};
 
 use crate::random::Random;
 
-/// How a walk ended.
+/// The end of a walk.
 pub enum End {
     /// The text, and how many tokens it has.
     Complete(Vec<u8>, u32),

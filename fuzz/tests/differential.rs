@@ -29,7 +29,7 @@ struct Ours {
     plain: Compiler,
 }
 
-/// What a constraint says of a text; `None` where a limit is reached.
+/// Whether a constraint accepts a text; `None` where a limit is reached.
 fn accepts(constraint: &Constraint, text: &str) -> Option<bool> {
     let mut matcher = constraint.matcher();
     match matcher.accept_bytes(text.as_bytes()) {
@@ -80,7 +80,7 @@ struct Disagreement {
     how: String,
 }
 
-/// What the validator says; `None` where it fails itself, as it does on powers of ten that it
+/// The validator's verdict; `None` where it fails itself, as it does on powers of ten that it
 /// takes for 0 or for endless.
 fn judge(validator: &Validator, text: &str) -> Option<Result<(), String>> {
     let mut powers = text.split(['e', 'E']).skip(1);
@@ -94,7 +94,7 @@ fn judge(validator: &Validator, text: &str) -> Option<Result<(), String>> {
     catch_unwind(AssertUnwindSafe(|| validator.judge(text))).ok()
 }
 
-/// Do both say the same about a text? `None` where one of the two says nothing.
+/// Compares both verdicts on a text; `None` where one of the two says nothing.
 fn compare(
     compiled: &Compiled,
     plain: &Compiled,

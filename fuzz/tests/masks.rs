@@ -104,7 +104,7 @@ impl Tokens {
     }
 }
 
-/// What was compared, and what is wrong.
+/// Counts of what was compared, and the differences.
 #[derive(Default)]
 struct Tally {
     schemas: usize,

@@ -15,7 +15,7 @@ use maskwright_fuzz::setting;
 use maskwright_fuzz::validator::Validator;
 use maskwright_fuzz::walk::{self, End};
 
-/// What the walks came to.
+/// Counts of the walks by their ends.
 #[derive(Default)]
 struct Tally {
     schemas: usize,

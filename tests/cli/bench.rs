@@ -1,4 +1,4 @@
-//! What `bench` measures and counts: decoding, and masks of a corpus.
+//! `bench`: figures and counts of decoding, and of masks of a corpus.
 
 use std::path::Path;
 

@@ -94,7 +94,8 @@ fn check_answers_each_line() {
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
 }
 
-/// What stands there, what was expected, which rules could have gone on, and which option helps.
+/// The message tells the text at the error, the expected one, the rules that could have gone on,
+/// and the option that helps.
 #[test]
 fn check_reads_well() {
     let cases = [
@@ -200,7 +201,8 @@ fn lint_takes_a_schema_as_the_other_commands_do_too() {
     assert_eq!(run(&["lint"]).code, 2);
 }
 
-/// What has no effect is shown in brief, too; of what there is most, the first, and how many more.
+/// Findings without effect are shown in brief, too; of the most frequent kind the first, and a
+/// count.
 #[test]
 fn lint_shows_what_deserves_attention() {
     let schema = r#"{"type": "string", "title": "x", "x-odd": 1, "format": "idn-hostname"}"#;

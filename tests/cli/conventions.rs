@@ -1,4 +1,4 @@
-//! What holds of every command: how it refuses, what it takes for a success, what it keeps.
+//! Conventions of every command: refusals, exit codes, files that it keeps.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -203,7 +203,7 @@ fn vocabularies_have_an_index_in_the_cache() {
     assert_eq!(std::fs::read_dir(home.join("maskwright")).unwrap().count(), 2);
 }
 
-/// What is wrong is repeated in part, however long it is.
+/// A wrong value is repeated in part, however long it is.
 #[test]
 fn messages_are_short_whatever_was_given() {
     let names: Vec<String> = (0..100_000).map(|i| format!("\"member-{i}\"")).collect();

@@ -10,7 +10,7 @@ use crate::{command, file, run, text};
 /// A server, ended with the test.
 struct Server {
     child: Child,
-    /// What it said until it listened, and where.
+    /// Its output until it listened, with the address.
     said: String,
     address: String,
 }

@@ -1,4 +1,4 @@
-//! What several tests share: a slow matcher written from the definition, and JSON text as
+//! Shared parts of several tests: a slow matcher written from the definition, and JSON text as
 //! `json.dumps` writes it.
 
 #![allow(dead_code, reason = "each test file uses a part")]
@@ -192,7 +192,8 @@ impl<'g> Naive<'g> {
     }
 }
 
-/// Is a text accepted? It is read byte by byte; before each, the mask is what is accepted, and
+/// Whether a text is accepted. It is read byte by byte; before each, the mask equals the tokens
+/// that are accepted, and
 /// something is, unless the text is complete.
 pub(crate) fn accepts_by_masks(constraint: &Constraint, text: &str) -> bool {
     let mut matcher = constraint.matcher();

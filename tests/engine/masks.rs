@@ -146,7 +146,7 @@ fn every_prefix_of_a_valid_instance_is_allowed() {
     assert!(instances > 0 && refused.len() * 100 < instances);
 }
 
-/// Is a text accepted token by token, each allowed by the mask?
+/// Whether a text is accepted token by token, each allowed by the mask.
 fn accepts_tokens(constraint: &Constraint, vocabulary: &Vocabulary, tokens: &[u32]) -> bool {
     let mut matcher = constraint.matcher();
     let allowed = tokens.iter().all(|&token| {

@@ -83,7 +83,7 @@ fn ambiguity_at_every_place_takes_few_states() {
 
 #[test]
 fn hidden_left_recursion() {
-    // a = empty? a "x" | "y"; empty = "z" | nothing
+    // a = [empty] a "x" | "y"; empty = "z" | nothing
     let c = grammar(|g| {
         let (a, e) = (g.declare("a"), g.declare("empty"));
         let (x, y, z) = (g.literal(b"x"), g.literal(b"y"), g.literal(b"z"));

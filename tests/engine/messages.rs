@@ -29,7 +29,7 @@ fn masks_are_exact_along(constraint: &Constraint, message: &str) {
     }
 }
 
-/// What a reader makes of a message, the pieces in groups of so many characters.
+/// Reads a message in groups of so many characters: the reply, and the parts in order.
 fn read(mut reader: Reader, text: &str, group: usize) -> (Reply, Vec<Part>) {
     let (mut parts, mut buffer) = (Vec::new(), String::new());
     for (text, special) in pieces(text) {

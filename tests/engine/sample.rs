@@ -131,7 +131,7 @@ fn the_shortest_text_is_found_and_known() {
     assert_eq!(shortest(&tree), 8);
 }
 
-/// How long a shortest one is takes longer to find out than a text that is not much longer.
+/// A text near the shortest is written without the search for the shortest.
 #[test]
 fn long_texts_of_a_format_are_drawn() {
     let schema = json!({"type": "string", "format": "date-time", "minLength": 39});
@@ -239,7 +239,7 @@ fn texts_of_schemas_are_valid_and_reach_every_keyword() {
     }
 }
 
-/// What must still come is not to be seen from a free key alone.
+/// Required members are written although a free key alone does not show them.
 #[test]
 fn open_objects_in_any_order_fit_into_few_bytes() {
     let string = json!({"type": "string"});
@@ -271,7 +271,8 @@ fn open_objects_in_any_order_fit_into_few_bytes() {
     }
 }
 
-/// What is a special token is no text: where it is needed there is none, elsewhere it is left out.
+/// A special token is no text: a constraint that needs one has no random text, alternatives with
+/// one are left out.
 #[test]
 fn special_tokens_are_left_out() {
     let compile = |grammar| compiler().grammar_by_rules(grammar, Dialect::Gbnf).unwrap();

@@ -34,7 +34,7 @@ struct Grammar {
     terminals: Vec<Regex>,
 }
 
-/// What alternatives begin with, and what stands behind it in each.
+/// Alternatives with a common beginning, and the rest of each.
 type Group = (Option<Part>, Vec<Vec<Part>>);
 
 impl Part {

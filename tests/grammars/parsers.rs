@@ -19,13 +19,13 @@ use maskwright::sample::Texts;
 use crate::library::built_in;
 use crate::{accepts, compiler, readers};
 
-/// What a parser says of texts: nothing, or what it does not like.
+/// A parser's verdicts on texts, with its message where it refuses.
 type Verdicts = Vec<Result<(), String>>;
 
 struct Peer {
     grammar: &'static str,
     parser: &'static str,
-    /// Does the grammar describe all that the parser reads?
+    /// Whether the grammar describes all that the parser reads.
     whole: bool,
     judge: fn(&[String]) -> Verdicts,
     /// Why the parser may refuse what the grammar accepts: a part of its message, and the reason.
@@ -494,7 +494,7 @@ fn split_files(text: &str) -> Vec<String> {
     files
 }
 
-/// What Python makes of each text; all in one process.
+/// Python's verdict on each text; all in one process.
 fn python(texts: &[String]) -> Verdicts {
     const SCRIPT: &str = "
 import sys, json, warnings

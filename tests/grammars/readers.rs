@@ -110,7 +110,7 @@ pub(crate) fn markdown_table(text: &str) -> Result<(), String> {
     }
 }
 
-/// What Mermaid itself makes of each text, under Node.js; the folder in `MASKWRIGHT_MERMAID` is one
+/// Mermaid's own verdict on each text, under Node.js; the folder in `MASKWRIGHT_MERMAID` is one
 /// in which `npm install mermaid jsdom` was run.
 pub(crate) fn mermaid(texts: &[String]) -> Vec<Result<(), String>> {
     const PARSE: &str = "
@@ -127,7 +127,7 @@ const read = async (text) => { await mermaid.parse(text); return ''; };
     node(&folder, PARSE, texts).into_iter().map(|read| read.map(|_| ())).collect()
 }
 
-/// What a JavaScript function `read` makes of each text: a string, or what it throws.
+/// Calls the JavaScript function `read` on each text: a string, or the error thrown.
 fn node(folder: &str, definition: &str, texts: &[String]) -> Vec<Result<String, String>> {
     const EACH: &str = "
 const chunks = [];

@@ -1,4 +1,4 @@
-//! What an answer tells, whole and in pieces: texts, usage, log-probabilities, choices.
+//! Answers, whole and in pieces: texts, usage, log-probabilities, choices.
 
 use serde_json::{Value, json};
 
@@ -125,7 +125,8 @@ fn log_probabilities_come_with_each_token() {
     assert_eq!(pieces, content);
 }
 
-/// What a stop string cut off is in no list of log-probabilities, whole or in pieces, drawn or of a
+/// Tokens that a stop string cut off are in no list of log-probabilities, whole or in pieces,
+/// drawn or of a
 /// search; a token of which it left a part is.
 #[test]
 fn log_probabilities_are_of_the_answers_tokens() {

@@ -26,7 +26,7 @@ fn half(address: SocketAddr, sent: &str) -> TcpStream {
     stream
 }
 
-/// What comes until the server closes the connection.
+/// Reads until the server closes the connection.
 fn rest(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     // A connection that is reset is closed, too.
@@ -223,7 +223,7 @@ fn a_model_goes_by_the_names_it_is_served_under() {
     }
 }
 
-/// What the server is told holds where a request says nothing else.
+/// Settings of the server hold where a request says nothing else.
 #[test]
 fn limits_and_spelling_of_the_server_hold() {
     let mut options = Options::default();

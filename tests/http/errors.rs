@@ -140,7 +140,7 @@ fn a_key_that_is_written_twice_is_refused_by_its_path() {
     assert_eq!(send(address, CHAT, &format!("\u{feff}{}", body(""))).status, 200);
 }
 
-/// What a client sends is repeated, but not at any length.
+/// Messages repeat a client's values, but not at any length.
 #[test]
 fn messages_are_short_whatever_was_sent() {
     let address = serve(hey("http-short"), &[]);

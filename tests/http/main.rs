@@ -25,7 +25,7 @@ use maskwright::server::{Options, Server};
 use model_support::hey;
 use serde_json::{Value, json};
 
-/// How long an answer may take before a test gives up.
+/// Time for an answer before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves a model on a free port, as long as the test runs.

@@ -61,7 +61,8 @@ fn hanging_up_cancels() {
     assert_eq!(answer["choices"][0]["message"]["content"], "aaa");
 }
 
-/// What no budget can hold is refused while the model writes for somebody else, without a place in
+/// A constraint that no budget can hold is refused while the model writes for another request,
+/// without a place in
 /// its queue.
 #[test]
 fn what_cannot_fit_never_waits_for_the_model() {

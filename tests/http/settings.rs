@@ -1,4 +1,4 @@
-//! What a request asks of decoding reaches it, and nothing else changes the answer.
+//! Settings of a request reach decoding, and nothing else changes the answer.
 
 use serde_json::{Value, json};
 

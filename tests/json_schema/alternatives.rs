@@ -45,7 +45,7 @@ fn is_of(kind: usize, options: &Value) -> bool {
     keys.all(|key| COMMON.contains(&&**key) || own.contains(key))
 }
 
-/// How many alternatives hold.
+/// The number of alternatives that hold.
 fn holding(kinds: usize, is_required: bool, value: &Value) -> usize {
     let builder = value.get("builder").and_then(Value::as_str);
     let is_kind = |kind: usize| {

@@ -64,7 +64,7 @@ fn names_of_listed_values_may_be_escaped() {
     );
 }
 
-/// Where names answer what is asked for, and where they are counted.
+/// Names in any spelling: as required members, and where members are counted.
 #[test]
 fn escaped_names_count_as_the_names_they_are() {
     let schema = json!({"type": "object", "properties": {"a": true, "b": true}, "maxProperties": 1,

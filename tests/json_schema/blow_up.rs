@@ -263,7 +263,7 @@ fn conditions() -> Vec<Value> {
     ]
 }
 
-/// What takes a second or two.
+/// Schemas that take a second or two.
 fn heavy() -> Vec<Value> {
     let k = |i: usize| json!({"required": [format!("k{i}")]});
     vec![
@@ -320,7 +320,7 @@ fn each_is_handled_or_refused_by_name() {
     assert!(handled > 2 * refused, "{handled} handled, {refused} refused");
 }
 
-/// What an array counts too much of is known before the first token, wherever the array stands.
+/// Counts that no array can have are refused before the first token, wherever the array stands.
 #[test]
 fn counted_items_are_refused_at_once() {
     let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();

@@ -25,7 +25,7 @@ fn compiler(options: Options) -> Compiler {
     Compiler::new(vocabulary).with_limits(limits).with_json_options(options)
 }
 
-/// Is the text accepted? `Err` where a limit is reached.
+/// Whether the text is accepted; `Err` where a limit is reached.
 fn accepts(constraint: &Constraint, text: &str) -> Result<bool, String> {
     let mut matcher = constraint.matcher();
     match matcher.accept_bytes(text.as_bytes()) {
@@ -35,7 +35,7 @@ fn accepts(constraint: &Constraint, text: &str) -> Result<bool, String> {
     }
 }
 
-/// What the schemas of a file came to.
+/// Counts of a file's schemas by outcome.
 #[derive(Default)]
 struct Tally {
     schemas: usize,

@@ -239,7 +239,7 @@ fn the_order_of_keys_is_that_of_the_schema() {
     );
 }
 
-/// What ends a long item in time is looked for at each of its characters.
+/// The shortest end of a long item is found again at each of its characters.
 #[test]
 fn long_items_that_differ_cost_what_they_are_long() {
     let schema = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true,

@@ -4,7 +4,7 @@ use maskwright::ErrorKind;
 
 use crate::{check, error};
 
-/// What is malformed in a corner is an error before the first token.
+/// A malformed schema in a corner is an error before the first token.
 #[test]
 fn malformed_corners_are_found_when_compiling() {
     let tokens = (0..=255).map(|byte| Some(vec![byte])).collect();

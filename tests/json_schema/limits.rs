@@ -351,7 +351,7 @@ fn work_is_bounded() {
     }
 }
 
-/// What cannot be counted is refused where it stands; a bound beyond all texts is none.
+/// A count beyond the limits is refused by its place; a bound beyond all texts is no bound.
 #[test]
 fn counts_beyond_all_texts() {
     let within = |keyword: &str, count: &str| {

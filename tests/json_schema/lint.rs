@@ -1,4 +1,4 @@
-//! What is said about schemas: effects, order, sizes, mistakes.
+//! Findings about schemas: effects, order, sizes, mistakes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
@@ -75,7 +75,7 @@ fn every_keyword_has_an_effect_or_none() {
     }
 }
 
-/// What other notations, other drafts and haste leave in schemas.
+/// Leftovers of other notations, other drafts and haste in schemas.
 const HABITS: &[(&str, &str, &str)] = &[
     (r#"{"type": "string", "nullable": true}"#, "/nullable", "`\"type\": [\"…\", \"null\"]`"),
     (r#"{"oneOf": [{}], "discriminator": {}}"#, "/discriminator", "`const`"),
@@ -235,7 +235,7 @@ fn what_is_meant_is_no_mistake() {
     );
 }
 
-/// What a compiler takes is no error, though a whole grammar could not say it.
+/// A schema that compiles has no error, though a whole grammar could not say it.
 #[test]
 fn what_needs_memory_is_no_error() {
     for schema in [
@@ -314,7 +314,7 @@ fn sizes() {
     assert_eq!(refused.error.unwrap().place().pointer.as_deref(), Some("/type"));
 }
 
-/// What the compiler refuses is refused here, too, by the same error; nothing else is.
+/// Schemas that the compiler refuses are refused here, too, by the same error; no others are.
 #[test]
 fn what_does_not_compile_is_an_error() {
     for schema in [

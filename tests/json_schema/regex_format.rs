@@ -8,7 +8,7 @@ use maskwright::{Compiler, Constraint, Limits, Vocabulary};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// What means something in a pattern.
+/// Pieces of text with a meaning in a pattern.
 const PIECES: &[&str] = &[
     "a", "b", "é", "→", "1", "0", "2", "(", "(?", "(?:", "(?=", "(?<", "(?<a", "(?<a>", "(?<b>",
     ">", ")", "[", "[^", "[a-", "]", "-", "\\", "\\u", "\\u{", "\\uD83D", "\\uDE00", "00", "}",
@@ -17,7 +17,8 @@ const PIECES: &[&str] = &[
     "\\0", "\\b", "/",
 ];
 
-/// Does an ECMAScript engine read it with the flag `u`? `None` where this one is known not to do as
+/// Whether an ECMAScript engine reads it with the flag `u`; `None` where this one is known not to
+/// do as
 /// ECMA-262 says: it repeats `\b`, and takes `\u` after the first half of a surrogate pair for the
 /// other half, whatever follows.
 fn judged(text: &str) -> Option<bool> {
@@ -179,7 +180,7 @@ fn walks_within_a_budget_end_in_patterns() {
     assert!(long > 50, "{long}");
 }
 
-/// What a matcher learns of one text is little beside what the limit on states allows.
+/// One text adds few states beside those that the limit allows.
 #[test]
 fn one_matcher_reads_many_texts() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);

@@ -1,4 +1,4 @@
-//! How a value may be written: white space, and one spelling or every spelling.
+//! Spellings of a value: white space, and one spelling or every spelling.
 
 use maskwright::json_schema::{Options, Schema, Spelling, Whitespace};
 

@@ -240,7 +240,7 @@ fn spellings_of_one_value_are_one_item() {
     }
 }
 
-/// What an item costs does not grow with the number of items before it: more would reach a limit.
+/// The cost of an item does not grow with the number of items before it: more would reach a limit.
 #[test]
 fn many_items_are_within_the_limits() {
     let array = |items: Value| json!({"type": "array", "items": items, "uniqueItems": true});

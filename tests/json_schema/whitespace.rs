@@ -411,7 +411,7 @@ fn flexible(compiler: &Compiler) -> Compiler {
     compiler.clone().with_json_options(options)
 }
 
-/// Where one value is valid, a token is allowed if and only if a rendering of it goes on so.
+/// With one valid value, a token is allowed if and only if a rendering of the value goes on so.
 #[test]
 fn masks_are_what_the_renderings_allow() {
     let mut maker = Maker(ChaCha8Rng::seed_from_u64(2));

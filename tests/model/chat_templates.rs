@@ -29,7 +29,7 @@ struct Conversation {
     tools: Option<Value>,
 }
 
-/// Did Jinja2 refuse, and not the template?
+/// Whether Jinja2 refused, and not the template.
 fn own(refused: &serde_json::Map<String, Value>) -> bool {
     let message = refused["refused"].as_str().unwrap();
     message.contains("is not iterable") || message.contains("is undefined")

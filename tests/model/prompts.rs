@@ -223,7 +223,7 @@ fn content_never_becomes_control_tokens() {
     eprintln!("{checked} prompts");
 }
 
-/// What stands between control tokens is tokenised as one text.
+/// Text between control tokens is tokenised as one text.
 #[test]
 fn text_around_a_name_is_tokenised_with_it() {
     let Some(tokenizers) = shared("tokenizers") else { return };

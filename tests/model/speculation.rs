@@ -18,7 +18,7 @@ use serde_json::json;
 const KINDS: [Speculation; 4] =
     [Speculation::Forced, Speculation::Grammar, Speculation::Ngram, Speculation::Draft];
 
-/// What came of a request but its cost, and of each step the token, its text and its numbers.
+/// A response without its cost, and of each step the token, its text and its numbers.
 #[derive(Debug)]
 struct Told {
     response: Response,

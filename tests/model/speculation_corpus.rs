@@ -1,4 +1,4 @@
-//! How many passes of the model grammar drafts save over the schemas of tool calls: BFCL, Glaive
+//! Passes of the model that grammar drafts save over the schemas of tool calls: BFCL, Glaive
 //! and MCP, written by `tiny` in compact JSON.
 //!
 //! The schemas are found through the variable `MASKWRIGHT_SHARED`; without it this test says so and

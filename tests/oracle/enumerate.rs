@@ -89,7 +89,7 @@ fn concat(left: &Texts, right: &Texts, length: usize) -> Texts {
     out
 }
 
-/// Is the whole word in the expression? By trying every split.
+/// Whether the expression holds the whole word, by trying every split.
 fn matches(expr: &Expr, word: &[u8]) -> bool {
     match expr {
         Expr::Class(bytes) => matches!(word, [byte] if bytes.contains(byte)),

@@ -49,7 +49,7 @@ pub(crate) struct Grammar {
     pub(crate) rules: Vec<Node>,
 }
 
-/// What one id of a vocabulary is.
+/// The kind of one id of a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// No token has this id.
@@ -62,7 +62,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// What the token adds to a text, if it may stand in one.
+    /// The symbols that the token adds to a text, if it may stand in one.
     pub(crate) fn symbols(&self, id: u32) -> Option<Vec<Symbol>> {
         match self {
             Self::Text(bytes) if !bytes.is_empty() => Some(symbols(bytes)),

@@ -29,9 +29,9 @@ use spans::Oracle;
 use walk::{Case, Compile};
 
 /// Longest string that the oracle's own check enumerates.
-const SHORT: usize = 5;
+const MAX_ENUMERATED_LENGTH: usize = 5;
 
-/// Does following the texts that the oracle calls viable lead to a member? `Some(false)` where
+/// Whether following the texts that the oracle calls viable leads to a member. `Some(false)` where
 /// nothing follows; `None` if no member came in a few walks.
 fn completes(
     oracle: &mut Oracle,
@@ -67,7 +67,7 @@ fn check_oracle(family: Family, seed: u64) -> (usize, usize) {
         format!("seed {seed}, text {:?}\n{grammar}{}", show_text(text), show_tokens(&tokens))
     };
     let bytes = alphabet(&grammar, &tokens);
-    let short = if bytes.len() > 2 { SHORT - 1 } else { SHORT };
+    let short = if bytes.len() > 2 { MAX_ENUMERATED_LENGTH - 1 } else { MAX_ENUMERATED_LENGTH };
     let members = strings(&grammar, &bytes, short);
     let mut oracle = Oracle::new(&grammar, &tokens);
     let mut letters = symbols(&bytes);

@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Which vocabularies to make.
+/// The kind of vocabulary to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// Every byte that a grammar uses is a token by itself.
@@ -57,7 +57,7 @@ const ACCENT: &[u8] = "é".as_bytes();
 pub(crate) struct Maker {
     pub(crate) random: Random,
     pub(crate) family: Family,
-    /// And, or and not? Otherwise what texts of grammars and regexes can say.
+    /// Whether and, or and not occur; otherwise only what texts of grammars and regexes can say.
     boolean: bool,
     alphabet: Vec<u8>,
     /// Alternatives and nesting stop when this is used up.

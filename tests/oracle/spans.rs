@@ -22,7 +22,7 @@ const ROOT: usize = 0;
 /// Longest text that the oracle takes next to the largest vocabulary that tests make.
 pub(crate) const MAX_TEXT: usize = 40;
 
-/// What the oracle says about a text.
+/// The oracle's verdict on a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// It is in the language.
@@ -130,7 +130,7 @@ impl Oracle {
         }
     }
 
-    /// Where a terminal or special token leads; nothing for other forms.
+    /// The states behind a terminal or special token; none for other forms.
     fn leaf(&self, form: &Form, state: usize, text: &[Symbol]) -> States {
         let dfa = match form {
             Form::Terminal(dfa) => dfa,

@@ -18,14 +18,14 @@ const STEPS: usize = 9;
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) grammar: Grammar,
-    /// What the same compiler has compiled before: what it remembers must not matter.
+    /// A grammar that the same compiler has compiled before; its memory must not matter.
     pub(crate) before: Option<Grammar>,
     pub(crate) tokens: Tokens,
     pub(crate) family: Family,
     pub(crate) seed: u64,
 }
 
-/// How the engine gets the language of a case; `None` where that way cannot express it.
+/// A way to give the engine the language of a case; `None` where that way cannot express it.
 pub(crate) type Compile = fn(&Compiler, &Grammar) -> Option<EngineResult<Constraint>>;
 
 /// The first disagreement, in words; otherwise how many masks were compared.
@@ -102,7 +102,7 @@ struct Walk<'a> {
     case: &'a Case,
     oracle: Oracle,
     random: Random,
-    /// What the matcher has accepted.
+    /// The symbols that the matcher has accepted.
     text: Vec<Symbol>,
     /// The length of `text` before each accepted token.
     steps: Vec<usize>,
@@ -176,7 +176,7 @@ impl Walk<'_> {
         Ok(expected)
     }
 
-    /// What is said to be expected, and what is said to be forced.
+    /// Compares the expected bytes and the forced bytes.
     fn compare_expected(&mut self, matcher: &mut Matcher) -> Result<(), String> {
         // Elsewhere it depends on the tokens to come what a beginning of a text is.
         if self.case.family != Family::Plain {
@@ -224,7 +224,7 @@ impl Walk<'_> {
         self.compare(matcher).map_err(|wrong| format!("after refusing {id}: {wrong}")).map(|_| ())
     }
 
-    /// What a fork accepts does not touch the original.
+    /// Texts that a fork accepts do not touch the original.
     fn fork(&mut self, matcher: &mut Matcher, allowed: &[u32]) -> Result<(), String> {
         let mut fork = matcher.clone();
         if let Some(&id) = allowed.get(self.random.below(allowed.len().max(1))) {

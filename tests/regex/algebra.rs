@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::{all_strings, cases};
 
 /// Texts up to this many bytes are compared in the algebra's test.
-const SHORT: usize = 6;
+const MAX_STRING_LENGTH: usize = 6;
 
 #[derive(Clone, Debug)]
 enum Tree {
@@ -70,7 +70,7 @@ fn language(l: &mut Languages, tree: &Tree) -> Language {
     }
 }
 
-/// The strings over {a, b} of at most [`SHORT`] bytes in a tree's language, by its definition; a
+/// The strings over {a, b} of at most [`MAX_STRING_LENGTH`] bytes in a tree's language, by its definition; a
 /// string is its position in `all`.
 fn meaning(tree: &Tree, all: &[Vec<u8>]) -> Vec<bool> {
     let concat = |a: &[bool], b: &[bool]| -> Vec<bool> {
@@ -98,7 +98,7 @@ fn meaning(tree: &Tree, all: &[Vec<u8>]) -> Vec<bool> {
             let mut power: Vec<bool> = all.iter().map(Vec::is_empty).collect();
             let mut sum = vec![false; all.len()];
             // Without a bound, more rounds than bytes add nothing.
-            for round in 0..=max.unwrap_or(min + SHORT as u32) {
+            for round in 0..=max.unwrap_or(min + MAX_STRING_LENGTH as u32) {
                 if round >= *min {
                     sum.iter_mut().zip(&power).for_each(|(sum, p)| *sum |= p);
                 }
@@ -109,7 +109,7 @@ fn meaning(tree: &Tree, all: &[Vec<u8>]) -> Vec<bool> {
     }
 }
 
-/// Where a string stands among all of them, ordered by length and then as binary numbers.
+/// The index of a string among all of them, ordered by length and then as binary numbers.
 fn position(text: &[u8]) -> usize {
     text.iter().fold(0, |number, b| 2 * number + usize::from(b - b'a')) + (1 << text.len()) - 1
 }
@@ -120,7 +120,7 @@ proptest! {
     #[test]
     fn the_algebra_means_what_sets_of_strings_mean(tree in trees()) {
         let all: Vec<_> =
-            all_strings(&["a", "b"], SHORT).into_iter().map(String::into_bytes).collect();
+            all_strings(&["a", "b"], MAX_STRING_LENGTH).into_iter().map(String::into_bytes).collect();
         let expected = meaning(&tree, &all);
         let mut l = Languages::new();
         let x = language(&mut l, &tree);
@@ -135,7 +135,7 @@ proptest! {
         let expected = all.iter().zip(&expected).find(|(_, inside)| **inside).map(|(s, _)| s.len());
         match expected {
             Some(length) => prop_assert_eq!(shortest.map(|s| s.len()), Some(length)),
-            None => prop_assert!(shortest.is_none_or(|s| s.len() > SHORT)),
+            None => prop_assert!(shortest.is_none_or(|s| s.len() > MAX_STRING_LENGTH)),
         }
     }
 }

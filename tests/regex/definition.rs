@@ -72,7 +72,7 @@ impl fmt::Display for Pattern {
 type Positions = u32;
 
 impl Pattern {
-    /// Where matches that begin at one of `starts` may end.
+    /// The positions where matches that begin at one of `starts` may end.
     fn ends(&self, text: &[char], starts: Positions) -> Positions {
         let filter = |holds: &dyn Fn(usize) -> bool| {
             (0..=text.len())
@@ -119,7 +119,7 @@ impl Pattern {
         self.ends(text, everywhere(text)) != 0
     }
 
-    /// Does any part of it satisfy a condition?
+    /// Whether any part of it satisfies a condition.
     pub(crate) fn any(&self, condition: &dyn Fn(&Self) -> bool) -> bool {
         condition(self)
             || match self {
@@ -131,7 +131,7 @@ impl Pattern {
             }
     }
 
-    /// May it match without consuming anything?
+    /// Whether it may match without consuming anything.
     pub(crate) fn may_be_empty(&self) -> bool {
         match self {
             Self::Atom(_) => false,

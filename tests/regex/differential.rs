@@ -187,7 +187,8 @@ const ATOMIC: &[&str] = &[
 proptest! {
     #![proptest_config(cases(500))]
 
-    /// What is accepted means what a backtracking engine matches; what would change the language
+    /// Accepted patterns mean what a backtracking engine matches; syntax that would change the
+    /// language
     /// is refused by name.
     #[test]
     fn atomic_groups_mean_what_fancy_regex_says(pieces in prop::collection::vec(prop::sample::select(ATOMIC), 1..5)) {
@@ -211,7 +212,7 @@ proptest! {
     }
 }
 
-/// What does not change the language is accepted, what does is refused by name.
+/// Syntax that does not change the language is accepted, syntax that does is refused by name.
 #[test]
 fn possessive_marks_and_backreferences() {
     for pattern in [
@@ -277,7 +278,7 @@ fn large_counts_are_cheap() {
     assert!(!l.matches(language, text.as_bytes()).unwrap());
 }
 
-/// What random patterns do not write.
+/// Patterns that the random ones do not reach.
 #[test]
 fn assertions_of_the_regex_crate() {
     let texts = all_strings(&["a", " ", "\n", "\r"], 4);

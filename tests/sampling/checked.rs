@@ -86,7 +86,7 @@ fn the_estimate_is_the_mean_of_the_published_ones() {
     let mut sampler = Sampler::new(&params).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let draws = 60_000;
-    /// How many, the estimate, and sums and squares of the published ones.
+    /// The count, the estimate, and sums and squares of the published ones.
     type Order = (f64, f64, [f64; 2], [f64; 2]);
     // By the order of refusals.
     let mut orders: BTreeMap<Vec<u32>, Order> = BTreeMap::new();

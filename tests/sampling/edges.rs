@@ -59,7 +59,7 @@ fn greedy_takes_the_lowest_id_of_equal_logits_and_no_randomness() {
     assert_eq!(sampler.draw(&[1.0, 5.0, 4.5], None).unwrap().token, 2);
 }
 
-/// What may stand after any repetition must not be what ends it: else a text that DRY keeps from
+/// A token that may stand after any repetition must not end it: else a text that DRY keeps from
 /// repeating itself could not even end its line.
 #[test]
 fn what_ends_a_repetition_for_dry_is_never_penalised() {

@@ -3,7 +3,7 @@
 
 use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
-/// What a reference draws from, beside the settings.
+/// Input of a reference sampler, beside the settings.
 pub(crate) struct Given<'a> {
     pub(crate) logits: &'a [f32],
     pub(crate) allowed: &'a [u32],
@@ -19,7 +19,7 @@ pub(crate) fn decimal(x: f32) -> f64 {
     format!("{x}").parse().unwrap()
 }
 
-/// How often a token counts for a penalty, by going through the window.
+/// The occurrences of a token that count for a penalty, by going through the window.
 fn count(given: &Given<'_>, p: &SamplingParams, token: u32, published: PenaltyScope) -> usize {
     let whole: Vec<(u32, bool, bool)> = given
         .prompt

@@ -28,7 +28,7 @@ fn layers() -> BTreeMap<String, u32> {
     layers
 }
 
-/// Which modules a module imports, re-exports followed to where a name is defined.
+/// The modules that each module imports, re-exports followed to the definition of a name.
 fn imports(files: &[SourceFile]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
     let modules: Modules<'_> = files.iter().map(|file| (file.module.clone(), file)).collect();
     let found: Vec<_> = files.iter().map(|file| (file, mentions(file, &modules))).collect();

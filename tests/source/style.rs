@@ -1,4 +1,4 @@
-//! What a machine can check of `docs/style.md`.
+//! The rules of `docs/style.md` that a machine can check.
 
 use std::collections::BTreeMap;
 

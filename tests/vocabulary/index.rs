@@ -177,7 +177,7 @@ fn damage_is_found_and_mended() {
     }
 }
 
-/// What another vocabulary, or another version, has left under the name of this one's file.
+/// Files that another vocabulary, or another version, has left under the name of this one's file.
 #[test]
 fn a_foreign_index_is_not_believed() {
     let folder = Folder::new("foreign");
@@ -290,7 +290,7 @@ fn many_may_write_at_once() {
     }
 }
 
-/// What a file beside a tokenizer.json says is a part of the vocabulary.
+/// Files beside a tokenizer.json are a part of the vocabulary.
 #[test]
 fn a_changed_file_beside_the_tokenizer_counts() {
     let folder = Folder::new("beside");

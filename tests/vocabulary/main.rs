@@ -26,7 +26,7 @@ fn shared(path: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// What is known of a real file: path, width, end tokens by name, does it strip a leading space.
+/// Facts of a real file: path, width, end tokens by name, whether it strips a leading space.
 type Known = (&'static str, usize, &'static [&'static str], bool);
 
 const KNOWN: [Known; 15] = [

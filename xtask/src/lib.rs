@@ -1,4 +1,5 @@
-//! What the programs of this crate share: the texts that the embedded model learns from, and the
+//! Shared parts of the programs of this crate: the texts that the embedded model learns from, and
+//! the
 //! operations of its network with their derivatives.
 //!
 //! | program | what it does |

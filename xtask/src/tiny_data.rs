@@ -49,7 +49,7 @@ struct Draft {
     usual: Vec<(String, &'static str)>,
 }
 
-/// What kind of example to draw.
+/// The kind of example to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
     /// Short copying tasks only: the first lesson.

@@ -142,7 +142,7 @@ impl CustomOp1 for SwiGlu {
     }
 }
 
-/// Where sequences begin and end among the rows, and the rotation of each position.
+/// The rows of each sequence, and the rotation of each position.
 pub struct Sequences {
     /// `[0, end of the first, end of the second, …]`
     pub bounds: Vec<usize>,

@@ -40,7 +40,7 @@ const SEED: u64 = 0x5eed_0000_0000_0002;
 /// The longest answer, in tokens.
 const LONGEST: usize = 400;
 /// Fields with fewer values than this are counted together.
-const FEW: usize = 20;
+const MIN_FIELD_VALUES: usize = 20;
 
 fn main() -> Result<()> {
     let options = Options::parse();
@@ -168,7 +168,7 @@ impl Table {
         let mut all = [(0, 0); 2];
         for (field, cells) in &self.fields {
             add(&mut all, cells);
-            if cells[0].1 < FEW {
+            if cells[0].1 < MIN_FIELD_VALUES {
                 add(&mut others, cells);
             } else {
                 lines.push(row(field, cells));

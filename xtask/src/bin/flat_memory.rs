@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What the process holds now and has held at most, in MiB.
+/// The process's resident memory now and at its peak, in MiB.
 fn resident() -> Result<(u64, u64), Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let of = |name| {

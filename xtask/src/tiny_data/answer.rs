@@ -9,7 +9,7 @@ pub struct Piece {
     pub part: Part,
 }
 
-/// What a piece of the answer is.
+/// The kind of a piece of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Braces, commas, colons, blanks.
@@ -20,7 +20,7 @@ pub enum Part {
     Value,
 }
 
-/// How the JSON is laid out.
+/// The layout of the JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// As Python's `json.dumps` writes it: a blank after colons and commas.
@@ -47,7 +47,7 @@ impl Writer {
         self.pieces.push(Piece { text: text.into(), part });
     }
 
-    /// What stands between an opening brace, the items and the closing one.
+    /// Writes the gap between an opening brace, the items and the closing one.
     fn gap(&mut self, depth: usize, comma: bool) {
         let text = match self.style {
             Style::Spaced if comma => ", ".to_owned(),

@@ -1,4 +1,4 @@
-//! What the texts are about: for each topic its subject, the facts about it, and sentences for them.
+//! Topics of the texts: for each its subject, the facts about it, and sentences for them.
 
 use super::concept::{Concept, Kind};
 
@@ -7,9 +7,9 @@ pub struct Topic {
     /// Its name in JSON, where a record is nested: `{"person": {…}}`.
     pub names: &'static [&'static str],
     pub subject: &'static Concept,
-    /// How the subject stands in a sentence; `{}` is its value.
+    /// Forms of the subject in a sentence; `{}` is its value.
     pub subject_forms: &'static [&'static str],
-    /// How later sentences call it.
+    /// Names for it in later sentences.
     pub pronouns: &'static [&'static str],
     /// The facts that a text may tell, and how often each does: its weight.
     pub facts: &'static [(&'static Concept, u32)],

@@ -11,16 +11,17 @@ use rand_chacha::ChaCha8Rng;
 /// The random numbers that all text is drawn from.
 pub type Rng = ChaCha8Rng;
 
-/// What the project's documentation shows the model: kept out of all generated text, in any case
+/// Words that the project's documentation shows the model: kept out of all generated text, in any
+/// case
 /// and even inside other words, so that a right answer there can only have been copied.
 pub const HELD_OUT: [&str; 4] = ["ada", "lovelace", "london", "example"];
 
-/// Which words may be used.
+/// The words that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// What the model is trained on: nine words of ten.
+    /// For training: nine words of ten.
     Train,
-    /// What it is measured on: the tenth.
+    /// For measuring: the tenth.
     HeldOut,
 }
 

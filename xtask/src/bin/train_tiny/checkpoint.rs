@@ -1,4 +1,4 @@
-//! What training leaves on disk: checkpoints to resume from, and the model for others to load.
+//! Files of training: checkpoints to resume from, and the model for others to load.
 
 use std::collections::HashMap;
 use std::fs;

@@ -94,7 +94,7 @@ struct Options {
 const TOKENIZER_EXAMPLES: u64 = 20_000;
 /// Steps of rising learning rate.
 const WARM_UP: u64 = 150;
-/// What is left of the learning rate at the end.
+/// The last learning rate, as a part of the first.
 const LAST_RATE: f32 = 0.03;
 /// Steps between checkpoints and measurements.
 const CHECKPOINT_EVERY: u64 = 250;
@@ -145,7 +145,7 @@ fn rate(options: &Options, step: u64) -> f32 {
     options.rate * rise * fall
 }
 
-/// What lesson `index` of `step` is about: copying alone at first, then ever less of it.
+/// The course of lesson `index` of `step`: copying alone at first, then ever less of it.
 fn course(options: &Options, step: u64, index: u64) -> Course {
     let past = step.saturating_sub(options.copying);
     let copying_of_ten = 10_u64.saturating_sub(past * 10 / options.copying.max(1));

@@ -1,4 +1,4 @@
-//! How many values the model gets right while it learns.
+//! The share of values that the model gets right while it learns.
 //!
 //! A value counts as right if each of its tokens is the likeliest after the ones before it, which
 //! is to say that greedy decoding writes it to the letter where a constraint forces the keys.

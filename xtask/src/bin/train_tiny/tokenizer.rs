@@ -58,7 +58,7 @@ pub fn train(texts: &[String], size: usize) -> Result<Tokenizer> {
     Ok(tokenizer.into())
 }
 
-/// How a conversation is written for the model.
+/// The chat template of the model.
 const CHAT_TEMPLATE: &str = "\
 {{- '<|bos|>' }}\
 {%- for message in messages %}\
