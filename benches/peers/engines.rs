@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// text, the end token.
 pub struct Words {
     pub bytes: Vec<Vec<u8>>,
-    special: Vec<bool>,
-    end: u32,
+    pub special: Vec<bool>,
+    pub end: u32,
     pub encode: Box<dyn Fn(&str) -> Vec<u32> + Send + Sync>,
 }
 

@@ -9,7 +9,8 @@
 //! reports it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use beside_peers::engines::{Engine, Input, Ours, Peer, Words};
+use beside_peers::figure::{Bars, svg};
 use beside_peers::measure::{Outcome, measure, print_table};
 
 #[derive(clap::Parser)]
@@ -44,12 +46,24 @@ struct Args {
     /// benchmark gives each instance a copy
     #[arg(long)]
     peer_shares: bool,
+    /// Writes vocabulary, schemas and tokens for engines that run elsewhere, and measures nothing
+    #[arg(long, value_name = "FILE")]
+    export: Option<PathBuf>,
+    /// Adds an engine to the figure: what `xgrammar_masks.py` wrote
+    #[arg(long, value_name = "NAME=FILE")]
+    beside: Vec<String>,
+    /// Draws average, median and p99 of the mask times
+    #[arg(long, value_name = "FILE.svg")]
+    figure: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
     let corpus = read_corpus(&args)?;
     let words = Arc::new(Words::load(&args.tokenizer)?);
+    if let Some(path) = &args.export {
+        return export(path, &corpus, &words);
+    }
     let clock = Instant::now();
     let peer = Peer::new(&words, args.peer_shares)?;
     let peer_load = clock.elapsed();
@@ -92,6 +106,67 @@ fn main() -> Result<()> {
         all.iter().copied().filter(|&i| outcomes.iter().all(|o| o[i].compiled)).collect();
     print_table("Each on all schemas that it compiles", &outcomes, &all);
     print_table("Schemas that both compile", &outcomes, &both);
+    match &args.figure {
+        Some(path) => draw(path, &args, &corpus, &outcomes),
+        None => Ok(()),
+    }
+}
+
+/// Draws the mask times of all engines, each on the schemas that it compiles.
+fn draw(path: &Path, args: &Args, corpus: &[Case], outcomes: &[Vec<Outcome>; 2]) -> Result<()> {
+    let masks = |outcomes: &[Outcome]| -> Vec<f64> {
+        outcomes.iter().flat_map(|o| &o.masks).map(|&us| f64::from(us)).collect()
+    };
+    let [peer, ours] = outcomes;
+    let mut engines = vec![Bars::new("Maskwright", masks(ours)), Bars::new("llguidance 1.9.1", masks(peer))];
+    for beside in &args.beside {
+        let (name, file) = beside.split_once('=').context("`--beside` takes NAME=FILE")?;
+        let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+        let other: Elsewhere = serde_json::from_str(&text).with_context(|| file.to_owned())?;
+        println!(
+            "{name} {}: {} of {} schemas pass, {} masks",
+            other.version, other.passing, other.schemas, other.masks_us.len()
+        );
+        engines.push(Bars::new(&format!("{name} {}", other.version), other.masks_us));
+    }
+    let engines: Vec<Bars> = engines.into_iter().flatten().collect();
+    let note = format!(
+        "{} schemas of MaskBench, {} vocabulary, one thread; each engine on the schemas that it compiles",
+        corpus.len(),
+        args.tokenizer,
+    );
+    std::fs::write(path, svg("Time to compute one token mask", &note, &engines))?;
+    Ok(())
+}
+
+/// Mask times that a script measured in a process of its own.
+#[derive(serde::Deserialize)]
+struct Elsewhere {
+    version: String,
+    masks_us: Vec<f64>,
+    passing: usize,
+    schemas: usize,
+}
+
+/// A line with the vocabulary, then a line for each schema with its instances as tokens.
+fn export(path: &Path, corpus: &[Case], words: &Words) -> Result<()> {
+    let mut out = BufWriter::new(std::fs::File::create(path)?);
+    let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tokens = words.bytes.iter().zip(&words.special);
+    let tokens: Vec<String> =
+        tokens.map(|(bytes, special)| if *special { String::new() } else { hex(bytes) }).collect();
+    writeln!(out, "{}", serde_json::json!({"tokens_hex": tokens, "end": words.end}))?;
+    for case in corpus {
+        let tests = case.tests.iter().map(|test| {
+            let mut text = String::new();
+            python(&test.data, &mut text)?;
+            Ok(serde_json::json!({"valid": test.valid, "tokens": (words.encode)(&text)}))
+        });
+        let tests = tests.collect::<Result<Vec<_>>>()?;
+        let schema: Value = serde_json::from_str(case.schema.get())?;
+        writeln!(out, "{}", serde_json::json!({"schema": schema, "tests": tests}))?;
+    }
+    out.flush()?;
     Ok(())
 }
 

@@ -106,3 +106,85 @@ fn a_type_name_occurs_once_in_a_module_tree() {
         .collect();
     assert_none(&wrong, "give each its own name");
 }
+
+/// Fields of a struct and methods of a type beyond which its documentation gives the reason, in a
+/// sentence that begins with `More than 12 fields` or `More than 40 methods`.
+const MAX_FIELDS: usize = 12;
+const MAX_METHODS: usize = 40;
+
+/// A type of the crate: where it is declared, the text above it, and how large it is.
+#[derive(Default)]
+struct Size {
+    place: String,
+    docs: String,
+    fields: usize,
+    methods: usize,
+}
+
+#[test]
+fn large_types_say_why() {
+    let mut sizes: BTreeMap<(String, String), Size> = BTreeMap::new();
+    for file in files("src") {
+        let tree = file.module.first().cloned().unwrap_or_default();
+        let code = code(file.without_tests());
+        let blocks = comment_blocks(&file.text);
+        let (mut inside, mut in_impl) = (None::<(String, String)>, false);
+        for (index, line) in code.lines().enumerate() {
+            if line.starts_with('}') {
+                inside = None;
+            }
+            let words: Vec<&str> = line
+                .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '<')
+                .filter(|word| !word.is_empty() && !["pub", "crate", "super", "in"].contains(word))
+                .collect();
+            let name = |word: &str| -> (String, String) {
+                (tree.clone(), word.split('<').next().unwrap_or("").to_owned())
+            };
+            if !line.starts_with(' ') && line.ends_with('{') {
+                match words[..] {
+                    ["struct", of, ..] => {
+                        let docs =
+                            blocks.iter().rev().find(|(line, doc, _)| *doc && *line <= index);
+                        let size = sizes.entry(name(of)).or_default();
+                        size.place = format!("{}:{}", file.path, index + 1);
+                        size.docs = docs.map_or(String::new(), |(_, _, text)| text.clone());
+                        (inside, in_impl) = (Some(name(of)), false);
+                    }
+                    [first, ..] if first.starts_with("impl") && !words.contains(&"for") => {
+                        let head = line.trim_start_matches("impl").trim_start();
+                        let head = match head.strip_prefix('<') {
+                            Some(generics) => generics.split_once('>').map_or("", |(_, of)| of),
+                            None => head,
+                        };
+                        let of = head.trim().split(['<', ' ', '{']).next().unwrap_or("");
+                        let of = of.rsplit("::").next().unwrap_or(of);
+                        (inside, in_impl) = (Some(name(of)), true);
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            let is_member = line.starts_with("    ") && !line.starts_with("     ");
+            if let Some(size) =
+                inside.as_ref().filter(|_| is_member).map(|of| sizes.entry(of.clone()).or_default())
+            {
+                if in_impl && words.iter().take(3).any(|word| *word == "fn") {
+                    size.methods += 1;
+                } else if !in_impl && line.contains(": ") {
+                    size.fields += 1;
+                }
+            }
+        }
+    }
+    let mut wrong = Vec::new();
+    for ((_, name), size) in &sizes {
+        for (count, most, what) in
+            [(size.fields, MAX_FIELDS, "fields"), (size.methods, MAX_METHODS, "methods")]
+        {
+            if count > most && !size.docs.contains(&format!("More than {most} {what}")) {
+                wrong.push(format!("{}: {name} has {count} {what}", size.place));
+            }
+        }
+    }
+    assert_none(&wrong, "split the type, or say why in a sentence `More than N fields: …`");
+}
