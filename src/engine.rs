@@ -22,22 +22,22 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-mod beam;
-mod generate;
-mod healing;
+mod beam_search;
+mod llm_engine;
+mod message_format;
 mod prompt;
-mod protocol;
+mod reasoning_budget;
 mod request;
 mod response;
 mod sequence;
-mod speculate;
-mod text;
-mod thinking;
+mod speculation;
+mod stop_stream;
+mod token_healing;
 
-pub use generate::Engine;
-pub use protocol::Protocol;
+pub use llm_engine::Engine;
+pub use message_format::Protocol;
+pub use reasoning_budget::Thinking;
 pub use request::{BeamSearch, EarlyStopping, Prompt, Request, Speculation};
 pub use response::{
     Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
-pub use thinking::Thinking;

@@ -18,42 +18,33 @@
 //! `model.safetensors` or shards with `model.safetensors.index.json`, and for conversations a chat
 //! template in `chat_template.jinja` or `tokenizer_config.json`.
 
-mod cache;
-mod canonical;
+mod candle_error;
 mod chat_template;
-mod clock;
+mod checkpoint;
 mod config;
-mod control_tokens;
 mod device;
-mod files;
+mod kv_cache;
 mod llama;
 mod logits;
-mod rope;
-mod source;
-mod token_bound;
-mod tokenizer;
-mod weights;
+mod tokenization;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use cache::KvCache;
-pub use canonical::Canonical;
 pub use chat_template::{ChatTemplate, Message};
+pub use checkpoint::ModelSource;
 pub use config::{Config, Llama3Rope};
 pub use device::{DType, Device};
+pub use kv_cache::KvCache;
 pub use logits::Logits;
-pub use source::ModelSource;
-pub use tokenizer::Tokenizer;
-
-use control_tokens::{ControlTokens, Disguised, StandIns};
-use token_bound::TokenBound;
+pub use tokenization::{Canonical, Tokenizer};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::Vocabulary;
-use files::ModelFiles;
+use candle_error::candle_error;
+use checkpoint::{ModelFiles, Weights};
 use llama::Llama;
-use weights::Weights;
+use tokenization::{ControlTokens, DisguisedConversation, StandIns, TokenCountBound};
 
 /// Which model, where, and in which numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +73,7 @@ pub struct Model {
     /// What the content of a conversation must not become.
     control_tokens: Arc<ControlTokens>,
     /// How long tokens are at most, where that is known.
-    token_bound: Option<TokenBound>,
+    token_bound: Option<TokenCountBound>,
 }
 
 /// How names of special tokens in the content of a prompt are read.
@@ -191,7 +182,7 @@ impl Model {
         }
         let messages = chat_template::with_parsed_arguments(messages);
         match self.control_tokens.disguise(&messages, tools, template.text())? {
-            Some(Disguised { messages, tools, stand_ins }) => {
+            Some(DisguisedConversation { messages, tools, stand_ins }) => {
                 let prompt = template.render(&messages, true, tools.as_ref())?;
                 self.encode_as_text(&prompt, Some(&stand_ins), false)
             }
@@ -235,9 +226,10 @@ impl Model {
 
     /// Errors if the tokens of a prompt leave no room for an answer in the context.
     pub fn check_room(&self, prompt: &[u32]) -> Result<()> {
-        match prompt.len() < self.context_length() {
-            true => Ok(()),
-            false => Err(self.too_long(&prompt.len().to_string())),
+        if prompt.len() < self.context_length() {
+            Ok(())
+        } else {
+            Err(self.too_long(&prompt.len().to_string()))
         }
     }
 
@@ -263,7 +255,7 @@ impl Model {
 
     /// The cache of a new sequence.
     pub fn new_cache(&self) -> Result<KvCache> {
-        self.llama.new_cache().map_err(internal)
+        self.llama.new_cache().map_err(candle_error)
     }
 
     /// Reads more tokens of a sequence, of which the cache remembers those so far, and returns the
@@ -280,7 +272,7 @@ impl Model {
                 Ok(tensor) => logits = Some(tensor),
                 Err(error) => {
                     cache.truncate(before);
-                    return Err(internal(error));
+                    return Err(candle_error(error));
                 }
             }
         }
@@ -312,7 +304,7 @@ impl Model {
             .and_then(|rows| (0..tokens.len()).map(|i| rows.get(i).map(Logits::new)).collect());
         rows.map_err(|error| {
             cache.truncate(before);
-            internal(error)
+            candle_error(error)
         })
     }
 
@@ -324,7 +316,7 @@ impl Model {
             let message = "a path through a tree has ascending places that were read";
             return Err(Error::new(ErrorKind::Model, message));
         }
-        cache.keep(from, path).map_err(internal)
+        cache.keep(from, path).map_err(candle_error)
     }
 
     /// The same model with its first layers only, as a fast guesser of what the whole one will
@@ -367,14 +359,6 @@ const TOKENIZER: &str = "tokenizer.json";
 /// Long prompts are read in pieces of so many tokens: attention scores take memory in proportion to
 /// a piece times the whole, and beyond a few hundred rows products gain nothing from more.
 const PIECE: usize = 512;
-
-/// An error of candle's, which no input should reach.
-fn internal(error: candle_core::Error) -> Error {
-    let text = error.to_string();
-    // Debug builds of candle add a backtrace.
-    let line = text.lines().next().unwrap_or_default();
-    Error::new(ErrorKind::Model, format!("the model cannot run: {line}"))
-}
 
 /// Errors on a folder whose weights are to be changed by an adapter.
 fn refuse_adapter(files: &ModelFiles) -> Result<()> {

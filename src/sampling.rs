@@ -48,25 +48,18 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-mod exponential;
-mod history;
-mod nucleus;
-mod order;
+mod chain_step;
+mod exp;
+mod fast;
 mod params;
-mod parts;
+mod penalty_history;
 mod pressure;
-mod rejection;
-#[cfg(test)]
-mod rows;
 mod sampler;
-mod scan;
-mod select;
 pub mod steps;
-mod wide;
+mod weighted_select;
 
-pub use order::ChainStep;
+pub use chain_step::ChainStep;
 pub use params::{PenaltyScope, SamplingParams};
 pub use pressure::{Pressure, Summary};
-pub use rejection::Checked;
-pub use sampler::{Draw, Sampler};
+pub use sampler::{Checked, Draw, Sampler};
 pub use steps::Candidate;

@@ -1,9 +1,9 @@
-//! The vocabulary: the exact bytes of every token, special tokens, the trie and the token mask.
+//! The vocabulary: the exact bytes of every token, special tokens, the prefix trie and the token mask.
 //!
-//! A [`Vocabulary`] is read once from a tokenizer file (`tokenizer.json`, tiktoken, GGUF) or given
-//! as bytes, and never changes after that; share it in an [`Arc`](std::sync::Arc). It knows what
-//! each token *writes*, which is all that masks need; turning text into tokens is the tokenizer's
-//! work, for which a host (or the `model` feature) implements [`Encode`].
+//! A [`Vocabulary`] is read once from a tokenizer file or given as bytes, and is immutable after
+//! that; share it in an [`Arc`](std::sync::Arc). It holds the bytes that each token *writes*, which
+//! is all that masks need. Turning text into tokens is the tokenizer's work; a host (or the `model`
+//! feature) implements [`Encode`] for it.
 //!
 //! ```
 //! use maskwright::Vocabulary;
@@ -15,27 +15,35 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! # What a token's bytes are
+//! # The bytes of a token
 //!
-//! What the token contributes *in the middle of a text*. Many SentencePiece tokenizers put a space
-//! before the text when they encode and take one leading space off when they decode, so that their
-//! first token looks a space shorter in the decoded text than it is here. Where
+//! They are what the token contributes *in the middle of a text*. Many SentencePiece tokenizers put
+//! a space before the text when they encode and take one leading space off when they decode, so that
+//! their first token looks a space shorter in the decoded text than it is here. Where
 //! [`Vocabulary::strips_leading_space`] says so, handle that at the border of the text: the tokens
 //! that a model writes after a prompt are in the middle of a text.
 //!
 //! Special tokens write nothing. Added tokens that the file does not call special (`<tool_call>`
 //! in Qwen, `<unused0>` in Gemma) are text like any other, unless they are end tokens, and can be
 //! found by name all the same.
+//!
+//! # Parts
+//!
+//! | module | content |
+//! |---|---|
+//! | `formats` | the file formats (`tokenizer.json`, tiktoken, GGUF), how each is told, and how to add one |
+//! | `draft` | what a reader of a format produces |
+//! | `token_table` | bytes and kind of each id |
+//! | `trie` | all text tokens as a prefix trie in preorder |
+//! | `token_mask` | one bit for each token |
+//! | `index` | a loaded vocabulary in a file, so that the next load only reads it |
 
-mod end_tokens;
-mod file;
-mod gguf;
+mod draft;
+mod formats;
 mod index;
-mod mask;
-mod spelling;
-mod table;
-mod tiktoken;
-mod tokenizer_json;
+mod mapped_file;
+mod token_mask;
+mod token_table;
 mod trie;
 
 use std::borrow::Cow;
@@ -47,51 +55,52 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "model")]
-pub(crate) use end_tokens::is_well_known_end;
-pub(crate) use index::{Index, Part, Reader, Writer};
+pub(crate) use formats::is_well_known_end;
+pub(crate) use index::{IndexPart, IndexReader, IndexWriter, VocabularyIndex};
 pub use index::{cache_folder, cache_limit};
-pub use mask::TokenMask;
-use table::{Kind, TokenTable};
-pub(crate) use trie::head;
+#[cfg(feature = "model")]
+pub(crate) use mapped_file::map_file;
+pub use token_mask::TokenMask;
+pub(crate) use trie::first_eight_bytes;
 pub use trie::{Trie, TrieNode};
 
-/// Turns text into tokens, as the model's tokenizer does. Implemented for the `tokenizers` crate
-/// by the `model` feature, or by the host.
+use draft::VocabularyDraft;
+use formats::SourceFile;
+use token_table::{TokenKind, TokenTable};
+
+/// A tokenizer: turns text into tokens as the model's own does. Implemented for the `tokenizers`
+/// crate by the `model` feature, or by the host.
 pub trait Encode {
-    /// The ids of a text, without any token put before or after it. In the text, names of special
-    /// tokens are text.
+    /// The ids of a text, without any token put before or after it. Names of special tokens in the
+    /// text are text.
+    ///
+    /// Errors if the tokenizer cannot encode the text.
     fn encode(&self, text: &str) -> Result<Vec<u32>>;
 }
 
-/// What a loader has read; [`Vocabulary::build`] lays it out.
-#[derive(Clone, Debug, Default)]
-struct Draft {
-    table: TokenTable,
-    /// Names of special and added tokens.
-    names: Vec<(u32, String)>,
-    end: Vec<u32>,
-    strips_leading_space: bool,
-}
-
-/// The tokens of a model: immutable, `Send + Sync`; see the [module](self) for what their bytes
-/// are.
+/// The tokens of a model: immutable, `Send + Sync`, about 15 MB for 150,000 tokens. The
+/// [module](self) defines the bytes of a token.
 #[derive(Clone)]
 pub struct Vocabulary {
     table: TokenTable,
+    /// Names of special and added tokens by id.
     names: BTreeMap<u32, Box<str>>,
+    /// Ids by name; of several ids with one name the first of the file.
     ids: FxHashMap<Box<str>, u32>,
     end: Vec<u32>,
     strips_leading_space: bool,
+    /// The width of the model's logits, where it was set.
     logits_width: Option<usize>,
     trie: Trie,
-    /// Of the file that it came from.
-    index: Option<Index>,
+    /// The index of the file that the vocabulary was read from.
+    index: Option<VocabularyIndex>,
     index_error: Option<Error>,
 }
 
 impl Vocabulary {
-    /// Reads a file, whose format is told by its content: a tokenizer.json (or a folder that holds
-    /// one), a tiktoken file, or a GGUF file, which is mapped into memory rather than read.
+    /// Reads a file and tells its format by its content: a tokenizer.json (or a folder that holds
+    /// one), a tiktoken file, or a GGUF file, which is mapped into memory rather than read. Takes
+    /// O(n log n) for n tokens; [`from_file_indexed`](Self::from_file_indexed) skips most of it.
     ///
     /// The end tokens of a tokenizer.json are those that `generation_config.json`, `config.json`
     /// and `tokenizer_config.json` beside it name and, unless there is a `generation_config.json`,
@@ -101,7 +110,7 @@ impl Vocabulary {
     /// Errors as the reader of the format does, and name the file.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::build(file::read(path)?).map_err(|e| e.in_file(path))
+        Self::build(SourceFile::open(path)?.draft()?).map_err(|e| e.in_file(path))
     }
 
     /// Reads a tokenizer.json: byte-level BPE, or SentencePiece (BPE or Unigram) with byte
@@ -113,7 +122,7 @@ impl Vocabulary {
     /// given twice, a merge of tokens that do not exist), or if its tokens have no exact bytes
     /// (WordPiece, Unigram without byte tokens, a decoder that works across tokens).
     pub fn from_tokenizer_json(json: &[u8]) -> Result<Self> {
-        Self::build(tokenizer_json::read(json, &end_tokens::Configured::default())?)
+        Self::build(formats::from_tokenizer_json(json)?)
     }
 
     /// Reads a tiktoken file. It holds no special tokens; those of o200k_base, cl100k_base,
@@ -122,7 +131,7 @@ impl Vocabulary {
     ///
     /// Errors, with the line, on anything but a token in base64, a space and an id on a line.
     pub fn from_tiktoken(text: &[u8]) -> Result<Self> {
-        Self::build(tiktoken::read(text)?)
+        Self::build(formats::from_tiktoken(text)?)
     }
 
     /// Reads the vocabulary in the metadata of a GGUF file, versions 2 and 3, little-endian;
@@ -132,7 +141,7 @@ impl Vocabulary {
     /// Errors, with the byte, if the file is damaged, or if it has no vocabulary of byte-level BPE
     /// (`gpt2`) or SentencePiece (`llama`).
     pub fn from_gguf(bytes: &[u8]) -> Result<Self> {
-        Self::build(gguf::read(bytes)?)
+        Self::build(formats::from_gguf(bytes)?)
     }
 
     /// A vocabulary from the bytes of each token: the id is the index, `None` an id without a
@@ -146,23 +155,24 @@ impl Vocabulary {
         special: &[(u32, &str)],
         end: &[u32],
     ) -> Result<Self> {
-        let mut draft = Draft { end: end.to_vec(), ..Draft::default() };
+        let mut draft = VocabularyDraft { end: end.to_vec(), ..VocabularyDraft::default() };
         for (id, bytes) in tokens.iter().enumerate() {
             let id = u32::try_from(id).unwrap_or(u32::MAX);
             match bytes {
-                Some(bytes) => draft.table.set(id, bytes, Kind::Text)?,
+                Some(bytes) => draft.table.set(id, bytes, TokenKind::Text)?,
                 None => draft.table.grow(id)?,
             }
         }
         for &(id, name) in special {
-            draft.table.set(id, b"", Kind::Special)?;
+            draft.table.set(id, b"", TokenKind::Special)?;
             draft.names.push((id, name.to_owned()));
         }
         Self::build(draft)
     }
 
-    fn build(draft: Draft) -> Result<Self> {
-        let Draft { mut table, names, mut end, strips_leading_space } = draft;
+    /// Sets end tokens aside and builds the trie.
+    fn build(draft: VocabularyDraft) -> Result<Self> {
+        let VocabularyDraft { mut table, names, mut end, strips_leading_space } = draft;
         settle_end_tokens(&mut table, &mut end)?;
         let mut ids = FxHashMap::default();
         for (id, name) in &names {
@@ -184,45 +194,47 @@ impl Vocabulary {
         })
     }
 
-    /// The same as [`from_file`](Self::from_file), by an index in this folder: what was computed
-    /// when the file was first loaded, by this version, from these bytes. Where there is none, or
-    /// one that is not what it should be, the file is loaded as ever and the index written, whole
-    /// or not at all; any number of processes may do so at once. What a
-    /// [`Compiler`](crate::Compiler) prepares for the vocabulary is kept there, too.
+    /// Reads a file as [`from_file`](Self::from_file) does, through an index in this folder: a file
+    /// with what this version of the crate computed when it first loaded the same bytes. Without a
+    /// valid index the file is loaded and the index is written, whole or not at all; any number of
+    /// processes may do so at once. Token tables that a [`Compiler`](crate::Compiler) prepares for
+    /// the vocabulary are kept in the folder, too. [`cache_folder`] is the conventional folder.
     ///
-    /// Errors as `from_file` does. That the index cannot be written is none of them:
-    /// [`index_error`](Self::index_error) says so. [`cache_folder`] is where programs keep
-    /// indexes by convention.
+    /// Errors as `from_file` does. An index that cannot be written is no error;
+    /// [`index_error`](Self::index_error) reports it.
     pub fn from_file_indexed(path: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<Self> {
-        let source = file::Source::open(path.as_ref())?;
+        let source = SourceFile::open(path.as_ref())?;
         let index = source.index(folder.as_ref())?;
-        if let Some(known) = index.read(Part::Vocabulary, Self::from_index) {
+        if let Some(known) = index.read(IndexPart::Vocabulary, Self::read_index) {
             return Ok(Self { index: Some(index), ..known });
         }
         let mut this = Self::build(source.draft()?).map_err(|e| e.in_file(path.as_ref()))?;
-        this.index_error = index.write(Part::Vocabulary, |to| this.to_index(to)).err();
+        this.index_error = index.write(IndexPart::Vocabulary, |to| this.write_index(to)).err();
         this.index = Some(index);
         Ok(this)
     }
 
-    /// Why the index that the vocabulary was loaded by could not be written, if it could not.
+    /// The error that kept [`from_file_indexed`](Self::from_file_indexed) from writing the index, if
+    /// there was one.
     pub fn index_error(&self) -> Option<&Error> {
         self.index_error.as_ref()
     }
 
-    /// The index of what is computed from this vocabulary, if it was loaded by one.
-    pub(crate) fn index(&self) -> Option<Index> {
+    /// The index for what a compiler computes from this vocabulary, if it was loaded through one.
+    pub(crate) fn index(&self) -> Option<VocabularyIndex> {
         let end: Vec<u8> = self.end.iter().flat_map(|id| id.to_le_bytes()).collect();
         Some(self.index.as_ref()?.with(&[&(self.len() as u64).to_le_bytes(), &end]))
     }
 
-    fn to_index(&self, to: &mut Writer) {
+    /// Writes the vocabulary into an index: token table, end tokens, whether a leading space is
+    /// stripped, ids and names of special tokens, ids by name, trie.
+    fn write_index(&self, to: &mut IndexWriter) {
         self.table.encode(to);
         to.list(self.end.iter().copied());
         to.number(u8::from(self.strips_leading_space));
         to.list(self.names.keys().copied());
         self.names.values().for_each(|name| to.bytes(name.as_bytes()));
-        // Of several tokens with one name the first counts, which their ids do not tell.
+        // Of several tokens with one name the first of the file is found, which ids do not tell.
         let mut ids: Vec<(&str, u32)> = self.ids.iter().map(|(name, &id)| (&**name, id)).collect();
         ids.sort_unstable();
         to.list(ids.iter().map(|&(_, id)| id));
@@ -230,7 +242,8 @@ impl Vocabulary {
         self.trie.encode(to);
     }
 
-    fn from_index(from: &mut Reader<'_>) -> Option<Self> {
+    /// Reads a vocabulary from an index; `None` if the data is not valid.
+    fn read_index(from: &mut IndexReader<'_>) -> Option<Self> {
         let table = TokenTable::decode(from)?;
         let end: Vec<u32> = from.list()?.collect();
         let strips_leading_space = from.number::<u8>()? != 0;
@@ -271,7 +284,7 @@ impl Vocabulary {
         }
         let mut end = ids.to_vec();
         settle_end_tokens(&mut self.table, &mut end)?;
-        let is_text = |&id: &u32| self.table.kind(id) == Kind::Text;
+        let is_text = |&id: &u32| self.table.kind(id) == TokenKind::Text;
         let trie_changes = self.end.iter().filter(|id| !end.contains(id)).any(is_text)
             || end.iter().filter(|id| !self.end.contains(id)).any(is_text);
         if trie_changes {
@@ -299,23 +312,24 @@ impl Vocabulary {
         Ok(self)
     }
 
+    /// The highest id that has a token or is an end token.
     fn highest_id(&self) -> Option<u32> {
         self.table.highest().max(self.end.iter().copied().max())
     }
 
-    /// The width of masks in tokens: the model's logits where they are known, otherwise one more
-    /// than the highest id.
+    /// The width of token masks in bits: the width of the model's logits where it was set, otherwise
+    /// one more than the highest id.
     pub fn len(&self) -> usize {
         self.logits_width.unwrap_or(self.table.len())
     }
 
-    /// Is there no id at all?
+    /// Whether there is no id at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a text token writes; `None` for special tokens, end tokens, and ids without a token.
-    /// Empty for an empty token, which no mask ever allows.
+    /// The bytes that a text token writes; `None` for special tokens, end tokens, and ids without a
+    /// token. Empty for an empty token, which no mask ever allows. O(1).
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         self.table.text(id).filter(|_| !self.end.contains(&id))
     }
@@ -339,17 +353,18 @@ impl Vocabulary {
         self.ids.get(name).copied()
     }
 
-    /// Does this token match no text: is it special, or an end token?
+    /// Whether a token writes no text: a special token or an end token.
     pub fn is_special(&self, id: u32) -> bool {
-        self.table.kind(id) == Kind::Special || self.end.contains(&id)
+        self.table.kind(id) == TokenKind::Special || self.end.contains(&id)
     }
 
-    /// The end tokens, each once; the one that the tokenizer's own configuration names first.
+    /// The ids of the end tokens, each once; the one that the tokenizer's own configuration names comes
+    /// first.
     pub fn end_tokens(&self) -> &[u32] {
         &self.end
     }
 
-    /// The bytes of the longest text token, at least 1: a text of `n` bytes takes no fewer than
+    /// The length of the longest text token in bytes, at least 1: a text of `n` bytes takes no fewer than
     /// `n / longest_token` tokens.
     pub fn longest_token(&self) -> usize {
         self.trie.longest().max(1)
@@ -360,29 +375,18 @@ impl Vocabulary {
         &self.trie
     }
 
-    /// What these tokens write, one after the other; special tokens and unknown ids write nothing.
+    /// The bytes that these tokens write, one after the other; special tokens and unknown ids write
+    /// nothing.
     pub fn decode(&self, ids: &[u32]) -> Vec<u8> {
         ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
     }
 
-    /// Does the tokenizer take one leading space off a decoded text? Such tokenizers put one before
-    /// the text that they encode, so that the ids of a text spell it with a space before it here;
-    /// some leave that out where the text starts with a space already (the `tokenizers` crate's
-    /// Metaspace), and then do not give the text back.
+    /// Whether the tokenizer takes one leading space off a decoded text. Such a tokenizer puts a space
+    /// before the text that it encodes, so [`decode`](Self::read_index) of a text's ids begins with one.
+    /// The `tokenizers` crate's Metaspace puts none before a text that starts with a space; there
+    /// encoding and decoding lose a space.
     pub fn strips_leading_space(&self) -> bool {
         self.strips_leading_space
-    }
-}
-
-/// A JSON error with its place apart from its message.
-fn json_error(e: &serde_json::Error) -> Error {
-    let text = e.to_string();
-    let place = format!(" at line {} column {}", e.line(), e.column());
-    let message = text.strip_suffix(&place).unwrap_or(&text);
-    let error = Error::new(ErrorKind::Vocabulary, message);
-    match e.line() {
-        0 => error,
-        line => error.at_line_column(line, e.column()),
     }
 }
 
@@ -393,7 +397,7 @@ fn settle_end_tokens(table: &mut TokenTable, end: &mut Vec<u32>) -> Result<()> {
     end.iter().try_for_each(|&id| table.grow(id))
 }
 
-/// Bytes as quoted text: UTF-8 as it is, control characters and stray bytes escaped.
+/// Bytes as a quoted string: control characters and bytes that are no UTF-8 are escaped.
 fn quoted(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in bytes.utf8_chunks() {

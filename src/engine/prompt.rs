@@ -8,10 +8,7 @@ use crate::model::{Message, Model, SpecialNames};
 
 /// The tokens of the prompt, at least one, with room for one more in the model's context.
 pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
-    let names = match request.parse_special {
-        true => SpecialNames::AsTokens,
-        false => SpecialNames::AsText,
-    };
+    let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
     let chat = |messages: &[Message]| model.encode_chat(messages, request.tools.as_ref(), names);
     let (mut tokens, templated) = match &request.prompt {
         Prompt::Chat(messages) => (chat(messages)?, true),

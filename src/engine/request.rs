@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
-use super::thinking::Thinking;
+use super::reasoning_budget::Thinking;
 
 /// What the model reads before it writes.
 #[derive(Clone, Debug, PartialEq)]

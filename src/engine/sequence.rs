@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::generate::Engine;
-use super::healing;
+use super::llm_engine::Engine;
 use super::prompt;
+use super::reasoning_budget::Progress;
 use super::request::Request;
 use super::response::{
     Event, FinishReason, Passes, Rejection, Response, Step, StopReason, Timing, Usage, Wanted,
 };
-use super::text::TextStream;
-use super::thinking::Progress;
+use super::stop_stream::TextStream;
+use super::token_healing;
 use crate::constraint::{Constraint, Matcher};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Canonical, Logits};
@@ -83,9 +83,10 @@ impl<'a> Sequence<'a> {
             summary: Summary::new(),
             stopped_by: None,
             heal,
-            canonical: match request.canonical {
-                true => Some(Canonical::new(engine.model().tokenizer(), engine.vocabulary())?),
-                false => None,
+            canonical: if request.canonical {
+                Some(Canonical::new(engine.model().tokenizer(), engine.vocabulary())?)
+            } else {
+                None
             },
             rejection: Rejection::default(),
             thinking: request.thinking.as_ref().map(Progress::new),
@@ -111,7 +112,7 @@ impl<'a> Sequence<'a> {
     pub(crate) fn allow(&mut self) -> Result<(&TokenMask, bool)> {
         if self.is_healing() {
             let vocabulary = self.engine.vocabulary();
-            healing::allow(vocabulary, &self.heal, self.matcher.as_mut(), &mut self.mask)?;
+            token_healing::allow(vocabulary, &self.heal, self.matcher.as_mut(), &mut self.mask)?;
             return Ok((&self.mask, false));
         }
         self.constrain()?;
@@ -214,9 +215,10 @@ impl<'a> Sequence<'a> {
         let pressure = Pressure::measure(row, &self.mask, draw.token)?;
         self.summary.add(&pressure);
         self.summary.forced += usize::from(forced);
-        match self.request.is_traced() {
-            true => self.describe(row, draw, pressure, (forced, yielded, mask_us)).map(Some),
-            false => Ok(None),
+        if self.request.is_traced() {
+            self.describe(row, draw, pressure, (forced, yielded, mask_us)).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -364,9 +366,10 @@ impl<'a> Sequence<'a> {
         if is_end {
             return Ok(Some(FinishReason::Stop));
         }
-        match forced {
-            true => self.sampler.accept_forced(token),
-            false => self.sampler.accept(token),
+        if forced {
+            self.sampler.accept_forced(token)
+        } else {
+            self.sampler.accept(token)
         }
         self.tokens.push(token);
         if let Some(canonical) = self.canonical.as_mut().filter(|_| healed > 0) {

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use super::shapes::{Classes, class_of, uniform_classes};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
-use crate::vocabulary::{TokenMask, Trie, Vocabulary, head};
+use crate::vocabulary::{TokenMask, Trie, Vocabulary, first_eight_bytes};
 
 /// More tokens than this are kept as masks too.
 const DENSE: usize = 400;
@@ -190,7 +190,7 @@ impl Runs {
             let tail = |&(token, run): &(u32, Run)| {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
                 let tail = &text[self.top + usize::from(run.bytes)..];
-                (head(tail), tail, token, run)
+                (first_eight_bytes(tail), tail, token, run)
             };
             let mut tails: Vec<(u64, &[u8], u32, Run)> = tokens.iter().map(tail).collect();
             // Stable, since the tokens of one border come sorted, and most have few borders.

@@ -20,7 +20,7 @@ use super::slices::word_bytes;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
-use crate::vocabulary::{Reader, TokenMask, Trie, Vocabulary};
+use crate::vocabulary::{IndexReader, TokenMask, Trie, Vocabulary};
 
 /// The trie of tokens in which each byte is replaced by the first of its class.
 #[derive(Debug)]
@@ -239,7 +239,7 @@ impl Classes {
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
-    pub(crate) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
+    pub(crate) fn decode(from: &mut IndexReader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
         Some(Self::of(Trie::decode(from, vocabulary.len())?, vocabulary))
     }
 

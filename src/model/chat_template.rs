@@ -6,6 +6,8 @@
 //! Jinja2 itself stumbles over a template (a loop over `none`, an unknown name), MiniJinja renders
 //! nothing.
 
+mod strftime;
+
 use std::cell::Cell;
 use std::io;
 use std::time::SystemTime;
@@ -16,8 +18,7 @@ use minijinja::{Environment, ErrorKind as JinjaErrorKind, Output, State, context
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::clock;
-use super::files::ModelFiles;
+use super::checkpoint::ModelFiles;
 use crate::error::{Error, ErrorKind, Result};
 
 const CONFIG: &str = "tokenizer_config.json";
@@ -186,7 +187,7 @@ impl ChatTemplate {
     ) -> Result<String> {
         let messages = with_parsed_arguments(messages);
         let strftime_now =
-            Value::from_function(move |format: String| clock::strftime(&format, now));
+            Value::from_function(move |format: String| strftime::strftime(&format, now));
         let tokens = self.tokens.iter().map(|(k, v)| (k.as_str(), Value::from(v.as_str())));
         let tokens = Value::from_pairs(tokens);
         let context = context! {

@@ -3,15 +3,17 @@
 //! Every key is read, known to be harmless, or refused (`config/keys.rs`); where a key is absent, the
 //! default is that of the model's own type in the `transformers` library.
 
+mod errors;
 mod fields;
 mod keys;
 mod rope;
 
 use serde_json::{Map, Value};
 
-use super::files::ModelFiles;
-use crate::error::{Error, ErrorKind, Result};
-use fields::Fields;
+use super::checkpoint::ModelFiles;
+use crate::error::Result;
+use errors::{SUPPORTED, config_error, refused, shown};
+use fields::ConfigFields;
 pub use rope::Llama3Rope;
 
 const FILE: &str = "config.json";
@@ -127,9 +129,11 @@ impl Config {
 
     fn from_json(value: &Value) -> Result<Self> {
         let Value::Object(object) = value else {
-            return Err(error("not an object").with_help("it must describe a Llama-family model"));
+            return Err(
+                config_error("not an object").with_help("it must describe a Llama-family model")
+            );
         };
-        let fields = Fields::new(object, "");
+        let fields = ConfigFields::new(object, "");
         let family = family(object)?;
         keys::check(object)?;
         only_causal_decoders(&fields)?;
@@ -175,12 +179,12 @@ impl Config {
         if !heads.is_multiple_of(kv_heads) {
             let message =
                 format!("{heads} attention heads cannot share {kv_heads} key-value heads");
-            return Err(error(&message)
+            return Err(config_error(&message)
                 .at_pointer("/num_key_value_heads")
                 .with_help("the first must be a multiple of the second"));
         }
         if self.head_dim == 0 || !self.head_dim.is_multiple_of(2) {
-            return Err(error(&format!("a head width of {} is not even", self.head_dim))
+            return Err(config_error(&format!("a head width of {} is not even", self.head_dim))
                 .at_pointer("/head_dim")
                 .with_help("rotary positions need an even one from 2"));
         }
@@ -188,26 +192,20 @@ impl Config {
     }
 }
 
-fn error(message: &str) -> Error {
-    Error::new(ErrorKind::Model, message)
-}
-
-const SUPPORTED: &str = "models of type llama, mistral and qwen2 without such extras are supported";
-
 fn family(config: &Map<String, Value>) -> Result<&'static Family> {
     let name = config.get("model_type").and_then(Value::as_str).unwrap_or("unknown");
     FAMILIES.iter().find(|family| family.name == name).ok_or_else(|| {
-        let name = keys::shown(&name.into());
-        error(&format!("a model of type `{}` is not supported", name.trim_matches('"')))
+        let name = shown(&name.into());
+        config_error(&format!("a model of type `{}` is not supported", name.trim_matches('"')))
             .at_pointer("/model_type")
             .with_help(SUPPORTED)
     })
 }
 
 /// Errors on what is no decoder that looks back alone, with this activation and these positions.
-fn only_causal_decoders(fields: &Fields<'_>) -> Result<()> {
+fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
     let refused = |key: &str| match fields.object.get(key) {
-        Some(value) => Err(keys::refused(key, value, "is not supported")),
+        Some(value) => Err(refused(key, value, "is not supported")),
         None => Ok(()),
     };
     // Two names of one function.
@@ -228,12 +226,9 @@ fn only_causal_decoders(fields: &Fields<'_>) -> Result<()> {
 }
 
 /// How far the layers that look back least do so, where they are not free to.
-fn window(fields: &Fields<'_>, kind: SlidingWindow, layers: usize) -> Result<Option<usize>> {
+fn window(fields: &ConfigFields<'_>, kind: SlidingWindow, layers: usize) -> Result<Option<usize>> {
     let stated = fields.size("sliding_window")?;
-    let default = match fields.has("sliding_window") {
-        true => stated,
-        false => Some(DEFAULT_WINDOW),
-    };
+    let default = if fields.has("sliding_window") { stated } else { Some(DEFAULT_WINDOW) };
     let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);
     let full_layers = fields.integer("max_window_layers", 0)?.unwrap_or(DEFAULT_WINDOW_LAYERS);
     let mut by_type = false;

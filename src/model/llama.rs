@@ -7,15 +7,17 @@
 //!
 //! One sequence at a time: activations are (positions, width) tensors.
 
+mod rotary;
+
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::{rms_norm, silu, softmax_last_dim};
 use candle_nn::rotary_emb::rope;
 
-use super::cache::{KvCache, LayerCache};
+use super::checkpoint::Weights;
 use super::config::Config;
-use super::rope::Rope;
-use super::weights::Weights;
+use super::kv_cache::{KvCache, LayerCache};
 use crate::error::{self, Error, ErrorKind};
+use rotary::RotaryFrequencies;
 
 const EMBEDDING: &str = "model.embed_tokens.weight";
 /// The weight of the logits, where it is not the embedding's.
@@ -28,7 +30,7 @@ pub(super) struct Llama {
     blocks: Vec<Block>,
     norm: RmsNorm,
     logits: Linear,
-    rope: Rope,
+    rope: RotaryFrequencies,
     config: Config,
     dtype: DType,
     device: Device,
@@ -53,9 +55,10 @@ impl Llama {
                     "set `tie_word_embeddings` to false in config.json to use it, or take it out",
                 ));
         }
-        let logits = match tied {
-            true => Linear { weight: embedding.clone(), bias: None },
-            false => Linear::load(&weights, "lm_head", (hidden, vocab), false)?,
+        let logits = if tied {
+            Linear { weight: embedding.clone(), bias: None }
+        } else {
+            Linear::load(&weights, "lm_head", (hidden, vocab), false)?
         };
         let blocks = (0..config.num_hidden_layers)
             .map(|layer| Block::load(config, &weights, &format!("model.layers.{layer}")))
@@ -65,7 +68,8 @@ impl Llama {
             // Older checkpoints store the rotary frequencies; tied ones sometimes the weight twice.
             name.ends_with(".rotary_emb.inv_freq") || (tied && name == HEAD)
         })?;
-        let (rope, config, device) = (Rope::new(config), config.clone(), device.clone());
+        let (rope, config, device) =
+            (RotaryFrequencies::new(config), config.clone(), device.clone());
         Ok(Self { embedding, blocks, norm, logits, rope, config, dtype, device })
     }
 

@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::internal;
+use super::candle_error::candle_error;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::TokenMask;
 
@@ -41,12 +41,12 @@ impl Logits {
             let forbidden = Tensor::new(f32::NEG_INFINITY, device)?.broadcast_as(width)?;
             allowed.where_cond(&self.0, &forbidden)
         };
-        masked().map(Self).map_err(internal)
+        masked().map(Self).map_err(candle_error)
     }
 
     /// Copies them to the processor's memory.
     pub fn to_vec(&self) -> Result<Vec<f32>> {
-        self.0.to_vec1().map_err(internal)
+        self.0.to_vec1().map_err(candle_error)
     }
 }
 

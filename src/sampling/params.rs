@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::order::ChainStep;
+use super::chain_step::ChainStep;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The settings of a [`Sampler`](super::Sampler); the default draws from the model's own
@@ -138,7 +138,14 @@ impl SamplingParams {
         Self { temperature: 0.0, ..Self::default() }
     }
 
-    /// Is the step switched on by its settings?
+    /// The first step that is switched on and must know every allowed token: a truncation. Rejection
+    /// sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those.
+    pub fn first_truncation(&self) -> Option<ChainStep> {
+        let is_local = |step: &ChainStep| step.adjusts() || *step == ChainStep::Temperature;
+        self.samplers.iter().copied().find(|step| self.switches_on(*step) && !is_local(step))
+    }
+
+    /// Whether the step is switched on by its settings.
     pub(super) fn switches_on(&self, step: ChainStep) -> bool {
         match step {
             ChainStep::LogitBias => !self.logit_bias.is_empty(),

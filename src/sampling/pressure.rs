@@ -1,12 +1,13 @@
-//! How hard a constraint presses: what the model alone would have done, beside what it may do.
+//! The pressure of a constraint: what the model alone would have done, compared with what the mask
+//! lets it do.
 
-use super::exponential::Row;
-use super::scan::{self, Ends};
+use super::fast::{MaskedRow, MaximaPrecision, RowScan, row_scan};
 use super::steps;
 use crate::error::Result;
 use crate::vocabulary::TokenMask;
 
-/// One step's choice, by the model alone: before penalties, temperature and truncation.
+/// One step's choice under the model's own distribution: before penalties, temperature and
+/// truncation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure {
     /// Natural logarithm of the token's probability among the allowed tokens.
@@ -15,7 +16,7 @@ pub struct Pressure {
     pub raw_logprob: f64,
     /// The share of the model's probability that lay on allowed tokens.
     pub allowed_mass: f64,
-    /// Did the mask forbid the token that the model held most probable?
+    /// Whether the mask forbade the token that the model held most probable.
     pub argmax_masked: bool,
 }
 
@@ -26,32 +27,31 @@ impl Pressure {
     /// Errors as [`Sampler::draw`](super::Sampler::draw) does.
     pub fn measure(logits: &[f32], mask: &TokenMask, token: u32) -> Result<Self> {
         if mask.len() != logits.len() {
-            return Err(steps::wrong_width(mask.len(), logits.len()));
+            return Err(steps::mask_of_wrong_width(mask.len(), logits.len()));
         }
         let log_sum = |words: &[u32]| {
             let mut maxima = Vec::new();
-            let scan = scan::scan(logits, words, &mut maxima, Ends::Bounds);
+            let scan = row_scan::scan(logits, words, &mut maxima, MaximaPrecision::UpperBounds);
             let top = f64::from(scan.best.map_or(f32::NEG_INFINITY, |best| best.1));
-            let row = Row { logits, words, maxima: &maxima, temperature: 1.0 };
+            let row = MaskedRow { logits, words, maxima: &maxima, temperature: 1.0 };
             (scan, top + row.sum_of_exponentials(top).ln())
         };
         let (kept, constrained) = log_sum(mask.words());
         if let Some(token) = kept.broken {
-            return Err(steps::broken(token, logits[token as usize]));
+            return Err(steps::invalid_logit(token, logits[token as usize]));
         }
         if kept.best.is_none() {
             return Err(steps::nothing_allowed(mask.count()));
         }
         let every = TokenMask::all(logits.len());
-        let (all, raw) = match mask == &every {
-            true => (kept, constrained),
-            false => {
-                let forbidden: Vec<u32> = mask.words().iter().map(|word| !word).collect();
-                // The bits beyond the width are no tokens.
-                let forbidden: Vec<u32> =
-                    forbidden.iter().zip(every.words()).map(|(word, all)| word & all).collect();
-                rest(logits, &forbidden, kept, constrained)
-            }
+        let (all, raw) = if mask == &every {
+            (kept, constrained)
+        } else {
+            let forbidden: Vec<u32> = mask.words().iter().map(|word| !word).collect();
+            // The bits beyond the width are no tokens.
+            let forbidden: Vec<u32> =
+                forbidden.iter().zip(every.words()).map(|(word, all)| word & all).collect();
+            rest(logits, &forbidden, kept, constrained)
         };
         let logit = f64::from(logits[token as usize]);
         Ok(Self {
@@ -63,22 +63,23 @@ impl Pressure {
     }
 }
 
-/// The same over all tokens, from what is known of the allowed ones and the words of the others.
-fn rest(logits: &[f32], words: &[u32], kept: scan::Scan, constrained: f64) -> (scan::Scan, f64) {
+/// Scan and log-sum-exp over all tokens: `kept` and `constrained` are those of the allowed ones, `words`
+/// the mask of the others.
+fn rest(logits: &[f32], words: &[u32], kept: RowScan, constrained: f64) -> (RowScan, f64) {
     let mut maxima = Vec::new();
     let mut words = words.to_vec();
-    let mut scan = scan::scan(logits, &words, &mut maxima, Ends::Bounds);
+    let mut scan = row_scan::scan(logits, &words, &mut maxima, MaximaPrecision::UpperBounds);
     if scan.broken.is_some() {
         for (token, logit) in logits.iter().enumerate() {
             if logit.is_nan() || *logit == f32::INFINITY {
                 words[token / 32] &= !(1 << (token % 32));
             }
         }
-        scan = scan::scan(logits, &words, &mut maxima, Ends::Bounds);
+        scan = row_scan::scan(logits, &words, &mut maxima, MaximaPrecision::UpperBounds);
     }
     let Some((token, best)) = scan.best else { return (kept, constrained) };
     let top = f64::from(best);
-    let row = Row { logits, words: &words, maxima: &maxima, temperature: 1.0 };
+    let row = MaskedRow { logits, words: &words, maxima: &maxima, temperature: 1.0 };
     let others = top + row.sum_of_exponentials(top).ln();
     let most = others.max(constrained);
     let whole = most + ((others - most).exp() + (constrained - most).exp()).ln();
@@ -86,13 +87,14 @@ fn rest(logits: &[f32], words: &[u32], kept: scan::Scan, constrained: f64) -> (s
     let wins = |(kept_token, kept_best): (u32, f32)| {
         best > kept_best || (best == kept_best && token < kept_token)
     };
-    match kept.best.is_none_or(wins) {
-        true => (scan::Scan { best: scan.best, ..kept }, whole),
-        false => (kept, whole),
+    if kept.best.is_none_or(wins) {
+        (RowScan { best: scan.best, ..kept }, whole)
+    } else {
+        (kept, whole)
     }
 }
 
-/// How hard the constraint pressed over a whole text.
+/// The pressure of a constraint over a whole text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Steps that were measured, the end token's among them.
@@ -116,7 +118,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of no step yet.
+    /// A summary of no steps.
     pub fn new() -> Self {
         Self { least_mass: 1.0, ..Self::default() }
     }

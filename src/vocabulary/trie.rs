@@ -1,7 +1,30 @@
-//! All text tokens as one trie in preorder.
+//! The prefix trie of all text tokens, as a flat array of nodes in preorder.
 //!
-//! A walk over it is one forward pass over a flat array: a node that the walker accepts is followed
-//! by its first child, a node that it rejects by [`TrieNode::subtree_end`].
+//! A walk over the trie is one forward pass over the array: from a node that the walker accepts it
+//! goes on to the next node, which is the first child; from a node that it rejects it jumps to
+//! [`TrieNode::subtree_end`]. The tokens `a` (id 0), `ab` (1), `b` (2) and `ba` (3) are
+//!
+//! ```text
+//! node  string  byte  depth  subtree_end  first_token      ids: 0 1 2 3
+//!    0  ""             0           5            0
+//!    1  "a"      a     1           3            0
+//!    2  "ab"     b     2           3            1
+//!    3  "b"      b     1           5            2
+//!    4  "ba"     a     2           5            3
+//!    5  (sentinel)                 6            4
+//! ```
+//!
+//! # Invariants
+//!
+//! - Node 0 is the root, the empty string. Siblings are in ascending order of their bytes, so
+//!   strings are in strictly ascending order of node indices.
+//! - The ids in trie order are sorted by their tokens' bytes, equal ones by id. The tokens at a node
+//!   are `ids[first_token .. next node's first_token]`, those in its subtree
+//!   `ids[first_token .. first_token of subtree_end]`.
+//! - The root has no tokens: an empty token is in no mask.
+//!
+//! The index stores bytes, depths and first tokens of all nodes but the root, and the ids; ends of
+//! subtrees follow from depths.
 //!
 //! ```
 //! use maskwright::Vocabulary;
@@ -22,12 +45,13 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-use rustc_hash::FxHashMap;
+mod child_index;
 
-use super::index::{Reader, Writer};
-use super::table::TokenTable;
+use super::index::{IndexReader, IndexWriter};
+use super::token_table::TokenTable;
+use child_index::{ChildIndex, Children};
 
-/// One node: the string of bytes on the path from the root.
+/// One node: the string of bytes on the path from the root to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrieNode {
     /// Index of the first node after this one's subtree.
@@ -40,82 +64,25 @@ pub struct TrieNode {
     pub byte: u8,
 }
 
-/// The text tokens of a vocabulary as a trie, its nodes in preorder and siblings in the order of
-/// their bytes. Node 0 is the root, the empty string; it never has tokens, since an empty token is
-/// never allowed. Several ids may share a node.
+/// The text tokens of a vocabulary as a prefix trie (see the [module](self) for its layout). Several
+/// ids may share a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trie {
     /// The nodes, and after them a sentinel whose `first_token` is the number of ids.
     nodes: Vec<TrieNode>,
     ids: Vec<u32>,
-    /// The root's children by byte, [`NONE`] where there is none.
+    /// The root's children by byte, [`NO_NODE`] where there is none.
     roots: Box<[u32; 256]>,
-    wide: Wide,
-    /// The depth of the deepest node.
+    child_index: ChildIndex,
+    /// The depth of the deepest node: the length of the longest token in bytes.
     longest: u16,
 }
 
-/// The children of nodes that have many, side by side: siblings are far apart in the trie, and
-/// each one passed over is memory not in the cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Wide {
-    /// By node: the bytes of the children, and where these begin in the list.
-    nodes: FxHashMap<u32, ([u64; 4], u32)>,
-    /// In the order of their bytes.
-    children: Vec<u32>,
-}
-
-impl Wide {
-    /// Fewer children are looked through.
-    const MANY: u32 = 8;
-
-    fn new(nodes: &[TrieNode]) -> Self {
-        let mut this = Self::default();
-        // In a small one siblings are near.
-        const SMALL: usize = 128;
-        if nodes.len() <= SMALL {
-            return this;
-        }
-        // By depth: the node there, and its children so far.
-        let mut path: Vec<Vec<u32>> = vec![Vec::new()];
-        let mut above = vec![0];
-        for (at, node) in (0u32..).zip(nodes).skip(1) {
-            let depth = usize::from(node.depth);
-            while above.len() > depth {
-                this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
-            }
-            path[depth - 1].push(at);
-            above.push(at);
-            if path.len() == depth {
-                path.push(Vec::new());
-            }
-        }
-        while above.len() > 1 {
-            this.close(nodes, above.pop().unwrap_or(0), &mut path[above.len()]);
-        }
-        this
-    }
-
-    /// All children of a node are known.
-    fn close(&mut self, nodes: &[TrieNode], node: u32, children: &mut Vec<u32>) {
-        if children.len() >= Self::MANY as usize {
-            let mut bytes = [0; 4];
-            for &child in &*children {
-                let byte = nodes[child as usize].byte;
-                bytes[usize::from(byte / 64)] |= 1 << (byte % 64);
-            }
-            self.nodes.insert(node, (bytes, self.children.len() as u32));
-            self.children.extend_from_slice(children);
-        }
-        children.clear();
-    }
-}
-
-/// No node.
-const NONE: u32 = u32::MAX;
+/// An index that is no node's.
+const NO_NODE: u32 = u32::MAX;
 
 impl Trie {
-    /// Sorts the text tokens and lays them out: O(n log n) in the tokens.
+    /// The trie of a table's text tokens without the end tokens. O(n log n) for n tokens.
     pub(crate) fn new(table: &TokenTable, end: &[u32]) -> Self {
         // The first eight bytes beside the id decide nearly every comparison without following
         // the token into memory.
@@ -123,7 +90,7 @@ impl Trie {
             .filter(|id| !end.contains(id))
             .filter_map(|id| match table.text(id)? {
                 [] => None,
-                bytes => Some((head(bytes), id)),
+                bytes => Some((first_eight_bytes(bytes), id)),
             })
             .collect();
         let text = |id| table.text(id).unwrap_or_default();
@@ -134,23 +101,24 @@ impl Trie {
         Self::from_sorted(sorted.into_iter().map(|(_, id)| (text(id), id)))
     }
 
-    /// Lays out non-empty texts in any order, each with its id, some of them more than once.
+    /// The trie of non-empty strings in any order, each with its id; duplicates count once.
     pub(crate) fn from_unsorted<'a>(texts: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
         let texts = texts.into_iter();
-        let mut sorted: Vec<_> = texts.map(|(text, id)| (head(text), text, id)).collect();
+        let mut sorted: Vec<_> =
+            texts.map(|(text, id)| (first_eight_bytes(text), text, id)).collect();
         sorted.sort_unstable();
         sorted.dedup();
         Self::from_sorted(sorted.into_iter().map(|(_, text, id)| (text, id)))
     }
 
-    /// Lays out non-empty texts, which come sorted by their bytes, each with its id. Texts are at
-    /// most `u16::MAX` bytes long, as tokens are.
+    /// The trie of non-empty strings that are sorted by their bytes, each with its id. Strings have at
+    /// most `u16::MAX` bytes, as tokens do.
     pub(crate) fn from_sorted<'a>(sorted: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
         let mut nodes = vec![TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 }];
         let mut ids = Vec::new();
         let mut path = vec![0usize];
         let mut previous: &[u8] = b"";
-        let mut roots = [NONE; 256];
+        let mut roots = [NO_NODE; 256];
         for (bytes, id) in sorted {
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             for closed in path.drain(shared + 1..) {
@@ -173,21 +141,22 @@ impl Trie {
         }
         let first_token = ids.len() as u32;
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
-        let wide = Wide::new(&nodes[..end as usize]);
+        let child_index = ChildIndex::new(&nodes[..end as usize]);
         let longest = deepest(&nodes);
-        Self { nodes, ids, roots: Box::new(roots), wide, longest }
+        Self { nodes, ids, roots: Box::new(roots), child_index, longest }
     }
 
-    /// Writes it into an index: of each node but the root its byte, its depth and its first token.
-    pub(crate) fn encode(&self, to: &mut Writer) {
+    /// Writes the trie into an index: bytes, depths and first tokens of all nodes but the root, then
+    /// the ids.
+    pub(crate) fn encode(&self, to: &mut IndexWriter) {
         to.list(self.nodes()[1..].iter().map(|node| node.byte));
         to.list(self.nodes()[1..].iter().map(|node| node.depth));
         to.list(self.nodes()[1..].iter().map(|node| node.first_token));
         to.list(self.ids.iter().copied());
     }
 
-    /// Reads it from an index; `None` if that is no trie of ids below `limit`.
-    pub(crate) fn decode(from: &mut Reader<'_>, limit: usize) -> Option<Self> {
+    /// Reads a trie from an index; `None` if the data is no trie of ids below `limit`.
+    pub(crate) fn decode(from: &mut IndexReader<'_>, limit: usize) -> Option<Self> {
         let (bytes, depths) = (from.list::<u8>()?, from.list::<u16>()?);
         let firsts = from.list::<u32>()?;
         let ids: Vec<u32> = from.list()?.collect();
@@ -197,8 +166,8 @@ impl Trie {
         }
         let mut nodes = Vec::with_capacity(count + 2);
         nodes.push(TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 });
-        let mut roots = [NONE; 256];
-        // The nodes above, by depth.
+        let mut roots = [NO_NODE; 256];
+        // The open nodes, by depth.
         let mut path = vec![0usize];
         let mut last = 0;
         for ((byte, depth), first_token) in bytes.zip(depths).zip(firsts) {
@@ -224,22 +193,24 @@ impl Trie {
         nodes.push(TrieNode { subtree_end: end + 1, first_token, depth: 0, byte: 0 });
         let sound = last <= first_token && ids.iter().all(|&id| (id as usize) < limit);
         sound.then(|| {
-            let wide = Wide::new(&nodes[..end as usize]);
+            let child_index = ChildIndex::new(&nodes[..end as usize]);
             let longest = deepest(&nodes);
-            Self { nodes, ids, roots: Box::new(roots), wide, longest }
+            Self { nodes, ids, roots: Box::new(roots), child_index, longest }
         })
     }
 
-    /// The bytes of the longest text in it.
+    /// The length of the longest string in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.longest.into()
     }
 
-    /// About how many bytes it takes.
+    /// The memory that the trie takes, in bytes, about.
     pub(crate) fn bytes(&self) -> usize {
         let nodes = self.nodes.capacity() * size_of::<TrieNode>();
-        let wide = self.wide.nodes.len() * 56 + self.wide.children.len() * size_of::<u32>();
-        nodes + self.ids.capacity() * size_of::<u32>() + size_of_val(&*self.roots) + wide
+        nodes
+            + self.ids.capacity() * size_of::<u32>()
+            + size_of_val(&*self.roots)
+            + self.child_index.bytes()
     }
 
     /// The nodes in preorder; node 0 is the root.
@@ -257,7 +228,7 @@ impl Trie {
     /// # Panics
     /// If `node` is not an index into [`nodes`](Self::nodes).
     pub fn tokens(&self, node: usize) -> &[u32] {
-        self.between(node, node + 1)
+        self.ids_between(node, node + 1)
     }
 
     /// The ids of the tokens that start with this node's string, itself included, sorted by their
@@ -266,38 +237,30 @@ impl Trie {
     /// # Panics
     /// If `node` is not an index into [`nodes`](Self::nodes).
     pub fn subtree_tokens(&self, node: usize) -> &[u32] {
-        self.between(node, self.nodes[node].subtree_end as usize)
+        self.ids_between(node, self.nodes[node].subtree_end as usize)
     }
 
-    fn between(&self, node: usize, end: usize) -> &[u32] {
+    /// The ids whose tokens lie at the nodes from `node` up to `end`, exclusive.
+    fn ids_between(&self, node: usize, end: usize) -> &[u32] {
         &self.ids[self.nodes[node].first_token as usize..self.nodes[end].first_token as usize]
     }
 
-    /// The child of the root by its byte. O(1).
+    /// The child of the root with this byte. O(1).
     pub fn first(&self, byte: u8) -> Option<usize> {
         match self.roots[usize::from(byte)] {
-            NONE => None,
+            NO_NODE => None,
             node => Some(node as usize),
         }
     }
 
-    /// The children of a node whose bytes are among some (by their bits), in the order of their
-    /// bytes. Touches no others where a node has many.
+    /// The children of a node whose bytes are in the set `bytes` (256 bits, byte `b` is bit `b % 64`
+    /// of word `b / 64`), in ascending order of their bytes. Visits no other children where a node
+    /// has many.
     pub(crate) fn children(&self, node: usize, bytes: [u64; 4]) -> Children<'_> {
-        let end = self.nodes[node].subtree_end as usize;
-        let all = (end - node > Wide::MANY as usize).then(|| self.wide.nodes.get(&(node as u32)));
-        let side = match all.flatten() {
-            _ if node == 0 => Side::Roots,
-            Some(&(all, start)) => {
-                let any = std::array::from_fn(|i| bytes[i] & all[i]);
-                return Children { trie: self, bytes: any, side: Side::Ranks(all, start) };
-            }
-            None => Side::Siblings(node + 1, end),
-        };
-        Children { trie: self, bytes, side }
+        Children::new(self, node, bytes)
     }
 
-    /// The child of a node by its byte. O(1), or through a few siblings.
+    /// The child of a node with this byte. O(1), at most seven siblings are passed over.
     ///
     /// # Panics
     /// If `node` is not an index into [`nodes`](Self::nodes).
@@ -307,65 +270,13 @@ impl Trie {
         self.children(node, bytes).next()
     }
 
-    /// The node of a string, if any token starts with it.
+    /// The node of a string, if some token starts with it. O(length of the string).
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
         bytes.iter().try_fold(0, |node, &byte| self.child(node, byte))
     }
 }
 
-/// See [`Trie::children`].
-#[derive(Clone, Debug)]
-pub(crate) struct Children<'a> {
-    trie: &'a Trie,
-    /// Those left.
-    bytes: [u64; 4],
-    side: Side,
-}
-
-/// How children are found.
-#[derive(Clone, Copy, Debug)]
-enum Side {
-    /// By the root's table.
-    Roots,
-    /// By their ranks among all bytes of a node, in the list of children from an index on.
-    Ranks([u64; 4], u32),
-    /// From one node on to the end of the subtree, one after the other.
-    Siblings(usize, usize),
-}
-
-impl Iterator for Children<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if let Side::Siblings(next, end) = &mut self.side {
-            while *next < *end {
-                let (child, at) = (*next, self.trie.nodes[*next]);
-                *next = at.subtree_end as usize;
-                if self.bytes[usize::from(at.byte / 64)] >> (at.byte % 64) & 1 == 1 {
-                    return Some(child);
-                }
-            }
-            return None;
-        }
-        loop {
-            let word = self.bytes.iter().position(|&word| word != 0)?;
-            let bit = self.bytes[word].trailing_zeros();
-            self.bytes[word] &= self.bytes[word] - 1;
-            match self.side {
-                Side::Ranks(all, start) => {
-                    let before: u32 = all[..word].iter().map(|word| word.count_ones()).sum();
-                    let rank = before + (all[word] & ((1 << bit) - 1)).count_ones();
-                    return Some(self.trie.wide.children[(start + rank) as usize] as usize);
-                }
-                _ => match self.trie.roots[word * 64 + bit as usize] {
-                    NONE => {}
-                    child => return Some(child as usize),
-                },
-            }
-        }
-    }
-}
-
+/// The depth of the deepest node.
 fn deepest(nodes: &[TrieNode]) -> u16 {
     nodes.iter().map(|node| node.depth).max().unwrap_or(0)
 }
@@ -376,9 +287,9 @@ impl Default for Trie {
     }
 }
 
-/// The first eight bytes as a big-endian number, missing ones as zero: orders as the bytes do,
-/// except that equal heads say nothing.
-pub(crate) fn head(bytes: &[u8]) -> u64 {
+/// The first eight bytes as a big-endian number, padded with zeros. Numbers that differ are in the
+/// order of the strings; equal ones decide nothing.
+pub(crate) fn first_eight_bytes(bytes: &[u8]) -> u64 {
     let mut head = [0; 8];
     let n = bytes.len().min(8);
     head[..n].copy_from_slice(&bytes[..n]);
@@ -388,14 +299,14 @@ pub(crate) fn head(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::table::Kind;
     use super::*;
+    use crate::vocabulary::token_table::TokenKind;
     use proptest::prelude::*;
 
     fn trie_of(tokens: &[Vec<u8>]) -> Trie {
         let mut table = TokenTable::default();
         for (id, bytes) in (0..).zip(tokens) {
-            table.set(id, bytes, Kind::Text).unwrap();
+            table.set(id, bytes, TokenKind::Text).unwrap();
         }
         Trie::new(&table, &[])
     }
@@ -457,7 +368,7 @@ mod tests {
             for token in &tokens {
                 prop_assert!(trie.find(token).is_some());
             }
-            let (limit, mut writer) = (tokens.len(), Writer::default());
+            let (limit, mut writer) = (tokens.len(), IndexWriter::default());
             trie.encode(&mut writer);
             let mut reader = writer.reader();
             prop_assert_eq!(Trie::decode(&mut reader, limit), Some(trie.clone()));

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{At, Border, Leaving, Run, Runs, new_trie};
 use crate::mask::shapes::Classes;
-use crate::vocabulary::{Reader, Trie, Vocabulary, Writer};
+use crate::vocabulary::{IndexReader, IndexWriter, Trie, Vocabulary};
 
 /// Kinds of what stands at a border.
 const NODE: u8 = 0;
@@ -15,7 +15,7 @@ const TOKEN: u8 = 2;
 
 impl Runs {
     /// Writes them and what was asked of them.
-    pub(crate) fn encode(&self, to: &mut Writer) {
+    pub(crate) fn encode(&self, to: &mut IndexWriter) {
         to.number(self.node);
         to.list(self.inside.iter().copied());
         to.list(self.upto.iter().copied());
@@ -47,7 +47,7 @@ impl Runs {
 
     /// Reads them; `None` if they cannot be runs below this node of the vocabulary's trie.
     pub(crate) fn decode(
-        from: &mut Reader<'_>,
+        from: &mut IndexReader<'_>,
         vocabulary: &Vocabulary,
         classes: &Classes,
         node: u32,
@@ -106,12 +106,12 @@ impl Runs {
     }
 }
 
-fn put_runs(to: &mut Writer, runs: impl ExactSizeIterator<Item = Run> + Clone) {
+fn put_runs(to: &mut IndexWriter, runs: impl ExactSizeIterator<Item = Run> + Clone) {
     to.list(runs.clone().map(|run| run.units));
     to.list(runs.map(|run| run.bytes));
 }
 
-fn get_runs(from: &mut Reader<'_>) -> Option<Vec<Run>> {
+fn get_runs(from: &mut IndexReader<'_>) -> Option<Vec<Run>> {
     let (units, bytes) = (from.list::<u16>()?, from.list::<u16>()?);
     let same = units.len() == bytes.len();
     same.then(|| units.zip(bytes).map(|(units, bytes)| Run { units, bytes }).collect())

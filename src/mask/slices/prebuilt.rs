@@ -11,7 +11,7 @@ use crate::mask::Ends;
 use crate::mask::runs::{Runs, RunsKey};
 use crate::mask::shapes::Classes;
 use crate::regular::{ByteSet, CodePoints, JsonString, Language, Languages};
-use crate::vocabulary::{Part, Reader, TokenMask, Vocabulary, Writer};
+use crate::vocabulary::{IndexPart, IndexReader, IndexWriter, TokenMask, Vocabulary};
 
 /// Runs that are made in advance: of a unit, below a node of the trie, with the tails that begin
 /// with these bytes.
@@ -60,10 +60,11 @@ impl Slices {
             return self.compute(&mut languages, vocabulary, &all);
         };
         let known =
-            index.read(Part::Slices, |from| self.decode(from, &languages, vocabulary, &all));
+            index.read(IndexPart::Slices, |from| self.decode(from, &languages, vocabulary, &all));
         if known.is_none() {
             self.compute(&mut languages, vocabulary, &all);
-            let _ = index.write(Part::Slices, |to| self.encode(to, &languages, vocabulary, &all));
+            let _ =
+                index.write(IndexPart::Slices, |to| self.encode(to, &languages, vocabulary, &all));
         }
     }
 
@@ -88,7 +89,7 @@ impl Slices {
 
     fn encode(
         &self,
-        to: &mut Writer,
+        to: &mut IndexWriter,
         languages: &Languages,
         vocabulary: &Vocabulary,
         all: &[Prepared],
@@ -112,7 +113,7 @@ impl Slices {
 
     fn decode(
         &self,
-        from: &mut Reader<'_>,
+        from: &mut IndexReader<'_>,
         languages: &Languages,
         vocabulary: &Vocabulary,
         all: &[Prepared],

@@ -1,23 +1,22 @@
-//! Fields of a JSON object, read by name: what is wrong with one is told with its name and place.
+//! ConfigFields of a JSON object, read by name: what is wrong with one is told with its name and place.
 
 use serde_json::{Map, Value};
 
-use super::error;
-use super::keys::shown;
+use super::errors::{config_error, shown};
 use crate::error::{Error, Result};
 
 /// No size of a model is beyond this; the product of two fits every integer.
-pub(super) const MOST: usize = 1 << 30;
+pub(super) const MAX_SIZE: usize = 1 << 30;
 
 /// An object of `config.json`: the whole, or one inside it.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(super) struct ConfigFields<'a> {
     pub(super) object: &'a Map<String, Value>,
     /// JSON pointer of the object.
     at: &'a str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ConfigFields<'a> {
     /// The members of an object that lies at this JSON pointer.
     pub(super) fn new(object: &'a Map<String, Value>, at: &'a str) -> Self {
         Self { object, at }
@@ -41,17 +40,17 @@ impl<'a> Fields<'a> {
     /// A size that must be there.
     pub(super) fn required(&self, name: &str, least: usize) -> Result<usize> {
         self.integer(name, least)?.ok_or_else(|| {
-            error(&format!("`{name}` is missing"))
+            config_error(&format!("`{name}` is missing"))
                 .at_pointer(self.pointer(name))
                 .with_help("it must describe a Llama-family model")
         })
     }
 
-    /// A whole number from `least` to [`MOST`].
+    /// A whole number from `least` to [`MAX_SIZE`].
     pub(super) fn integer(&self, name: &str, least: usize) -> Result<Option<usize>> {
-        let is_fine = |n: &usize| (least..=MOST).contains(n);
+        let is_fine = |n: &usize| (least..=MAX_SIZE).contains(n);
         let read = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
-        let wanted = format!("it must be a number from {least} to {MOST}");
+        let wanted = format!("it must be a number from {least} to {MAX_SIZE}");
         self.read(name, &wanted, |value| read(value).filter(is_fine))
     }
 
@@ -110,7 +109,9 @@ impl<'a> Fields<'a> {
     /// A member that is not what it should be.
     pub(super) fn wrong(&self, name: &str, wanted: &str) -> Error {
         let value = self.object.get(name).map_or_else(|| "missing".to_owned(), shown);
-        error(&format!("`{name}` is {value}")).at_pointer(self.pointer(name)).with_help(wanted)
+        config_error(&format!("`{name}` is {value}"))
+            .at_pointer(self.pointer(name))
+            .with_help(wanted)
     }
 
     /// JSON pointer of a member.

@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value};
 
-use super::error;
+use super::errors::{config_error, refused, shown};
 use crate::error::Result;
 
 /// Keys that [`Config`](super::Config) reads.
@@ -153,11 +153,15 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<()> {
         let lower = key.to_ascii_lowercase();
         let is_telling = TELLING.iter().any(|part| lower.contains(part));
         if !known && is_telling && !lower.contains("dropout") {
-            return Err(error(&format!("`{}`: {}: this key is not known", key, shown(value)))
-                .at_pointer(format!("/{key}"))
-                .with_help(
-                    "take it out of the file if it changes nothing of what the model computes",
-                ));
+            return Err(config_error(&format!(
+                "`{}`: {}: this key is not known",
+                key,
+                shown(value)
+            ))
+            .at_pointer(format!("/{key}"))
+            .with_help(
+                "take it out of the file if it changes nothing of what the model computes",
+            ));
         }
     }
     Ok(())
@@ -171,22 +175,5 @@ fn is_off(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
         Value::Bool(true) | Value::Number(_) => false,
-    }
-}
-
-/// A key that has a value with which no model is read here.
-pub(super) fn refused(key: &str, value: &Value, why: &str) -> crate::Error {
-    error(&format!("`{key}`: {} {why}", shown(value)))
-        .at_pointer(format!("/{key}"))
-        .with_help(super::SUPPORTED)
-}
-
-/// A value for a message, cut off where it is long.
-pub(super) fn shown(value: &Value) -> String {
-    const MOST: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(MOST) {
-        None => text,
-        Some((at, _)) => format!("{}…", &text[..at]),
     }
 }

@@ -6,9 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::error;
-use super::fields::Fields;
-use super::keys::shown;
+use super::errors::{config_error, shown};
+use super::fields::ConfigFields;
 use crate::error::Result;
 
 const DEFAULT_THETA: f64 = 10_000.0;
@@ -33,7 +32,7 @@ pub struct Llama3Rope {
 
 /// The base of the frequencies and their scaling. `context` is what the configuration says of the
 /// longest sequence.
-pub(super) fn read(config: &Fields<'_>, context: usize) -> Result<(f64, Option<Llama3Rope>)> {
+pub(super) fn read(config: &ConfigFields<'_>, context: usize) -> Result<(f64, Option<Llama3Rope>)> {
     let mut theta = Statement::new(config.positive("rope_theta")?, "/rope_theta".to_owned());
     let original = config.size(ORIGINAL)?;
     let mut scaling: Option<(Option<Llama3Rope>, &str)> = None;
@@ -43,13 +42,15 @@ pub(super) fn read(config: &Fields<'_>, context: usize) -> Result<(f64, Option<L
             continue;
         };
         let at = format!("/{name}");
-        let fields = Fields::new(object, &at);
+        let fields = ConfigFields::new(object, &at);
         theta.join(fields.positive("rope_theta")?, fields.pointer("rope_theta"))?;
         let found = self::scaling(&fields, original, context)?;
         match scaling {
             Some((other, place)) if other != found => {
                 let message = format!("`{name}` says otherwise than `{place}`");
-                return Err(error(&message).at_pointer(at).with_help("leave one of the two out"));
+                return Err(config_error(&message)
+                    .at_pointer(at)
+                    .with_help("leave one of the two out"));
             }
             _ => scaling = Some((found, name)),
         }
@@ -59,7 +60,7 @@ pub(super) fn read(config: &Fields<'_>, context: usize) -> Result<(f64, Option<L
 
 /// The scaling in an object, `None` where it says that there is none.
 fn scaling(
-    rope: &Fields<'_>,
+    rope: &ConfigFields<'_>,
     original: Option<usize>,
     context: usize,
 ) -> Result<Option<Llama3Rope>> {
@@ -69,7 +70,7 @@ fn scaling(
     {
         let (new, old) = (shown(&new.into()), shown(&old.into()));
         let message = format!("`rope_type` is {new}, and `type` is {old}");
-        return Err(error(&message)
+        return Err(config_error(&message)
             .at_pointer(rope.pointer("rope_type"))
             .with_help("leave one of the two out"));
     }
@@ -78,7 +79,7 @@ fn scaling(
     if !["default", "llama3"].contains(&kind) {
         let kind = shown(&kind.into());
         let kind = kind.trim_matches('"');
-        return Err(error(&format!("rotary scaling of type `{kind}` is not supported"))
+        return Err(config_error(&format!("rotary scaling of type `{kind}` is not supported"))
             .at_pointer(kind_at)
             .with_help("`default` and `llama3` are supported"));
     }
@@ -90,7 +91,9 @@ fn scaling(
     let number = |name: &str| {
         let help = format!("`llama3` needs {}", LLAMA3.join(", "));
         rope.positive(name)?.ok_or_else(|| {
-            error(&format!("`{name}` is missing")).at_pointer(rope.pointer(name)).with_help(help)
+            config_error(&format!("`{name}` is missing"))
+                .at_pointer(rope.pointer(name))
+                .with_help(help)
         })
     };
     let [factor, low_freq_factor, high_freq_factor] =
@@ -110,7 +113,7 @@ fn scaling(
 }
 
 /// Errors on what the kind does not have, such as a factor without scaling.
-fn check_keys(rope: &Fields<'_>, kind: &str) -> Result<()> {
+fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
     let object: &Map<String, Value> = rope.object;
     let is_known = |key: &str| {
         let always = ["rope_type", "type", "rope_theta", "partial_rotary_factor", ORIGINAL];
@@ -122,12 +125,12 @@ fn check_keys(rope: &Fields<'_>, kind: &str) -> Result<()> {
             let message =
                 format!("`{key}`: {}: rotary scaling of type `{kind}` has none", shown(value));
             let help = "take it out, or name the type of scaling that it belongs to";
-            Err(error(&message).at_pointer(rope.pointer(key)).with_help(help))
+            Err(config_error(&message).at_pointer(rope.pointer(key)).with_help(help))
         }
     }
 }
 
-fn no_partial_rotation(fields: &Fields<'_>) -> Result<()> {
+fn no_partial_rotation(fields: &ConfigFields<'_>) -> Result<()> {
     let name = "partial_rotary_factor";
     fields.number(name, "only whole heads are rotated here: it must be 1", |x| x == 1.0)?;
     Ok(())
@@ -149,7 +152,7 @@ impl<T: Copy + PartialEq + std::fmt::Display> Statement<T> {
         match (self.value, value) {
             (Some(ours), Some(theirs)) if ours != theirs => {
                 let message = format!("it is {theirs} here, and {ours} at {}", self.at);
-                Err(error(&message).at_pointer(at).with_help("leave one of the two out"))
+                Err(config_error(&message).at_pointer(at).with_help("leave one of the two out"))
             }
             (None, Some(_)) => {
                 (self.value, self.at) = (value, at);

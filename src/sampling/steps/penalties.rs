@@ -1,7 +1,8 @@
 //! Steps that change logits.
 
-use super::Candidate;
+use super::candidate::Candidate;
 
+/// The candidate of a token, by binary search.
 fn find(candidates: &mut [Candidate], token: u32) -> Option<&mut Candidate> {
     let i = candidates.binary_search_by_key(&token, |c| c.token).ok()?;
     Some(&mut candidates[i])
@@ -64,9 +65,9 @@ pub fn presence_penalty(
     }
 }
 
-/// The most that [`dry`] takes off a logit, far beyond what leaves a token a chance: powers of long
-/// repetitions would be infinite.
-const MOST: f64 = 1e30;
+/// Greatest penalty of [`dry`], in units of the logit: powers of long repetitions would overflow, and
+/// this leaves a token no chance already.
+const MAX_DRY_PENALTY: f64 = 1e30;
 
 /// DRY ("don't repeat yourself", Weidmann 2024, text-generation-webui's pull request 5677): takes
 /// `multiplier * base^(n - allowed)` off the logit of every token that would go on repeating a
@@ -85,7 +86,7 @@ pub fn dry(
             && let Some(c) = find(candidates, token)
         {
             let power = base.powf((n - allowed) as f64);
-            c.logit -= (multiplier * power).min(MOST);
+            c.logit -= (multiplier * power).min(MAX_DRY_PENALTY);
         }
     }
 }

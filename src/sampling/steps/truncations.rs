@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::super::exponential::exp;
-use super::super::select::{Key, reach};
-use super::{Candidate, by_probability, greedy, log_sum_exp};
+use super::candidate::{Candidate, CandidateKey, by_probability, greedy, log_sum_exp};
+use crate::sampling::exp::exp;
+use crate::sampling::weighted_select::reach;
 
 /// Keeps candidates whose logit is at most `n` standard deviations below the greatest.
 ///
@@ -45,7 +45,7 @@ pub fn top_k(candidates: &mut Vec<Candidate>, k: usize) {
 pub fn top_p(candidates: &mut Vec<Candidate>, p: f64) {
     let Some(top) = greedy(candidates).filter(|_| p < 1.0) else { return };
     let mut weighed: Vec<_> =
-        candidates.iter().map(|c| (Key::new(c), exp(c.logit - top.logit))).collect();
+        candidates.iter().map(|c| (CandidateKey::new(c), exp(c.logit - top.logit))).collect();
     let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
     if let Some((last, _)) = reach(&mut weighed, p * total) {
         keep_down_to(candidates, last.candidate());
@@ -75,7 +75,7 @@ pub fn typical_p(candidates: &mut Vec<Candidate>, p: f64) {
     let entropy: f64 = candidates.iter().map(|c| (-surprise(c)).exp() * surprise(c)).sum();
     // How far a candidate's surprise is from the expected one; numbers from 0 are ordered as their
     // bits.
-    let order = |c: &Candidate| ((surprise(c) - entropy).abs().to_bits(), Key::new(c));
+    let order = |c: &Candidate| ((surprise(c) - entropy).abs().to_bits(), CandidateKey::new(c));
     let weigh = |c: &Candidate| (order(c), exp(c.logit - top.logit));
     let mut weighed: Vec<_> = candidates.iter().map(weigh).collect();
     let total: f64 = weighed.iter().map(|(_, weight)| weight).sum();
@@ -112,6 +112,7 @@ pub fn mirostat(candidates: &mut Vec<Candidate>, most: f64) {
     candidates.retain(|c| c.token == top.token || bits(c) <= most);
 }
 
+/// Keeps the candidates that are not less probable than `last`.
 fn keep_down_to(candidates: &mut Vec<Candidate>, last: Candidate) {
     candidates.retain(|c| by_probability(c, &last) != Ordering::Greater);
 }

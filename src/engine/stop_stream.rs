@@ -1,0 +1,263 @@
+//! From the bytes of tokens to text that can be shown: characters split between tokens are held
+//! back, and so is what may become a stop string.
+
+/// The text of one sequence. Its content is always the bytes so far read as UTF-8 (as
+/// `String::from_utf8_lossy` reads them), up to a stop string.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TextStream {
+    text: String,
+    /// Bytes after `text` that are the beginning of a character.
+    partial: Vec<u8>,
+    stops: Vec<String>,
+    /// Is the stop string part of the text?
+    keep_stop: bool,
+    /// The stop string that came.
+    stopped: Option<usize>,
+    ended: bool,
+    /// How much of `text` has been handed out.
+    shown: usize,
+    skip_space: bool,
+    /// Where the last special token stands: no stop string reaches across.
+    border: usize,
+}
+
+impl TextStream {
+    /// An empty text that ends before any of `stops`, none of them empty, or with it if
+    /// `keep_stop`. With `skip_space` a space at its very beginning is left out.
+    pub(crate) fn new(stops: &[String], keep_stop: bool, skip_space: bool) -> Self {
+        let stops = stops.to_vec();
+        Self { stops, keep_stop, skip_space, ..Self::default() }
+    }
+
+    /// Adds a token's bytes. Says whether a stop string has come; then the text is final. Where the
+    /// text is not yet `long_enough`, one that ends here is no stop string.
+    pub(crate) fn push(&mut self, bytes: &[u8], long_enough: bool) -> bool {
+        let searched = self.text.len();
+        let first = self.skip_space && !bytes.is_empty();
+        let bytes = if first { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes };
+        self.skip_space &= !first;
+        self.partial.extend_from_slice(bytes);
+        let decoded = decode_prefix(&self.partial, &mut self.text);
+        self.partial.drain(..decoded);
+        self.ended = long_enough && self.cut_at_stop(searched);
+        self.ended
+    }
+
+    /// Says that a special token comes here, so that nothing before it has to be held back.
+    pub(crate) fn interrupt(&mut self) {
+        self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
+        self.border = self.text.len();
+    }
+
+    /// The length of the text so far, without the beginning of a character at its end.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The stop string that ended the text.
+    pub(crate) fn stop(&self) -> Option<&str> {
+        self.stopped.map(|stop| self.stops[stop].as_str())
+    }
+
+    /// What can be shown since the last call: the text without a tail that may become a stop
+    /// string.
+    pub(crate) fn next_chunk(&mut self) -> Option<&str> {
+        let end = if self.ended { self.text.len() } else { self.text.len() - self.possible_stop() };
+        let start = self.shown;
+        self.shown = end.max(start);
+        self.text.get(start..end).filter(|chunk| !chunk.is_empty())
+    }
+
+    /// Says that no more bytes come, so that nothing has to be held back.
+    pub(crate) fn end(&mut self) {
+        if !self.ended {
+            let searched = self.text.len();
+            self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
+            self.ended = true;
+            self.cut_at_stop(searched);
+        }
+    }
+
+    /// All of the text so far.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Cuts the text before the stop string that is the first to end, of those that end beyond
+    /// `searched`: so it does not matter how the text was split into tokens.
+    fn cut_at_stop(&mut self, searched: usize) -> bool {
+        let first = |(index, stop): (usize, &String)| {
+            let mut from = searched.saturating_sub(stop.len() - 1).max(self.border);
+            // Up: one that begins earlier would end within what was searched.
+            while !self.text.is_char_boundary(from) {
+                from += 1;
+            }
+            let start = from + self.text[from..].find(stop.as_str())?;
+            Some((start + stop.len(), start, index))
+        };
+        let Some((end, start, stop)) = self.stops.iter().enumerate().filter_map(first).min() else {
+            return false;
+        };
+        self.stopped = Some(stop);
+        self.text.truncate(if self.keep_stop { end } else { start });
+        self.partial.clear();
+        true
+    }
+
+    /// The length of the longest tail of the text that a stop string begins with and that it would
+    /// take out of the text.
+    fn possible_stop(&self) -> usize {
+        if self.keep_stop {
+            return 0;
+        }
+        let tail = |stop: &String| {
+            let most = (stop.len() - 1).min(self.text.len() - self.border);
+            (1..=most).rev().find(|&n| self.text.as_bytes().ends_with(&stop.as_bytes()[..n]))
+        };
+        self.stops.iter().filter_map(tail).max().unwrap_or(0)
+    }
+}
+
+/// Appends the whole characters at the start of `bytes` to `text`, U+FFFD for what can never become
+/// one, and returns how many bytes that took: all but the beginning of a character at the end.
+fn decode_prefix(bytes: &[u8], text: &mut String) -> usize {
+    let mut done = 0;
+    loop {
+        match std::str::from_utf8(&bytes[done..]) {
+            Ok(rest) => {
+                text.push_str(rest);
+                return bytes.len();
+            }
+            Err(error) => {
+                let valid = done + error.valid_up_to();
+                text.push_str(&String::from_utf8_lossy(&bytes[done..valid]));
+                let Some(invalid) = error.error_len() else {
+                    return valid;
+                };
+                text.push(char::REPLACEMENT_CHARACTER);
+                done = valid + invalid;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pushes pieces and returns what was shown after each, and the text at the end.
+    fn show(stops: &[&str], keep: bool, least: usize, pieces: &[&[u8]]) -> (Vec<String>, String) {
+        let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
+        let mut stream = TextStream::new(&stops, keep, false);
+        let mut shown = Vec::new();
+        for (i, piece) in pieces.iter().enumerate() {
+            let stopped = stream.push(piece, i >= least);
+            shown.push(stream.next_chunk().unwrap_or_default().to_owned());
+            if stopped {
+                break;
+            }
+        }
+        stream.end();
+        shown.push(stream.next_chunk().unwrap_or_default().to_owned());
+        (shown, stream.into_text())
+    }
+
+    #[test]
+    fn what_is_held_back_and_what_is_cut() {
+        /// Stop strings, pieces, and what is shown after each piece and at the end.
+        type Case = (&'static [&'static str], &'static [&'static [u8]], &'static [&'static str]);
+        let cases: &[Case] = &[
+            (&[], &[b"a", b"b"], &["a", "b", ""]),
+            (&[], &[b"x\xE2", b"\x82", b"\xAC!"], &["x", "", "€!", ""]),
+            (&[], &[b"x\xE2\x82"], &["x", "\u{FFFD}"]),
+            (&[], &[b"\xFFa", b"\xE2a"], &["\u{FFFD}a", "\u{FFFD}a", ""]),
+            (&["END"], &[b"aE", b"N", b"Dx"], &["a", "", "", ""]),
+            (&["END"], &[b"aE", b"NE", b"x"], &["a", "EN", "Ex", ""]),
+            (&["END"], &[b"EN"], &["", "EN"]),
+            (&["aab"], &[b"aa", b"a", b"b"], &["", "a", "", ""]),
+            (&["b", "abc"], &[b"a", b"bc"], &["", "a", ""]),
+            (&["bc", "b"], &[b"ab", b"c"], &["a", ""]),
+            (&["€"], &[b"1\xE2\x82", b"\xAC2"], &["1", "", ""]),
+            (&["\n\n"], &[b"a\n", b"\nb"], &["a", "", ""]),
+        ];
+        for (stops, pieces, expected) in cases {
+            let (shown, text) = show(stops, false, 0, pieces);
+            assert_eq!(&shown, expected, "{stops:?} {pieces:?}");
+            assert_eq!(shown.concat(), text);
+        }
+    }
+
+    #[test]
+    fn a_space_before_the_text_is_left_out_once() {
+        let mut stream = TextStream::new(&[], false, true);
+        for piece in [&b""[..], b" ", b" a", b" b"] {
+            stream.push(piece, true);
+        }
+        assert_eq!(stream.into_text(), " a b");
+        let mut stream = TextStream::new(&[], false, true);
+        stream.push(b"a b", true);
+        assert_eq!(stream.into_text(), "a b");
+    }
+
+    proptest! {
+        /// However the bytes are split, the text is theirs up to the stop string that ends first.
+        #[test]
+        fn splits_do_not_matter(
+            text in "[ab\n€]{0,12}",
+            stops in prop::collection::vec("[ab\n€]{1,3}", 0..3),
+            cuts in prop::collection::vec(0usize..40, 0..6),
+            keep in any::<bool>(),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|w| &text.as_bytes()[w[0]..w[1]]).collect();
+            let stops: Vec<&str> = stops.iter().map(String::as_str).collect();
+            let (shown, result) = show(&stops, keep, 0, &pieces);
+            prop_assert_eq!(shown.concat(), result.clone());
+            prop_assert!(text.starts_with(&result));
+            let ends = |s: &&str| text.find(*s).map(|at| (at + s.len(), at));
+            let end = stops.iter().filter_map(ends).min();
+            let end = end.map_or(text.len(), |(end, at)| if keep { end } else { at });
+            prop_assert_eq!(result, &text[..end]);
+        }
+
+        /// Only what may become a stop string is held back, and only while it may: after each piece
+        /// the rest of the text, whatever it is, decides what could still be cut off.
+        #[test]
+        fn nothing_else_is_held_back(
+            text in "[ab€]{0,12}",
+            stops in prop::collection::vec("[ab€]{1,3}", 0..3),
+            least in 0usize..8,
+        ) {
+            let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            let names: Vec<&str> = stops.iter().map(String::as_str).collect();
+            let (shown, result) = show(&names, false, least, &bytes);
+            prop_assert_eq!(shown.concat(), result.clone());
+            let mut seen = 0;
+            for (i, chunk) in shown.iter().enumerate().take(bytes.len()) {
+                seen += chunk.len();
+                let valid = match std::str::from_utf8(&text.as_bytes()[..=i]) {
+                    Ok(valid) => valid.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+                if valid > result.len() {
+                    break;
+                }
+                let held = &text[seen..valid];
+                let begins = |s: &&str| s.starts_with(held) && s.len() > held.len();
+                prop_assert!(held.is_empty() || names.iter().any(begins), "{held:?}");
+            }
+            // Before the text is long enough no stop string ends it.
+            let ends = |s: &&str| {
+                text.match_indices("").map(|(at, _)| at).find(|&at| {
+                    text[at..].starts_with(*s) && at + s.len() > least
+                }).map(|at| (at + s.len(), at))
+            };
+            let end = names.iter().filter_map(ends).min().map_or(text.len(), |(_, at)| at);
+            prop_assert_eq!(result, &text[..end]);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The files of a model, in a folder on disk or in the binary itself: whoever reads them does not
+//! know which.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::vocabulary::map_file;
+
+/// A model folder.
+#[derive(Clone, Debug)]
+pub(crate) enum ModelFiles {
+    /// On disk.
+    Folder(PathBuf),
+    /// In the binary: the model's name, and each file's name and content.
+    Embedded(&'static str, &'static [(&'static str, &'static [u8])]),
+}
+
+/// The content of a weight file, which may be larger than memory.
+#[derive(Debug)]
+pub(crate) enum WeightBytes {
+    Mapped(Mmap),
+    Static(&'static [u8]),
+}
+
+impl Deref for WeightBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Static(bytes) => bytes,
+        }
+    }
+}
+
+impl ModelFiles {
+    /// A folder that exists and is one.
+    pub(crate) fn folder(path: &Path) -> Result<Self> {
+        let error = |message: &str| {
+            Error::new(ErrorKind::Model, message).in_file(path).with_help(
+                "give a folder with config.json, tokenizer.json and model.safetensors, or `tiny`",
+            )
+        };
+        match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => Ok(Self::Folder(path.to_owned())),
+            Ok(_) => Err(error("not a model folder")),
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => {
+                Err(error("there is no such model folder"))
+            }
+            Err(reason) => Err(error(&format!("cannot read the model folder: {reason}"))),
+        }
+    }
+
+    /// The path of a file, for messages.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Folder(folder) => folder.join(name),
+            Self::Embedded(model, _) => Path::new(model).join(name),
+        }
+    }
+
+    /// A whole file, or `None` if there is none of that name.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
+        match self {
+            Self::Folder(folder) => match std::fs::read(folder.join(name)) {
+                Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
+                Err(error) => Err(self.unreadable(name, &error)),
+            },
+            Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
+        }
+    }
+
+    /// A whole file that must be there.
+    pub(crate) fn require(&self, name: &str) -> Result<Cow<'static, [u8]>> {
+        self.read(name)?.ok_or_else(|| {
+            Error::new(ErrorKind::Model, "the model folder has no such file")
+                .in_file(self.path(name))
+                .with_help(self.instead())
+        })
+    }
+
+    /// What to do about a folder that lacks a file, by what it has instead.
+    fn instead(&self) -> String {
+        let usual = "a model folder holds config.json, tokenizer.json and model.safetensors";
+        let names = self.names();
+        let has = |name: &str| names.iter().any(|found| found == name);
+        if has("snapshots") {
+            let mut commits = match self {
+                Self::Folder(folder) => Self::Folder(folder.join("snapshots")).names(),
+                Self::Embedded(..) => Vec::new(),
+            };
+            let commit = commits.pop().unwrap_or_else(|| "<commit>".to_owned());
+            return format!("this is the folder of a cache; give its snapshots/{commit}");
+        }
+        if let Some(gguf) = names.iter().find(|name| name.ends_with(".gguf")) {
+            return format!("{usual}; `{gguf}` is in GGUF, which is not read");
+        }
+        if has("tokenizer.model") {
+            format!(
+                "{usual}; the `transformers` library converts a tokenizer.model: load it with \
+                 AutoTokenizer and write it with save_pretrained"
+            )
+        } else {
+            usual.to_owned()
+        }
+    }
+
+    /// The names of what lies in the folder, in order; none where they cannot be listed.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = match self {
+            Self::Folder(folder) => std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect(),
+            Self::Embedded(_, files) => files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        };
+        names.sort_unstable();
+        names
+    }
+
+    /// `None` for a file that is not there; an error where a link says that it should be.
+    fn absent<T>(&self, name: &str) -> Result<Option<T>> {
+        let path = self.path(name);
+        match path.symlink_metadata() {
+            Ok(_) => {
+                Err(Error::new(ErrorKind::Io, "the link leads to no file").in_file(path).with_help(
+                    "download the file again: the cache that it lay in may have dropped it",
+                ))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A file in JSON, or `None` if there is none of that name.
+    pub(crate) fn json(&self, name: &str) -> Result<Option<serde_json::Value>> {
+        let Some(bytes) = self.read(name)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            let text = error.to_string();
+            // The position is said by the place.
+            let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+            Error::new(ErrorKind::Model, format!("not valid JSON: {reason}"))
+                .in_file(self.path(name))
+                .at_line_column(error.line(), error.column())
+                .with_help("mend the file, or copy the model's again")
+        })
+    }
+
+    /// A weight file, mapped rather than read where it is on disk.
+    pub(crate) fn map(&self, name: &str) -> Result<Option<WeightBytes>> {
+        match self {
+            Self::Folder(folder) => {
+                match File::open(folder.join(name)).and_then(|f| map_file(&f)) {
+                    Ok(map) => Ok(Some(WeightBytes::Mapped(map))),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
+                    Err(error) => Err(self.unreadable(name, &error)),
+                }
+            }
+            Self::Embedded(_, files) => Ok(embedded(files, name).map(WeightBytes::Static)),
+        }
+    }
+
+    fn unreadable(&self, name: &str, error: &io::Error) -> Error {
+        Error::new(ErrorKind::Io, format!("cannot read: {error}")).in_file(self.path(name))
+    }
+}
+
+fn embedded(files: &'static [(&'static str, &'static [u8])], name: &str) -> Option<&'static [u8]> {
+    files.iter().find(|file| file.0 == name).map(|file| file.1)
+}

@@ -1,0 +1,93 @@
+//! Which model: the one in the binary, or a folder.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::files::ModelFiles;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The files of the model in the binary, each with its name in a model folder.
+const TINY: &[(&str, &[u8])] = &[
+    ("config.json", include_bytes!("../tiny/config.json")),
+    ("model.safetensors", include_bytes!("../tiny/model.safetensors")),
+    ("tokenizer.json", include_bytes!("../tiny/tokenizer.json")),
+    ("tokenizer_config.json", include_bytes!("../tiny/tokenizer_config.json")),
+];
+
+/// A model by name: `tiny`, or the path of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ModelSource {
+    /// The small model inside the binary.
+    #[default]
+    Tiny,
+    /// A folder in Hugging Face's layout.
+    Folder(PathBuf),
+}
+
+impl ModelSource {
+    /// The name under which to speak of it: `tiny`, or the last part of the path.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Tiny => "tiny".to_owned(),
+            Self::Folder(path) => {
+                let name =
+                    path.file_name().or(path.components().next_back().map(|c| c.as_os_str()));
+                name.unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
+        }
+    }
+
+    pub(crate) fn files(&self) -> Result<ModelFiles> {
+        match self {
+            Self::Tiny => Ok(ModelFiles::Embedded("tiny", TINY)),
+            Self::Folder(path) => {
+                refuse_other_names(path)?;
+                ModelFiles::folder(path)
+            }
+        }
+    }
+}
+
+/// Says what to do about names that are no folder but that other programs take.
+fn refuse_other_names(path: &Path) -> Result<()> {
+    let error = |message: &str, help: &str| {
+        Err(Error::new(ErrorKind::Model, message).in_file(path).with_help(help))
+    };
+    if path.extension().is_some_and(|extension| extension == "gguf") {
+        let help = "give a folder with config.json, tokenizer.json and model.safetensors";
+        return error("models in GGUF are not supported yet", help);
+    }
+    let parts: Vec<_> = path.components().collect();
+    let looks_like_a_repository = path.is_relative() && parts.len() == 2 && !path.starts_with(".");
+    if looks_like_a_repository && !path.exists() {
+        return error(
+            "there is no such model folder, and models are not downloaded",
+            "download the model's files into a folder and give its path",
+        );
+    }
+    Ok(())
+}
+
+impl FromStr for ModelSource {
+    type Err = Error;
+
+    /// Errors on an empty text only: whether there is such a model shows when it is loaded.
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "" => Err(Error::new(ErrorKind::Request, "the model's name is empty")
+                .with_help("write `tiny` or the path of a model folder")),
+            "tiny" => Ok(Self::Tiny),
+            path => Ok(Self::Folder(path.into())),
+        }
+    }
+}
+
+impl fmt::Display for ModelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tiny => f.write_str("tiny"),
+            Self::Folder(path) => path.display().fmt(f),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Rejection sampling: draws first and asks the constraint about single tokens, instead of computing
+//! a mask.
+
+use super::allowed_row::AllowedRow;
+use super::truncation::greatest;
+use super::{Sampler, SamplerScratch};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sampling::fast::{BlockLine, MaskedRow, MaximaPrecision, RowScan, row_scan};
+use crate::sampling::steps::{self, Candidate};
+use crate::vocabulary::TokenMask;
+
+/// The result of [`Sampler::draw_checked`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked {
+    /// The token drawn.
+    pub token: u32,
+    /// Its probability among all tokens of the mask, accepted or not.
+    pub probability: f64,
+    /// The number of tokens that were asked about.
+    pub checks: usize,
+    /// An unbiased estimate of the probability that an accepted token has, where it was asked for;
+    /// from 0 to 1.
+    pub mass: Option<f64>,
+}
+
+impl Sampler {
+    /// Draws from what [`draw`](Self::draw) would draw from if the mask held only the tokens that
+    /// `check` accepts, and asks about as few of them as were drawn: adaptive weighted rejection
+    /// sampling (Lipkin et al. 2025, "Fast Controlled Generation from Language Models with Adaptive
+    /// Weighted Rejection Sampling"). A token that is refused is taken out, and the next one is
+    /// drawn from the rest; so the first that is accepted has exactly the distribution of accepted
+    /// tokens. At temperature 0 tokens are asked about from the most probable one down. `None`
+    /// where none of the mask is accepted.
+    ///
+    /// With `weigh`, drawing goes on (by random numbers of its own, so the token is the same) until
+    /// a token is accepted for the second time. If m tokens were refused until then, and s_j is the
+    /// probability of those left after j refusals, the estimate is 1 / (1/s_0 + … + 1/s_m). It is
+    /// unbiased, and independent of the token: given which tokens were refused, in which order, the
+    /// first acceptance came after the j-th of them with a probability in proportion to 1/s_j;
+    /// s_j, if no refusal came after it, else 0, is an unbiased estimate, and this is its mean.
+    ///
+    /// The paper's experiments estimate s_j / (m + 1), j being the refusals before the first
+    /// acceptance; the authors' library (genlm-control, "geometric") 1 / (N + 1), N being how many
+    /// draws would have been refused had refused tokens stayed. Both ask about the same tokens. Given
+    /// which were refused, in which order, the mean of either is the estimate here, whose variance is
+    /// at most theirs therefore (Rao and Blackwell): j comes with probability (1/s_j) / Σ 1/s_i, and
+    /// given N each of N + 1 places of the first acceptance is as likely as the very first, whose
+    /// probability is (1/s_0) / Σ 1/s_i.
+    ///
+    /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens.
+    pub fn draw_checked(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        weigh: bool,
+        check: &mut dyn FnMut(u32) -> Result<bool>,
+    ) -> Result<Option<Checked>> {
+        if let Some(step) = self.params().first_truncation() {
+            let message = format!("`{step}` is on, which must know every allowed token");
+            return Err(Error::new(ErrorKind::Sampling, message)
+                .with_help("leave it out, or draw by masks"));
+        }
+        let allowed = self.allow(logits, mask)?;
+        if self.params().temperature == 0.0 {
+            return self.first_accepted(logits, allowed, check);
+        }
+        let (scan, mut changed) = (allowed.scan, allowed.changed);
+        let temperature = self.adjust_changed(&mut changed);
+        let Self { scratch, random, estimate_random, .. } = self;
+        let row = MaskedRow { logits, words: &scratch.words, maxima: &scratch.maxima, temperature };
+        let top = greatest(&scan, &changed, temperature);
+        let mut line = BlockLine::new(&row, top, changed);
+        let whole = line.length();
+        let mut checks = 0;
+        let mut shares = vec![1.0];
+        let (first, weight) = loop {
+            let Some((token, weight)) = line.at(random.fraction() * line.length()) else {
+                return Ok(None);
+            };
+            checks += 1;
+            if check(token)? {
+                break (token, weight);
+            }
+            line.remove(token);
+            shares.push(line.length() / whole);
+        };
+        let mut accepted = usize::from(!weigh);
+        while accepted == 0 {
+            let token =
+                line.at(estimate_random.fraction() * line.length()).map_or(first, |found| found.0);
+            checks += usize::from(token != first);
+            if token == first || check(token)? {
+                accepted += 1;
+            } else {
+                line.remove(token);
+                shares.push(line.length() / whole);
+            }
+        }
+        let mass = weigh.then(|| 1.0 / shares.iter().map(|share| 1.0 / share).sum::<f64>());
+        Ok(Some(Checked { token: first, probability: weight / whole, checks, mass }))
+    }
+
+    /// Asks about tokens from the most probable one down; returns the first that is accepted.
+    fn first_accepted(
+        &mut self,
+        logits: &[f32],
+        allowed: AllowedRow,
+        check: &mut dyn FnMut(u32) -> Result<bool>,
+    ) -> Result<Option<Checked>> {
+        let (mut scan, mut changed) = (allowed.scan, allowed.changed);
+        self.adjust_changed(&mut changed);
+        for checks in 1.. {
+            let unchanged =
+                scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) });
+            let best = steps::greedy(&changed).into_iter().chain(unchanged);
+            let Some(best) = best.min_by(steps::by_probability) else { break };
+            if check(best.token)? {
+                let token = best.token;
+                return Ok(Some(Checked { token, probability: 1.0, checks, mass: None }));
+            }
+            changed.retain(|c| c.token != best.token);
+            scan = self.without(logits, best.token);
+        }
+        Ok(None)
+    }
+
+    /// Takes a token out of the row and scans the rest.
+    fn without(&mut self, logits: &[f32], token: u32) -> RowScan {
+        let SamplerScratch { words, maxima, .. } = &mut self.scratch;
+        words[token as usize / row_scan::WORD] &= !(1 << (token as usize % row_scan::WORD));
+        row_scan::scan(logits, words, maxima, MaximaPrecision::UpperBounds)
+    }
+}
