@@ -1,14 +1,28 @@
-//! The decoding loop: a prompt goes in, text comes out, token by token, and under a constraint only
-//! text that the constraint accepts.
+//! The engine: a prompt goes in, text comes out token by token, and under a constraint only text that
+//! the constraint accepts.
 //!
-//! One request, from the top: [`Engine::generate`] turns the prompt into tokens (`prompt`), lets
-//! the model read them, and then at each step takes the constraint's mask, draws a token with the
-//! [`Sampler`](crate::sampling::Sampler), tells the matcher, and hands the text on as far as no
-//! stop string can still begin in it (`text`).
+//! The way of one request through the files:
+//!
+//! | file | part |
+//! |---|---|
+//! | `request` | what a caller asks for, and its validation |
+//! | `llm_engine` | [`Engine`]: the public entry points |
+//! | `prompt`, `token_healing` | the prompt's tokens |
+//! | `model_runner` | the model and its draft model; prefill |
+//! | `decoding_loop` | one text: forward pass, draw, next token; with or without speculation |
+//! | `ranking`, `beam_search` | several texts of which the best are returned |
+//! | `sequence` | the state of one text, and the step that adds a token: mask, draw, report |
+//! | `reasoning_budget`, `stop_stream` | what a step feeds: the count of reasoning tokens, and the text that can be shown |
+//! | `speculation` | guesses that one forward pass reads together |
+//! | `response` | events while a text grows, and the response |
+//! | `message_format` | reasoning and tool calls in a message |
+//!
+//! Texts are written one at a time; there is no batch and no scheduler. Texts with the same prompt share
+//! its KV cache, copied on write.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
-//! use maskwright::generation::{Engine, Event, Request};
+//! use maskwright::engine::{Engine, Event, Request};
 //! use maskwright::model::ModelOptions;
 //! let engine = Engine::load(&ModelOptions::default())?;
 //! let request = Request { max_tokens: 64, ..Request::text("Write a haiku.") };
@@ -23,9 +37,12 @@
 //! ```
 
 mod beam_search;
+mod decoding_loop;
 mod llm_engine;
 mod message_format;
+mod model_runner;
 mod prompt;
+mod ranking;
 mod reasoning_budget;
 mod request;
 mod response;

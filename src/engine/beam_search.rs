@@ -1,12 +1,16 @@
 //! Beam search: the texts of greatest log-probability that a bounded search finds.
+//!
+//! Each round extends every beam by its most probable tokens, and the best extensions over all beams
+//! become the next round's beams. Texts that end are set aside with their score. It is over when no
+//! growing text can become one of the best ([`EarlyStopping`]).
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::llm_engine::{Engine, Read};
+use super::model_runner::{ModelRunner, PrefilledPrompt};
 use super::request::{BeamSearch, EarlyStopping, Request};
-use super::response::{Event, FinishReason, Passes, Response, Step, Timing};
-use super::sequence::{Receiver, Sequence};
+use super::response::{Event, EventSink, FinishReason, Passes, Response, Step, Timing};
+use super::sequence::{DrawCircumstances, Sequence};
 use crate::error::Result;
 use crate::model::{KvCache, Logits};
 use crate::sampling::Draw;
@@ -14,35 +18,37 @@ use crate::sampling::Draw;
 /// A text that still grows.
 struct Beam<'a> {
     sequence: Sequence<'a>,
-    /// What is told of its tokens, where the request asks.
+    /// The reports of its tokens, if the request asks for them.
     steps: Vec<Step>,
     cache: KvCache,
     logits: Logits,
     logprob: f64,
 }
 
-/// A text that does not.
-struct Finished<'a> {
+/// A text that has ended.
+struct FinishedBeam<'a> {
     sequence: Sequence<'a>,
     steps: Vec<Step>,
     reason: FinishReason,
     score: f64,
 }
 
-/// The logits after a beam, and what its mask took and tells.
-struct Row {
+/// The logits after a beam, and how its mask was computed.
+struct BeamLogits {
     logits: Vec<f32>,
     yielded: bool,
     mask_us: f64,
 }
 
-/// A way to go on: the beam, the token, its log-probability among what the constraint allows, and
-/// the text's with it.
+/// A beam extended by one token.
 #[derive(Clone, Copy, Debug)]
-struct Choice {
+struct BeamExtension {
+    /// Index of the beam.
     parent: usize,
     token: u32,
-    alone: f64,
+    /// Log-probability of the token among the allowed ones.
+    token_logprob: f64,
+    /// Log-probability of the text with the token.
     logprob: f64,
 }
 
@@ -54,42 +60,42 @@ struct Choice {
 /// The same request gives the same texts: nothing is drawn. `on_event` is told that the search goes
 /// on, and may end it: then the texts that still grow count as they are.
 pub(crate) fn search(
-    engine: &Engine,
+    runner: &ModelRunner,
     request: &Request,
     search: &BeamSearch,
-    read: Read,
-    on_event: &mut Receiver<'_>,
+    prefilled: PrefilledPrompt,
+    on_event: &mut EventSink<'_>,
 ) -> Result<Vec<(Response, Vec<Step>)>> {
     let start = Instant::now();
-    let Read { prompt, heal, cache, logits, passes, took: prefill } = read;
-    let sequence = Sequence::start(engine, request, &prompt, heal, Some(0))?;
+    let PrefilledPrompt { prompt, cache, logits, passes, duration: prefill } = prefilled;
+    let sequence = Sequence::start(runner, request, &prompt, Some(0))?;
     let mut passes = Passes { model: passes, ..Passes::default() };
-    let ends = engine.vocabulary().end_tokens().len() + request.stop_token_ids.len();
+    let ends = runner.vocabulary().end_tokens().len() + request.stop_token_ids.len();
     let most = search.width.saturating_mul(ends.max(1) + 1);
     let mut beams = vec![Beam { sequence, steps: Vec::new(), cache, logits, logprob: 0.0 }];
-    let mut finished: Vec<Finished<'_>> = Vec::new();
+    let mut finished: Vec<FinishedBeam<'_>> = Vec::new();
     while !beams.is_empty() {
         if on_event(Event::Working).is_break() {
             let cut = beams.drain(..).map(|Beam { sequence, steps, logprob, .. }| {
                 let score = search.score(logprob, sequence.tokens.len());
-                Finished { sequence, steps, reason: FinishReason::Cancelled, score }
+                FinishedBeam { sequence, steps, reason: FinishReason::Cancelled, score }
             });
             finished.extend(cut);
-            finished.sort_by(better);
+            finished.sort_by(best_first);
             break;
         }
-        let (choices, rows) = choices(&mut beams, search, most, &mut finished)?;
+        let (extensions, rows) = extensions(&mut beams, search, most, &mut finished)?;
         let mut next: Vec<Beam<'_>> = Vec::with_capacity(search.width);
-        for choice in choices {
+        for extension in extensions {
             if next.len() == search.width {
                 break;
             }
-            let Choice { parent, token, logprob, .. } = choice;
+            let BeamExtension { parent, token, logprob, .. } = extension;
             let (mut sequence, mut steps) =
                 (beams[parent].sequence.clone(), beams[parent].steps.clone());
-            let forced = sequence.is_forced(token, request.is_measured())?;
+            let forced = sequence.is_forced(token, sequence.forced_need())?;
             if let Some(row) = &rows[parent] {
-                steps.extend(row.note(&mut sequence, choice, forced)?);
+                steps.extend(row.report(&mut sequence, extension, forced)?);
             }
             let ended = sequence.add(token, forced)?;
             // A token that ends the text counts, though it is no part of it.
@@ -97,13 +103,13 @@ pub(crate) fn search(
             let length = sequence.tokens.len() + usize::from(by_token);
             if let Some(reason) = ended.or_else(|| sequence.limit_reached()) {
                 let score = search.score(logprob, length);
-                finish(&mut finished, Finished { sequence, steps, reason, score });
+                finish(&mut finished, FinishedBeam { sequence, steps, reason, score });
                 continue;
             }
             let (cache, logits) = (beams[parent].cache.fork(), beams[parent].logits.clone());
             next.push(Beam { sequence, steps, cache, logits, logprob });
         }
-        finished.sort_by(better);
+        finished.sort_by(best_first);
         finished.truncate(search.width);
         if is_over(&finished, &next, search, request) {
             break;
@@ -112,12 +118,12 @@ pub(crate) fn search(
         beams = next;
         for beam in &mut beams {
             let last = &beam.sequence.tokens[beam.sequence.tokens.len() - 1..];
-            beam.logits = engine.model().forward(last, &mut beam.cache)?;
+            beam.logits = runner.model().forward(last, &mut beam.cache)?;
             passes.model += 1;
         }
     }
     let timing = Timing { prefill, decode: start.elapsed() };
-    let respond = |Finished { sequence, steps, reason, score }: Finished<'_>| {
+    let respond = |FinishedBeam { sequence, steps, reason, score }: FinishedBeam<'_>| {
         let mut response = sequence.end(reason, timing, passes, &mut |_| ControlFlow::Continue(()));
         response.score = Some(score);
         (response, steps)
@@ -125,43 +131,48 @@ pub(crate) fn search(
     Ok(finished.into_iter().map(respond).collect())
 }
 
-impl Row {
-    /// What is told of a choice. Nothing is truncated: the nucleus is all that is allowed.
-    fn note(
+impl BeamLogits {
+    /// The report of an extension. Nothing is truncated: the nucleus is all that is allowed.
+    fn report(
         &self,
         sequence: &mut Sequence<'_>,
-        choice: Choice,
+        extension: BeamExtension,
         forced: bool,
     ) -> Result<Option<Step>> {
         let allowed = sequence.mask().count();
         let draw = Draw {
-            token: choice.token,
-            probability: choice.alone.exp(),
+            token: extension.token,
+            probability: extension.token_logprob.exp(),
             allowed,
             nucleus: allowed,
             yielded: self.yielded,
         };
-        sequence.note(&self.logits, draw, (forced, self.yielded, self.mask_us))
+        let circumstances =
+            DrawCircumstances { forced, yielded: self.yielded, mask_us: self.mask_us };
+        sequence.report(&self.logits, draw, circumstances)
     }
 }
 
-/// The best ways to go on, best first: as many as beams for each token that may end a text and once
-/// more, so that enough remain beside those that end; and what each beam chooses from. A text that cannot go on is finished.
-fn choices<'a>(
+/// The best `most` extensions of all beams, best first, and the logits that each beam was extended by.
+/// A beam whose mask is empty is finished.
+///
+/// `most` is the number of beams times one more than there are tokens that end a text, so that enough
+/// extensions remain beside those that end.
+fn extensions<'a>(
     beams: &mut [Beam<'a>],
     search: &BeamSearch,
     most: usize,
-    finished: &mut Vec<Finished<'a>>,
-) -> Result<(Vec<Choice>, Vec<Option<Row>>)> {
-    let (mut choices, mut rows) = (Vec::new(), Vec::with_capacity(beams.len()));
+    finished: &mut Vec<FinishedBeam<'a>>,
+) -> Result<(Vec<BeamExtension>, Vec<Option<BeamLogits>>)> {
+    let (mut extensions, mut rows) = (Vec::new(), Vec::with_capacity(beams.len()));
     for (parent, beam) in beams.iter_mut().enumerate() {
         let clock = Instant::now();
-        let (mask, yielded) = beam.sequence.allow()?;
+        let (mask, yielded) = beam.sequence.compute_mask()?;
         let mask_us = clock.elapsed().as_secs_f64() * 1e6;
         if mask.is_empty() {
             let score = search.score(beam.logprob, beam.sequence.tokens.len());
             let (sequence, steps) = (beam.sequence.clone(), beam.steps.clone());
-            finish(finished, Finished { sequence, steps, reason: FinishReason::Stop, score });
+            finish(finished, FinishedBeam { sequence, steps, reason: FinishReason::Stop, score });
             rows.push(None);
             continue;
         }
@@ -169,38 +180,38 @@ fn choices<'a>(
         let logits = beam.logits.to_vec()?;
         let (best, list_yielded) =
             beam.sequence.sampler.most_probable(&logits, Some(&mask), most)?;
-        rows.push(Some(Row { logits, yielded: yielded || list_yielded, mask_us }));
-        let choice = |(token, alone)| {
-            let logprob = beam.logprob + alone;
-            Choice { parent, token, alone, logprob }
+        rows.push(Some(BeamLogits { logits, yielded: yielded || list_yielded, mask_us }));
+        let extension = |(token, token_logprob)| {
+            let logprob = beam.logprob + token_logprob;
+            BeamExtension { parent, token, token_logprob, logprob }
         };
-        choices.extend(best.into_iter().map(choice));
+        extensions.extend(best.into_iter().map(extension));
     }
     // Equal ones in the order of their beams and tokens.
-    choices.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
-    choices.truncate(most);
-    Ok((choices, rows))
+    extensions.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
+    extensions.truncate(most);
+    Ok((extensions, rows))
 }
 
-/// Adds a finished text. Several tokens may end a text: of the ways to end the same one the best
-/// counts.
-fn finish<'a>(finished: &mut Vec<Finished<'a>>, new: Finished<'a>) {
+/// Adds a finished text. Several tokens may end a text: of those that end the same one the best counts.
+fn finish<'a>(finished: &mut Vec<FinishedBeam<'a>>, new: FinishedBeam<'a>) {
     match finished.iter_mut().find(|old| old.sequence.tokens == new.sequence.tokens) {
         None => finished.push(new),
-        Some(old) if better(&new, old).is_lt() => *old = new,
+        Some(old) if best_first(&new, old).is_lt() => *old = new,
         Some(_) => {}
     }
 }
 
-/// Complete texts first, then by score.
-fn better(a: &Finished<'_>, b: &Finished<'_>) -> std::cmp::Ordering {
-    let cut = |f: &Finished<'_>| matches!(f.reason, FinishReason::Length | FinishReason::Cancelled);
+/// The order of finished texts: complete ones first, then by score.
+fn best_first(a: &FinishedBeam<'_>, b: &FinishedBeam<'_>) -> std::cmp::Ordering {
+    let cut =
+        |f: &FinishedBeam<'_>| matches!(f.reason, FinishReason::Length | FinishReason::Cancelled);
     cut(a).cmp(&cut(b)).then(b.score.total_cmp(&a.score))
 }
 
-/// Can no beam that still grows become one of the best?
+/// Whether no growing beam can become one of the best.
 fn is_over(
-    finished: &[Finished<'_>],
+    finished: &[FinishedBeam<'_>],
     growing: &[Beam<'_>],
     search: &BeamSearch,
     request: &Request,

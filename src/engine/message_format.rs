@@ -1,4 +1,4 @@
-//! How a model's message is made up: reasoning, calls of tools, an answer.
+//! The format of a model's messages: reasoning, then tool calls or an answer.
 
 use super::llm_engine::Engine;
 use super::reasoning_budget::Thinking;
@@ -7,12 +7,12 @@ use crate::constraint::Compiler;
 use crate::error::Result;
 use crate::tools::{Format, Reader, Reasoning, ToolCalls};
 
-/// What a message may hold beside an answer, and how the model writes it: sets up a request, and
-/// takes apart what comes back.
+/// The parts of a model's message beside the answer, and the format that the model writes them in.
+/// Sets up requests and compilers for it, and splits the text that comes back.
 ///
 /// ```no_run
 /// use maskwright::Compiler;
-/// use maskwright::generation::{Engine, Event, Protocol, Request};
+/// use maskwright::engine::{Engine, Event, Protocol, Request};
 /// # fn run(engine: Engine) -> maskwright::Result<()> {
 /// let mut request = Request::text("Is the sky blue?");
 /// let protocol = Protocol::default().with_reasoning(&engine, &mut request, None, Some(100))?;
@@ -24,7 +24,7 @@ use crate::tools::{Format, Reader, Reasoning, ToolCalls};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Protocol {
-    /// With it: has the prompt the opening tag?
+    /// The format of the reasoning, and whether the prompt ends in its opening tag.
     reasoning: Option<(Reasoning, bool)>,
     calls: Option<ToolCalls>,
 }
@@ -73,7 +73,7 @@ impl Protocol {
         Ok(Self { reasoning: Some((reasoning, opened)), ..self })
     }
 
-    /// A compiler of what stands behind the reasoning.
+    /// A compiler whose constraints describe what comes after the reasoning, which is put before them.
     pub fn compiler(&self, compiler: &Compiler) -> Result<Compiler> {
         match &self.reasoning {
             None => Ok(compiler.clone()),
@@ -85,17 +85,17 @@ impl Protocol {
         }
     }
 
-    /// The calls that a message may hold.
+    /// The tool calls that a message may hold.
     pub fn calls(&self) -> Option<&ToolCalls> {
         self.calls.as_ref()
     }
 
-    /// Is a message an answer and nothing more?
+    /// Whether a message is an answer alone.
     pub fn is_plain(&self) -> bool {
         self.reasoning.is_none() && self.calls.is_none()
     }
 
-    /// Takes apart one message.
+    /// A reader that splits one message.
     pub fn reader(&self) -> Reader {
         let reasoning = self.reasoning.as_ref().map(|(reasoning, opened)| (reasoning, *opened));
         match &self.calls {

@@ -6,7 +6,9 @@ use super::request::{Prompt, Request};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Message, Model, SpecialNames};
 
-/// The tokens of the prompt, at least one, with room for one more in the model's context.
+/// The tokens of the prompt: at least one, and the model's context has room for one more.
+///
+/// Errors if the prompt is empty or too long, or if the chat template refuses it.
 pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
     let names = if request.parse_special { SpecialNames::AsTokens } else { SpecialNames::AsText };
     let chat = |messages: &[Message]| model.encode_chat(messages, request.tools.as_ref(), names);
@@ -31,7 +33,7 @@ pub(crate) fn tokens(model: &Model, request: &Request) -> Result<Vec<u32>> {
     Ok(tokens)
 }
 
-/// The prompt as text.
+/// The prompt as the text that the model reads.
 pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, str>> {
     let chat = |messages: &[Message]| {
         let prompt = model.chat_template()?.render(messages, true, request.tools.as_ref())?;
@@ -46,8 +48,7 @@ pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, st
     }
 }
 
-/// Does the text begin where the prompt has nothing, so that a space which the tokenizer puts
-/// before every text is not the model's?
+/// Whether the prompt is empty, so that the text begins where the tokenizer puts a space of its own.
 pub(crate) fn is_empty(request: &Request, model: &Model) -> bool {
     matches!(&request.prompt, Prompt::Text(text) if text.is_empty())
         && (request.raw || !model.has_chat_template())

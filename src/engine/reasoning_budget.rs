@@ -1,65 +1,69 @@
-//! How long a model thinks before it answers, and a budget for it.
+//! A budget for the reasoning that a model writes before it answers.
 //!
-//! The constraint says that reasoning comes first and what stands behind it; this only counts, and
-//! when the budget is spent leaves nothing of the mask but the way to the closing tag. It is a filter
-//! as bans are: where it would empty the mask, within a character say, it waits.
+//! The constraint already requires the tags and what follows them. Here the tokens between the tags
+//! are counted, and once the budget is spent, the mask keeps only tokens that lead to the closing tag.
+//! After the text `so <` with the tag `</think>`, these are `/`, `/think` and `/think>`, but not `</`.
+//!
+//! It is a filter like bans: where it would empty the mask, as within a character, it waits.
 
 use crate::tools::Marker;
 use crate::vocabulary::{TokenMask, Vocabulary};
 
-/// Where the reasoning stands, and how long it may be.
+/// The tags around a model's reasoning, and its budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thinking {
     /// The tag that begins it; `None` if the prompt ends in it.
     pub begin: Option<Marker>,
     /// The tag that ends it.
     pub end: Marker,
-    /// The most tokens between the two; `None` for no bound.
+    /// Greatest number of tokens between the tags; `None` for no bound.
     pub budget: Option<usize>,
 }
 
+/// The position of a text relative to the tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ReasoningPhase {
     Before,
     Inside,
     After,
 }
 
-/// How far the reasoning of one text has come.
+/// The progress of one text's reasoning.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ReasoningProgress {
     thinking: Thinking,
-    phase: Phase,
-    /// Tokens since it began.
+    phase: ReasoningPhase,
+    /// Tokens since the opening tag.
     spent: usize,
-    /// Tokens until it ended, both tags included.
+    /// Tokens until the closing tag, both tags included.
     written: usize,
-    /// The last bytes, as many as a tag may have begun in.
+    /// The last bytes of the text, in which the next tag may have begun.
     tail: Vec<u8>,
 }
 
-impl Progress {
+impl ReasoningProgress {
     pub(crate) fn new(thinking: &Thinking) -> Self {
-        let phase = if thinking.begin.is_some() { Phase::Before } else { Phase::Inside };
+        let phase =
+            if thinking.begin.is_some() { ReasoningPhase::Before } else { ReasoningPhase::Inside };
         Self { thinking: thinking.clone(), phase, spent: 0, written: 0, tail: Vec::new() }
     }
 
-    /// Tokens of the reasoning with its tags, as far as they were written.
+    /// The number of tokens of the reasoning so far, with its tags.
     pub(crate) fn tokens(&self) -> usize {
         match self.phase {
-            Phase::Before => 0,
-            Phase::Inside | Phase::After => self.written,
+            ReasoningPhase::Before => 0,
+            ReasoningPhase::Inside | ReasoningPhase::After => self.written,
         }
     }
 
-    /// Takes a token that was written.
+    /// Advances by a token of the text.
     pub(crate) fn add(&mut self, token: u32, bytes: &[u8]) {
-        self.spent += usize::from(self.phase == Phase::Inside);
-        self.written += usize::from(self.phase != Phase::After);
+        self.spent += usize::from(self.phase == ReasoningPhase::Inside);
+        self.written += usize::from(self.phase != ReasoningPhase::After);
         self.tail.extend_from_slice(bytes);
         let awaited = match (self.phase, &self.thinking.begin) {
-            (Phase::Before, Some(begin)) => begin,
-            (Phase::After, _) => return,
+            (ReasoningPhase::Before, Some(begin)) => begin,
+            (ReasoningPhase::After, _) => return,
             _ => &self.thinking.end,
         };
         match awaited {
@@ -75,16 +79,16 @@ impl Progress {
             }
         }
         self.phase = match self.phase {
-            Phase::Before => Phase::Inside,
-            _ => Phase::After,
+            ReasoningPhase::Before => ReasoningPhase::Inside,
+            _ => ReasoningPhase::After,
         };
     }
 
-    /// Once the budget is spent: of the tokens that a mask allows, keeps those that lead to the end
-    /// of the reasoning, if there are any.
-    pub(crate) fn press(&self, vocabulary: &Vocabulary, mask: &mut TokenMask) {
+    /// Once the budget is spent, keeps only the tokens of a mask that lead to the closing tag, unless
+    /// there are none.
+    pub(crate) fn keep_way_to_end(&self, vocabulary: &Vocabulary, mask: &mut TokenMask) {
         let spent = self.thinking.budget.is_some_and(|budget| self.spent >= budget);
-        if self.phase != Phase::Inside || !spent {
+        if self.phase != ReasoningPhase::Inside || !spent {
             return;
         }
         let kept: Vec<u32> = match &self.thinking.end {
@@ -117,15 +121,15 @@ mod tests {
         Vocabulary::from_tokens(tokens, &[(9, "[END]"), (10, "</s>")], &[10]).unwrap()
     }
 
-    /// What is left of a full mask after these tokens.
+    /// The tokens of a full mask that are left after these tokens.
     fn left(thinking: &Thinking, tokens: &[u32]) -> Vec<u32> {
         let vocabulary = vocabulary();
-        let mut progress = Progress::new(thinking);
+        let mut progress = ReasoningProgress::new(thinking);
         for &token in tokens {
             progress.add(token, vocabulary.token_bytes(token).unwrap_or_default());
         }
         let mut mask = TokenMask::all(vocabulary.len());
-        progress.press(&vocabulary, &mut mask);
+        progress.keep_way_to_end(&vocabulary, &mut mask);
         mask.iter().collect()
     }
 
@@ -174,7 +178,7 @@ mod tests {
             (&opened, &[0, 5, 4, 0], 3),
         ] {
             let vocabulary = vocabulary();
-            let mut progress = Progress::new(thinking);
+            let mut progress = ReasoningProgress::new(thinking);
             for &token in tokens {
                 progress.add(token, vocabulary.token_bytes(token).unwrap_or_default());
             }
@@ -186,10 +190,10 @@ mod tests {
     fn where_the_mask_has_no_way_to_the_tag_the_budget_waits() {
         let vocabulary = vocabulary();
         let end = Marker::Bytes(b"</t>".to_vec());
-        let progress = Progress::new(&Thinking { begin: None, end, budget: Some(0) });
+        let progress = ReasoningProgress::new(&Thinking { begin: None, end, budget: Some(0) });
         let mut mask = TokenMask::new(vocabulary.len());
         mask.allow(8);
-        progress.press(&vocabulary, &mut mask);
+        progress.keep_way_to_end(&vocabulary, &mut mask);
         assert_eq!(mask.iter().collect::<Vec<_>>(), [8]);
     }
 }

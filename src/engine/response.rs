@@ -1,5 +1,6 @@
 //! What comes back: events while the text grows, and the response at its end.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ pub enum Event<'a> {
     /// The text is finished: its last event.
     Ended(&'a Response),
 }
+
+/// Receives the events of one text. `Break` ends the text.
+pub(crate) type EventSink<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
 /// How one token was chosen.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,126 +1,64 @@
-//! Guesses of what the model will write, all read in one pass.
+//! Speculative decoding: several tokens are guessed, one forward pass reads all of them, and those that
+//! the model would have drawn are kept.
 //!
-//! Leviathan, Kalman and Matias 2023, "Fast Inference from Transformers via Speculative Decoding":
-//! the text's distribution is exactly that of drawing token by token. A guess that was drawn from a
-//! distribution is taken or replaced by their rule ([`Sampler::verify`]). A guess about which there
-//! was no chance (text that the constraint forces, words of the prompt) needs no rule of its own:
-//! the model's token is drawn as ever, and where it is the guess, the pass has already read what
-//! comes after it; its rate of acceptance is what their rule gives, and the text is the same token
-//! for token.
+//! Three sources of guesses ([`Speculation`]): text that the constraint forces, words of the prompt and
+//! the text, and a smaller model. The distribution of texts does not change (Leviathan, Kalman and
+//! Matias 2023, "Fast Inference from Transformers via Speculative Decoding"):
 //!
-//! Trees of guesses follow Miao et al. 2024, "SpecInfer": one pass reads all branches, each seeing
-//! only what stands above it.
+//! - A token that a draft model drew from a distribution is accepted or replaced by their rule
+//!   ([`Sampler::verify`]).
+//! - A token that was guessed without chance (forced text, words of the prompt) needs no rule: the
+//!   model's token is drawn as without speculation, and if it is the guess, the pass has already read
+//!   what comes after it. Here even the text is the same, token for token.
 //!
-//! [`Sampler::verify`]: crate::sampling::Sampler::verify
+//! Guesses may branch (Miao et al. 2024, "SpecInfer"): one pass reads a tree of tokens, each of which
+//! sees only its ancestors.
+//!
+//! ```text
+//! text {"n    forced: ame":
+//! tree  0 ── 1 `ame` ── 2 `":` ─┬─ 3 `"`        one pass reads nodes 0 to 4
+//!                               └─ 4 `[`
+//! ```
+
+mod draft_tree;
 
 use super::request::Speculation;
-use super::sequence::{Guess, Sequence};
-use crate::constraint::Matcher;
+use super::sequence::{ForcedNeed, Sequence};
 use crate::error::Result;
 use crate::model::{KvCache, Model};
 use crate::sampling::Sampler;
 use crate::vocabulary::Encode as _;
+use draft_tree::DraftTree;
 
-/// The most tokens that are guessed at once. On one sequence a pass over a few dozen positions
-/// costs little more than over one.
-const MOST: usize = 32;
-/// The most bytes of forced text that are asked for at once.
-const FORCED_BYTES: usize = 160;
-/// As many bytes as may come next where a grammar draft tries all of them.
-const FEW_CHOICES: usize = 4;
-/// The longest sequence that is looked up in prompt and text, in tokens, and the shortest.
-const NGRAMS: std::ops::RangeInclusive<usize> = 2..=4;
-/// The tokens that follow it that are guessed.
-const FOLLOWING: usize = 10;
-/// Tokens that the draft model guesses at once.
-const DRAFTED: usize = 5;
+/// Greatest number of tokens that are guessed for one pass. On one sequence a pass over a few dozen
+/// positions costs little more than over one.
+const MAX_GUESSES: usize = 32;
+/// Greatest number of bytes of forced text for one pass: about as many as its guesses hold.
+const MAX_FORCED_BYTES: usize = 160;
+/// Greatest number of possible next bytes at which the tree branches.
+const MAX_BRANCHES: usize = 4;
+/// Lengths, in tokens, of the sequences that are looked up in prompt and text.
+const NGRAM_LENGTHS: std::ops::RangeInclusive<usize> = 2..=4;
+/// Number of tokens after a sequence that was found that are guessed.
+const NGRAM_GUESSES: usize = 10;
+/// Number of tokens that the draft model guesses for one pass.
+const DRAFT_MODEL_GUESSES: usize = 5;
 
-/// Tokens to read in one pass: the last of the text, and guesses after it.
-#[derive(Debug, Default)]
-pub(crate) struct Tree {
-    tokens: Vec<u32>,
-    /// Of each token but the first: after which it stands.
-    parents: Vec<usize>,
-    /// Tokens that were drawn one after the other, with their distributions. The last one may be an
-    /// end token, which is not read, but which is taken or replaced like the others: to draw anew
-    /// only where it came would draw it too seldom.
-    drawn: Vec<(u32, Vec<(u32, f64)>)>,
-}
-
-impl Tree {
-    fn new(last: u32) -> Self {
-        Self { tokens: vec![last], ..Self::default() }
-    }
-
-    pub(crate) fn tokens(&self) -> &[u32] {
-        &self.tokens
-    }
-
-    pub(crate) fn parents(&self) -> &[usize] {
-        &self.parents
-    }
-
-    /// The guess after this place that says the same.
-    pub(crate) fn child(&self, node: usize, token: u32) -> Option<usize> {
-        (1..self.tokens.len()).find(|&i| self.parents[i - 1] == node && self.tokens[i] == token)
-    }
-
-    /// The token that was drawn for the place after this one.
-    pub(crate) fn guess(&self, node: usize) -> Option<Guess<'_>> {
-        self.drawn.get(node).map(|(token, from)| (*token, from.as_slice()))
-    }
-
-    /// Adds a guess, unless it is there. `None` where the tree is full.
-    fn add(&mut self, node: usize, token: u32, most: usize) -> Option<usize> {
-        if let Some(child) = self.child(node, token) {
-            return Some(child);
-        }
-        if self.tokens.len() > most {
-            return None;
-        }
-        self.tokens.push(token);
-        self.parents.push(node);
-        Some(self.tokens.len() - 1)
-    }
-
-    /// Adds tokens one after the other as far as the constraint allows them. Says where that ends,
-    /// and whether all are there.
-    fn add_all(
-        &mut self,
-        mut node: usize,
-        tokens: &[u32],
-        mut matcher: Option<&mut Matcher>,
-        most: usize,
-    ) -> Result<(usize, bool)> {
-        for &token in tokens {
-            if let Some(matcher) = &mut matcher {
-                if !matcher.mask()?.contains(token) {
-                    return Ok((node, false));
-                }
-                matcher.accept(token)?;
-            }
-            match self.add(node, token, most) {
-                Some(child) => node = child,
-                None => return Ok((node, false)),
-            }
-        }
-        Ok((node, true))
-    }
-}
-
-/// Makes guesses for one sequence.
+/// The guesser of one sequence.
 pub(crate) struct Drafter<'a> {
     kind: Speculation,
-    /// Prompt and text, as far as they were looked at.
+    /// The tokens of the prompt and of the text so far.
     read: Vec<u32>,
     prompt: usize,
     model: Option<(&'a Model, KvCache)>,
-    /// What the draft model's cache remembers.
+    /// The tokens that the draft model's cache holds.
     cached: Vec<u32>,
+    /// Passes so far; each draws from another stream of random numbers.
     rounds: u64,
 }
 
 impl<'a> Drafter<'a> {
+    /// A guesser for the text after a prompt.
     pub(crate) fn new(
         kind: Speculation,
         model: Option<&'a Model>,
@@ -134,76 +72,86 @@ impl<'a> Drafter<'a> {
         Ok(Self { kind, read: prompt, prompt: len, model, cached: Vec::new(), rounds: 0 })
     }
 
-    /// The last token of the text, which is not empty, and guesses of what follows it.
-    pub(crate) fn draft(&mut self, sequence: &Sequence<'_>) -> Result<Tree> {
+    /// The last token of the text, which is not empty, with guesses after it.
+    pub(crate) fn draft(&mut self, sequence: &Sequence<'_>) -> Result<DraftTree> {
         let known = self.read.len() - self.prompt;
         self.read.extend_from_slice(&sequence.tokens[known..]);
-        let mut tree = Tree::new(self.read[self.read.len() - 1]);
-        // The last token that fits is drawn, not read.
-        let most = MOST.min(sequence.room().saturating_sub(1));
+        let mut tree = DraftTree::new(self.read[self.read.len() - 1]);
+        // The last token that the text may have is drawn and never read.
+        let most = MAX_GUESSES.min(sequence.room().saturating_sub(1));
         if most > 0 {
             match self.kind {
                 Speculation::Off => {}
-                // What the prompt left to be written is no text of the constraint.
+                // The healed bytes of the prompt are no text of the constraint.
                 _ if sequence.is_healing() => {}
-                Speculation::Forced => grammar(&mut tree, sequence, most, false)?,
-                Speculation::Grammar => grammar(&mut tree, sequence, most, true)?,
-                Speculation::Ngram => self.ngram(&mut tree, sequence, most)?,
-                Speculation::Draft => self.model(&mut tree, sequence, most)?,
+                Speculation::Forced => guess_forced(&mut tree, sequence, most, Branching::Off)?,
+                Speculation::Grammar => guess_forced(&mut tree, sequence, most, Branching::On)?,
+                Speculation::Ngram => self.guess_by_lookup(&mut tree, sequence, most)?,
+                Speculation::Draft => self.guess_by_draft_model(&mut tree, sequence, most)?,
             }
         }
         Ok(tree)
     }
 
-    /// Prompt look-up (Saxena 2023, "Prompt Lookup Decoding"): what followed the last tokens when
-    /// they last stood in prompt or text. The longest sequence that did is looked for first.
-    fn ngram(&self, tree: &mut Tree, sequence: &Sequence<'_>, most: usize) -> Result<()> {
+    /// Prompt look-up (Saxena 2023, "Prompt Lookup Decoding"): guesses the tokens that followed the last
+    /// few when these last occurred in prompt or text. Longer sequences are looked up first.
+    fn guess_by_lookup(
+        &self,
+        tree: &mut DraftTree,
+        sequence: &Sequence<'_>,
+        most: usize,
+    ) -> Result<()> {
         let all = &self.read;
-        for n in NGRAMS.rev().filter(|&n| n < all.len()) {
+        for n in NGRAM_LENGTHS.rev().filter(|&n| n < all.len()) {
             let (before, last) = all.split_at(all.len() - n);
             let Some(at) = all[..all.len() - 1].windows(n).rposition(|window| window == last)
             else {
                 continue;
             };
             debug_assert!(at < before.len());
-            let next = &all[at + n..all.len().min(at + n + FOLLOWING)];
+            let next = &all[at + n..all.len().min(at + n + NGRAM_GUESSES)];
             let mut matcher = sequence.matcher.clone();
-            tree.add_all(0, next, matcher.as_mut(), most)?;
+            tree.add_chain(0, next, matcher.as_mut(), most)?;
             return Ok(());
         }
         Ok(())
     }
 
-    /// Lets the draft model write on, with the settings and the constraint of the sequence.
-    fn model(&mut self, tree: &mut Tree, sequence: &Sequence<'_>, most: usize) -> Result<()> {
+    /// Lets the draft model continue the text, with the settings and the constraint of the sequence.
+    fn guess_by_draft_model(
+        &mut self,
+        tree: &mut DraftTree,
+        sequence: &Sequence<'_>,
+        most: usize,
+    ) -> Result<()> {
         let Some((model, cache)) = &mut self.model else { return Ok(()) };
         let same = self.cached.iter().zip(&self.read).take_while(|(a, b)| a == b).count();
         // At least the last token is read, for the logits after it.
         let same = same.min(self.read.len() - 1);
         cache.truncate(same);
         self.cached.truncate(same);
-        // Other random numbers than those that accept or refuse.
+        // Independent of the random numbers that accept or refuse.
         self.rounds += 1;
         let mut writer = sequence.clone();
         writer.sampler = writer.sampler.fork(self.rounds);
         let mut unread = self.read[same..].to_vec();
-        for _ in 0..DRAFTED.min(most) {
+        for _ in 0..DRAFT_MODEL_GUESSES.min(most) {
             if cache.len() + unread.len() > model.context_length() {
                 break;
             }
             let row = model.forward(&unread, cache)?.to_vec()?;
             self.cached.append(&mut unread);
-            let (mask, _) = writer.allow()?;
+            let (mask, _) = writer.compute_mask()?;
             if mask.is_empty() {
                 break;
             }
             let mask = mask.clone();
             let distribution = writer.sampler.distribution(&row, Some(&mask))?;
             let token = draw(&distribution, &mut writer.sampler);
-            let node = tree.tokens.len() - 1;
-            let forced = writer.is_forced(token, false)?;
+            let node = tree.tokens().len() - 1;
+            let forced = writer.is_forced(token, ForcedNeed::Penalties)?;
             tree.drawn.push((token, distribution));
-            // What ends the text need not be read, for nothing comes after it.
+            // A token that ends the text need not be read.
             if writer.add(token, forced)?.is_some() || tree.add(node, token, most).is_none() {
                 break;
             }
@@ -213,6 +161,7 @@ impl<'a> Drafter<'a> {
     }
 }
 
+/// Draws a token from a distribution.
 fn draw(distribution: &[(u32, f64)], sampler: &mut Sampler) -> u32 {
     let mut rest = sampler.uniform();
     let point = distribution.iter().find(|(_, p)| {
@@ -223,13 +172,25 @@ fn draw(distribution: &[(u32, f64)], sampler: &mut Sampler) -> u32 {
     point.or(distribution.last()).map_or(0, |row| row.0)
 }
 
-/// Text that the constraint forces, as the tokenizer would write it, and, if it may branch, where
-/// few bytes may come next, each of them with what it forces.
-fn grammar(tree: &mut Tree, sequence: &Sequence<'_>, most: usize, branch: bool) -> Result<()> {
+/// Whether a tree of forced text branches where few bytes are possible.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Branching {
+    On,
+    Off,
+}
+
+/// Guesses the text that the constraint forces, as the tokenizer writes it. With branching, continues
+/// after each of up to [`MAX_BRANCHES`] possible bytes with what that byte forces.
+fn guess_forced(
+    tree: &mut DraftTree,
+    sequence: &Sequence<'_>,
+    most: usize,
+    branching: Branching,
+) -> Result<()> {
     let Some(matcher) = &sequence.matcher else { return Ok(()) };
-    let tokenizer = sequence.engine.model().tokenizer();
+    let tokenizer = sequence.runner.model().tokenizer();
     let tokens = |bytes: &[u8]| {
-        // What is cut off in the middle of a character is left to the next pass.
+        // A character that is cut off is left to the next pass.
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
@@ -238,31 +199,31 @@ fn grammar(tree: &mut Tree, sequence: &Sequence<'_>, most: usize, branch: bool) 
     };
     let mut open = std::collections::VecDeque::from([(0, matcher.clone())]);
     while let Some((node, mut matcher)) = open.pop_front() {
-        if tree.tokens.len() > most {
+        if tree.tokens().len() > most {
             break;
         }
-        let forced = matcher.forced_bytes(FORCED_BYTES)?;
+        let forced = matcher.forced_bytes(MAX_FORCED_BYTES)?;
         if !forced.is_empty() {
-            let (end, all) = tree.add_all(node, &tokens(&forced)?, Some(&mut matcher), most)?;
+            let (end, all) = tree.add_chain(node, &tokens(&forced)?, Some(&mut matcher), most)?;
             if all && end != node {
                 open.push_back((end, matcher));
             }
             continue;
         }
-        if !branch {
+        if branching == Branching::Off {
             break;
         }
         let expected = matcher.expected()?;
-        if expected.bytes.len() > FEW_CHOICES || !expected.special_tokens.is_empty() {
+        if expected.bytes.len() > MAX_BRANCHES || !expected.special_tokens.is_empty() {
             continue;
         }
         for byte in expected.bytes.iter() {
             let mut ahead = matcher.clone();
             ahead.accept_bytes(&[byte])?;
             let mut text = vec![byte];
-            text.append(&mut ahead.forced_bytes(FORCED_BYTES)?);
+            text.append(&mut ahead.forced_bytes(MAX_FORCED_BYTES)?);
             let mut branch = matcher.clone();
-            let (end, all) = tree.add_all(node, &tokens(&text)?, Some(&mut branch), most)?;
+            let (end, all) = tree.add_chain(node, &tokens(&text)?, Some(&mut branch), most)?;
             if all && end != node {
                 open.push_back((end, branch));
             }

@@ -1,49 +1,85 @@
-//! From the bytes of tokens to text that can be shown: characters split between tokens are held
-//! back, and so is what may become a stop string.
+//! From the bytes of tokens to text that can be shown.
+//!
+//! Two things are held back: the bytes of a character that is split between tokens, and a tail of the
+//! text that may become a stop string. With the stop string `END`:
+//!
+//! ```text
+//! bytes   "aE"   "N"    "E"     " x"
+//! shown   "a"    ""     "EN"    "E x"
+//! ```
 
-/// The text of one sequence. Its content is always the bytes so far read as UTF-8 (as
-/// `String::from_utf8_lossy` reads them), up to a stop string.
+/// The text of one sequence: its bytes so far, decoded as `String::from_utf8_lossy` does, up to a stop
+/// string.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TextStream {
+pub(crate) struct StopStream {
     text: String,
     /// Bytes after `text` that are the beginning of a character.
     partial: Vec<u8>,
     stops: Vec<String>,
-    /// Is the stop string part of the text?
-    keep_stop: bool,
-    /// The stop string that came.
+    stop_string: StopString,
+    /// Index of the stop string that ended the text.
     stopped: Option<usize>,
     ended: bool,
-    /// How much of `text` has been handed out.
+    /// Length of the part of `text` that was handed out, in bytes.
     shown: usize,
-    skip_space: bool,
-    /// Where the last special token stands: no stop string reaches across.
+    leading_space: LeadingSpace,
+    /// Offset of the last special token; no stop string reaches across it.
     border: usize,
 }
 
-impl TextStream {
-    /// An empty text that ends before any of `stops`, none of them empty, or with it if
-    /// `keep_stop`. With `skip_space` a space at its very beginning is left out.
-    pub(crate) fn new(stops: &[String], keep_stop: bool, skip_space: bool) -> Self {
+/// The treatment of the stop string that ends a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StopString {
+    /// The text ends before it.
+    #[default]
+    Cut,
+    /// The text ends with it.
+    Keep,
+}
+
+/// The treatment of a space at the very beginning of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LeadingSpace {
+    #[default]
+    Keep,
+    Strip,
+}
+
+/// Whether stop strings end the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopSearch {
+    Enabled,
+    /// The text is too short to end: a stop string that ends now is text for good.
+    Suspended,
+}
+
+impl StopStream {
+    /// An empty text with these stop strings, none of them empty.
+    pub(crate) fn new(
+        stops: &[String],
+        stop_string: StopString,
+        leading_space: LeadingSpace,
+    ) -> Self {
         let stops = stops.to_vec();
-        Self { stops, keep_stop, skip_space, ..Self::default() }
+        Self { stops, stop_string, leading_space, ..Self::default() }
     }
 
-    /// Adds a token's bytes. Says whether a stop string has come; then the text is final. Where the
-    /// text is not yet `long_enough`, one that ends here is no stop string.
-    pub(crate) fn push(&mut self, bytes: &[u8], long_enough: bool) -> bool {
+    /// Adds a token's bytes. Returns whether a stop string has come; then the text is final.
+    pub(crate) fn push(&mut self, bytes: &[u8], search: StopSearch) -> bool {
         let searched = self.text.len();
-        let first = self.skip_space && !bytes.is_empty();
+        let first = self.leading_space == LeadingSpace::Strip && !bytes.is_empty();
         let bytes = if first { bytes.strip_prefix(b" ").unwrap_or(bytes) } else { bytes };
-        self.skip_space &= !first;
+        if first {
+            self.leading_space = LeadingSpace::Keep;
+        }
         self.partial.extend_from_slice(bytes);
         let decoded = decode_prefix(&self.partial, &mut self.text);
         self.partial.drain(..decoded);
-        self.ended = long_enough && self.cut_at_stop(searched);
+        self.ended = search == StopSearch::Enabled && self.cut_at_stop(searched);
         self.ended
     }
 
-    /// Says that a special token comes here, so that nothing before it has to be held back.
+    /// Marks a special token here: nothing before it is held back any longer.
     pub(crate) fn interrupt(&mut self) {
         self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.partial));
         self.border = self.text.len();
@@ -59,8 +95,7 @@ impl TextStream {
         self.stopped.map(|stop| self.stops[stop].as_str())
     }
 
-    /// What can be shown since the last call: the text without a tail that may become a stop
-    /// string.
+    /// The text that can be shown since the last call: all but a tail that may become a stop string.
     pub(crate) fn next_chunk(&mut self) -> Option<&str> {
         let end = if self.ended { self.text.len() } else { self.text.len() - self.possible_stop() };
         let start = self.shown;
@@ -68,7 +103,7 @@ impl TextStream {
         self.text.get(start..end).filter(|chunk| !chunk.is_empty())
     }
 
-    /// Says that no more bytes come, so that nothing has to be held back.
+    /// Ends the text: no more bytes come, and nothing is held back any longer.
     pub(crate) fn end(&mut self) {
         if !self.ended {
             let searched = self.text.len();
@@ -83,12 +118,12 @@ impl TextStream {
         self.text
     }
 
-    /// Cuts the text before the stop string that is the first to end, of those that end beyond
-    /// `searched`: so it does not matter how the text was split into tokens.
+    /// Cuts the text at the stop string that is the first to end, of those that end beyond `searched`.
+    /// So the result does not depend on how the text was split into tokens.
     fn cut_at_stop(&mut self, searched: usize) -> bool {
         let first = |(index, stop): (usize, &String)| {
             let mut from = searched.saturating_sub(stop.len() - 1).max(self.border);
-            // Up: one that begins earlier would end within what was searched.
+            // Upwards: a stop string that begins earlier would end within what was searched.
             while !self.text.is_char_boundary(from) {
                 from += 1;
             }
@@ -99,7 +134,7 @@ impl TextStream {
             return false;
         };
         self.stopped = Some(stop);
-        self.text.truncate(if self.keep_stop { end } else { start });
+        self.text.truncate(if self.stop_string == StopString::Keep { end } else { start });
         self.partial.clear();
         true
     }
@@ -107,7 +142,7 @@ impl TextStream {
     /// The length of the longest tail of the text that a stop string begins with and that it would
     /// take out of the text.
     fn possible_stop(&self) -> usize {
-        if self.keep_stop {
+        if self.stop_string == StopString::Keep {
             return 0;
         }
         let tail = |stop: &String| {
@@ -150,10 +185,12 @@ mod tests {
     /// Pushes pieces and returns what was shown after each, and the text at the end.
     fn show(stops: &[&str], keep: bool, least: usize, pieces: &[&[u8]]) -> (Vec<String>, String) {
         let stops: Vec<String> = stops.iter().map(|s| s.to_string()).collect();
-        let mut stream = TextStream::new(&stops, keep, false);
+        let stop_string = if keep { StopString::Keep } else { StopString::Cut };
+        let mut stream = StopStream::new(&stops, stop_string, LeadingSpace::Keep);
         let mut shown = Vec::new();
         for (i, piece) in pieces.iter().enumerate() {
-            let stopped = stream.push(piece, i >= least);
+            let stopped = stream
+                .push(piece, if i >= least { StopSearch::Enabled } else { StopSearch::Suspended });
             shown.push(stream.next_chunk().unwrap_or_default().to_owned());
             if stopped {
                 break;
@@ -191,13 +228,13 @@ mod tests {
 
     #[test]
     fn a_space_before_the_text_is_left_out_once() {
-        let mut stream = TextStream::new(&[], false, true);
+        let mut stream = StopStream::new(&[], StopString::Cut, LeadingSpace::Strip);
         for piece in [&b""[..], b" ", b" a", b" b"] {
-            stream.push(piece, true);
+            stream.push(piece, StopSearch::Enabled);
         }
         assert_eq!(stream.into_text(), " a b");
-        let mut stream = TextStream::new(&[], false, true);
-        stream.push(b"a b", true);
+        let mut stream = StopStream::new(&[], StopString::Cut, LeadingSpace::Strip);
+        stream.push(b"a b", StopSearch::Enabled);
         assert_eq!(stream.into_text(), "a b");
     }
 

@@ -1,26 +1,26 @@
 //! Token healing: the end of the prompt need not be a border between tokens.
 //!
 //! A prompt that ends in the middle of what the tokenizer would have written as one token (`http:`,
-//! where `://` is a token) makes the model write what it never read. So tokens at the prompt's end
-//! are taken back, and what is written must begin with their bytes (Lundberg 2023, "The Art of
-//! Prompt Design: Prompt Boundaries and Token Healing", and guidance's implementation). The text
-//! begins after these bytes, and so does what the constraint reads.
+//! where `://` is a token) makes the model continue a tokenisation that it has never read. So tokens
+//! at the prompt's end are taken back, and the text must begin with their bytes (Lundberg 2023, "The
+//! Art of Prompt Design: Prompt Boundaries and Token Healing", and guidance's implementation). The
+//! response's text begins after these bytes, and so does what the constraint reads.
 
 use crate::constraint::Matcher;
 use crate::error::{ErrorKind, Result};
 use crate::vocabulary::{TokenMask, Vocabulary};
 
-/// The most bytes that are taken back.
-const MOST: usize = 256;
+/// Greatest number of bytes that are taken back; tokens of words and addresses are far shorter.
+const MAX_HEALED_BYTES: usize = 256;
 
-/// Takes the longest row of text tokens off the prompt's end that together are the beginning of a
-/// longer token, and returns their bytes. One token of the prompt always stays.
+/// Takes the longest run of text tokens off the prompt's end whose bytes together are a proper prefix
+/// of a token, and returns these bytes. One token of the prompt always stays.
 pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u8> {
     let trie = vocabulary.trie();
     let (mut bytes, mut taken) = (Vec::new(), (prompt.len(), Vec::new()));
     for at in (1..prompt.len()).rev() {
         let text = match vocabulary.token_bytes(prompt[at]) {
-            Some(text) if text.len() + bytes.len() <= MOST => text,
+            Some(text) if text.len() + bytes.len() <= MAX_HEALED_BYTES => text,
             _ => break,
         };
         bytes.splice(..0, text.iter().copied());
@@ -33,8 +33,8 @@ pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u
     taken.1
 }
 
-/// Allows the tokens that go on with `rest`, not empty: those that are a beginning of it, and those
-/// that begin with it and then go on as the constraint allows.
+/// Fills the mask with the tokens that continue the healed bytes `rest`, which are not empty: proper
+/// prefixes of `rest`, and tokens that begin with it and then continue as the constraint allows.
 ///
 /// Errors when the constraint reaches a limit.
 pub(crate) fn allow(

@@ -38,7 +38,7 @@ const NOTHING: LaneMaxima = [f32::NEG_INFINITY; LANES];
 pub(crate) struct RowScan {
     /// The greatest allowed logit and the lowest token that has it; `None` if all are −∞.
     pub(crate) best: Option<(u32, f32)>,
-    /// AllowedRow tokens with a logit above −∞.
+    /// Allowed tokens with a logit above −∞.
     pub(crate) allowed: usize,
     /// The first allowed token whose logit is NaN or +∞.
     pub(crate) broken: Option<u32>,

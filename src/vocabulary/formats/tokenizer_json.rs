@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(end(None, &[], &[]), [1, 2]);
         assert_eq!(end(Some("<|endoftext|>"), &[], &[]), [2, 1, 2]);
         assert_eq!(end(Some("</s>"), &[1], &[]), [3, 1]);
-        // BorrowedText, and an id of another tokenizer.
+        // Text, and an id of another tokenizer.
         assert_eq!(end(None, &[0, 99, 2], &[]), [0, 2]);
         assert_eq!(end(None, &[2], &[0, 99, 1]), [2, 1]);
         assert_eq!(end(Some("<gone>"), &[99], &[0]), [1, 2]);

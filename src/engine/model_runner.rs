@@ -1,0 +1,175 @@
+//! The model and its draft model, with what every sequence needs of them: vocabulary, the mask without a
+//! constraint, and prefill.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::prompt;
+use super::request::{Request, Speculation};
+use super::token_healing;
+use crate::constraint::Constraint;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{KvCache, Logits, Model};
+use crate::vocabulary::{TokenMask, Vocabulary};
+
+/// One model, perhaps with a draft model. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelRunner {
+    model: Arc<Model>,
+    /// A faster model that guesses what `model` will write.
+    draft: Option<Arc<Model>>,
+    /// Every id that has a token: the mask of a step without a constraint.
+    unconstrained_mask: Arc<TokenMask>,
+}
+
+/// The tokens of a prompt, before the model has read them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TokenizedPrompt {
+    /// What the model reads.
+    pub(crate) tokens: Vec<u32>,
+    /// Bytes that token healing took off the prompt's end; the text must begin with them.
+    pub(crate) healing: Vec<u8>,
+}
+
+/// A prompt that the model has read.
+pub(crate) struct PrefilledPrompt {
+    pub(crate) prompt: TokenizedPrompt,
+    pub(crate) cache: KvCache,
+    /// The logits of the first token of the text.
+    pub(crate) logits: Logits,
+    /// Forward passes of the model; 0 if another text's prefill was reused.
+    pub(crate) passes: usize,
+    /// Time of the prefill; 0 if another text's was reused.
+    pub(crate) duration: Duration,
+}
+
+impl PrefilledPrompt {
+    /// The same prompt for another text. Both share the cache's memory until one of them reads on.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            prompt: self.prompt.clone(),
+            cache: self.cache.fork(),
+            logits: self.logits.clone(),
+            ..*self
+        }
+    }
+
+    /// [`fork`](Self::fork) for another request, which is not charged for the prefill.
+    pub(crate) fn reuse(&self) -> Self {
+        Self { passes: 0, duration: Duration::ZERO, ..self.fork() }
+    }
+}
+
+impl ModelRunner {
+    /// A runner without a draft model.
+    pub(crate) fn new(model: Model) -> Self {
+        let vocabulary = model.vocabulary();
+        let mut mask = TokenMask::new(vocabulary.len());
+        // Vocabularies are far smaller than u32::MAX.
+        for id in 0..vocabulary.len() as u32 {
+            if vocabulary.token_bytes(id).is_some() || vocabulary.is_special(id) {
+                mask.allow(id);
+            }
+        }
+        Self { model: Arc::new(model), draft: None, unconstrained_mask: Arc::new(mask) }
+    }
+
+    /// Sets the draft model. Errors if its vocabulary is another one.
+    pub(crate) fn set_draft(&mut self, draft: Model) -> Result<()> {
+        let (ours, theirs) = (self.vocabulary(), draft.vocabulary());
+        // Vocabularies are far smaller than u32::MAX.
+        let same = ours.len() == theirs.len()
+            && (0..ours.len() as u32).all(|id| ours.token_bytes(id) == theirs.token_bytes(id));
+        if !same {
+            let message = "the draft model has another vocabulary than the model";
+            return Err(Error::new(ErrorKind::Request, message).with_help(
+                "give a model with the same tokenizer, or the first layers of this one",
+            ));
+        }
+        self.draft = Some(Arc::new(draft));
+        Ok(())
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub(crate) fn draft_model(&self) -> Option<&Model> {
+        self.draft.as_deref()
+    }
+
+    pub(crate) fn vocabulary(&self) -> &Arc<Vocabulary> {
+        self.model.vocabulary()
+    }
+
+    /// The mask of a step without a constraint.
+    pub(crate) fn unconstrained_mask(&self) -> &TokenMask {
+        &self.unconstrained_mask
+    }
+
+    /// Checks a request and makes the tokens of its prompt.
+    ///
+    /// Errors on a request that is out of range.
+    pub(crate) fn tokenize_prompt(&self, request: &Request) -> Result<TokenizedPrompt> {
+        request.validate()?;
+        self.check_tokens(request)?;
+        if request.speculate == Speculation::Draft && self.draft.is_none() {
+            let message = "`speculate` asks for a draft model, and there is none";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("give the engine one, or speculate by `grammar` or `ngram`"));
+        }
+        if let Some(constraint) = &request.constraint {
+            self.check_vocabulary(constraint)?;
+        }
+        let mut tokens = prompt::tokens(&self.model, request)?;
+        let healing = if request.token_healing {
+            token_healing::take_back(self.vocabulary(), &mut tokens)
+        } else {
+            Vec::new()
+        };
+        Ok(TokenizedPrompt { tokens, healing })
+    }
+
+    /// Lets the model read a prompt.
+    pub(crate) fn prefill(&self, prompt: TokenizedPrompt) -> Result<PrefilledPrompt> {
+        let start = Instant::now();
+        let mut cache = self.model.new_cache()?;
+        let logits = self.model.forward(&prompt.tokens, &mut cache)?;
+        Ok(PrefilledPrompt { prompt, cache, logits, passes: 1, duration: start.elapsed() })
+    }
+
+    /// Errors, naming the field, on ids that are no tokens of the vocabulary.
+    fn check_tokens(&self, request: &Request) -> Result<()> {
+        let (sampling, width) = (&request.sampling, self.vocabulary().len());
+        let biased: Vec<u32> = sampling.logit_bias.keys().copied().collect();
+        for (field, tokens) in [
+            ("logit_bias", &biased),
+            ("allowed_token_ids", &sampling.allowed_token_ids),
+            ("banned_token_ids", &sampling.banned_token_ids),
+            ("stop_token_ids", &request.stop_token_ids),
+        ] {
+            if let Some(token) = tokens.iter().find(|&&token| token as usize >= width) {
+                let message =
+                    format!("`{field}` names token {token}, which the model does not have");
+                return Err(Error::new(ErrorKind::Request, message)
+                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Errors on a constraint that was compiled for another vocabulary.
+    fn check_vocabulary(&self, constraint: &Constraint) -> Result<()> {
+        let (theirs, ours) = (constraint.vocabulary(), self.vocabulary());
+        if Arc::ptr_eq(theirs, ours) || theirs.len() == ours.len() {
+            return Ok(());
+        }
+        let message = format!(
+            "the constraint was compiled for {} tokens, the model has {}",
+            theirs.len(),
+            ours.len()
+        );
+        Err(Error::new(ErrorKind::Request, message)
+            .with_help("compile it for the vocabulary of this engine"))
+    }
+}

@@ -1,0 +1,81 @@
+//! The mask of one step: constraint, budget, bans, token healing, reasoning budget.
+//!
+//! Filters are applied in this order. The constraint is never violated; bans yield to it, and the
+//! reasoning budget waits where it would leave nothing.
+
+use super::Sequence;
+use crate::engine::token_healing;
+use crate::error::Result;
+use crate::vocabulary::TokenMask;
+
+impl Sequence<'_> {
+    /// The mask that [`compute_mask`](Self::compute_mask) has computed.
+    pub(crate) fn mask(&self) -> &TokenMask {
+        &self.mask
+    }
+
+    /// Computes the mask of the next token. Returns it with whether bans yielded: the constraint allows
+    /// nothing but what they forbid.
+    pub(crate) fn compute_mask(&mut self) -> Result<(&TokenMask, bool)> {
+        if self.is_healing() {
+            let vocabulary = self.runner.vocabulary();
+            token_healing::allow(vocabulary, &self.healing, self.matcher.as_mut(), &mut self.mask)?;
+            return Ok((&self.mask, false));
+        }
+        self.apply_constraint()?;
+        self.apply_bans();
+        let mut yielded = false;
+        if self.mask.is_empty() {
+            self.apply_constraint()?;
+            yielded = !self.mask.is_empty();
+        }
+        if let Some(reasoning) = &self.reasoning {
+            reasoning.keep_way_to_end(self.runner.vocabulary(), &mut self.mask);
+        }
+        Ok((&self.mask, yielded))
+    }
+
+    /// Sets the mask to what the constraint allows, if a text is to be completed within the budget to
+    /// what leaves room for that.
+    fn apply_constraint(&mut self) -> Result<()> {
+        let room = self.budget();
+        let words = self.mask.words_mut();
+        match (&mut self.matcher, room) {
+            (None, _) => words.copy_from_slice(self.runner.unconstrained_mask().words()),
+            (Some(matcher), None) => matcher.fill_mask(words)?,
+            // A text whose end the search cannot find must go on all the same.
+            (Some(matcher), Some(room)) => {
+                matcher.fill_mask_within(words, room).or_else(|_| matcher.fill_mask(words))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of tokens within which the text must be completed, if it must.
+    pub(super) fn budget(&self) -> Option<u32> {
+        self.request.budget.then(|| u32::try_from(self.room()).unwrap_or(u32::MAX))
+    }
+
+    /// Errors if the constraint asks for more tokens than there is room for.
+    pub(super) fn check_budget(&mut self) -> Result<()> {
+        let (Some(room), Some(matcher)) = (self.budget(), &mut self.matcher) else { return Ok(()) };
+        matcher.check_budget(room)
+    }
+
+    /// Whether the text must still begin with bytes that token healing took off the prompt.
+    pub(crate) fn is_healing(&self) -> bool {
+        !self.healing.is_empty()
+    }
+
+    /// Takes tokens that would end the text too early out of the mask.
+    pub(super) fn apply_bans(&mut self) {
+        let early = self.tokens.len() < self.request.min_tokens;
+        if early || self.request.ignore_eos {
+            let vocabulary = self.runner.vocabulary();
+            vocabulary.end_tokens().iter().for_each(|&token| self.mask.deny(token));
+        }
+        if early {
+            self.request.stop_token_ids.iter().for_each(|&token| self.mask.deny(token));
+        }
+    }
+}
