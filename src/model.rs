@@ -14,9 +14,33 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! What a folder holds: `config.json` (see [`Config`] for what is supported), `tokenizer.json`,
+//! A model folder holds `config.json` (see [`Config`] for what is supported), `tokenizer.json`,
 //! `model.safetensors` or shards with `model.safetensors.index.json`, and for conversations a chat
 //! template in `chat_template.jinja` or `tokenizer_config.json`.
+//!
+//! # Parts
+//!
+//! | module | content |
+//! |---|---|
+//! | `checkpoint` | the folder, its files, the tensors in safetensors files |
+//! | `config` | `config.json`: every key is read, known to be harmless, or refused |
+//! | `llama` | the architecture, and rotary positions in `llama/rotary` |
+//! | `kv_cache` | keys and values of one sequence, copied on write |
+//! | `logits` | the result of a forward pass |
+//! | `device` | where a model runs, and its dtype |
+//! | `tokenization` | text to tokens; names of special tokens in content |
+//! | `chat_template` | conversation to text |
+//!
+//! # Adding a model family
+//!
+//! - A family that computes what Llama computes up to defaults (Mistral, Qwen2): an entry in
+//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a golden file of logits for
+//!   `tests/llama.rs`. If a difference is a number or a switch, it becomes a field of [`Config`] that
+//!   `llama.rs` reads.
+//! - Another architecture: a file beside `llama.rs` with the same three functions (`load` takes all
+//!   tensors out of the checkpoint and refuses left-over ones; `forward` and `forward_tree` append to the
+//!   [`KvCache`] and return logits), and an enum of architectures in place of the field `llama` of
+//!   [`Model`].
 
 mod candle_error;
 mod chat_template;
@@ -46,17 +70,17 @@ use checkpoint::{ModelFiles, Weights};
 use llama::Llama;
 use tokenization::{ControlTokens, DisguisedConversation, StandIns, TokenCountBound};
 
-/// Which model, where, and in which numbers.
+/// The settings for loading a model: source, device, dtype, index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
     /// The folder, or the model in the binary.
     pub source: ModelSource,
-    /// Where it runs.
+    /// The device that it runs on.
     pub device: Device,
-    /// What its weights are converted to.
+    /// The dtype that its weights are converted to.
     pub dtype: DType,
-    /// The folder with the [index](Vocabulary::from_file_indexed) of its vocabulary, if there is
-    /// to be one.
+    /// The folder for the [index](Vocabulary::from_file_indexed) of its vocabulary; `None` for no
+    /// index.
     pub index: Option<PathBuf>,
 }
 
@@ -70,13 +94,13 @@ pub struct Model {
     tokenizer: Arc<Tokenizer>,
     vocabulary: Arc<Vocabulary>,
     chat_template: Option<Arc<ChatTemplate>>,
-    /// What the content of a conversation must not become.
+    /// The tokens that content of a conversation must not become.
     control_tokens: Arc<ControlTokens>,
-    /// How long tokens are at most, where that is known.
+    /// Lower bound on numbers of tokens; `None` if the tokenizer has no known one.
     token_bound: Option<TokenCountBound>,
 }
 
-/// How names of special tokens in the content of a prompt are read.
+/// The reading of names of special tokens in the content of a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecialNames {
     /// As text, whoever wrote them: only the chat template writes special tokens.
@@ -87,7 +111,9 @@ pub enum SpecialNames {
 }
 
 impl Model {
-    /// Loads a model. Errors name the file, and the field or tensor in it: on files that are
+    /// Loads a model: reads and checks all of its files, and copies the weights to the device.
+    ///
+    /// Errors name the file, and the field or tensor in it: on files that are
     /// missing or damaged, on architectures that are not supported, and on files that do not belong
     /// together.
     pub fn load(options: &ModelOptions) -> Result<Self> {
@@ -119,32 +145,32 @@ impl Model {
         })
     }
 
-    /// Its name: `tiny`, or the last part of the folder's path.
+    /// The name: `tiny`, or the last part of the folder's path.
     pub fn name(&self) -> String {
         self.source.name()
     }
 
-    /// Its shape and constants.
+    /// The shape and the constants of the architecture.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its tokens, as wide as its logits: what constraints are compiled for.
+    /// The vocabulary that constraints are compiled for; its masks are as wide as the logits.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
 
-    /// Its tokenizer.
+    /// The tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// The longest sequence that it can read, in tokens: no longer than an attention window.
+    /// The greatest length of a sequence in tokens: no more than an attention window.
     pub fn context_length(&self) -> usize {
         self.config.context_length()
     }
 
-    /// Its chat template; an error that says what to do where it has none.
+    /// The chat template. Errors if there is none.
     pub fn chat_template(&self) -> Result<&ChatTemplate> {
         self.chat_template.as_deref().ok_or_else(|| {
             let message = format!("the model `{}` has no chat template", self.name());
@@ -154,7 +180,7 @@ impl Model {
         })
     }
 
-    /// Has it a chat template?
+    /// Whether there is a chat template.
     pub fn has_chat_template(&self) -> bool {
         self.chat_template.is_some()
     }
@@ -162,9 +188,9 @@ impl Model {
     /// The tokens of a conversation, as the chat template writes it, ending where the assistant is to
     /// speak. `tools` is a list of OpenAI's tool objects.
     ///
-    /// Special tokens are those that the template writes. Whatever comes with the messages and the
-    /// tools is content, in which their names are text unless `names` says otherwise; a template that
-    /// looks for such a name in content does not find it.
+    /// Special tokens are those that the template writes. Messages and tools are content, in which the
+    /// names of special tokens are text, unless `names` says otherwise; a template that looks for such a
+    /// name in content does not find it.
     ///
     /// Errors if there is no template or it refuses the conversation, and, before anything is
     /// tokenised, if the prompt is too long for the context by its bytes alone.
@@ -190,7 +216,8 @@ impl Model {
         }
     }
 
-    /// The tokens of a text without a template, with what the tokenizer puts before and after one.
+    /// The tokens of a text without a template, with the special tokens that the tokenizer puts before and
+    /// after a text.
     ///
     /// Errors, before anything is tokenised, if it is too long for the context by its bytes alone.
     pub fn encode_text(&self, text: &str, names: SpecialNames) -> Result<Vec<u32>> {
@@ -242,7 +269,7 @@ impl Model {
         }
     }
 
-    /// In the words by which clients of OpenAI's API know it.
+    /// The error for a prompt that is too long, in the words that clients of OpenAI's API know.
     fn too_long(&self, tokens: &str) -> Error {
         let context = self.context_length();
         let message = format!(
@@ -258,8 +285,11 @@ impl Model {
         self.llama.new_cache().map_err(candle_error)
     }
 
-    /// Reads more tokens of a sequence, of which the cache remembers those so far, and returns the
-    /// logits of the token after the last.
+    /// Reads the next tokens of a sequence, whose earlier ones the cache holds, and returns the logits of
+    /// the token after the last: `vocab_size` numbers in `f32`, on the device.
+    ///
+    /// The time is in proportion to the number of tokens for the projections, and to that number times
+    /// the length of the sequence for attention. Long prompts are read in pieces of 512 tokens.
     ///
     /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
     /// sequence would become longer than [`context_length`](Self::context_length).
@@ -267,7 +297,7 @@ impl Model {
         self.check(tokens, cache)?;
         let before = cache.len();
         let mut logits = None;
-        for piece in tokens.chunks(PIECE) {
+        for piece in tokens.chunks(MAX_TOKENS_PER_PASS) {
             match self.llama.forward(piece, cache) {
                 Ok(tensor) => logits = Some(tensor),
                 Err(error) => {
@@ -280,11 +310,11 @@ impl Model {
         logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
     }
 
-    /// Reads a tree of tokens in one pass: `parents` has one for each token but the first, the
-    /// place of an earlier one, after which it stands. Returns the logits of the token after each.
-    /// The cache then remembers all of them, and [`keep`](Self::keep) must say which to go on from.
+    /// Reads a tree of tokens in one pass. `parents` holds the index of the parent of each token but the
+    /// first; a parent comes before its children. Returns the logits of the token after each node. The
+    /// cache then holds all nodes; [`keep`](Self::keep) drops those that are not on the chosen path.
     ///
-    /// Errors as [`forward`](Self::forward) does, and on parents that are none.
+    /// Errors as [`forward`](Self::forward) does, and on indices that are no parents.
     pub fn forward_tree(
         &self,
         tokens: &[u32],
@@ -308,8 +338,10 @@ impl Model {
         })
     }
 
-    /// Of the positions from `from` on that a cache remembers, keeps these (counted from there,
-    /// ascending): one path through a tree.
+    /// Keeps only these of a cache's positions from `from` on: the nodes (counted from `from`, ascending)
+    /// of one path through a tree.
+    ///
+    /// Errors if they are not ascending, or were not read.
     pub fn keep(&self, cache: &mut KvCache, from: usize, path: &[usize]) -> Result<()> {
         let ascending = path.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending || path.last().is_some_and(|last| from + last >= cache.len()) {
@@ -319,8 +351,7 @@ impl Model {
         cache.keep(from, path).map_err(candle_error)
     }
 
-    /// The same model with its first layers only, as a fast guesser of what the whole one will
-    /// write. Shares weights and tokenizer.
+    /// A draft model: this model with its first layers only. Shares weights and tokenizer.
     ///
     /// Errors if it would have none, or more than there are.
     pub fn first_layers(&self, layers: usize) -> Result<Self> {
@@ -336,7 +367,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Errors on tokens that the model cannot read after what the cache remembers.
+    /// Errors on tokens that the model cannot read after those of the cache.
     fn check(&self, tokens: &[u32], cache: &KvCache) -> Result<()> {
         let error = |message| Err(Error::new(ErrorKind::Model, message));
         let width = self.config.vocab_size;
@@ -354,13 +385,14 @@ impl Model {
     }
 }
 
+/// The file of the tokenizer.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// Long prompts are read in pieces of so many tokens: attention scores take memory in proportion to
-/// a piece times the whole, and beyond a few hundred rows products gain nothing from more.
-const PIECE: usize = 512;
+/// Greatest number of tokens of one forward pass: attention scores take memory in proportion to this
+/// times the length of the sequence, and beyond a few hundred rows products gain nothing from more.
+const MAX_TOKENS_PER_PASS: usize = 512;
 
-/// Errors on a folder whose weights are to be changed by an adapter.
+/// Errors on a folder with an adapter (LoRA), whose weights would be wrong without it.
 fn refuse_adapter(files: &ModelFiles) -> Result<()> {
     const ADAPTER: &str = "adapter_config.json";
     match files.read(ADAPTER)? {
@@ -371,8 +403,8 @@ fn refuse_adapter(files: &ModelFiles) -> Result<()> {
     }
 }
 
-/// The tokens of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
-/// its files together say; the model in the binary says them in its `config.json`.
+/// The vocabulary of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
+/// its files name together; the model in the binary names them in its `config.json`.
 fn vocabulary(
     files: &ModelFiles,
     json: &[u8],

@@ -1,6 +1,6 @@
 //! The sampling chain: from one row of logits to one token, by small pure steps.
 //!
-//! A [`Sampler`] runs these steps of [`steps`] in this order; nowhere else is the order decided:
+//! A [`Sampler`] runs these steps of [`steps`] in this order, which is defined nowhere else:
 //!
 //! | # | step | parameter | off at | source |
 //! |--:|---|---|---|---|
@@ -31,10 +31,10 @@
 //! their own documentation says how.
 //!
 //! A temperature of 0 is greedy: the steps that change logits run, and the most probable token is
-//! taken; truncations have nothing to say, wherever they stand.
+//! taken; truncations are skipped, wherever they stand.
 //!
-//! The mask never yields. A list that would leave nothing of the mask does: it is not applied, and
-//! the [`Draw`] says so.
+//! The mask is never violated. A list of tokens that would leave nothing of the mask is not applied, and
+//! the [`Draw`] reports it.
 //!
 //! ```
 //! use maskwright::sampling::{Sampler, SamplingParams};
@@ -47,6 +47,32 @@
 //! assert_eq!((draw.allowed, draw.nucleus), (4, 2));
 //! # Ok::<(), maskwright::Error>(())
 //! ```
+//!
+//! # Parts
+//!
+//! | module | content |
+//! |---|---|
+//! | [`steps`] | the definitions: pure functions over a list of [`Candidate`]s |
+//! | `fast` | paths that compute the same over a long row without a list; the definitions are their tests' reference |
+//! | `params`, `chain_step` | settings with their ranges; the steps by name, and their default order |
+//! | `penalty_history` | the tokens that penalties count |
+//! | `sampler` | [`Sampler`]: random numbers, the chain, draws with a mask and by rejection |
+//! | `pressure` | what a mask did to the model's own distribution |
+//! | `exp`, `weighted_select` | the exponential by a table; quickselect by weights |
+//!
+//! # Adding a step
+//!
+//! 1. Write it as a function over candidates in `steps/penalties.rs` (changes logits token by token) or
+//!    `steps/truncations.rs` (removes candidates, never all), with its paper and with how Hugging Face
+//!    and llama.cpp differ.
+//! 2. Give it a variant of [`ChainStep`] with name and place in the default order, and a line in the table
+//!    above.
+//! 3. Give it fields of [`SamplingParams`], their ranges in `validate`, and its off-value in
+//!    `switches_on`.
+//! 4. Call it in `Chain::adjust` or `Chain::run` (`sampler/chain.rs`). A fast path is a separate
+//!    matter, with a test against the definition.
+//! 5. Add it to the reference in `tests/sampling/reference.rs`; command line and server take it by its
+//!    field (`cli/sampling.rs`, `server/sampling.rs`).
 
 mod chain_step;
 mod exp;

@@ -25,7 +25,7 @@ pub(crate) struct ModelRunner {
 /// The tokens of a prompt, before the model has read them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TokenizedPrompt {
-    /// What the model reads.
+    /// The tokens that the model reads.
     pub(crate) tokens: Vec<u32>,
     /// Bytes that token healing took off the prompt's end; the text must begin with them.
     pub(crate) healing: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is asked of the engine.
+//! Requests to the engine.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::sampling::SamplingParams;
 
 use super::reasoning_budget::Thinking;
 
-/// What the model reads before it writes.
+/// The text or conversation that the model reads before it writes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
     /// A text. Where the model has a chat template it becomes the message of a user, unless the
@@ -19,103 +19,107 @@ pub enum Prompt {
     Chat(Vec<Message>),
 }
 
-/// One request. The fields beyond the prompt have defaults:
+/// A request for one text, or for the best of several. All fields but the prompt have defaults:
 /// `Request { max_tokens: 64, ..Request::text("Hello") }`.
+///
+/// The struct is flat and has many fields, as the requests of OpenAI's API and of vLLM have; their
+/// names are kept where they exist there. Lengths are in tokens.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the model reads.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Feeds a text to the model as it is, without the chat template; names of special tokens in it
-    /// are these tokens.
+    /// Gives the prompt's text to the model without the chat template; names of special tokens in it
+    /// become these tokens.
     pub raw: bool,
-    /// Takes names of special tokens in the content of the prompt (messages, tools, a text that is
-    /// not [`raw`](Self::raw)) for these tokens. Off by default: then they are text, and only the
-    /// chat template writes special tokens, so that nobody ends a turn who merely writes in it.
+    /// Reads names of special tokens in the content of the prompt (messages, tools, a text that is not
+    /// [`raw`](Self::raw)) as these tokens. Off by default: then they are text, and only the chat
+    /// template writes special tokens, so that content cannot end a turn.
     pub parse_special: bool,
     /// OpenAI's list of tool objects, for the chat template to describe to the model.
     pub tools: Option<Value>,
-    /// What the text must satisfy; compiled for the engine's vocabulary. Free text without.
+    /// The constraint that the text satisfies, compiled for the engine's vocabulary; `None` for free
+    /// text.
     pub constraint: Option<Constraint>,
-    /// How long the model may think before it answers.
+    /// The tags and the budget of the reasoning before the answer.
     pub thinking: Option<Thinking>,
     /// Sends an [`Event::Special`](super::Event::Special) for each special token but end tokens.
     pub special_tokens: bool,
-    /// How tokens are drawn.
+    /// The settings of the sampler.
     pub sampling: SamplingParams,
-    /// The most tokens to write, at least 1; the end token is not counted.
+    /// Greatest number of tokens of the text, at least 1; the end token is not counted.
     pub max_tokens: usize,
     /// Under a constraint only tokens are written after which the text can still be completed
     /// within `max_tokens` and the model's context, so that it is never cut off (see
     /// [`Matcher::mask_within`](crate::Matcher::mask_within)); too few for any text is an error
     /// that says how many it takes. Without, a text may end incomplete. On by default.
     pub budget: bool,
-    /// As many tokens must be written before the text may end: until then end tokens and
-    /// `stop_token_ids` are banned, as far as the constraint leaves something else, and no stop
-    /// string is looked for.
+    /// Least number of tokens of the text: until then end tokens and `stop_token_ids` are banned, unless
+    /// the constraint allows nothing else, and stop strings are ignored.
     pub min_tokens: usize,
-    /// Bans the end tokens, as far as the constraint leaves something else.
+    /// Bans the end tokens, unless the constraint allows nothing else.
     pub ignore_eos: bool,
-    /// The text ends before the first of these that it would contain. Tokens that this cuts off
-    /// are told all the same ([`Response::text_tokens`](super::Response::text_tokens)).
+    /// Stop strings: the text ends before the first that it would contain. Tokens that this cuts off are
+    /// in the response all the same ([`Response::text_tokens`](super::Response::text_tokens)).
     pub stop: Vec<String>,
-    /// The text ends with the stop string, not before it.
+    /// Lets the text end with the stop string instead of before it.
     pub include_stop_str_in_output: bool,
     /// Tokens that end the text as the model's end tokens do, and are not part of it. Under a
     /// constraint they can come only where it allows them.
     pub stop_token_ids: Vec<u32>,
-    /// Writes as many texts, with seeds that count up from the first one's, and returns the one to
-    /// which the model alone gives the greatest log-probability per token, or several of them
-    /// ([`Engine::generate_best`](super::Engine::generate_best)); complete ones before others. At
-    /// least 1.
+    /// Number of texts that are written, with seeds that count up from the first one's. The response is
+    /// the one with the greatest log-probability per token by the model alone, complete texts before
+    /// others; [`Engine::generate_best`](super::Engine::generate_best) returns several. At least 1.
     pub best_of: usize,
-    /// Searches instead of drawing; temperature and truncations then say nothing.
+    /// Beam search instead of draws; temperature and truncations are ignored then.
     pub beam: Option<BeamSearch>,
-    /// Takes tokens at the prompt's end back where they may be the beginning of longer ones, and
-    /// writes them anew: what the response has written then begins with their bytes, which its text
-    /// leaves out. The constraint counts from the prompt's end all the same.
+    /// Token healing: takes tokens off the prompt's end that may be the beginning of longer ones, and
+    /// makes the text begin with their bytes. The response's tokens include these bytes, its text and
+    /// the constraint do not.
     pub token_healing: bool,
-    /// Draws first and asks the constraint about the drawn token, instead of computing masks
-    /// ([`Sampler::draw_checked`](crate::sampling::Sampler::draw_checked)): the distribution is the
-    /// same, and [`Response::rejection`](super::Response::rejection) tells what it took; with
-    /// `faithfulness`, which here sends no summary, an estimate of the mass of allowed texts, too.
+    /// Rejection sampling: draws first and asks the constraint about the drawn token, instead of
+    /// computing masks ([`Sampler::draw_checked`](crate::sampling::Sampler::draw_checked)). The
+    /// distribution is the same. [`Response::rejection`](super::Response::rejection) has the number of
+    /// checks and, with `faithfulness` (which makes no summary then), an estimate of the mass of allowed
+    /// texts.
     pub rejection: bool,
-    /// Writes only tokens that the tokenizer itself would write for the text, as far as the
-    /// constraint leaves one ([`Canonical`](crate::model::Canonical) says what that is). A token
-    /// that is not is taken out when it was drawn, and another one is drawn: truncations see it.
+    /// Writes only tokens that the tokenizer itself would write for the text
+    /// ([`Canonical`](crate::model::Canonical)), as long as the constraint allows one. Other tokens are
+    /// rejected when they are drawn, so truncations count them.
     pub canonical: bool,
-    /// Guesses tokens ahead, to need fewer passes of the model.
+    /// Speculative decoding, for fewer forward passes of the model.
     pub speculate: Speculation,
-    /// Measures how hard the constraint pressed: [`Response::summary`](super::Response::summary).
+    /// Measures the pressure of the constraint: [`Response::summary`](super::Response::summary).
     pub faithfulness: bool,
-    /// Sends an [`Event::Step`](super::Event::Step) for each token, with what the model wanted.
+    /// Sends an [`Event::Step`](super::Event::Step) for each token, with the tokens that the model held
+    /// most probable.
     pub trace: bool,
-    /// Sends a step for each token, without what the model wanted.
+    /// Sends an [`Event::Step`](super::Event::Step) for each token.
     pub logprobs: bool,
-    /// As many of the most probable allowed tokens go with each step; above 0 it turns steps on.
+    /// Number of most probable allowed tokens in each step; above 0 steps are sent.
     pub top_logprobs: usize,
 }
 
-/// How beam search goes about it; names and meanings are Hugging Face's.
+/// The settings of beam search; names and meanings are Hugging Face's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BeamSearch {
-    /// Texts that are followed at once, and that come back. At least 1.
+    /// Number of beams, and greatest number of texts that come back. At least 1.
     pub width: usize,
     /// Scores are log-probabilities divided by the length to this power: above 0 favours long
     /// texts, below 0 short ones.
     pub length_penalty: f32,
-    /// When to stop.
+    /// The condition to stop.
     pub early_stopping: EarlyStopping,
 }
 
-/// When beam search stops, once it has as many finished texts as beams.
+/// The condition under which beam search stops, once it has as many finished texts as beams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyStopping {
-    /// At once.
+    /// None: it stops at once.
     Yes,
-    /// When no growing text could be better if it ended now.
+    /// No growing text would be better if it ended now.
     #[default]
     No,
-    /// When no growing text could become better.
+    /// No growing text can become better.
     Never,
 }
 
@@ -131,28 +135,28 @@ impl BeamSearch {
     }
 }
 
-/// Who guesses what the model will write next. None of them changes the distribution of the text.
+/// The source of guesses for speculative decoding. None changes the distribution of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speculation {
-    /// Nobody: one pass of the model for each token.
+    /// None: one forward pass for each token.
     #[default]
     Off,
     /// The constraint: text that it forces.
     Forced,
     /// The constraint: text that it forces, and trees over few choices.
     Grammar,
-    /// Prompt and text: what followed the last tokens before.
+    /// Prompt and text: the tokens that followed an earlier occurrence of the last ones.
     Ngram,
     /// A smaller model: [`Engine::with_draft`](super::Engine::with_draft).
     Draft,
 }
 
 impl Request {
-    /// Checks that a text that satisfies the constraint fits into `max_tokens` and into the model's
-    /// context, in tokens, whatever the prompt takes of it. [`Engine`](super::Engine) checks it
-    /// again, less the prompt; here it is known before the prompt is tokenised.
+    /// Checks that some text of the constraint fits into `max_tokens` and into the model's context of
+    /// `context_length` tokens, without regard to the prompt. [`Engine`](super::Engine) checks the same
+    /// with the prompt, once that is tokenised.
     ///
-    /// Errors if it does not, and says how many tokens it takes.
+    /// Errors if none does, with the number of tokens that it takes.
     pub fn check_budget(&self, context_length: usize) -> Result<()> {
         match &self.constraint {
             Some(constraint) if self.budget => {
@@ -163,10 +167,10 @@ impl Request {
         }
     }
 
-    /// As many tokens as a request may write if it does not say.
+    /// The default of [`max_tokens`](Self::max_tokens).
     pub const DEFAULT_MAX_TOKENS: usize = 256;
 
-    /// A request for a prompt, free and with every setting at its default.
+    /// A request with this prompt, without a constraint and with all other fields at their defaults.
     pub fn new(prompt: Prompt) -> Self {
         Self {
             prompt,
@@ -197,18 +201,18 @@ impl Request {
         }
     }
 
-    /// A request for a text.
+    /// A request with a text as its prompt.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(Prompt::Text(text.into()))
     }
 
-    /// A request for a conversation.
+    /// A request with a conversation as its prompt.
     pub fn chat(messages: Vec<Message>) -> Self {
         Self::new(Prompt::Chat(messages))
     }
 
-    /// The same request `n` times, with seeds that count up from its own, where it has one: as many
-    /// texts that differ. [`Engine::generate_each`](super::Engine::generate_each) writes them.
+    /// `n` copies of the request with seeds that count up from its own, if it has one, for `n` different
+    /// texts. [`Engine::generate_each`](super::Engine::generate_each) writes them.
     #[must_use]
     pub fn times(&self, n: usize) -> Vec<Self> {
         let seeded = |index: usize| {
@@ -219,22 +223,22 @@ impl Request {
         (0..n).map(seeded).collect()
     }
 
-    /// Are texts written of which the best are told?
+    /// Whether several texts are written and the best returned.
     pub(crate) fn is_ranked(&self) -> bool {
         self.beam.is_some() || self.best_of > 1
     }
 
-    /// Are steps told?
+    /// Whether steps are sent.
     pub(crate) fn is_traced(&self) -> bool {
         self.trace || self.logprobs || self.top_logprobs > 0
     }
 
-    /// Is it measured how hard the constraint presses?
+    /// Whether the pressure of the constraint is measured.
     pub(crate) fn is_measured(&self) -> bool {
         self.faithfulness || self.is_traced()
     }
 
-    /// Errors, naming the field, on what no model could do.
+    /// Errors, naming the field, on values out of range and on fields that exclude each other.
     pub(crate) fn validate(&self) -> Result<()> {
         let error =
             |message: &str, help| Err(Error::new(ErrorKind::Request, message).with_help(help));

@@ -1,4 +1,4 @@
-//! What comes back: events while the text grows, and the response at its end.
+//! Events while a text grows, and the response at its end.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use serde_json::{Value, json};
 
 use crate::sampling::Summary;
 
-/// What [`Engine::generate`](super::Engine::generate) tells while it works.
+/// An event while [`Engine::generate`](super::Engine::generate) works.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// More text: whole characters, never empty, and never part of a stop string. All chunks in a
-    /// row are the response's text.
+    /// More text: whole characters, never empty, and never part of a stop string. The concatenation of
+    /// all chunks is the response's text.
     Text(&'a str),
-    /// A special token was written, which is no text; where the request asks.
+    /// A special token was written, if the request asks for
+    /// [`special_tokens`](super::Request::special_tokens).
     Special(u32),
     /// A token was drawn; comes before the text that it completes.
     Step(&'a Step),
-    /// A step was done of texts that are told later: of beams, or of several texts of which the best
-    /// are told. To break ends the search.
+    /// A step of texts that are sent later: of beams, or of several texts of which the best are
+    /// returned. `Break` ends the search.
     Working,
     /// The text is finished: its last event.
     Ended(&'a Response),
@@ -27,12 +28,12 @@ pub enum Event<'a> {
 /// Receives the events of one text. `Break` ends the text.
 pub(crate) type EventSink<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
-/// How one token was chosen.
+/// The report of one token's draw. Flat, as a line of a trace is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The token.
     pub token: u32,
-    /// What it writes: its bytes as text (stray bytes as U+FFFD), or a special token's name.
+    /// Its text: its bytes (stray bytes as U+FFFD), or a special token's name.
     pub text: String,
     /// Its probability in the distribution that it was drawn from; 1 if greedy.
     pub probability: f64,
@@ -40,17 +41,17 @@ pub struct Step {
     pub logprob: f64,
     /// Natural logarithm of its probability among all tokens by the model alone.
     pub raw_logprob: f64,
-    /// How many tokens were allowed.
+    /// The number of allowed tokens.
     pub allowed: usize,
-    /// How many of them the truncations left.
+    /// The number of them that the truncations left.
     pub nucleus: usize,
     /// The share of the model's probability that lay on allowed tokens.
     pub allowed_mass: f64,
-    /// Did the mask forbid the token that the model held most probable?
+    /// Whether the mask forbade the token that the model held most probable.
     pub argmax_masked: bool,
-    /// Did the constraint leave no choice about the text of this token?
+    /// Whether the constraint left no choice about the text of this token.
     pub forced: bool,
-    /// Did a ban, the least number of tokens or `ignore_eos` yield to the constraint?
+    /// Whether a ban, the least number of tokens or `ignore_eos` yielded to the constraint.
     pub yielded: bool,
     /// The most probable tokens before the mask, best first; with [`trace`](super::Request::trace).
     pub wanted: Vec<Wanted>,
@@ -62,20 +63,20 @@ pub struct Step {
     pub mask_us: f64,
 }
 
-/// A token that the model would have liked to write.
+/// A token that the model held probable, before the mask.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// The token.
     pub token: u32,
-    /// What it writes, as in [`Step::text`].
+    /// Its text, as in [`Step::text`].
     pub text: String,
     /// Its probability by the model alone, before the mask.
     pub probability: f64,
-    /// Did the mask allow it?
+    /// Whether the mask allowed it.
     pub allowed: bool,
 }
 
-/// Why a text ended.
+/// The reason why a text ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
     /// The model ended it, or the constraint did: it was complete at the limit, or allowed nothing
@@ -83,15 +84,15 @@ pub enum FinishReason {
     Stop,
     /// `max_tokens` or the model's context was used up.
     Length,
-    /// A stop string came.
+    /// A stop string was written.
     StopString,
-    /// One of the request's stop tokens came.
+    /// One of the request's stop tokens was drawn.
     StopToken,
-    /// The receiver of the events asked for it.
+    /// The receiver of the events returned `Break`.
     Cancelled,
 }
 
-/// What ended a text, where the request named it.
+/// The stop string or stop token that ended a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// This stop string.
@@ -100,22 +101,22 @@ pub enum StopReason {
     Token(u32),
 }
 
-/// How often the model was asked.
+/// Numbers of forward passes and guesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Forward passes, the prompt's as one; less that one where another text had the same prompt
-    /// read ([`Engine::generate_each`](super::Engine::generate_each)).
+    /// Forward passes; the prefill counts as one, or as none if another text's was reused
+    /// ([`Engine::generate_each`](super::Engine::generate_each)).
     pub model: usize,
-    /// Tokens that were guessed and read.
+    /// Guessed tokens that were read.
     pub drafted: usize,
-    /// Tokens that were guessed right.
+    /// Guessed tokens that came true.
     pub accepted: usize,
 }
 
-/// What draws without masks took.
+/// Statistics of rejection sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rejection {
-    /// Tokens that the constraint was asked about.
+    /// Number of tokens that the constraint was asked about.
     pub checks: usize,
     /// The natural logarithm of the product of the steps' estimated masses; 0 unless the request
     /// asks for `faithfulness`. The product is an unbiased weight: texts drawn from the model step
@@ -124,64 +125,64 @@ pub struct Rejection {
     pub log_weight: f64,
 }
 
-/// Tokens read and written.
+/// Numbers of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Tokens of the text; the end token is not counted.
     pub completion_tokens: usize,
-    /// Those of them that are reasoning, with its tags.
+    /// Tokens of the text that are reasoning, tags included.
     pub reasoning_tokens: usize,
 }
 
-/// How long it took.
+/// Durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Reading the prompt; nothing where another text had it read.
+    /// Prefill: reading the prompt; 0 if another text's was reused.
     pub prefill: Duration,
-    /// Everything after.
+    /// Decode: everything after the prefill.
     pub decode: Duration,
 }
 
-/// A finished text.
+/// A finished text, with what it cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// The text, up to a stop string where one came. Bytes that are no UTF-8 (only where a limit
+    /// The text, up to a stop string if one ended it. Bytes that are no UTF-8 (only where a limit
     /// cut a character) are U+FFFD.
     pub text: String,
     /// The tokens that were written, without an end token.
     pub tokens: Vec<u32>,
-    /// How many of them, from the first on, have a part in the text: all, unless a stop string has
-    /// cut some off.
+    /// The number of tokens, from the first on, that have a part in the text: all, unless a stop string
+    /// has cut some off.
     pub text_tokens: usize,
     /// Why it ended.
     pub finish: FinishReason,
-    /// Which stop string or token it was.
+    /// The stop string or token that ended it, if one did.
     pub stop_reason: Option<StopReason>,
-    /// Does the text satisfy the constraint? True without one.
+    /// Whether the text satisfies the constraint; true without one.
     pub complete: bool,
     /// Steps at which a ban, the least number of tokens or `ignore_eos` yielded to the constraint,
     /// which allowed nothing else.
     pub yielded: usize,
-    /// How hard the constraint pressed, where the request asks or steps are sent.
+    /// The pressure of the constraint, if the request asks for it or for steps.
     pub summary: Option<Summary>,
-    /// What draws without masks took, where the request asks for them.
+    /// Statistics of rejection sampling, if the request asks for it.
     pub rejection: Option<Rejection>,
-    /// The score of a beam.
+    /// The score of a beam: log-probability divided by a power of the length.
     pub score: Option<f64>,
-    /// What it cost in tokens.
+    /// Numbers of tokens.
     pub usage: Usage,
-    /// What it cost in time.
+    /// Durations.
     pub timing: Timing,
-    /// What it cost in passes of the model.
+    /// Numbers of forward passes and guesses.
     pub passes: Passes,
     /// The seed that gives this text again.
     pub seed: u64,
 }
 
 impl Response {
-    /// The summary as command line and server tell it; null where there is none.
+    /// The summary as JSON, for command line and server; null if there is none.
     pub(crate) fn faithfulness(&self) -> Value {
         self.summary.as_ref().map_or(Value::Null, |summary| {
             json!({

@@ -1,10 +1,11 @@
-//! Chat templates: how a model's own folder turns messages into a prompt.
+//! Chat templates: from the messages of a conversation to a prompt.
 //!
-//! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; this runs them in
-//! MiniJinja with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes
-//! JSON, `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where
-//! Jinja2 itself stumbles over a template (a loop over `none`, an unknown name), MiniJinja renders
-//! nothing.
+//! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; here MiniJinja runs
+//! them with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes JSON,
+//! `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where Jinja2 itself
+//! fails on a template (a loop over `none`, an unknown name), MiniJinja renders nothing.
+//!
+//! Steps and output of a template are bounded, for a template is a program that comes with a model.
 
 mod strftime;
 
@@ -34,27 +35,27 @@ const TOOL_USE: &str = "tool_use";
 /// The folder with named templates beside `chat_template.jinja`.
 const ADDITIONAL: &str = "additional_chat_templates";
 
-/// Instructions that a template may take, and more for each message and tool. Templates of public
-/// models take some hundred for a message.
-const STEPS: u64 = 5_000_000;
-/// See [`STEPS`].
+/// Greatest number of instructions of a template, without those for messages and tools. Templates of
+/// public models take some hundred for a message.
+const MAX_STEPS: u64 = 5_000_000;
+/// Instructions that each message and each tool adds to [`MAX_STEPS`].
 const STEPS_PER_PART: u64 = 20_000;
-/// Bytes that a template may write, and how often more what the conversation has.
-const BYTES: usize = 16 << 20;
-/// See [`BYTES`].
-const TIMES_CONVERSATION: usize = 8;
+/// Greatest number of bytes that a template writes, without those for the conversation.
+const MAX_BYTES: usize = 16 << 20;
+/// Bytes that each byte of the conversation adds to [`MAX_BYTES`].
+const BYTES_PER_CONVERSATION_BYTE: usize = 8;
 
 type JinjaResult<T> = std::result::Result<T, minijinja::Error>;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks: `system`, `user`, `assistant`, `tool`.
+    /// The speaker: `system`, `user`, `assistant`, `tool`.
     pub role: String,
-    /// What they say.
+    /// The text.
     #[serde(default)]
     pub content: String,
-    /// Whatever else a template may look at, such as `tool_calls`, `tool_call_id` and `name`.
+    /// Other fields for the template, such as `tool_calls`, `tool_call_id` and `name`.
     #[serde(flatten)]
     pub more: Map<String, Json>,
 }
@@ -70,9 +71,9 @@ impl Message {
 #[derive(Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
-    /// All of its text, for those who look for what it speaks of.
+    /// The text of all templates, in which tags of a family of models can be looked for.
     text: String,
-    /// Special tokens that templates name: `bos_token`, `eos_token` and their like.
+    /// Variables with special tokens: `bos_token`, `eos_token` and others.
     tokens: Vec<(String, String)>,
 }
 
@@ -157,7 +158,7 @@ impl ChatTemplate {
         Self::named(&templates, tokens.into_iter()).map(Some)
     }
 
-    /// Its text, in which one can look for the tags of a family of models.
+    /// The text of the template, in which tags of a family of models can be looked for.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -199,7 +200,7 @@ impl ChatTemplate {
             ..tokens
         };
         let parts = messages.len() + tools.and_then(Json::as_array).map_or(0, Vec::len);
-        let steps = STEPS.saturating_add(STEPS_PER_PART.saturating_mul(parts as u64));
+        let steps = MAX_STEPS.saturating_add(STEPS_PER_PART.saturating_mul(parts as u64));
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(steps));
         let special = tools.and_then(|_| environment.get_template(TOOL_USE).ok());
@@ -208,9 +209,9 @@ impl ChatTemplate {
             None => environment.get_template(DEFAULT).map_err(|error| broken(&error))?,
         };
         let size = serde_json::to_vec(&(&messages, tools)).map_or(0, |json| json.len());
-        let most = BYTES.saturating_add(size.saturating_mul(TIMES_CONVERSATION));
+        let most = MAX_BYTES.saturating_add(size.saturating_mul(BYTES_PER_CONVERSATION_BYTE));
         let (mut out, is_full) = (Vec::new(), Cell::new(false));
-        let bounded = Bounded { out: &mut out, most, is_full: &is_full };
+        let bounded = BoundedWriter { out: &mut out, most, is_full: &is_full };
         let rendered = template.render_captured_to(context, bounded).map(drop);
         rendered.map_err(|error| {
             if is_full.get() {
@@ -231,20 +232,21 @@ impl ChatTemplate {
     }
 }
 
+/// The error for a template that exceeds a limit.
 fn endless(message: &str) -> Error {
     Error::new(ErrorKind::Limit, message)
         .with_help("shorten the conversation, or mend the template: a loop in it may never end")
 }
 
-/// Takes what a template writes, up to a number of bytes.
-struct Bounded<'a> {
+/// A writer that fails beyond a number of bytes.
+struct BoundedWriter<'a> {
     out: &'a mut Vec<u8>,
     most: usize,
     /// Whether more was to be written.
     is_full: &'a Cell<bool>,
 }
 
-impl io::Write for Bounded<'_> {
+impl io::Write for BoundedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.out.len() + bytes.len() > self.most {
             self.is_full.set(true);
@@ -259,21 +261,21 @@ impl io::Write for Bounded<'_> {
     }
 }
 
+/// The error for a template that does not parse.
 fn broken(error: &minijinja::Error) -> Error {
     Error::new(ErrorKind::Model, format!("the chat template does not parse: {}", line(error)))
         .with_help("mend the template, or give a prompt without one")
 }
 
-/// MiniJinja's error on one line: the message and the template's line, or the cause where it has
-/// one.
+/// MiniJinja's error on one line: the detail, else the kind, and the template's line.
 fn line(error: &minijinja::Error) -> String {
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
     let place = error.line().map(|n| format!(" (line {n} of the template)"));
     detail.replace('\n', " ") + &place.unwrap_or_default()
 }
 
-/// What `tokenizer_config.json` holds: one template, or several by name of which at least one is
-/// taken for the default.
+/// The templates in `tokenizer_config.json`: one, or several by name, of which the first is the default
+/// if none is called so.
 fn templates(config: &Json) -> Vec<(&'static str, &str)> {
     match &config[FIELD] {
         Json::String(text) => vec![(DEFAULT, text)],
@@ -335,7 +337,7 @@ pub(super) fn with_parsed_arguments(messages: &[Message]) -> Vec<Message> {
     messages
 }
 
-/// Python prints `True`, `False` and `None`.
+/// Prints truth values and `none` as Python does: `True`, `False`, `None`.
 fn print_like_python(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
@@ -373,7 +375,7 @@ fn tojson(value: Value, options: Kwargs) -> JinjaResult<Value> {
     Ok(Value::from_safe_string(text))
 }
 
-/// Python's separators: `, ` and `: `.
+/// A JSON formatter with Python's separators: `, ` and `: `.
 struct OneLine;
 
 impl serde_json::ser::Formatter for OneLine {

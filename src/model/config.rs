@@ -1,7 +1,8 @@
-//! What `config.json` says of a Llama-family model, and what of it is not supported.
+//! `config.json` of the Llama family: shape and constants, and the refusal of what is not supported.
 //!
-//! Every key is read, known to be harmless, or refused (`config/keys.rs`); where a key is absent, the
-//! default is that of the model's own type in the `transformers` library.
+//! A key that is overlooked gives wrong text without an error. So every key is read, known to be
+//! harmless, or refused ([`keys`]). The default of an absent key is that of the model's own type in the
+//! `transformers` library ([`FAMILIES`]).
 
 mod errors;
 mod fields;
@@ -16,9 +17,11 @@ use errors::{SUPPORTED, config_error, refused, shown};
 use fields::ConfigFields;
 pub use rope::Llama3Rope;
 
+/// The file's name in a model folder.
 const FILE: &str = "config.json";
 
-/// Shape and constants of a decoder of the Llama family; the names are Hugging Face's.
+/// Shape and constants of a decoder of the Llama family. A flat record of `config.json`, with Hugging
+/// Face's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Width of the residual stream.
@@ -43,10 +46,10 @@ pub struct Config {
     pub rope_scaling: Option<Llama3Rope>,
     /// The longest sequence, in tokens.
     pub max_position_embeddings: usize,
-    /// How many tokens some layers look back at most. What is within it is read exactly, so
-    /// sequences are no longer than that here.
+    /// Attention window of some layers, in tokens. Sequences are no longer than that here, so every layer
+    /// sees all of them.
     pub sliding_window: Option<usize>,
-    /// Do the logits use the embedding's weights?
+    /// Whether the logits use the embedding's weights.
     pub tie_word_embeddings: bool,
     /// Biases on the projections to queries, keys and values.
     pub qkv_bias: bool,
@@ -60,7 +63,7 @@ pub struct Config {
     pub eos_token_ids: Vec<u32>,
 }
 
-/// What the types of models differ in, where `config.json` says nothing.
+/// Defaults of a model type for keys that `config.json` leaves out.
 struct Family {
     name: &'static str,
     /// Heads of keys and values; `None`: as many as there are attention heads.
@@ -71,14 +74,14 @@ struct Family {
     qkv_bias: bool,
 }
 
-/// Where the type of a model has its window.
+/// The layers of a model type that have an attention window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SlidingWindow {
-    /// Nowhere, unless its keys say so.
+    /// None, unless the keys say so.
     Never,
-    /// In all layers, unless `sliding_window` is `null`.
+    /// All, unless `sliding_window` is `null`.
     Always,
-    /// Behind `max_window_layers`, if `use_sliding_window` says so.
+    /// Those from `max_window_layers` on, if `use_sliding_window` says so.
     Switched,
 }
 
@@ -121,7 +124,7 @@ impl Config {
         Self::from_json(&value).map_err(|error| error.in_file(files.path(FILE)))
     }
 
-    /// The longest sequence that is read as the model was made, in tokens.
+    /// The greatest length of a sequence in tokens: the model's context or its attention window.
     pub fn context_length(&self) -> usize {
         let most = self.max_position_embeddings;
         self.sliding_window.map_or(most, |window| window.min(most))
@@ -202,7 +205,7 @@ fn family(config: &Map<String, Value>) -> Result<&'static Family> {
     })
 }
 
-/// Errors on what is no decoder that looks back alone, with this activation and these positions.
+/// Errors on models that are no causal decoders with SiLU and rotary positions.
 fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
     let refused = |key: &str| match fields.object.get(key) {
         Some(value) => Err(refused(key, value, "is not supported")),
@@ -225,7 +228,7 @@ fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How far the layers that look back least do so, where they are not free to.
+/// The attention window, if some layer has one.
 fn window(fields: &ConfigFields<'_>, kind: SlidingWindow, layers: usize) -> Result<Option<usize>> {
     let stated = fields.size("sliding_window")?;
     let default = if fields.has("sliding_window") { stated } else { Some(DEFAULT_WINDOW) };

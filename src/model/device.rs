@@ -1,4 +1,4 @@
-//! Where a model runs and in which numbers, as a user writes them.
+//! The device that a model runs on, and the dtype of its weights.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where a model runs: `cpu`, `cuda` or `cuda:1`.
+/// The device that a model runs on, written `cpu`, `cuda` or `cuda:1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
     /// The processor.
@@ -96,8 +96,8 @@ impl fmt::Display for Device {
     }
 }
 
-/// The numbers that weights are held and multiplied in: `f32`, `bf16` or `f16`. Whatever the
-/// checkpoint holds is converted. On the CPU the narrow ones save memory and cost time.
+/// The dtype of weights and activations, written `f32`, `bf16` or `f16`. Checkpoints in another one are
+/// converted. On the CPU the narrow ones save memory and cost time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DType {
     /// 32 bits.

@@ -1,10 +1,14 @@
-//! The key-value cache: what attention remembers of a sequence.
+//! The KV cache: keys and values that attention keeps of a sequence.
+//!
+//! Each layer has two tensors (heads, capacity, head width) that are written in place. A fork shares
+//! them until one of the two is written to, which copies them first; so beams and texts with one prompt
+//! share its prefill.
 
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-/// Positions by which a cache grows at least; beyond that it doubles, so that a sequence of n
+/// Least number of positions by which a cache grows; beyond that it doubles, so that a sequence of n
 /// tokens copies O(n) in all.
 const CHUNK: usize = 256;
 
@@ -23,7 +27,7 @@ pub(super) struct LayerCache {
     keys: Tensor,
     values: Tensor,
     capacity: usize,
-    /// As many holders as caches that share the tensors.
+    /// Counts the caches that share the tensors.
     holders: Arc<()>,
 }
 
@@ -42,29 +46,29 @@ impl KvCache {
         Ok(Self { layers: (0..layers).map(|_| layer()).collect::<Result<_>>()?, len: 0 })
     }
 
-    /// The number of positions that are remembered.
+    /// The number of positions (tokens) in the cache.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Is nothing remembered?
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Forgets all positions from `len` on. Does nothing if there are none.
+    /// Drops all positions from `len` on, if there are any. Keeps the memory.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// The cache of another sequence that goes on from here. Copied on write: until one of the two
-    /// reads on, they share their memory.
+    /// The cache of another sequence with the same beginning. Copied on write: both share their memory
+    /// until one of them reads on.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { layers: self.layers.clone(), len: self.len }
     }
 
-    /// Of the positions from `from` on, keeps these (counted from there, ascending), moved together.
+    /// Keeps only these of the positions from `from` on (counted from there, ascending), moved together.
     pub(super) fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
         for layer in &mut self.layers {
             layer.keep(from, positions)?;
@@ -77,7 +81,7 @@ impl KvCache {
         &mut self.layers
     }
 
-    /// Says that every layer has been given `n` more positions.
+    /// Counts `n` more positions, after every layer has appended them.
     pub(super) fn advance(&mut self, n: usize) {
         self.len += n;
     }
@@ -106,7 +110,7 @@ impl LayerCache {
 }
 
 impl LayerCache {
-    /// Takes leave of forks, if there are any, with a copy of the first `len` positions.
+    /// Makes the tensors this cache's own: copies the first `len` positions if a fork shares them.
     fn own(&mut self, len: usize) -> Result<()> {
         match Arc::strong_count(&self.holders) {
             1 => Ok(()),

@@ -79,14 +79,14 @@ impl Llama {
         KvCache::new(self.config.num_hidden_layers, heads, self.dtype, &self.device)
     }
 
-    /// Reads `tokens` (at least one, ids below `vocab_size`) after what the cache remembers, and
+    /// Reads `tokens` (at least one, ids below `vocab_size`) after those of the cache, and
     /// returns the logits of the token after the last: (vocab_size), `f32`, on the device.
     pub(super) fn forward(&self, tokens: &[u32], cache: &mut KvCache) -> Result<Tensor> {
         let (at, n) = (cache.len(), tokens.len());
         let positions = Positions {
             at,
             rope: self.rope.at(at, n, self.dtype, &self.device)?,
-            causal: causal_mask(at, n, &self.device)?,
+            attention_mask: causal_mask(at, n, &self.device)?,
         };
         let x = self.read(tokens, &positions, cache)?;
         self.logits(&x.narrow(0, n - 1, 1)?)?.squeeze(0)
@@ -112,7 +112,7 @@ impl Llama {
         let positions = Positions {
             at,
             rope: (cos.index_select(&depths, 0)?, sin.index_select(&depths, 0)?),
-            causal: tree_mask(at, parents, &self.device)?,
+            attention_mask: tree_mask(at, parents, &self.device)?,
         };
         let x = self.read(tokens, &positions, cache)?;
         self.logits(&x)
@@ -139,17 +139,18 @@ impl Llama {
     }
 }
 
-/// What a forward pass needs to know of its positions, the same in every block.
+/// The positions of a forward pass, the same in every block.
 struct Positions {
-    /// The first one.
+    /// The first position.
     at: usize,
     /// Cosines and sines: (positions, head width / 2).
     rope: (Tensor, Tensor),
-    /// 0 where a position may look, −∞ where not: (positions, all up to the last). `None` for a
-    /// single position, which may look everywhere.
-    causal: Option<Tensor>,
+    /// Attention mask: 0 where a position may look, −∞ where not; (positions, all positions up to the
+    /// last). `None` for a single position, which may look everywhere.
+    attention_mask: Option<Tensor>,
 }
 
+/// A position sees itself and all before it.
 fn causal_mask(at: usize, n: usize, device: &Device) -> Result<Option<Tensor>> {
     if n == 1 {
         return Ok(None);
@@ -160,7 +161,7 @@ fn causal_mask(at: usize, n: usize, device: &Device) -> Result<Option<Tensor>> {
     Tensor::from_vec(mask, (n, at + n), device).map(Some)
 }
 
-/// A token sees all before the tree, itself and the tokens above it.
+/// A node sees all positions before the tree, itself and its ancestors.
 fn tree_mask(at: usize, parents: &[usize], device: &Device) -> Result<Option<Tensor>> {
     let n = parents.len() + 1;
     if n == 1 {
@@ -246,7 +247,7 @@ impl Attention {
         let rows = (self.kv_heads, self.heads / self.kv_heads * n, self.width);
         let q = (q.reshape(rows)? / (self.width as f64).sqrt())?;
         let scores = q.matmul(&k.t()?)?.to_dtype(DType::F32)?;
-        let scores = match &positions.causal {
+        let scores = match &positions.attention_mask {
             None => scores,
             Some(mask) => scores
                 .reshape((self.heads, n, positions.at + n))?

@@ -44,7 +44,7 @@ impl Logits {
         masked().map(Self).map_err(candle_error)
     }
 
-    /// Copies them to the processor's memory.
+    /// Copies the logits to the host's memory: one `f32` for each token id.
     pub fn to_vec(&self) -> Result<Vec<f32>> {
         self.0.to_vec1().map_err(candle_error)
     }

@@ -1,12 +1,13 @@
-//! What a user may set, and within which ranges.
+//! The settings of a sampler and their ranges.
 
 use std::collections::BTreeMap;
 
 use super::chain_step::ChainStep;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The settings of a [`Sampler`](super::Sampler); the default draws from the model's own
-/// distribution over the allowed tokens. The fields stand in the order in which their steps run.
+/// The settings of a [`Sampler`](super::Sampler). The default draws from the model's own distribution
+/// over the allowed tokens. The struct is flat, since users set its fields by these names; they are in
+/// the order in which their steps run.
 ///
 /// Names and ranges are those of the OpenAI API reference, of Hugging Face's generation config and
 /// of llama.cpp. The reference lets a temperature be 2 at most; it may be above that here, as in
@@ -31,24 +32,23 @@ pub struct SamplingParams {
     /// The three penalties look at this many last tokens of prompt and text; `None` at all. Named
     /// as in llama.cpp.
     pub repeat_last_n: Option<usize>,
-    /// What the three penalties count.
+    /// The tokens that the three penalties count.
     pub penalty_scope: PenaltyScope,
     /// Counts text that the constraint forced, too. Off by default: JSON's own punctuation is then
     /// never penalised for having been written.
     pub penalize_forced: bool,
-    /// How strongly DRY takes off logits of tokens that would go on repeating a sequence. At least
-    /// 0; 0 is off.
+    /// Strength of DRY, which lowers the logits of tokens that would continue a repetition. At least 0;
+    /// 0 is off.
     pub dry_multiplier: f32,
-    /// By what each further repeated token multiplies DRY's penalty. At least 1.
+    /// Factor by which each further repeated token multiplies DRY's penalty. At least 1.
     pub dry_base: f32,
     /// The longest repetition that DRY lets pass, in tokens. At least 1.
     pub dry_allowed_length: usize,
     /// DRY looks at this many last tokens of prompt and text; `None` at all.
     pub dry_penalty_last_n: Option<usize>,
-    /// A token with one of these texts in it ends a repetition for DRY, which never penalises it.
-    /// Whoever knows the tokens'
-    /// texts hands their ids to [`Sampler::break_dry_at`](super::Sampler::break_dry_at); the
-    /// engine does.
+    /// Tokens that contain one of these texts end a repetition for DRY and are never penalised by it.
+    /// The caller must find them and pass their ids to
+    /// [`Sampler::break_dry_at`](super::Sampler::break_dry_at); the engine does.
     pub dry_sequence_breakers: Vec<String>,
     /// Keeps logits at most this many standard deviations below the greatest. At least 0; 0 is off.
     pub top_n_sigma: f32,
@@ -65,26 +65,26 @@ pub struct SamplingParams {
     /// Keeps the smallest set of tokens of most usual surprise that holds this much probability,
     /// and never fewer than one token. From 0 to 1; 1 keeps all.
     pub typical_p: f32,
-    /// How often XTC removes the top choices. From 0 to 1; 0 is off.
+    /// Probability with which XTC removes the top choices at a step. From 0 to 1; 0 is off.
     pub xtc_probability: f32,
-    /// From which probability on a token is a top choice for XTC. From 0 to 1; above 0.5 there is
+    /// Least probability of a top choice for XTC. From 0 to 1; above 0.5 there is
     /// never more than one, and XTC does nothing.
     pub xtc_threshold: f32,
     /// Mirostat's version: 0 is off, 2 is the one that there is.
     pub mirostat: u8,
     /// The surprise that mirostat steers to, in bits. At least 0.
     pub mirostat_tau: f32,
-    /// How fast mirostat steers. At least 0.
+    /// Learning rate of mirostat. At least 0.
     pub mirostat_eta: f32,
     /// The steps in the order in which they run, each at most once. A step that is left out does
     /// not run; it is an error to leave out one that another field switches on.
     pub samplers: Vec<ChainStep>,
-    /// Where the random numbers start; `None` takes a fresh seed, which
-    /// [`Sampler::seed`](super::Sampler::seed) tells.
+    /// Seed of the random numbers; `None` takes a fresh one, which
+    /// [`Sampler::seed`](super::Sampler::seed) returns.
     pub seed: Option<u64>,
 }
 
-/// Which tokens the repetition, frequency and presence penalties count.
+/// The tokens that the repetition, frequency and presence penalties count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PenaltyScope {
     /// As each was published: repetition in prompt and text, frequency and presence in the text.
@@ -231,7 +231,7 @@ fn out_of_range(field: &str, value: impl std::fmt::Display, range: &str) -> Erro
     Error::new(ErrorKind::Sampling, message).with_help(format!("write {range}"))
 }
 
-/// The decimal number that was written, as near as `f64` holds it: 0.6 and not the 0.60000002…
+/// The decimal number that the user wrote, as the nearest `f64`: 0.6 and not the 0.60000002…
 /// that `f32` made of it, which would put a seventh of ten equal tokens into a nucleus of 0.6.
 pub(super) fn exact(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))

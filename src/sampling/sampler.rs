@@ -1,22 +1,28 @@
-//! The sampler of one sequence: settings, random numbers, and the tokens written so far.
+//! The sampler of one sequence: a chain of steps, random numbers, and the tokens written so far.
+//!
+//! ```text
+//! logits, mask ─▶ AllowedRow ─ local steps ─▶ AdjustedRow ─ truncations ─▶ TruncatedRow ─ pick ─▶ Draw
+//! ```
 
 mod allowed_row;
+mod chain;
 mod random_stream;
 mod rejection;
+mod scratch;
 mod truncation;
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::chain_step::ChainStep;
-use super::fast::{LaneMaxima, MaskedRow, TopPScratch, logit_ranges};
-use super::params::{SamplingParams, exact};
-use super::penalty_history::PenaltyHistory;
-use super::steps::{self, Candidate};
-use crate::error::{Error, ErrorKind, Result};
+use super::fast::{MaskedRow, logit_ranges};
+use super::params::SamplingParams;
+use super::steps;
+use crate::error::Result;
 use crate::vocabulary::TokenMask;
-use allowed_row::AllowedRow;
+use allowed_row::{AdjustedRow, AllowedRow};
+use chain::Chain;
 use random_stream::RandomStream;
-use truncation::{MAX_PLAIN_TOKENS, TruncatedRow};
+use scratch::SamplerScratch;
+use truncation::{MAX_PLAIN_TOKENS, TruncatedRow, draw_from_all, truncate};
 
 pub use rejection::Checked;
 
@@ -46,35 +52,12 @@ pub struct Draw {
 /// paths compute what the [`steps`] define.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    params: SamplingParams,
-    /// The steps that are switched on, in order.
-    chain: Vec<ChainStep>,
+    chain: Chain,
     seed: u64,
     random: RandomStream,
     /// Random numbers of estimates: no draw depends on whether an estimate was asked for.
     estimate_random: RandomStream,
-    history: PenaltyHistory,
-    /// Mirostat's greatest surprise at the next draw, in bits.
-    surprise: f64,
     scratch: SamplerScratch,
-}
-
-/// Scratch memory of draws, kept from one to the next.
-#[derive(Debug, Default)]
-struct SamplerScratch {
-    /// The mask, less the lists and the changed candidates.
-    words: Vec<u32>,
-    /// The maxima of the row's blocks.
-    maxima: Vec<LaneMaxima>,
-    candidates: Vec<Candidate>,
-    nucleus: TopPScratch,
-}
-
-/// No draw reads what another one left, so a clone is empty: beams and drafts clone often.
-impl Clone for SamplerScratch {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
 }
 
 impl Sampler {
@@ -83,16 +66,12 @@ impl Sampler {
         params.validate()?;
         // The standard library's hash keys come from the system's random numbers.
         let seed = params.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-        let on = |step: &ChainStep| params.switches_on(*step);
         Ok(Self {
-            chain: params.samplers.iter().copied().filter(on).collect(),
+            chain: Chain::new(params),
             seed,
             random: RandomStream::new(seed, 0),
             estimate_random: RandomStream::new(seed, u64::MAX),
-            history: PenaltyHistory::new(params.repeat_last_n),
-            surprise: 2.0 * exact(params.mirostat_tau),
             scratch: SamplerScratch::default(),
-            params: params.clone(),
         })
     }
 
@@ -104,30 +83,29 @@ impl Sampler {
     /// Whether a penalty depends on which tokens were forced: then [`accept_forced`](Self::accept_forced)
     /// must be called for those.
     pub fn asks_what_is_forced(&self) -> bool {
-        let counts = |step: &ChainStep| step.adjusts() && *step != ChainStep::LogitBias;
-        !self.params.penalize_forced && self.chain.iter().any(counts)
+        !self.chain.params().penalize_forced && self.chain.counts_history()
     }
 
     /// Sets the tokens that end a repetition for DRY: those whose text contains one of the
     /// [`dry_sequence_breakers`](SamplingParams::dry_sequence_breakers).
     pub fn break_dry_at(&mut self, tokens: impl IntoIterator<Item = u32>) {
-        self.history.set_breakers(tokens);
+        self.chain.history.set_breakers(tokens);
     }
 
     /// Adds the tokens of the prompt, before any token of the text.
     pub fn accept_prompt(&mut self, tokens: &[u32]) {
-        tokens.iter().for_each(|&token| self.history.push_prompt(token));
+        tokens.iter().for_each(|&token| self.chain.history.push_prompt(token));
     }
 
     /// Adds a token to the text so far, drawn here or not.
     pub fn accept(&mut self, token: u32) {
-        self.history.push(token, false);
+        self.chain.history.push(token, false);
     }
 
     /// [`accept`](Self::accept) for a token about which the constraint left no choice: no penalty
     /// counts it, unless the settings say so.
     pub fn accept_forced(&mut self, token: u32) {
-        self.history.push(token, !self.params.penalize_forced);
+        self.chain.history.push(token, !self.chain.params().penalize_forced);
     }
 
     /// Draws the next token from one logit per token id, all of them allowed without a mask. The
@@ -140,19 +118,20 @@ impl Sampler {
     /// Errors as [`steps::allow`] does.
     pub fn draw(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Draw> {
         let allowed = self.allow(logits, mask)?;
-        let (count, yielded) = (allowed.scan.allowed + allowed.changed.len(), allowed.yielded);
-        if self.params.temperature == 0.0 {
-            let token = self.greedy(allowed)?;
+        let (count, yielded) = (allowed.count(), allowed.yielded);
+        if self.chain.is_greedy() {
+            let token = allowed.greedy(&self.chain)?;
             return Ok(Draw { token, probability: 1.0, allowed: count, nucleus: 1, yielded });
         }
-        if count > MAX_PLAIN_TOKENS && self.prefix() == self.chain.len() {
-            let (token, probability) = self.draw_from_all(logits, allowed)?;
+        let Self { chain, random, scratch, .. } = self;
+        if count > MAX_PLAIN_TOKENS && chain.is_local() {
+            let (token, probability) = draw_from_all(chain, random, logits, allowed, scratch)?;
             return Ok(Draw { token, probability, allowed: count, nucleus: count, yielded });
         }
-        let left = self.truncate(logits, allowed);
-        let u = self.uniform();
-        let SamplerScratch { words, maxima, candidates, nucleus } = &self.scratch;
-        let (picked, nucleus) = match left {
+        let truncated = truncate(chain, random, logits, allowed, scratch);
+        let u = random.fraction();
+        let SamplerScratch { words, maxima, candidates, top_p } = &*scratch;
+        let (picked, nucleus) = match truncated {
             TruncatedRow::Listed(None) => {
                 let picked = steps::pick(candidates, u);
                 (picked.map(|(c, probability)| (c.token, probability)), candidates.len())
@@ -161,20 +140,20 @@ impl Sampler {
                 let picked = steps::at_point(candidates, top, u * total);
                 (picked.map(|(c, weight)| (c.token, weight / total)), candidates.len())
             }
-            TruncatedRow::Nucleus { bound, top, changed, temperature } => {
+            TruncatedRow::Nucleus { bound, row: AdjustedRow { changed, temperature, top, .. } } => {
                 let row = MaskedRow { logits, words, maxima, temperature };
-                let picked = nucleus.streamed.at(&row, &bound, (top, &changed), u * bound.sum);
+                let picked = top_p.streamed.at(&row, &bound, (top, &changed), u * bound.sum);
                 (picked.map(|(token, weight)| (token, weight / bound.sum)), bound.count)
             }
-            TruncatedRow::Range { range, top, changed, temperature } => {
+            TruncatedRow::Range { range, row: AdjustedRow { changed, temperature, top, .. } } => {
                 let row = MaskedRow { logits, words, maxima, temperature };
                 let picked = range.at(&row, (top, &changed), u * range.sum);
                 (picked.map(|(token, weight)| (token, weight / range.sum)), range.count)
             }
         };
         // The mask step errors on an empty list and no step removes the last candidate.
-        let (token, probability) = picked.ok_or_else(nothing_left)?;
-        self.steer(probability);
+        let (token, probability) = picked.ok_or_else(steps::nothing_to_draw)?;
+        self.chain.steer(probability);
         Ok(Draw { token, probability, allowed: count, nucleus, yielded })
     }
 
@@ -188,20 +167,21 @@ impl Sampler {
         mask: Option<&TokenMask>,
     ) -> Result<Vec<(u32, f64)>> {
         let allowed = self.allow(logits, mask)?;
-        if self.params.temperature == 0.0 {
-            return Ok(vec![(self.greedy(allowed)?, 1.0)]);
+        let Self { chain, random, scratch, .. } = self;
+        if chain.is_greedy() {
+            return Ok(vec![(allowed.greedy(chain)?, 1.0)]);
         }
-        let left = self.truncate(logits, allowed);
-        let SamplerScratch { words, maxima, candidates, .. } = &mut self.scratch;
-        match left {
+        let truncated = truncate(chain, random, logits, allowed, scratch);
+        let SamplerScratch { words, maxima, candidates, .. } = scratch;
+        match truncated {
             TruncatedRow::Listed(_) => {}
-            TruncatedRow::Nucleus { bound, changed, temperature, .. } => {
-                let row = MaskedRow { logits, words, maxima, temperature };
-                row.list_down_to(&bound.last, f32::MIN, &changed, candidates);
+            TruncatedRow::Nucleus { bound, row } => {
+                let unchanged = row.unchanged(logits, words, maxima);
+                unchanged.list_down_to(&bound.last, f32::MIN, &row.changed, candidates);
             }
-            TruncatedRow::Range { range, changed, temperature, .. } => {
-                let row = MaskedRow { logits, words, maxima, temperature };
-                logit_ranges::list(&row, range.keep(), &changed, candidates);
+            TruncatedRow::Range { range, row } => {
+                let unchanged = row.unchanged(logits, words, maxima);
+                logit_ranges::list(&unchanged, range.keep(), &row.changed, candidates);
             }
         }
         let candidates = &self.scratch.candidates;
@@ -221,9 +201,7 @@ impl Sampler {
         n: usize,
     ) -> Result<(Vec<(u32, f64)>, bool)> {
         let AllowedRow { mut changed, yielded, .. } = self.allow(logits, mask)?;
-        for &step in self.chain.iter().filter(|step| step.adjusts()) {
-            self.adjust(step, &mut changed);
-        }
+        self.chain.run_adjusting_steps(&mut changed);
         let SamplerScratch { words, maxima, .. } = &self.scratch;
         let row = MaskedRow { logits, words, maxima, temperature: 1.0 };
         let mut candidates = Vec::new();
@@ -244,8 +222,8 @@ impl Sampler {
         drafted: u32,
         drafted_from: &[(u32, f64)],
     ) -> Result<Draw> {
-        let AllowedRow { scan, changed, yielded } = self.allow(logits, mask)?;
-        let allowed = scan.allowed + changed.len();
+        let row = self.allow(logits, mask)?;
+        let (allowed, yielded) = (row.count(), row.yielded);
         let target = self.distribution(logits, mask)?;
         let of = |distribution: &[(u32, f64)], token: u32| {
             let found = distribution.binary_search_by_key(&token, |row| row.0);
@@ -266,7 +244,7 @@ impl Sampler {
             point.map_or(drafted, |row| row.0)
         };
         let probability = of(&target, token);
-        self.steer(probability);
+        self.chain.steer(probability);
         Ok(Draw { token, probability, allowed, nucleus: target.len(), yielded })
     }
 
@@ -279,36 +257,12 @@ impl Sampler {
         fork
     }
 
-    /// Lowers mirostat's greatest surprise by what the drawn token's exceeded the target.
-    fn steer(&mut self, probability: f64) {
-        if self.chain.contains(&ChainStep::Mirostat) {
-            let excess = -probability.log2() - exact(self.params.mirostat_tau);
-            self.surprise -= exact(self.params.mirostat_eta) * excess;
-        }
-    }
-
     /// The next random number, from 0 up to and excluding 1.
     pub fn uniform(&mut self) -> f64 {
         self.random.fraction()
     }
 
-    fn params(&self) -> &SamplingParams {
-        &self.params
+    fn allow(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<AllowedRow> {
+        AllowedRow::new(&self.chain, logits, mask, &mut self.scratch)
     }
-
-    /// The most probable token after the steps that change logits; of equal ones the lowest id.
-    fn greedy(&self, AllowedRow { scan, mut changed, .. }: AllowedRow) -> Result<u32> {
-        for &step in self.chain.iter().filter(|step| step.adjusts()) {
-            self.adjust(step, &mut changed);
-        }
-        let unchanged =
-            scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) });
-        let best = steps::greedy(&changed).into_iter().chain(unchanged);
-        Ok(best.min_by(steps::by_probability).ok_or_else(nothing_left)?.token)
-    }
-}
-
-/// An error for a list without candidates, which the steps never leave.
-pub(super) fn nothing_left() -> Error {
-    Error::new(ErrorKind::Sampling, "draw step: no candidate is left to draw from")
 }

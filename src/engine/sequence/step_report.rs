@@ -9,7 +9,7 @@ use crate::vocabulary::{TokenMask, Vocabulary};
 /// Number of tokens that the model held most probable in the report of a traced step.
 const WANTED_TOKENS: usize = 5;
 
-/// What a step's report says beside the draw.
+/// The facts of a step beside the draw itself.
 #[derive(Clone, Copy)]
 pub(crate) struct DrawCircumstances {
     /// Whether the constraint left no choice about the token's text.

@@ -1,4 +1,4 @@
-//! Dates for chat templates: `strftime` as far as they use it, in UTC.
+//! Python's `strftime` for chat templates that write the date, in UTC.
 
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,5 +1,4 @@
-//! The files of a model, in a folder on disk or in the binary itself: whoever reads them does not
-//! know which.
+//! The files of a model folder, on disk or inside the binary; readers do not see the difference.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -40,7 +39,7 @@ impl Deref for WeightBytes {
 }
 
 impl ModelFiles {
-    /// A folder that exists and is one.
+    /// A folder on disk. Errors if there is none at this path.
     pub(crate) fn folder(path: &Path) -> Result<Self> {
         let error = |message: &str| {
             Error::new(ErrorKind::Model, message).in_file(path).with_help(
@@ -86,7 +85,7 @@ impl ModelFiles {
         })
     }
 
-    /// What to do about a folder that lacks a file, by what it has instead.
+    /// The advice about a folder that lacks a file, by the files that it has instead.
     fn instead(&self) -> String {
         let usual = "a model folder holds config.json, tokenizer.json and model.safetensors";
         let names = self.names();
@@ -127,7 +126,7 @@ impl ModelFiles {
         names
     }
 
-    /// `None` for a file that is not there; an error where a link says that it should be.
+    /// `None` for a file that does not exist; an error for a link to nothing.
     fn absent<T>(&self, name: &str) -> Result<Option<T>> {
         let path = self.path(name);
         match path.symlink_metadata() {
@@ -147,7 +146,7 @@ impl ModelFiles {
         };
         serde_json::from_slice(&bytes).map(Some).map_err(|error| {
             let text = error.to_string();
-            // The position is said by the place.
+            // The position becomes the error's place.
             let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
             Error::new(ErrorKind::Model, format!("not valid JSON: {reason}"))
                 .in_file(self.path(name))

@@ -1,4 +1,4 @@
-//! The tensors of a checkpoint in safetensors files, one or many.
+//! Tensors of a checkpoint in one or several safetensors files.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,17 +17,17 @@ use crate::model::candle_error::candle_error;
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// One safetensors file. Format: 8 bytes with the header's length, the header, the data.
+/// One safetensors file: 8 bytes with the header's length, the header in JSON, the data.
 struct Shard {
     path: PathBuf,
     bytes: WeightBytes,
     metadata: Metadata,
-    /// Where the data begins.
+    /// Offset of the data.
     data: usize,
 }
 
-/// A checkpoint: gives its tensors by name, in the wanted dtype and on the wanted device, and
-/// knows at the end which were never asked for.
+/// A checkpoint. Returns tensors by name, in a dtype and on a device, and keeps track of those that were
+/// never asked for: a model that leaves weights out is another model.
 pub(crate) struct Weights {
     shards: Vec<Shard>,
     dtype: DType,
@@ -189,14 +189,15 @@ impl Shard {
 
 /// A name for a message, cut off where it is long.
 fn short(name: &str) -> Cow<'_, str> {
-    const MOST: usize = 80;
-    match name.char_indices().nth(MOST) {
+    /// In characters; no real name is longer.
+    const MAX_SHOWN: usize = 80;
+    match name.char_indices().nth(MAX_SHOWN) {
         None => Cow::Borrowed(name),
         Some((at, _)) => Cow::Owned(format!("{}…", &name[..at])),
     }
 }
 
-/// Says what a folder without weights has instead, where programs keep weights elsewhere.
+/// The error for a folder without weights; names a file with weights in another format, if it has one.
 fn no_weights(files: &ModelFiles) -> Error {
     let is_other = |name: &&String| {
         let extensions = [".gguf", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx"];

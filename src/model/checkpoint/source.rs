@@ -1,4 +1,4 @@
-//! Which model: the one in the binary, or a folder.
+//! The name of a model: `tiny`, which is inside the binary, or the path of a folder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub enum ModelSource {
 }
 
 impl ModelSource {
-    /// The name under which to speak of it: `tiny`, or the last part of the path.
+    /// The short name: `tiny`, or the last part of the path.
     pub fn name(&self) -> String {
         match self {
             Self::Tiny => "tiny".to_owned(),
@@ -49,7 +49,7 @@ impl ModelSource {
     }
 }
 
-/// Says what to do about names that are no folder but that other programs take.
+/// Errors on names that other programs take (a repository, a GGUF file), with advice.
 fn refuse_other_names(path: &Path) -> Result<()> {
     let error = |message: &str, help: &str| {
         Err(Error::new(ErrorKind::Model, message).in_file(path).with_help(help))

@@ -1,11 +1,11 @@
-//! ConfigFields of a JSON object, read by name: what is wrong with one is told with its name and place.
+//! Typed access to the fields of a JSON object, with errors that name field and place.
 
 use serde_json::{Map, Value};
 
 use super::errors::{config_error, shown};
 use crate::error::{Error, Result};
 
-/// No size of a model is beyond this; the product of two fits every integer.
+/// Greatest size of anything in a model; the product of two such sizes does not overflow.
 pub(super) const MAX_SIZE: usize = 1 << 30;
 
 /// An object of `config.json`: the whole, or one inside it.

@@ -1,12 +1,15 @@
-//! Which keys of `config.json` there are, and what becomes of each.
+//! The keys of `config.json`, and the treatment of each.
 //!
-//! A key is *read*, or *harmless* (the `transformers` library computes the same logits whatever it
-//! says), or an *extra* that changes what a model computes and is refused by its name unless its
-//! value switches it off. A key that is in none of these lists is refused if its name speaks of what
-//! a model computes ([`TELLING`]); any other one is of no architecture that is read here.
+//! A key is
+//!
+//! - *read* ([`READ`]),
+//! - *harmless* ([`HARMLESS`]): the `transformers` library computes the same logits whatever it says,
+//! - an *extra* ([`EXTRAS`]) that changes the logits and is refused unless its value switches it off, or
+//! - unknown: refused if its name contains a word of what a model computes ([`TELLING`]), ignored
+//!   otherwise.
 //!
 //! The lists were made from `LlamaConfig`, `MistralConfig`, `Qwen2Config` and what they inherit from
-//! `PreTrainedConfig` in transformers 5, the code of these models, of masks and of caches, and the
+//! `PreTrainedConfig` in transformers 5, from the code of these models, of masks and of caches, and from
 //! keys that earlier versions wrote.
 
 use serde_json::{Map, Value};
@@ -107,7 +110,7 @@ const EXTRAS: [(&str, &[f64]); 21] = [
     ("clip_qkv", &[]),
 ];
 
-/// What names of keys hold that speak of what a model computes.
+/// Words in the names of keys that change what a model computes.
 const TELLING: [&str; 26] = [
     "alibi",
     "atten",

@@ -1,5 +1,4 @@
-//! Rotary positions: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position
-//! Embedding".
+//! Rotary positions: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
 
 use std::f64::consts::TAU;
 
@@ -7,7 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::model::config::{Config, Llama3Rope};
 
-/// The angle by which each pair of a head's dimensions turns from one position to the next. Angles
+/// The angles by which the pairs of a head's dimensions turn from one position to the next. Angles
 /// are computed in `f64` when they are needed: a position costs half a head of them, which is
 /// nothing beside one block, and no table has to be as long as the context.
 #[derive(Clone, Debug)]

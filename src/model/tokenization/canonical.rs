@@ -1,4 +1,4 @@
-//! Canonical tokenisations: the tokens that the tokenizer itself writes for a text.
+//! Canonical tokenisations: sequences of tokens that the tokenizer itself writes for their text.
 
 use tokenizers::{Model as _, ModelWrapper, PreTokenizerWrapper};
 
@@ -6,17 +6,18 @@ use super::tokenizer::Tokenizer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::Vocabulary;
 
-/// As many tokens are looked at anew at most, before older ones are taken as settled.
-const WINDOW: usize = 64;
-/// As many stay in view then; what comes next never changes the border of a word so far back.
-const KEPT: usize = 24;
+/// Greatest number of tokens that are tokenised again at each step; then older ones are settled.
+const MAX_OPEN_TOKENS: usize = 64;
+/// Least number of tokens that stay open: what comes next never changes the border of a word so far
+/// back.
+const MIN_OPEN_TOKENS: usize = 24;
 
-/// What may follow white space: patterns part a run of it from its last character if a word comes,
-/// and which words take that in is a matter of the pattern.
+/// Texts that may follow white space, one for each way in which patterns split a run of it: many part
+/// its last character from the rest if a word follows.
 const AFTER_SPACE: [&str; 4] = ["1", "a", "!", "\n"];
 
-/// Follows one sequence of tokens and says which token may come next if the tokenizer itself is to
-/// write the sequence for its text.
+/// A sequence of tokens, with the test of which token may come next if the tokenizer itself is to write
+/// the sequence for its text.
 ///
 /// Byte-pair encodings only. Within a word, a sequence is canonical if and only if each pair of
 /// neighbours is (Vieira et al. 2025, "Language Models over Canonical Byte-Pair Encodings",
@@ -39,7 +40,7 @@ pub struct Canonical<'a> {
     tokenizer: &'a tokenizers::Tokenizer,
     vocabulary: &'a Vocabulary,
     of_bytes: bool,
-    /// The first token that is looked at anew: a word begins there.
+    /// The first open token; a word begins there.
     start: usize,
 }
 
@@ -61,12 +62,12 @@ impl<'a> Canonical<'a> {
         Ok(Self { tokenizer, vocabulary, of_bytes, start: 0 })
     }
 
-    /// Takes the first `len` tokens as they are: what follows is judged alone.
+    /// Settles the first `len` tokens: what follows is judged alone.
     pub fn restart(&mut self, len: usize) {
         self.start = len;
     }
 
-    /// May this token follow? `before` are all tokens of the sequence, each of them allowed or
+    /// Whether this token may follow. `before` are all tokens of the sequence, each of them allowed or
     /// [taken as it is](Self::restart), and no fewer than at the last call. Special tokens are no text, and
     /// allowed.
     ///
@@ -111,18 +112,18 @@ impl<'a> Canonical<'a> {
             }
             return Ok(false);
         }
-        if window.len() > WINDOW {
+        if window.len() > MAX_OPEN_TOKENS {
             let words = self.tokenizer.encode(text, false).map_err(failed)?;
             let words = words.get_word_ids();
             let begins = |&i: &usize| words[i] != words[i - 1];
-            if let Some(at) = (1..window.len() - KEPT).rev().find(begins) {
+            if let Some(at) = (1..window.len() - MIN_OPEN_TOKENS).rev().find(begins) {
                 self.start += at;
             }
         }
         Ok(true)
     }
 
-    /// May the sequence end here: is it all that the tokenizer writes for its text?
+    /// Whether the sequence may end here: it is all that the tokenizer writes for its text.
     ///
     /// Errors if the tokenizer fails.
     pub fn allows_end(&self, tokens: &[u32]) -> Result<bool> {
@@ -139,7 +140,7 @@ impl<'a> Canonical<'a> {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Are the two the tokenizer's, within one word?
+    /// Whether the tokenizer writes these two tokens for their text within a word.
     fn is_pair(&self, before: Option<u32>, token: u32) -> Result<bool> {
         let name = |id: u32| self.tokenizer.get_model().id_to_token(id);
         let pair: Vec<u32> = before.into_iter().chain([token]).collect();

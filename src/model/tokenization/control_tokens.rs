@@ -51,7 +51,7 @@ pub(crate) struct ControlTokens {
     tails: FxHashSet<Box<str>>,
     /// Lengths of the names in bytes, ascending.
     lengths: Vec<usize>,
-    /// Which bytes a name begins with.
+    /// The first bytes of the names.
     first: FxHashSet<u8>,
     /// Whether some of them are found in normalized text only.
     normalized: bool,
@@ -93,8 +93,8 @@ impl ControlTokens {
         self.normalized
     }
 
-    /// Where characters must be replaced so that no name is left in a text or at its borders: byte
-    /// offsets, ascending.
+    /// Byte offsets, ascending, of the characters to replace so that no name is left in a text or could
+    /// form at its borders.
     fn places(&self, text: &str) -> Vec<usize> {
         let lower = text.to_ascii_lowercase();
         let mut places = Vec::new();
@@ -132,8 +132,7 @@ impl ControlTokens {
         texts.into_iter().any(|text| !self.places(text).is_empty())
     }
 
-    /// A conversation in which no control token's name is left, and what stands in it for what;
-    /// `None` if it holds none. `template` is the text of the template.
+    /// The conversation without names of control tokens, and its stand-ins; `None` if it holds no name. `template` is the text of the template.
     ///
     /// Errors if the conversation leaves no private-use character free.
     pub(crate) fn disguise(
@@ -166,7 +165,7 @@ impl ControlTokens {
         Ok(Some(DisguisedConversation { messages, tools, stand_ins }))
     }
 
-    /// The same of a text that no template surrounds.
+    /// The text without names of control tokens, and its stand-ins; `None` if it holds no name.
     pub(crate) fn disguise_text(&self, text: &str) -> Result<Option<(String, StandIns)>> {
         if !self.occur_in([text]) {
             return Ok(None);
@@ -249,23 +248,23 @@ pub(crate) struct DisguisedConversation {
     pub(crate) stand_ins: StandIns,
 }
 
-/// Which private-use characters stand for which others.
+/// The private-use characters of a conversation, and the characters that they stand for.
 #[derive(Debug, Default)]
 pub(crate) struct StandIns {
     stand_in: FxHashMap<char, char>,
     original: FxHashMap<char, char>,
-    /// Private-use characters that are someone's text.
+    /// Private-use characters that the texts contain.
     taken: FxHashSet<char>,
 }
 
 impl StandIns {
-    /// None yet, and none of the characters in these texts later.
+    /// No stand-ins yet; none of them will be a character of these texts.
     fn beside<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let taken = texts.into_iter().flat_map(str::chars).filter(|&c| is_private(c)).collect();
         Self { taken, ..Self::default() }
     }
 
-    /// The stand-in of a character. Errors if none is free.
+    /// The stand-in of a character. Errors if no private-use character is free.
     fn of(&mut self, c: char) -> Result<char> {
         if let Some(&known) = self.stand_in.get(&c) {
             return Ok(known);
@@ -283,7 +282,7 @@ impl StandIns {
         Ok(new)
     }
 
-    /// What a character stands for: mostly for itself.
+    /// The character that one stands for; itself if it is no stand-in.
     pub(crate) fn original(&self, c: char) -> char {
         self.original.get(&c).copied().unwrap_or(c)
     }

@@ -1,16 +1,16 @@
-//! A lower bound on how many tokens a text takes, without tokenising it.
+//! A lower bound on the number of tokens of a text, without tokenising it.
 //!
-//! Tokenising a text takes memory and time in proportion to its length, also where it is far longer
-//! than the model's context. No token stands for more bytes than the longest one has, so a text of
-//! `n` bytes takes at least `n` divided by that many tokens. The longest tokens of real vocabularies
-//! are runs of blanks or dashes, so the same is computed for two kinds of bytes alone: those that are
-//! no white space, and those of letters and digits.
+//! Tokenising takes memory and time in proportion to a text's length, even if it is far longer than the
+//! model's context. No token has more bytes than the longest one, so a text of n bytes takes at least n
+//! divided by that many tokens. The longest tokens of real vocabularies are runs of blanks or dashes, so
+//! the same is computed for two kinds of bytes alone: those that are no white space, and those of letters
+//! and digits.
 //!
 //! Example: the longest token of Qwen2.5 has 128 bytes, its longest word 32, so 15 MB of words take
 //! more than 300,000 tokens.
 //!
-//! What a tokenizer does to a text before it is tokenised can shorten it. Each step that is known
-//! here has its worst case in [`TokenCountBound::weight`]; with any other step there is no bound.
+//! A tokenizer's normalizer can shorten a text before it is tokenised. Each known step has its worst case
+//! in [`TokenCountBound::weight`]; with any other step there is no bound.
 
 use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::tokenizer::normalizer::SplitDelimiterBehavior;
@@ -21,21 +21,21 @@ use crate::vocabulary::Vocabulary;
 /// SentencePiece's mark for a space.
 const SPACE_MARK: char = '\u{2581}';
 
-/// Weights are counted in parts of a byte, for a composed character may have fewer bytes than what
+/// Parts of a byte in which weights are counted: a composed character may have fewer bytes than what
 /// it is composed of: by a factor of 3 at most, as Unicode's annex 15 has it, and 1 to spare.
 const PARTS: usize = 4;
 
-/// An added token may also take the space that a normalizer puts before its name.
+/// Bytes that an added token may take beside its name: the space that a normalizer puts before it.
 const SLACK: usize = 4;
 
-/// Kinds of bytes whose numbers bound the number of tokens.
+/// Kinds of bytes that are counted: all, no white space, letters and digits.
 const KINDS: [fn(u8) -> bool; 3] =
     [|_| true, |byte| !byte.is_ascii_whitespace(), |b| b.is_ascii_alphanumeric() || b >= 0x80];
 
-/// What a token holds at most.
+/// Upper bounds of what one token holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TokenCountBound {
-    /// The most bytes of each of the [`KINDS`] in one token.
+    /// Greatest number of bytes of each of the [`KINDS`] in one token.
     most: [usize; KINDS.len()],
     /// Whether characters may be composed.
     composes: bool,
@@ -75,7 +75,7 @@ impl TokenCountBound {
         Some(Self { most, composes, strips })
     }
 
-    /// A number of tokens below which the text cannot be written.
+    /// A lower bound of the number of tokens of the text. O(n).
     pub(crate) fn at_least(&self, text: &str) -> usize {
         let mut sums = [0; KINDS.len()];
         let mut chars = text.chars().peekable();
@@ -89,8 +89,8 @@ impl TokenCountBound {
         tokens.max().unwrap_or_default()
     }
 
-    /// How many bytes of a kind a character has at least when it comes to the model, in [`PARTS`] of
-    /// a byte. `next` is the character behind it.
+    /// A lower bound of the bytes of a kind that a character has after normalization, in [`PARTS`] of a
+    /// byte. `next` is the character behind it.
     fn weight(&self, c: char, next: Option<char>, kind: fn(u8) -> bool) -> usize {
         if self.strips && c.is_whitespace() {
             return 0;
@@ -117,6 +117,7 @@ impl TokenCountBound {
     }
 }
 
+/// Raises the bounds to a token's bytes.
 fn widen(most: &mut [usize; KINDS.len()], bytes: &[u8], slack: usize) {
     for (most, kind) in most.iter_mut().zip(KINDS) {
         *most = (*most).max(bytes.iter().filter(|&&byte| kind(byte)).count() + slack);

@@ -1,4 +1,4 @@
-//! Text into tokens, by the model's own `tokenizer.json`.
+//! The model's own tokenizer, from its `tokenizer.json`.
 
 use tokenizers::{
     Model as _, NormalizedString, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType,
@@ -14,9 +14,9 @@ use crate::vocabulary::{Encode, Vocabulary};
 /// [`Vocabulary`](crate::vocabulary::Vocabulary)'s.
 #[derive(Debug)]
 pub struct Tokenizer {
-    /// Finds special tokens in a text.
+    /// Reads names of special tokens in a text as these tokens.
     prompts: tokenizers::Tokenizer,
-    /// Takes their names for text.
+    /// Reads names of special tokens as text.
     pub(crate) text: tokenizers::Tokenizer,
 }
 
@@ -28,7 +28,7 @@ impl Tokenizer {
                 .with_help("give the tokenizer.json that came with the model")
         };
         let mut prompts = tokenizers::Tokenizer::from_bytes(json).map_err(invalid)?;
-        // Left behind by whoever trained with them: a prompt is neither cut off nor filled up.
+        // Settings of training: a prompt is neither cut off nor padded.
         prompts.with_truncation(None).map_err(invalid)?;
         prompts.with_padding(None);
         let mut text = prompts.clone();
@@ -36,18 +36,21 @@ impl Tokenizer {
         Ok(Self { prompts, text })
     }
 
-    /// The tokens of a prompt, in which names of special tokens are these tokens; with what the
-    /// tokenizer puts before and after a text (such as `<s>`) if `add_special_tokens`.
+    /// The tokens of a prompt. Names of special tokens in it become these tokens; with
+    /// `add_special_tokens`, those that the tokenizer puts before and after a text (such as `<s>`) are
+    /// added.
+    ///
+    /// Errors if the tokenizer cannot encode the text.
     pub fn encode_prompt(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
         encode(&self.prompts, text, add_special_tokens)
     }
 
-    /// What only a template may write.
+    /// The tokens that only a template may write.
     pub(crate) fn control_tokens(&self, vocabulary: &Vocabulary) -> ControlTokens {
         ControlTokens::new(&self.prompts, vocabulary)
     }
 
-    /// How long tokens are at most, if that is known.
+    /// The lower bound on numbers of tokens, if there is a known one.
     pub(crate) fn token_bound(&self, vocabulary: &Vocabulary) -> Option<TokenCountBound> {
         TokenCountBound::new(&self.prompts, vocabulary)
     }
@@ -71,7 +74,7 @@ impl Tokenizer {
         let mut pieces = if control.are_normalized() {
             added.extract_and_normalize(own, text)
         } else {
-            added.extract_and_normalize(Some(&Undisguise { stand_ins, own }), text)
+            added.extract_and_normalize(Some(&UndisguisingNormalizer { stand_ins, own }), text)
         };
         if control.are_normalized() {
             let back = |piece: &mut NormalizedString| {
@@ -126,13 +129,13 @@ impl Tokenizer {
     }
 }
 
-/// Puts back what stand-ins stand for, and then normalizes as the tokenizer does.
-struct Undisguise<'a> {
+/// Replaces stand-ins by their originals, then normalizes as the tokenizer does.
+struct UndisguisingNormalizer<'a> {
     stand_ins: &'a StandIns,
     own: Option<&'a NormalizerWrapper>,
 }
 
-impl Normalizer for Undisguise<'_> {
+impl Normalizer for UndisguisingNormalizer<'_> {
     fn normalize(&self, piece: &mut NormalizedString) -> tokenizers::Result<()> {
         piece.map(|c| self.stand_ins.original(c));
         self.own.map_or(Ok(()), |own| own.normalize(piece))

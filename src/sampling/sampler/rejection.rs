@@ -1,12 +1,11 @@
 //! Rejection sampling: draws first and asks the constraint about single tokens, instead of computing
 //! a mask.
 
-use super::allowed_row::AllowedRow;
-use super::truncation::greatest;
-use super::{Sampler, SamplerScratch};
+use super::Sampler;
+use super::allowed_row::{AllowedRow, most_probable};
+use super::scratch::SamplerScratch;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sampling::fast::{BlockLine, MaskedRow, MaximaPrecision, RowScan, row_scan};
-use crate::sampling::steps::{self, Candidate};
+use crate::sampling::fast::{BlockLine, MaximaPrecision, RowScan, row_scan};
 use crate::vocabulary::TokenMask;
 
 /// The result of [`Sampler::draw_checked`].
@@ -55,21 +54,19 @@ impl Sampler {
         weigh: bool,
         check: &mut dyn FnMut(u32) -> Result<bool>,
     ) -> Result<Option<Checked>> {
-        if let Some(step) = self.params().first_truncation() {
+        if let Some(step) = self.chain.params().first_truncation() {
             let message = format!("`{step}` is on, which must know every allowed token");
             return Err(Error::new(ErrorKind::Sampling, message)
                 .with_help("leave it out, or draw by masks"));
         }
-        let allowed = self.allow(logits, mask)?;
-        if self.params().temperature == 0.0 {
+        let allowed = AllowedRow::new(&self.chain, logits, mask, &mut self.scratch)?;
+        if self.chain.is_greedy() {
             return self.first_accepted(logits, allowed, check);
         }
-        let (scan, mut changed) = (allowed.scan, allowed.changed);
-        let temperature = self.adjust_changed(&mut changed);
-        let Self { scratch, random, estimate_random, .. } = self;
-        let row = MaskedRow { logits, words: &scratch.words, maxima: &scratch.maxima, temperature };
-        let top = greatest(&scan, &changed, temperature);
-        let mut line = BlockLine::new(&row, top, changed);
+        let Self { chain, scratch, random, estimate_random, .. } = self;
+        let adjusted = allowed.adjust(chain);
+        let row = adjusted.unchanged(logits, &scratch.words, &scratch.maxima);
+        let mut line = BlockLine::new(&row, adjusted.top, adjusted.changed);
         let whole = line.length();
         let mut checks = 0;
         let mut shares = vec![1.0];
@@ -108,12 +105,9 @@ impl Sampler {
         check: &mut dyn FnMut(u32) -> Result<bool>,
     ) -> Result<Option<Checked>> {
         let (mut scan, mut changed) = (allowed.scan, allowed.changed);
-        self.adjust_changed(&mut changed);
+        self.chain.run_local_steps(&mut changed);
         for checks in 1.. {
-            let unchanged =
-                scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) });
-            let best = steps::greedy(&changed).into_iter().chain(unchanged);
-            let Some(best) = best.min_by(steps::by_probability) else { break };
+            let Some(best) = most_probable(&scan, &changed, 1.0) else { break };
             if check(best.token)? {
                 let token = best.token;
                 return Ok(Some(Checked { token, probability: 1.0, checks, mass: None }));

@@ -3,16 +3,17 @@
 //! Only the first truncation of a chain can take a fast path, for the ones after it work on what it
 //! left. Where it is also the last step, not even what it left is listed ([`TruncatedRow`]).
 
-use super::allowed_row::AllowedRow;
-use super::{Sampler, SamplerScratch, nothing_left};
+use super::allowed_row::{AdjustedRow, AllowedRow};
+use super::chain::Chain;
+use super::random_stream::RandomStream;
+use super::scratch::SamplerScratch;
 use crate::error::Result;
-use crate::sampling::SamplingParams;
 use crate::sampling::chain_step::ChainStep;
 use crate::sampling::fast::{
-    BlockLine, KeptRange, MaskedRow, NucleusBound, RangeWeights, RowScan, TopP, logit_ranges, top_p,
+    BlockLine, KeptRange, MaskedRow, NucleusBound, RangeWeights, TopP, logit_ranges, top_p,
 };
-use crate::sampling::params::exact;
-use crate::sampling::steps::{self, Candidate};
+use crate::sampling::params::{SamplingParams, exact};
+use crate::sampling::steps;
 
 /// Greatest number of allowed tokens of a row that takes no fast path: listing costs less.
 pub(super) const MAX_PLAIN_TOKENS: usize = 1024;
@@ -22,151 +23,119 @@ pub(super) enum TruncatedRow {
     /// They are listed in the scratch. With the greatest logit and the sum of all exponentials from
     /// there, where both are known already.
     Listed(Option<(f64, f64)>),
-    /// A nucleus that is not listed, in a row with these changed candidates and this temperature; `top`
-    /// is the greatest logit.
-    Nucleus { bound: NucleusBound, top: f64, changed: Vec<Candidate>, temperature: f64 },
-    /// A range of such a row that is not listed.
-    Range { range: RangeWeights, top: f64, changed: Vec<Candidate>, temperature: f64 },
+    /// A nucleus of a row that is not listed.
+    Nucleus { bound: NucleusBound, row: AdjustedRow },
+    /// A range of a row that is not listed.
+    Range { range: RangeWeights, row: AdjustedRow },
 }
 
-impl Sampler {
-    /// Draws a token where no step truncates; returns it with its probability.
-    pub(super) fn draw_from_all(
-        &mut self,
-        logits: &[f32],
-        allowed: AllowedRow,
-    ) -> Result<(u32, f64)> {
-        let AllowedRow { scan, mut changed, .. } = allowed;
-        let temperature = self.adjust_changed(&mut changed);
-        let u = self.uniform();
-        let SamplerScratch { words, maxima, .. } = &self.scratch;
-        let row = MaskedRow { logits, words, maxima, temperature };
-        let line = BlockLine::new(&row, greatest(&scan, &changed, temperature), changed);
-        let (token, weight) = line.at(u * line.length()).ok_or_else(nothing_left)?;
-        Ok((token, weight / line.length()))
-    }
+/// Draws a token where no step truncates; returns it with its probability.
+pub(super) fn draw_from_all(
+    chain: &Chain,
+    random: &mut RandomStream,
+    logits: &[f32],
+    allowed: AllowedRow,
+    scratch: &SamplerScratch,
+) -> Result<(u32, f64)> {
+    let adjusted = allowed.adjust(chain);
+    let row = adjusted.unchanged(logits, &scratch.words, &scratch.maxima);
+    let line = BlockLine::new(&row, adjusted.top, adjusted.changed);
+    let point = random.fraction() * line.length();
+    let (token, weight) = line.at(point).ok_or_else(steps::nothing_to_draw)?;
+    Ok((token, weight / line.length()))
+}
 
-    /// Runs the chain up to the draw.
-    pub(super) fn truncate(&mut self, logits: &[f32], allowed: AllowedRow) -> TruncatedRow {
-        let AllowedRow { scan, mut changed, .. } = allowed;
-        let temperature = self.adjust_changed(&mut changed);
-        let prefix = self.prefix();
-        let first = self.chain.get(prefix).copied().filter(|_| scan.allowed > MAX_PLAIN_TOKENS);
-        let excludes =
-            first == Some(ChainStep::Xtc) && self.uniform() < exact(self.params.xtc_probability);
-        let mut candidates = std::mem::take(&mut self.scratch.candidates);
-        let SamplerScratch { words, maxima, nucleus, .. } = &mut self.scratch;
-        candidates.clear();
-        let row = MaskedRow { logits, words, maxima, temperature };
-        let top = greatest(&scan, &changed, temperature);
-        let mut rest = prefix;
-        let mut known = None;
-        // What the first truncation keeps, where that is known without a list.
-        let range = match first {
-            Some(ChainStep::TopK) if changed.is_empty() => {
-                let k = self.params.top_k.unwrap_or(usize::MAX);
-                (row.least_of_most_probable(k) == f32::NEG_INFINITY)
-                    .then(|| logit_ranges::top_k(&row, k))
-            }
-            Some(ChainStep::TypicalP) => {
-                logit_ranges::typical_p(&row, top, &changed, exact(self.params.typical_p))
-            }
-            Some(ChainStep::Xtc) if !excludes => Some(KeptRange::Between(None, None)),
-            Some(ChainStep::Xtc) => {
-                logit_ranges::xtc(&row, top, &changed, exact(self.params.xtc_threshold))
-            }
-            Some(ChainStep::Mirostat) => best(&scan, &changed, temperature)
-                .map(|best| logit_ranges::mirostat(&row, best, &changed, self.surprise)),
-            _ => None,
-        };
-        if let Some(keep) = range {
-            if prefix + 1 == self.chain.len() {
-                let range = logit_ranges::weigh(&row, top, &changed, keep);
-                self.scratch.candidates = candidates;
-                return TruncatedRow::Range { range, top, changed, temperature };
-            }
-            logit_ranges::list(&row, &keep, &changed, &mut candidates);
-            rest += 1;
+/// Runs the chain up to the draw.
+pub(super) fn truncate(
+    chain: &Chain,
+    random: &mut RandomStream,
+    logits: &[f32],
+    allowed: AllowedRow,
+    scratch: &mut SamplerScratch,
+) -> TruncatedRow {
+    let adjusted = allowed.adjust(chain);
+    let SamplerScratch { words, maxima, candidates, top_p: top_p_scratch } = scratch;
+    candidates.clear();
+    let (params, steps) = (chain.params(), chain.steps());
+    let (top, changed) = (adjusted.top, &adjusted.changed[..]);
+    let row = adjusted.unchanged(logits, words, maxima);
+    let mut rest = chain.local_steps();
+    let is_long = adjusted.scan.allowed > MAX_PLAIN_TOKENS;
+    let first = steps.get(rest).copied().filter(|_| is_long);
+    let excludes =
+        first == Some(ChainStep::Xtc) && random.fraction() < exact(params.xtc_probability);
+    let mut known = None;
+    if let Some(range) = first.and_then(|step| kept_range(chain, step, excludes, &adjusted, &row)) {
+        rest += 1;
+        if rest == steps.len() {
+            let range = logit_ranges::weigh(&row, top, changed, range);
+            return TruncatedRow::Range { range, row: adjusted };
         }
-        match first.filter(|_| range.is_none()) {
+        logit_ranges::list(&row, &range, changed, candidates);
+    } else {
+        match first {
             Some(ChainStep::TopP) => {
-                let (p, count) = (exact(self.params.top_p), scan.allowed + changed.len());
                 rest += 1;
-                match top_p(&row, (top, count), &changed, p, nucleus, &mut candidates) {
+                let start = (top, adjusted.count());
+                match top_p(&row, start, changed, exact(params.top_p), top_p_scratch, candidates) {
                     TopP::Listed(total) => known = total.map(|total| (top, total)),
-                    TopP::Streamed(bound) if rest == self.chain.len() => {
-                        self.scratch.candidates = candidates;
-                        return TruncatedRow::Nucleus { bound, top, changed, temperature };
+                    TopP::Streamed(bound) if rest == steps.len() => {
+                        return TruncatedRow::Nucleus { bound, row: adjusted };
                     }
                     TopP::Streamed(bound) => {
                         // The most probable token stays, so what min-p removes is known.
-                        let next = self.chain.get(rest).filter(|step| **step == ChainStep::MinP);
-                        let least = least_kept_logit(&row, top, next.copied(), &self.params);
-                        row.list_down_to(&bound.last, least, &changed, &mut candidates);
+                        let next = steps.get(rest).filter(|step| **step == ChainStep::MinP);
+                        let least = least_kept_logit(&row, top, next.copied(), params);
+                        row.list_down_to(&bound.last, least, changed, candidates);
                     }
                 }
             }
             Some(ChainStep::TopNSigma) => {
-                let count = scan.allowed + changed.len();
-                let deviation = row.deviation((top, count), &changed);
-                let reach = exact(self.params.top_n_sigma) * deviation;
-                row.list(row.down_to(top, reach), &changed, &mut candidates);
-                candidates.retain(|c| top - c.logit <= reach);
                 rest += 1;
+                let deviation = row.deviation((top, adjusted.count()), changed);
+                let reach = exact(params.top_n_sigma) * deviation;
+                row.list(row.down_to(top, reach), changed, candidates);
+                candidates.retain(|c| top - c.logit <= reach);
             }
             Some(ChainStep::Xtc) => {
-                row.list(f32::NEG_INFINITY, &changed, &mut candidates);
-                steps::xtc(&mut candidates, exact(self.params.xtc_threshold));
                 rest += 1;
+                row.list(f32::NEG_INFINITY, changed, candidates);
+                steps::xtc(candidates, exact(params.xtc_threshold));
             }
-            first if range.is_none() => {
-                let least = least_kept_logit(&row, top, first, &self.params);
-                row.list(least, &changed, &mut candidates);
-            }
-            _ => {}
-        }
-        for i in rest..self.chain.len() {
-            known = None;
-            self.step(self.chain[i], &mut candidates);
-        }
-        self.scratch.candidates = candidates;
-        TruncatedRow::Listed(known)
-    }
-
-    /// Runs one step on a list.
-    fn step(&mut self, step: ChainStep, candidates: &mut Vec<Candidate>) {
-        let params = &self.params;
-        match step {
-            ChainStep::TopNSigma => steps::top_n_sigma(candidates, exact(params.top_n_sigma)),
-            ChainStep::TopK => steps::top_k(candidates, params.top_k.unwrap_or(usize::MAX)),
-            ChainStep::TopP => steps::top_p(candidates, exact(params.top_p)),
-            ChainStep::MinP => steps::min_p(candidates, exact(params.min_p)),
-            ChainStep::TypicalP => steps::typical_p(candidates, exact(params.typical_p)),
-            ChainStep::Xtc => {
-                let (chance, threshold) =
-                    (exact(params.xtc_probability), exact(params.xtc_threshold));
-                if self.uniform() < chance {
-                    steps::xtc(candidates, threshold);
-                }
-            }
-            ChainStep::Mirostat => steps::mirostat(candidates, self.surprise),
-            _ => self.adjust(step, candidates),
+            first => row.list(least_kept_logit(&row, top, first, params), changed, candidates),
         }
     }
+    for &step in &steps[rest..] {
+        known = None;
+        chain.run(step, candidates, random);
+    }
+    TruncatedRow::Listed(known)
 }
 
-/// The most probable candidate after the steps of [`prefix`](Sampler::prefix).
-fn best(scan: &RowScan, changed: &[Candidate], temperature: f64) -> Option<Candidate> {
-    let unchanged =
-        scan.best.map(|(token, logit)| Candidate { token, logit: f64::from(logit) / temperature });
-    unchanged.into_iter().chain(steps::greedy(changed)).min_by(steps::by_probability)
-}
-
-/// The greatest logit after the steps of [`prefix`](Sampler::prefix).
-pub(super) fn greatest(scan: &RowScan, changed: &[Candidate], temperature: f64) -> f64 {
-    let unchanged = scan.best.map(|(_, logit)| f64::from(logit) / temperature);
-    let changed = steps::greedy(changed).map(|c| c.logit);
-    unchanged.into_iter().chain(changed).fold(f64::NEG_INFINITY, f64::max)
+/// The range that the first truncation of a long row keeps, where it is one that can be found without a
+/// list. `excludes` says whether XTC removes top choices at this draw.
+fn kept_range(
+    chain: &Chain,
+    step: ChainStep,
+    excludes: bool,
+    adjusted: &AdjustedRow,
+    row: &MaskedRow<'_>,
+) -> Option<KeptRange> {
+    let (params, top, changed) = (chain.params(), adjusted.top, &adjusted.changed[..]);
+    match step {
+        ChainStep::TopK if changed.is_empty() => {
+            let k = params.top_k.unwrap_or(usize::MAX);
+            let is_few = row.least_of_most_probable(k) != f32::NEG_INFINITY;
+            (!is_few).then(|| logit_ranges::top_k(row, k))
+        }
+        ChainStep::TypicalP => logit_ranges::typical_p(row, top, changed, exact(params.typical_p)),
+        ChainStep::Xtc if !excludes => Some(KeptRange::Between(None, None)),
+        ChainStep::Xtc => logit_ranges::xtc(row, top, changed, exact(params.xtc_threshold)),
+        ChainStep::Mirostat => adjusted
+            .most_probable()
+            .map(|best| logit_ranges::mirostat(row, best, changed, chain.max_surprise())),
+        _ => None,
+    }
 }
 
 /// A logit below which the step `first` removes every unchanged token.

@@ -2,6 +2,7 @@
 
 use super::candidate::{Candidate, by_probability, greedy, log_sum_exp};
 use super::truncations::top_k;
+use crate::error::{Error, ErrorKind};
 use crate::sampling::exp::exp;
 
 /// The candidate at the point `u` (from 0, below 1) of the line on which each candidate, in order
@@ -43,4 +44,9 @@ pub fn top_log_probabilities(candidates: &[Candidate], n: usize) -> Vec<(u32, f6
     top_k(&mut best, n);
     best.sort_unstable_by(by_probability);
     best.into_iter().map(|c| (c.token, c.logit - whole)).collect()
+}
+
+/// An error for a list without candidates, which no step leaves.
+pub(crate) fn nothing_to_draw() -> Error {
+    Error::new(ErrorKind::Sampling, "draw step: no candidate is left to draw from")
 }
