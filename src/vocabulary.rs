@@ -115,8 +115,7 @@ impl Vocabulary {
 
     /// Reads a tokenizer.json: byte-level BPE, or SentencePiece (BPE or Unigram) with byte
     /// fallback. Added tokens that the file does not call special are text. End tokens are known
-    /// by their names. Padding, truncation and whatever changes the text before it is encoded are
-    /// ignored.
+    /// by their names. Padding, truncation, normalizer and pre-tokenizer are ignored.
     ///
     /// Errors, with a JSON pointer or line and column, if the file is damaged (not JSON, an id
     /// given twice, a merge of tokens that do not exist), or if its tokens have no exact bytes
@@ -271,7 +270,7 @@ impl Vocabulary {
     }
 
     /// The same vocabulary with these end tokens instead of its own; a token that is no longer an
-    /// end token is again what the file says. None at all is allowed.
+    /// end token gets back its kind in the file. The list may be empty.
     ///
     /// Errors on an id beyond the model's logits, where these are known, or of 2^24 and more.
     pub fn with_end_tokens(mut self, ids: &[u32]) -> Result<Self> {
@@ -334,8 +333,8 @@ impl Vocabulary {
         self.table.text(id).filter(|_| !self.end.contains(&id))
     }
 
-    /// A token for messages and traces: the name of a special or added token, the text of others
-    /// in quotes with what is not readable escaped, `token 7` for an id without either.
+    /// A token as text for messages and traces: the name of a special or added token, the bytes of
+    /// others in quotes with unreadable ones escaped, `token 7` for an id without either.
     pub fn token_name(&self, id: u32) -> Cow<'_, str> {
         if let Some(name) = self.names.get(&id).filter(|name| !name.is_empty()) {
             return Cow::Borrowed(name);
@@ -348,7 +347,7 @@ impl Vocabulary {
 
     /// The id of a special token by its name, such as `<|im_end|>`. Finds added tokens that are
     /// text as well, so that a grammar can name `<tool_call>`. Of several tokens with one name,
-    /// the first that the file lists.
+    /// the first that the file lists. O(1).
     pub fn special(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
     }

@@ -52,13 +52,13 @@ struct BeamExtension {
     logprob: f64,
 }
 
-/// Writes with as many beams as asked for and returns as many finished texts, best first: complete
-/// ones by the log-probability that the model gives them among what the constraint allows, after
-/// the penalties, divided by their length to the power of the length penalty (as in Hugging Face's
-/// `generate`; the end token counts).
+/// Runs a beam search and returns up to `search.width` finished texts, best first, complete ones before
+/// others. The score is the log-probability, after penalties and among the tokens that the constraint
+/// allows, divided by the length to the power of the length penalty (as in Hugging Face's `generate`;
+/// the end token counts).
 ///
-/// The same request gives the same texts: nothing is drawn. `on_event` is told that the search goes
-/// on, and may end it: then the texts that still grow count as they are.
+/// Nothing is drawn, so the same request gives the same texts. `on_event` gets [`Event::Working`] each
+/// round and may end the search; growing texts then count as they are.
 pub(crate) fn search(
     runner: &ModelRunner,
     request: &Request,
@@ -114,7 +114,7 @@ pub(crate) fn search(
         if is_over(&finished, &next, search, request) {
             break;
         }
-        // The old caches go first, so that what no other beam shares is written in place.
+        // The old caches are dropped first, so that memory that no other beam shares is written in place.
         beams = next;
         for beam in &mut beams {
             let last = &beam.sequence.tokens[beam.sequence.tokens.len() - 1..];
@@ -187,7 +187,7 @@ fn extensions<'a>(
         };
         extensions.extend(best.into_iter().map(extension));
     }
-    // Equal ones in the order of their beams and tokens.
+    // A stable sort: equal ones stay in the order of beams and tokens.
     extensions.sort_by(|a, b| b.logprob.total_cmp(&a.logprob));
     extensions.truncate(most);
     Ok((extensions, rows))

@@ -60,17 +60,19 @@ impl Engine {
         Ok(prompt::text(self.model(), request)?.into_owned())
     }
 
-    /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response
-    /// then holds what was written. Where the text is the best of several, or a beam's, it comes as
-    /// a whole at the end.
+    /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response then has
+    /// the text so far. A text that is the best of several, or of beams, is sent as a whole at the end.
     ///
-    /// The same request with the same seed gives the same text on the same device, whatever runs
-    /// beside it, streamed or not, speculated or not at temperature 0. What is not promised: the
-    /// same text on another device or in another dtype, for their sums are rounded otherwise; and,
-    /// above temperature 0, the same text with a draft model, which asks for random numbers in
-    /// another order (the distribution of texts is the same). Speculation reads several positions
-    /// in one pass, whose kernels may add in another order than those for one: where two tokens are
-    /// equally probable up to that rounding, the texts may differ, too.
+    /// # Reproducibility
+    ///
+    /// The same request with the same seed gives the same text on the same device, streamed or not,
+    /// whatever else runs, and at temperature 0 with or without speculation. There is no such promise
+    ///
+    /// - between devices or dtypes, whose sums are rounded differently;
+    /// - above temperature 0 between a draft model and none: the draft model takes random numbers, so the
+    ///   text differs, though not the distribution of texts;
+    /// - with speculation, if two tokens are equally probable up to rounding: a pass over several
+    ///   positions may add in another order than a pass over one.
     ///
     /// Errors on a request that is out of range (naming the field), on a prompt that does not fit
     /// the context, on a conversation that the chat template refuses, on a constraint compiled for
@@ -84,10 +86,20 @@ impl Engine {
         self.answer(request, prefilled, on_event)
     }
 
-    /// Writes one text for each of the requests, one after the other. `on_event` is told of each with
-    /// its place; to break ends the text at hand, and no other is begun. Requests in a row that have
-    /// the same prompt share its reading: the texts are those that [`generate`](Self::generate)
-    /// writes.
+    /// Writes one text for each request, one after the other. `on_event` gets the events with the index of
+    /// their request; `Break` ends the current text and starts no other. Consecutive requests with the
+    /// same prompt share its prefill; the texts are those of [`generate`](Self::generate).
+    ///
+    /// ```no_run
+    /// use std::ops::ControlFlow;
+    /// use maskwright::engine::{Engine, Request};
+    /// use maskwright::model::ModelOptions;
+    /// let engine = Engine::load(&ModelOptions::default())?;
+    /// let four = Request::text("Name a colour.").times(4);
+    /// let responses = engine.generate_each(&four, &mut |_, _| ControlFlow::Continue(()))?;
+    /// assert_eq!(responses.len(), 4);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     ///
     /// Errors as `generate` does, and before anything is written where a request is out of range.
     pub fn generate_each(
@@ -123,7 +135,7 @@ impl Engine {
         Ok(responses)
     }
 
-    /// The text of a request whose prompt is read.
+    /// Writes the text of a request after prefill.
     fn answer(
         &self,
         request: &Request,
@@ -142,10 +154,21 @@ impl Engine {
         Ok(response)
     }
 
-    /// Writes the `n` best texts of those that a request makes, best first: `best_of` texts by their
-    /// log-probability per token, or the finished beams by their score. There are fewer where a
-    /// search found no more; one where neither is asked for. `on_event` is told of all texts one
-    /// after the other, each with its place.
+    /// Writes all texts of a request and returns the `n` best, best first: of `best_of` texts by their
+    /// log-probability per token, of finished beams by their score. A search may find fewer; without
+    /// either there is one. `on_event` gets the events of these texts one after the other, with the index
+    /// of their text.
+    ///
+    /// ```no_run
+    /// use std::ops::ControlFlow;
+    /// use maskwright::engine::{BeamSearch, Engine, Request};
+    /// use maskwright::model::ModelOptions;
+    /// let engine = Engine::load(&ModelOptions::default())?;
+    /// let request = Request { beam: Some(BeamSearch::new(4)), ..Request::text("Name a colour.") };
+    /// let best = engine.generate_best(&request, 2, &mut |_, _| ControlFlow::Continue(()))?;
+    /// assert!(best[0].score >= best[1].score);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     ///
     /// Errors as [`generate`](Self::generate) does, and if `n` is more than the request makes.
     pub fn generate_best(
@@ -182,9 +205,9 @@ impl Engine {
         Ok(ranked.into_iter().map(|(response, _)| response).collect())
     }
 
-    /// Writes a value of a type: the text of [`generate`](Self::generate), under the constraint that
-    /// [`Compiler::for_type`] derives for the type, deserialised. Where many values of a type are
-    /// written, compile that once and give it with each request: then it is used as it is.
+    /// Writes a value of a type: deserialises the text of [`generate`](Self::generate) under the constraint
+    /// that [`Compiler::for_type`] derives for the type. For many values of one type, compile that
+    /// constraint once and put it into each request: a request's own constraint is used.
     ///
     /// ```no_run
     /// use maskwright::engine::{Engine, Request};
@@ -221,8 +244,8 @@ impl Engine {
         })
     }
 
-    /// Writes all that a request makes, best first: `best_of` texts by their log-probability per
-    /// token, or the finished beams by their score; one text where neither is asked for.
+    /// Writes all texts of a request and returns them best first, as
+    /// [`generate_best`](Self::generate_best) orders them, without events.
     ///
     /// Errors as [`generate`](Self::generate) does.
     pub fn generate_ranked(&self, request: &Request) -> Result<Vec<Response>> {

@@ -39,7 +39,8 @@ impl Protocol {
         }
     }
 
-    /// With calls of these tools; the chat template is to describe them to the model.
+    /// Adds calls of these tools to the message's format, and the tools to the request, so that the chat
+    /// template describes them to the model.
     #[must_use]
     pub fn with_calls(self, calls: ToolCalls, request: &mut Request) -> Self {
         request.tools = Some(calls.to_value());
@@ -47,9 +48,8 @@ impl Protocol {
         Self { calls: Some(calls), ..self }
     }
 
-    /// With reasoning before all else, in this format or in that of the chat template (`<think>`
-    /// where that has none), of so many tokens at most. The request is to have its prompt and its
-    /// tools.
+    /// Adds reasoning of at most `budget` tokens before everything else, in this format or in that of the
+    /// chat template (`<think>` if that has none). The request must have its prompt and its tools already.
     ///
     /// Errors if the prompt cannot be made, or if the vocabulary has not the tokens of the format.
     pub fn with_reasoning(

@@ -190,7 +190,7 @@ impl<'a> Sequence<'a> {
             self.stop_token = Some(token);
             return Ok(Some(FinishReason::StopToken));
         }
-        // Of a token that writes the prompt's end anew, what goes beyond that is text.
+        // The first bytes of a token may be healed bytes of the prompt; the others are text.
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
         let healed = bytes.len().min(self.healing.len());
         let bytes = &bytes[healed..];
@@ -221,12 +221,8 @@ impl<'a> Sequence<'a> {
         if !self.request.stop.is_empty() {
             self.token_starts.push(self.output.len());
         }
-        let long_enough = self.tokens.len() > self.request.min_tokens;
-        let search = match self.request.min_tokens {
-            0 => StopSearch::Enabled,
-            _ if long_enough => StopSearch::Enabled,
-            _ => StopSearch::Suspended,
-        };
+        let is_long_enough = self.tokens.len() > self.request.min_tokens;
+        let search = if is_long_enough { StopSearch::Enabled } else { StopSearch::Suspended };
         let stopped = self.output.push(bytes, search);
         Ok(stopped.then_some(FinishReason::StopString))
     }

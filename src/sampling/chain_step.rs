@@ -74,10 +74,19 @@ impl ChainStep {
         }
     }
 
-    /// The steps of these names, in their order. llama.cpp's names for some are known, too: `typ_p`,
-    /// and `penalties` for all three.
+    /// The steps of these names, in their order. llama.cpp's names are known, too: `typ_p`, and
+    /// `penalties` for all three.
     ///
-    /// Errors on a name that is none.
+    /// Errors on an unknown name.
+    ///
+    /// ```
+    /// use maskwright::sampling::{ChainStep, Sampler, SamplingParams};
+    /// // llama.cpp's place for the temperature: last.
+    /// let samplers = ChainStep::list(["top_k", "top_p", "min_p", "temperature"])?;
+    /// let params = SamplingParams { top_k: Some(40), temperature: 0.7, samplers, ..Default::default() };
+    /// assert!(Sampler::new(&params).is_ok());
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Self>> {
         let mut steps = Vec::new();
         for name in names {

@@ -29,37 +29,46 @@ impl PenaltyHistory {
         self.breakers = tokens.into_iter().collect();
     }
 
-    /// Adds a token of the prompt, which must come before the text.
+    /// Adds a token of the prompt, which must come before the text. O(1).
     pub(super) fn push_prompt(&mut self, token: u32) {
         self.prompt += 1;
-        self.push(token, false);
+        self.push(token);
     }
 
-    /// Adds a token. O(1).
-    pub(super) fn push(&mut self, token: u32, exempt: bool) {
+    /// Adds a token of the text. O(1).
+    pub(super) fn push(&mut self, token: u32) {
         self.tokens.push(token);
-        self.exempt.push(exempt);
-        self.count(self.tokens.len() - 1, true);
-        if let Some(left) = self.window.and_then(|n| (self.tokens.len() - 1).checked_sub(n)) {
-            self.count(left, false);
-        }
+        self.exempt.push(false);
+        *self.count_of(self.tokens.len() - 1) += 1;
+        self.advance_window();
     }
 
-    /// Adds the token at an index to the counts, or takes it out.
-    fn count(&mut self, at: usize, enters: bool) {
-        if self.exempt[at] {
-            return;
-        }
-        let (token, in_prompt) = (self.tokens[at], at < self.prompt);
-        let counts = self.counts.entry(token).or_default();
-        let count = if in_prompt { &mut counts.0 } else { &mut counts.1 };
-        *count = if enters { *count + 1 } else { count.saturating_sub(1) };
-        if *counts == (0, 0) {
+    /// Adds a token of the text that no penalty counts. O(1).
+    pub(super) fn push_exempt(&mut self, token: u32) {
+        self.tokens.push(token);
+        self.exempt.push(true);
+        self.advance_window();
+    }
+
+    /// Takes the token that has left the window out of the counts.
+    fn advance_window(&mut self) {
+        let left = self.window.and_then(|n| (self.tokens.len() - 1).checked_sub(n));
+        let Some(left) = left.filter(|&at| !self.exempt[at]) else { return };
+        let count = self.count_of(left);
+        *count = count.saturating_sub(1);
+        let token = self.tokens[left];
+        if self.counts.get(&token) == Some(&(0, 0)) {
             self.counts.remove(&token);
         }
     }
 
-    /// The tokens that a penalty counts, each once, with how often; in no particular order.
+    /// The count, in the prompt or in the text, of the token at an index.
+    fn count_of(&mut self, at: usize) -> &mut u32 {
+        let counts = self.counts.entry(self.tokens[at]).or_default();
+        if at < self.prompt { &mut counts.0 } else { &mut counts.1 }
+    }
+
+    /// The tokens that a penalty counts, each once with its number of occurrences, in no particular order.
     pub(super) fn counted(&self, scope: PenaltyScope) -> impl Iterator<Item = (u32, u32)> {
         self.counts.iter().filter_map(move |(&token, &(prompt, output))| {
             let count = match scope {
@@ -71,13 +80,16 @@ impl PenaltyHistory {
         })
     }
 
-    /// Every token that goes on as an earlier place did, with the length of the longest sequence
-    /// that it would then repeat: the longest suffix of the last `window` tokens that stood before
-    /// it there already. Breakers and forced tokens end a sequence, and go on with none. O(n) for n
-    /// tokens.
+    /// The tokens that would continue a repetition, each with the length of the longest one: the longest
+    /// suffix of the last `window` tokens after which the token has come before.
     ///
-    /// The suffix lengths at all earlier places are the Z-array of the reversed history (Gusfield
-    /// 1997, "Algorithms on Strings, Trees, and Sequences", section 1.3).
+    /// ```text
+    /// history  a b c … a b        c continues a repetition of length 2
+    /// ```
+    ///
+    /// Breakers and forced tokens end a repetition and continue none. O(n) for n tokens: the suffix
+    /// lengths at all earlier positions are the Z-array of the reversed history (Gusfield 1997,
+    /// "Algorithms on Strings, Trees, and Sequences", section 1.3).
     pub(super) fn repetitions(&self, window: Option<usize>) -> FxHashMap<u32, usize> {
         let start = self.tokens.len().saturating_sub(window.unwrap_or(usize::MAX));
         let breaks = |at: &usize| self.exempt[*at] || self.breakers.contains(&self.tokens[*at]);
@@ -98,7 +110,7 @@ impl PenaltyHistory {
     }
 }
 
-/// At each place, the length of the longest prefix of `s` that stands there; O(n).
+/// At each position, the length of the longest prefix of `s` that begins there. O(n).
 fn z_array(s: &[u32]) -> Vec<usize> {
     let mut z = vec![0; s.len()];
     let (mut left, mut right) = (0, 0);

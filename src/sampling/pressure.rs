@@ -22,7 +22,21 @@ pub struct Pressure {
 
 impl Pressure {
     /// Measures one step: the logits before the mask, the mask, and the token that was written.
-    /// A NaN or +∞ among forbidden tokens is taken for −∞, as the chain does not look at them.
+    /// A NaN or +∞ among forbidden tokens counts as −∞, since the chain ignores forbidden tokens. O(n) for
+    /// n logits.
+    ///
+    /// ```
+    /// use maskwright::TokenMask;
+    /// use maskwright::sampling::Pressure;
+    /// let mut mask = TokenMask::new(3);
+    /// mask.allow(1);
+    /// mask.allow(2);
+    /// let pressure = Pressure::measure(&[0.0, 0.0, 0.0], &mask, 2)?;
+    /// assert!((pressure.allowed_mass - 2.0 / 3.0).abs() < 1e-9);
+    /// assert!((pressure.logprob - 0.5_f64.ln()).abs() < 1e-9);
+    /// assert!(pressure.argmax_masked); // of equal logits the lowest id counts
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     ///
     /// Errors as [`Sampler::draw`](super::Sampler::draw) does.
     pub fn measure(logits: &[f32], mask: &TokenMask, token: u32) -> Result<Self> {

@@ -49,7 +49,7 @@ pub struct Draw {
 /// [`steps::pick`] describes; XTC, where it is on, takes one before; a greedy draw takes none.
 ///
 /// A draw from n logits takes O(n) and, on rows of more than 1024 allowed tokens, no list of them: fast
-/// paths compute what the [`steps`] define.
+/// paths compute the same as [`steps`].
 #[derive(Clone, Debug)]
 pub struct Sampler {
     chain: Chain,
@@ -99,21 +99,25 @@ impl Sampler {
 
     /// Adds a token to the text so far, drawn here or not.
     pub fn accept(&mut self, token: u32) {
-        self.chain.history.push(token, false);
+        self.chain.history.push(token);
     }
 
     /// [`accept`](Self::accept) for a token about which the constraint left no choice: no penalty
     /// counts it, unless the settings say so.
     pub fn accept_forced(&mut self, token: u32) {
-        self.chain.history.push(token, !self.chain.params().penalize_forced);
+        if self.chain.params().penalize_forced {
+            self.chain.history.push(token);
+        } else {
+            self.chain.history.push_exempt(token);
+        }
     }
 
     /// Draws the next token from one logit per token id, all of them allowed without a mask. The
     /// text so far does not change: call [`accept`](Self::accept).
     ///
-    /// Mirostat's greatest surprise starts at twice its target and, after each draw, goes down by
-    /// `mirostat_eta` times what the drawn token's surprise among the candidates exceeds the target
-    /// by.
+    /// Mirostat's greatest surprise starts at twice its target. After each draw it is lowered by
+    /// `mirostat_eta` times the difference of the drawn token's surprise, among the candidates, and the
+    /// target.
     ///
     /// Errors as [`steps::allow`] does.
     pub fn draw(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Draw> {
@@ -209,10 +213,23 @@ impl Sampler {
         Ok((steps::top_log_probabilities(&candidates, n), yielded))
     }
 
-    /// Takes or replaces a token that was drawn from the distribution `drafted_from`, so that what
-    /// comes out has exactly the distribution that [`draw`](Self::draw) draws from: taken with
-    /// probability min(1, p/q), otherwise drawn from what p has beyond q (Leviathan et al. 2023,
-    /// section 2.3). Takes one random number, or two where the token is replaced.
+    /// Accepts or replaces a token that a draft model drew from the distribution q, `drafted_from`
+    /// (tokens, ascending, with their probabilities). The result has exactly the distribution p that
+    /// [`draw`](Self::draw) draws from: the token is accepted with probability min(1, p/q), otherwise
+    /// replaced by a draw from max(0, p − q), normalised (Leviathan et al. 2023, "Fast Inference from
+    /// Transformers via Speculative Decoding", section 2.3). Takes one random number, or two if the token
+    /// is replaced.
+    ///
+    /// ```
+    /// use maskwright::sampling::{Sampler, SamplingParams};
+    /// let params = SamplingParams { seed: Some(1), ..Default::default() };
+    /// let (mut draft, mut target) = (Sampler::new(&params)?.fork(1), Sampler::new(&params)?);
+    /// let from = draft.distribution(&[0.0, 1.0, 2.0], None)?;
+    /// let guess = draft.draw(&[0.0, 1.0, 2.0], None)?.token;
+    /// let drawn = target.verify(&[2.0, 1.0, 0.0], None, guess, &from)?;
+    /// assert!(drawn.token < 3);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     ///
     /// Errors as `draw` does.
     pub fn verify(
@@ -248,8 +265,7 @@ impl Sampler {
         Ok(Draw { token, probability, allowed, nucleus: target.len(), yielded })
     }
 
-    /// The same sampler with other random numbers of the same seed: another stream of the cipher.
-    /// A draft model draws with these.
+    /// The same sampler with another stream of random numbers of the same seed, for a draft model.
     #[must_use]
     pub fn fork(&self, stream: u64) -> Self {
         let mut fork = self.clone();

@@ -1,6 +1,6 @@
 //! The steps of the chain, each a pure function of its arguments.
 //!
-//! These are the definitions: what a sampler draws is what they draw. They work on a list of
+//! These are the definitions; a [`Sampler`](super::Sampler) draws as they do. They work on a list of
 //! [`Candidate`]s that is always in order of token id: a step changes logits or removes candidates,
 //! never reorders them. So the outcome of a draw depends on no sorting algorithm, and a penalty finds
 //! its token by binary search.

@@ -25,25 +25,6 @@
 //!
 //! The index stores bytes, depths and first tokens of all nodes but the root, and the ids; ends of
 //! subtrees follow from depths.
-//!
-//! ```
-//! use maskwright::Vocabulary;
-//! // Count the tokens made of `a` and `b` only, without looking below a rejected byte.
-//! let tokens = ["a", "ab", "abc", "b", "cab", "ca"].map(|t| Some(t.as_bytes().to_vec()));
-//! let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[], &[])?;
-//! let trie = vocab.trie();
-//! let (mut node, mut found) = (1, 0);
-//! while let Some(n) = trie.nodes().get(node) {
-//!     if n.byte == b'c' {
-//!         node = n.subtree_end as usize;
-//!         continue;
-//!     }
-//!     found += trie.tokens(node).len();
-//!     node += 1;
-//! }
-//! assert_eq!(found, 3);
-//! # Ok::<(), maskwright::Error>(())
-//! ```
 
 mod child_index;
 
@@ -64,8 +45,30 @@ pub struct TrieNode {
     pub byte: u8,
 }
 
-/// The text tokens of a vocabulary as a prefix trie (see the [module](self) for its layout). Several
-/// ids may share a node.
+/// The text tokens of a vocabulary as a prefix trie: nodes in preorder, siblings in the order of their
+/// bytes. Node 0 is the root, the empty string, which never has tokens. Several ids may share a node.
+///
+/// From a node that a walk accepts it goes on to the next node, the first child; from one that it
+/// rejects it jumps to [`TrieNode::subtree_end`].
+///
+/// ```
+/// use maskwright::Vocabulary;
+/// // Count the tokens made of `a` and `b` only, without looking below a rejected byte.
+/// let tokens = ["a", "ab", "abc", "b", "cab", "ca"].map(|t| Some(t.as_bytes().to_vec()));
+/// let vocab = Vocabulary::from_tokens(tokens.to_vec(), &[], &[])?;
+/// let trie = vocab.trie();
+/// let (mut node, mut found) = (1, 0);
+/// while let Some(n) = trie.nodes().get(node) {
+///     if n.byte == b'c' {
+///         node = n.subtree_end as usize;
+///         continue;
+///     }
+///     found += trie.tokens(node).len();
+///     node += 1;
+/// }
+/// assert_eq!(found, 3);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trie {
     /// The nodes, and after them a sentinel whose `first_token` is the number of ids.

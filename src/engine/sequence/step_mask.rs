@@ -1,7 +1,7 @@
-//! The mask of one step: constraint, budget, bans, token healing, reasoning budget.
+//! The mask of one step: constraint with budget, then bans, then the reasoning budget.
 //!
-//! Filters are applied in this order. The constraint is never violated; bans yield to it, and the
-//! reasoning budget waits where it would leave nothing.
+//! The constraint is never violated: bans yield to it, and the reasoning budget waits where it would
+//! leave nothing. While the prompt is being healed, only the healed bytes and the constraint count.
 
 use super::Sequence;
 use crate::engine::token_healing;
@@ -35,8 +35,8 @@ impl Sequence<'_> {
         Ok((&self.mask, yielded))
     }
 
-    /// Sets the mask to what the constraint allows, if a text is to be completed within the budget to
-    /// what leaves room for that.
+    /// Sets the mask to the tokens that the constraint allows; with a budget, to those after which the text
+    /// can still be completed within it.
     fn apply_constraint(&mut self) -> Result<()> {
         let room = self.budget();
         let words = self.mask.words_mut();

@@ -106,7 +106,7 @@ impl<'a> ConfigFields<'a> {
         read(value).map(Some).ok_or_else(|| self.wrong(name, wanted))
     }
 
-    /// A member that is not what it should be.
+    /// The error for a member of the wrong type or out of range.
     pub(super) fn wrong(&self, name: &str, wanted: &str) -> Error {
         let value = self.object.get(name).map_or_else(|| "missing".to_owned(), shown);
         config_error(&format!("`{name}` is {value}"))

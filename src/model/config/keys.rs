@@ -50,8 +50,8 @@ const READ: [&str; 28] = [
     "position_embedding_type",
 ];
 
-/// Keys whose names speak of what a model computes, and that change nothing of it: dropout and
-/// initial values are of training, others choose among implementations or what is returned.
+/// Keys with [`TELLING`] names that do not change the logits: settings of training (dropout, initial
+/// values), choices among implementations, and choices of what is returned.
 const HARMLESS: [&str; 30] = [
     "attention_dropout",
     "attention_probs_dropout_prob",
@@ -170,7 +170,7 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a value switches off whatever its key is about.
+/// Whether a value switches its key's feature off.
 fn is_off(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,8 +1,7 @@
-//! Rotary positions as `config.json` describes them: `rope_theta` and `rope_scaling`, or
-//! `rope_parameters` with both, which transformers 5 writes.
+//! Rotary positions in `config.json`: `rope_theta` and `rope_scaling`, or `rope_parameters` with both,
+//! which transformers 5 writes.
 //!
-//! Programs settle files that say it twice in different ways, so two statements that differ are
-//! refused.
+//! Programs disagree about files that state a value twice, so two statements that differ are refused.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +10,7 @@ use super::fields::ConfigFields;
 use crate::error::Result;
 
 const DEFAULT_THETA: f64 = 10_000.0;
-/// The objects that may hold them.
+/// The objects that may hold base and scaling.
 const OBJECTS: [&str; 2] = ["rope_parameters", "rope_scaling"];
 const ORIGINAL: &str = "original_max_position_embeddings";
 const LLAMA3: [&str; 3] = ["factor", "low_freq_factor", "high_freq_factor"];
@@ -30,8 +29,7 @@ pub struct Llama3Rope {
     pub original_max_position_embeddings: usize,
 }
 
-/// The base of the frequencies and their scaling. `context` is what the configuration says of the
-/// longest sequence.
+/// Reads the base of the frequencies and their scaling. `context` is `max_position_embeddings`.
 pub(super) fn read(config: &ConfigFields<'_>, context: usize) -> Result<(f64, Option<Llama3Rope>)> {
     let mut theta = Statement::new(config.positive("rope_theta")?, "/rope_theta".to_owned());
     let original = config.size(ORIGINAL)?;
@@ -112,7 +110,7 @@ fn scaling(
     }))
 }
 
-/// Errors on what the kind does not have, such as a factor without scaling.
+/// Errors on keys that the kind of scaling does not have.
 fn check_keys(rope: &ConfigFields<'_>, kind: &str) -> Result<()> {
     let object: &Map<String, Value> = rope.object;
     let is_known = |key: &str| {
@@ -136,7 +134,7 @@ fn no_partial_rotation(fields: &ConfigFields<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A value that may be stated in several places.
+/// A value that may stand at several places of the file; all must agree.
 struct Statement<T> {
     value: Option<T>,
     at: String,

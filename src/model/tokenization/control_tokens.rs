@@ -22,11 +22,11 @@
 //! that content and its surroundings would only form together is disguised as well: the beginning of
 //! a name at the end of a string, and the end of one at its start.
 //!
-//! Stand-ins are as long as what they stand for, so templates measure, trim and split content as
-//! ever. What they do not see is a control token's name in it. Added tokens that the tokenizer does
+//! A stand-in is one character, like its original, so templates measure, trim and split content as
+//! without it. They only do not find a control token's name in it. Added tokens that the tokenizer does
 //! not call special (`<tool_call>`, `</think>` in Qwen) are text that is written as one token: they
 //! are left as they are, for templates look for them, and found in content as the `transformers`
-//! library finds them. The exception are tokens that end a text, whatever they are called.
+//! library finds them. The exception are end tokens, whatever their kind.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value as Json};

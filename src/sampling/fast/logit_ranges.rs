@@ -170,7 +170,7 @@ pub(crate) fn top_k(row: &MaskedRow<'_>, k: usize) -> KeptRange {
     let mut counts = vec![0u32; LOGIT_RANKS];
     for (_, block, words) in all() {
         for &logit in &row_scan::masked(block, words) {
-            // −∞ stands for what is forbidden, NaN for what is NaN besides.
+            // Forbidden tokens have −∞, or NaN where their logit is NaN or +∞.
             if logit >= f32::MIN {
                 counts[rank(logit)] += 1;
             }

@@ -1,10 +1,9 @@
 //! A row of logits under a mask, seen after the temperature.
 //!
-//! Every method reads the row block by block and skips the blocks whose greatest logit, known from
-//! the first scan ([`row_scan`]), is below what it looks for. Three parts make up the allowed
-//! tokens: those of the mask whose logit no step has changed (this row), and the *changed*
-//! candidates, those that a bias or a penalty has touched, which the caller has taken out of the mask
-//! and passes as a list beside the row.
+//! Every method reads the row block by block and skips the blocks whose greatest logit, known from the
+//! first scan ([`row_scan`]), cannot matter. The allowed tokens are in two parts: those whose logit no
+//! step has changed are in this row; those that a bias or a penalty has touched are *changed*
+//! candidates, which the caller has taken out of the mask and passes as a list beside the row.
 
 use super::block_exp::{ROUND_TO_INTEGER, block_exponentials};
 use super::row_scan::{self, BLOCK, LaneMaxima};

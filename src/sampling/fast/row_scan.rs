@@ -22,7 +22,7 @@ pub(crate) const WHOLE: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
 /// Least number of allowed tokens of a block that is read as a whole; fewer are read one by one.
 const MIN_VECTOR_TOKENS: usize = 8;
 /// Blocks that are read exactly after one whose upper bound did not settle it: where the model wants
-/// what is forbidden, bounds seldom do.
+/// forbidden tokens, bounds seldom do.
 const EXACT_BLOCKS_AFTER_MISS: usize = 16;
 
 /// Logits of one vector.

@@ -1,4 +1,4 @@
-//! The chain of one sampler: its settings as a list of steps, and what the steps remember.
+//! The chain of one sampler: the steps that are switched on, with their settings and their state.
 
 use std::collections::BTreeSet;
 

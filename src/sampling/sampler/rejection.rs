@@ -23,28 +23,41 @@ pub struct Checked {
 }
 
 impl Sampler {
-    /// Draws from what [`draw`](Self::draw) would draw from if the mask held only the tokens that
-    /// `check` accepts, and asks about as few of them as were drawn: adaptive weighted rejection
-    /// sampling (Lipkin et al. 2025, "Fast Controlled Generation from Language Models with Adaptive
-    /// Weighted Rejection Sampling"). A token that is refused is taken out, and the next one is
-    /// drawn from the rest; so the first that is accepted has exactly the distribution of accepted
-    /// tokens. At temperature 0 tokens are asked about from the most probable one down. `None`
-    /// where none of the mask is accepted.
+    /// Draws a token and asks `check` about it, until one is accepted. The token has the distribution of
+    /// [`draw`](Self::draw) under a mask of all accepted tokens, but only the drawn ones are checked:
+    /// adaptive weighted rejection sampling (Lipkin et al. 2025, "Fast Controlled Generation from
+    /// Language Models with Adaptive Weighted Rejection Sampling"). A rejected token is taken out, and
+    /// the next one is drawn from the rest. At temperature 0 tokens are checked from the most probable
+    /// one down. `None` if no token of the mask is accepted.
     ///
-    /// With `weigh`, drawing goes on (by random numbers of its own, so the token is the same) until
-    /// a token is accepted for the second time. If m tokens were refused until then, and s_j is the
-    /// probability of those left after j refusals, the estimate is 1 / (1/s_0 + … + 1/s_m). It is
-    /// unbiased, and independent of the token: given which tokens were refused, in which order, the
-    /// first acceptance came after the j-th of them with a probability in proportion to 1/s_j;
-    /// s_j, if no refusal came after it, else 0, is an unbiased estimate, and this is its mean.
+    /// ```
+    /// use maskwright::sampling::{Sampler, SamplingParams};
+    /// let mut sampler = Sampler::new(&SamplingParams { seed: Some(1), ..Default::default() })?;
+    /// let logits = [2.0, 1.0, 0.5, 0.0];
+    /// let drawn = sampler.draw_checked(&logits, None, true, &mut |token| Ok(token % 2 == 1))?;
+    /// let drawn = drawn.expect("tokens 1 and 3 are accepted");
+    /// assert!([1, 3].contains(&drawn.token));
+    /// assert!(drawn.mass.is_some_and(|mass| (0.0..=1.0).contains(&mass)));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     ///
-    /// The paper's experiments estimate s_j / (m + 1), j being the refusals before the first
-    /// acceptance; the authors' library (genlm-control, "geometric") 1 / (N + 1), N being how many
-    /// draws would have been refused had refused tokens stayed. Both ask about the same tokens. Given
-    /// which were refused, in which order, the mean of either is the estimate here, whose variance is
-    /// at most theirs therefore (Rao and Blackwell): j comes with probability (1/s_j) / Σ 1/s_i, and
-    /// given N each of N + 1 places of the first acceptance is as likely as the very first, whose
-    /// probability is (1/s_0) / Σ 1/s_i.
+    /// # The estimate of the accepted mass
+    ///
+    /// With `weigh`, draws continue until a token is accepted for the second time; they use random
+    /// numbers of their own, so the result's token does not change. Let m tokens be rejected until then,
+    /// and s_j be the probability of the tokens left after j rejections. The estimate is
+    /// 1 / (1/s_0 + … + 1/s_m). It is unbiased and independent of the token. Proof: given the rejected
+    /// tokens and their order, the first acceptance comes after the j-th of them with a probability in
+    /// proportion to 1/s_j; the number that is s_j if no rejection came after it and 0 otherwise is an
+    /// unbiased estimate; its mean over j is the estimate here.
+    ///
+    /// The paper's experiments use s_j / (m + 1), where j counts the rejections before the first
+    /// acceptance; the authors' library (genlm-control, "geometric") uses 1 / (N + 1), where N counts the
+    /// draws that would have been rejected had rejected tokens stayed. Both check the same tokens, and
+    /// the mean of either, given the rejected tokens and their order, is the estimate here. So its
+    /// variance is at most theirs (Rao and Blackwell): j has the probability (1/s_j) / Σ 1/s_i; given N,
+    /// each of N + 1 positions of the first acceptance is as likely as the very first, whose probability
+    /// is (1/s_0) / Σ 1/s_i.
     ///
     /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens.
     pub fn draw_checked(

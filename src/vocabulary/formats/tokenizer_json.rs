@@ -227,7 +227,7 @@ fn choose_end_tokens(
     let is_known = |id: &u32| (*id as usize) < table.len();
     let may_end =
         |id: &u32| is_known(id) && (table.kind(*id) != TokenKind::Text || ends.contains(id));
-    // What a generation_config.json lists ends a text, whatever it is.
+    // Every id of a generation_config.json is an end token, text tokens included.
     end.extend(configured.generation.iter().copied().filter(is_known));
     end.extend(configured.config.iter().copied().filter(may_end));
     if configured.generation.is_empty() || end.is_empty() {
