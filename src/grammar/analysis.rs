@@ -1,17 +1,20 @@
-//! Least fixed points over a grammar: which nodes are nullable, which are productive.
+//! Least fixed points over a grammar: *nullable* and *productive* nodes.
 
-use super::{Grammar, Node, NodeId};
+use super::form::{Grammar, Node, NodeId};
 
-/// The least set of nodes that is closed under "a sequence is in it if all its parts are, a choice
-/// if any is, a repeat if it may be skipped or its part is, a call if the rule's body is", started
-/// from the leaves for which `leaf` holds. Linear in the size of the grammar.
+/// For each node, whether it is in the least set that holds the leaves for which `leaf` is true and
+/// is closed under these rules: a sequence is in the set if all its parts are, a choice if any part
+/// is, a repeat if its minimum is 0 or its part is, a call if the rule's body is.
 ///
-/// With "contains the empty string" at the leaves this is *nullable*; with "contains any string",
-/// *productive*.
-pub(crate) fn least(grammar: &Grammar, leaf: impl Fn(NodeId, &Node) -> bool) -> Vec<bool> {
+/// With "contains the empty string" at the leaves the set is *nullable*; with "contains any string",
+/// *productive*. Linear in the size of the grammar: each node waits on a counter of missing parts.
+pub(crate) fn least_fixed_point(
+    grammar: &Grammar,
+    leaf: impl Fn(NodeId, &Node) -> bool,
+) -> Vec<bool> {
     let count = grammar.nodes().len();
     let mut parents: Vec<Vec<u32>> = vec![Vec::new(); count];
-    // How many parts must still hold before the node does.
+    // Parts that must still hold before the node does.
     let mut missing = vec![0u32; count];
     let mut holds = vec![false; count];
     let mut todo: Vec<usize> = Vec::new();

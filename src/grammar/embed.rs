@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Grammar, GrammarBuilder, Node, NodeId, RuleId, SpecialToken};
+use super::builder::GrammarBuilder;
+use super::form::{Grammar, Node, NodeId, RuleId, SpecialToken};
 use crate::error::{Error, ErrorKind, Result};
 
 impl GrammarBuilder {

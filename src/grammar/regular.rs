@@ -1,36 +1,39 @@
-//! A grammar as a regular language, where its rules say that it is one.
+//! A grammar without recursion as one regular language, for `not` and `allOf` of constraints and for
+//! the check that a grammar constrains anything at all.
+//!
+//! Whether a recursive context-free grammar is regular is undecidable, so recursion is refused.
 
 use rustc_hash::FxHashMap;
 
-use super::{Grammar, Node, NodeId, RuleId};
+use super::form::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages, Utf8, any_text};
 
-/// Calls within calls, and groups within groups.
-const DEEPEST: u32 = 1_000;
+/// Nesting of calls and groups that is followed; bounds the depth of the native stack.
+const MAX_DEPTH: u32 = 1_000;
+
+/// DFA states that are searched for a text outside a grammar's language.
+const MAX_SEARCHED_STATES: usize = 10_000;
 
 impl Grammar {
-    /// Its language, in another arena.
+    /// The grammar's language, in another arena.
     ///
     /// Errors, naming the rule, if a rule calls itself (directly or through others) or names a
     /// special token: whether a recursive grammar is regular cannot be decided.
     pub fn language(&self, languages: &mut Languages) -> Result<Language> {
-        let mut reader = Regular {
+        let mut reader = RegularReader {
             grammar: self,
             languages,
-            moved: FxHashMap::default(),
+            transferred: FxHashMap::default(),
             rules: FxHashMap::default(),
         };
         reader.rule(self.start, 0)
     }
 }
 
-/// States of a grammar's language that are looked at for a text outside it.
-const MAX_STATES: usize = 10_000;
-
 impl Grammar {
-    /// Whether it is known to accept every text, so that it constrains nothing. False where a rule
-    /// calls itself, and where it takes long to find out.
+    /// Whether the grammar provably accepts every text, so that it constrains nothing. False where a
+    /// rule calls itself, and where the search would exceed its limit.
     ///
     /// ```
     /// use maskwright::ebnf::{self, Dialect};
@@ -41,7 +44,7 @@ impl Grammar {
     /// ```
     pub fn accepts_every_text(&self) -> bool {
         let mut languages = Languages::new();
-        languages.set_limit(MAX_STATES);
+        languages.set_limit(MAX_SEARCHED_STATES);
         let Ok(language) = self.language(&mut languages) else { return false };
         let text = any_text(&mut languages, &Utf8);
         let rejected = languages.difference(text, language);
@@ -49,15 +52,17 @@ impl Grammar {
     }
 }
 
-struct Regular<'a> {
+/// Builds the language of a grammar bottom-up, rule by rule.
+struct RegularReader<'a> {
     grammar: &'a Grammar,
     languages: &'a mut Languages,
-    moved: FxHashMap<Language, Language>,
-    /// Rules met so far; `None` while what they call is looked at.
+    /// Terminals of the grammar's arena, transferred to `languages`.
+    transferred: FxHashMap<Language, Language>,
+    /// Rules met so far; `None` while their bodies are being read.
     rules: FxHashMap<RuleId, Option<Language>>,
 }
 
-impl Regular<'_> {
+impl RegularReader<'_> {
     fn error(&self, rule: RuleId, what: &str) -> Error {
         let name = self.grammar.rule(rule).name();
         Error::new(ErrorKind::Grammar, format!("not regular: {name} {what}"))
@@ -70,7 +75,7 @@ impl Regular<'_> {
             Some(None) => return Err(self.error(rule, "calls itself")),
             None => {}
         }
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(self.error(rule, "is nested too deep"));
         }
         self.rules.insert(rule, None);
@@ -80,14 +85,14 @@ impl Regular<'_> {
     }
 
     fn node(&mut self, id: NodeId, rule: RuleId, depth: u32) -> Result<Language> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(self.error(rule, "is nested too deep"));
         }
         let grammar = self.grammar;
         let depth = depth + 1;
         match grammar.node(id) {
             Node::Regular(language) | Node::Text(language) => {
-                grammar.languages.transfer(*language, self.languages, &mut self.moved)
+                grammar.languages.transfer(*language, self.languages, &mut self.transferred)
             }
             Node::Sequence(parts) => {
                 let parts: Result<Vec<Language>> =
@@ -105,7 +110,7 @@ impl Regular<'_> {
             }
             &Node::Call(callee) => self.rule(callee, depth),
             Node::Special(_) => Err(self.error(rule, "names a special token")),
-            // Only in grammars that are made as they are read.
+            // Only in grammars of a source.
             Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
                 Err(self.error(rule, "depends on what was read"))
             }

@@ -1,61 +1,109 @@
-//! Grammars whose rules are made while a text is read.
+//! [`Source`]: a grammar whose rules are made while a text is read.
+//!
+//! A large JSON Schema has thousands of rules, and one text visits a few dozen. So its front end
+//! hands over no [`Grammar`](super::Grammar), but a source, which the recognizer asks for a rule's
+//! body when the rule is entered first, for the continuation behind an object key when that key was
+//! read, and for the continuation behind a captured text (a key without a name of its own, an item
+//! that must differ from others). State that depends on the text (keys written, items seen, counts)
+//! is thereby part of the rules, and not of the recognizer.
+//!
+//! For `{"type": "object", "properties": {"a": …, "b": …}}` the exchange begins like this:
+//!
+//! ```text
+//! body(start)         → "{" Names(0)             keys that may come first
+//! names(0)            → {a, b} and any spelling of other keys
+//! after_name(0, a)    → ":" call(value of a) …   made when a text first has the key `a`
+//! ```
+//!
+//! *Invariants* of all nodes that a source makes:
+//!
+//! - Every node is productive: some text completes it, so the recognizer never enters a dead end.
+//! - No rule is nullable, and no rule calls itself at its left edge (the normal form of
+//!   [`normal`](super::normal)).
+//! - The order of calls does not matter, and neither do repeated calls: an answer depends on the
+//!   arguments alone. Caches may therefore forget answers.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::names::Names;
-use super::{GrammarBuilder, NodeId, RuleId};
+use super::builder::GrammarBuilder;
+use super::form::{NodeId, RuleId};
+use super::names::{KeyRank, Names};
 use crate::error::{Error, Result};
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
-/// Makes the rules of a grammar as they are entered. What it makes is productive, no rule calls
-/// itself at its left edge, and the order of calls does not matter.
+/// The source's own number of a choice of keys ([`Node::Names`](super::Node::Names)) or of a capture
+/// ([`Node::Capture`](super::Node::Capture), [`Node::Scope`](super::Node::Scope)). Choices and
+/// captures are numbered apart from each other, each from 0.
+pub(crate) type SourceTag = u32;
+
+/// Makes the rules of a grammar as they are entered; see the module's head for the contract.
 pub(crate) trait Source: Send + fmt::Debug {
-    /// Shows all that was declared and made so far.
+    /// Passes `f` the builder that holds all nodes and rules made so far. Nodes that other methods
+    /// return are indices into it.
     fn with_builder(&self, f: &mut dyn FnMut(&GrammarBuilder));
 
-    /// Exchanges the arena in which terminals are made: whoever steps them owns it meanwhile.
+    /// Swaps `languages` with the source's own arena of terminals. The recognizer steps terminals
+    /// and owns the arena between calls; before it calls a method that makes nodes it lends the
+    /// arena to the source by this, and takes it back by a second call.
     fn exchange(&mut self, languages: &mut Languages);
 
-    /// One character of a JSON string, in all spellings that count.
+    /// The language of one character of a JSON string, in all spellings that the options allow.
     fn text_unit(&mut self) -> Language;
 
-    /// The body of a declared rule.
+    /// Makes the body of `rule`, which an earlier answer has declared.
+    ///
+    /// Errors at a limit of the schema's sets or of time.
     fn body(&mut self, rule: RuleId) -> Result<NodeId>;
 
-    /// A lower bound on the bytes of each text of a declared rule, from what is known of it before
-    /// its body is made.
+    /// A lower bound on the bytes of every text of `rule`, from what is known of it
+    /// before its body is made. Budget checks use it to refuse without making rules.
     fn least_bytes(&self, rule: RuleId) -> u64;
 
-    /// A choice of names that a node has mentioned by its tag.
-    fn names(&mut self, tag: u32) -> Names;
+    /// The choice of keys that a node refers to by `tag`.
+    fn names(&mut self, tag: SourceTag) -> Names;
 
-    /// What follows the name of this rank in a choice.
-    fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId>;
+    /// The node that follows the key of this rank in the choice `tag`; `rank` is one that the choice
+    /// allows.
+    ///
+    /// Errors as [`body`](Self::body).
+    fn after_name(&mut self, tag: SourceTag, rank: KeyRank) -> Result<NodeId>;
 
-    /// What follows a captured string; `None` asks for what follows any, which must allow all that
-    /// follows one of them. The answer is `None` if the text of a scope is not allowed.
-    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>>;
+    /// The node that follows the captured `text` of the capture `tag`: the bytes that its language
+    /// (or the node of its scope) has read.
+    ///
+    /// With `text` `None` the answer is an upper bound for all texts: a node that allows whatever
+    /// follows any of them. The answer is `Ok(None)` if the text of a scope is not allowed after
+    /// all; that is for [`Node::Scope`](super::Node::Scope) alone, whose inner node is made before
+    /// its whole text is known.
+    ///
+    /// Errors as [`body`](Self::body).
+    fn after_capture(&mut self, tag: SourceTag, text: Option<&[u8]>) -> Result<Option<NodeId>>;
 
-    /// Texts that what is captured must not be, though its language holds them: whatever begins as
-    /// one of them can become another.
-    fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)>;
+    /// The texts that the capture `tag` must not be although its language holds them, with the set
+    /// table that interprets the set; `None` if there are none. A text of which one of them is a
+    /// prefix may be allowed, so they matter only where the capture ends.
+    fn looked_up(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)>;
 
-    /// A short text of a rule, if it is known without the rule's body.
+    /// A short text of `rule`, where the source knows one without making the rule's body; `Ok(None)`
+    /// where it does not.
+    ///
+    /// Errors as [`body`](Self::body).
     fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>>;
 
-    /// Whether a captured string is an item that others may have to differ from.
-    fn is_item(&self, tag: u32) -> bool;
+    /// Whether the capture `tag` is an array item that later items are compared with.
+    fn is_item(&self, tag: SourceTag) -> bool;
 
-    /// About how many bytes it takes to remember what was written.
+    /// The approximate number of bytes that the remembered texts take, for the memory limit.
     fn bytes(&self) -> usize;
 
-    /// Does the end of an array depend on its items?
+    /// Whether some array made so far must hold two equal items, so that its end depends on the
+    /// items that were read.
     fn has_repeats(&self) -> bool;
 
-    /// Places in words.
+    /// The given [`Origin::Places`](super::Origin::Places) in words: JSON pointers.
     fn places(&self, places: &[u32]) -> String;
 
-    /// A limit that was reached without a place was reached at these.
+    /// `error`, a limit reached without a place, with the first of `places` as its place.
     fn placed(&self, places: &[u32], error: Error) -> Error;
 }

@@ -18,7 +18,7 @@ use super::options::Whitespace;
 use super::punctuation::{self, Punctuation};
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::analysis::least;
+use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::regular::Language;
 
@@ -40,7 +40,8 @@ pub(crate) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
     *builder.languages() = emitter.sets.languages;
     let grammar = builder.finish(start)?;
     if dead_ends {
-        let productive = least(&grammar, |_, node| *node != Node::Regular(Language::EMPTY));
+        let productive =
+            least_fixed_point(&grammar, |_, node| *node != Node::Regular(Language::EMPTY));
         if !productive[body.index()] {
             return Err(unsatisfiable(document, options));
         }

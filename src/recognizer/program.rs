@@ -23,7 +23,7 @@ use compile::{Part, ProgramCompiler, Whole, check_nesting, resolve_specials, spe
 
 use super::liveness::Spelling;
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::analysis::least;
+use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::Source;
@@ -331,7 +331,7 @@ impl Program {
         for &language in languages.values() {
             live.insert(language, grammar.languages_mut().is_live(language)?);
         }
-        let productive = least(&grammar, |id, node| match node {
+        let productive = least_fixed_point(&grammar, |id, node| match node {
             Node::Regular(language) => live[&languages[language]],
             Node::Special(_) => specials.contains_key(&id),
             _ => false,

@@ -1,0 +1,184 @@
+//! [`GrammarBuilder`]: makes a [`Grammar`] node by node.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::form::{Grammar, Node, NodeId, Origin, Rule, RuleId, SpecialToken};
+use crate::error::{Error, ErrorKind, Result};
+use crate::regular::{Language, Languages};
+
+/// Builds a [`Grammar`] from the leaves up; rules may be called before they are defined.
+#[derive(Clone, Debug, Default)]
+pub struct GrammarBuilder {
+    pub(super) languages: Languages,
+    pub(super) nodes: Vec<Node>,
+    pub(super) sources: Vec<Option<Origin>>,
+    pub(super) rules: Vec<Rule>,
+    /// Choices whose first part holds a shortest text.
+    pub(super) shortest_first: FxHashSet<NodeId>,
+}
+
+impl GrammarBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The arena in which the regular terminals are made.
+    pub fn languages(&mut self) -> &mut Languages {
+        &mut self.languages
+    }
+
+    pub(super) fn push(&mut self, node: Node) -> NodeId {
+        // Nodes are limited by `Limits::grammar_size`, far below u32::MAX.
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.sources.push(None);
+        id
+    }
+
+    /// A regular terminal.
+    pub fn regular(&mut self, language: Language) -> NodeId {
+        self.push(Node::Regular(language))
+    }
+
+    /// Exactly these bytes.
+    pub fn literal(&mut self, bytes: &[u8]) -> NodeId {
+        let language = self.languages.literal(bytes);
+        self.regular(language)
+    }
+
+    /// One after the other.
+    pub fn sequence(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        match nodes[..] {
+            [one] => one,
+            _ => self.push(Node::Sequence(nodes.into())),
+        }
+    }
+
+    /// Any one of these.
+    pub fn choice(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        match nodes[..] {
+            [one] => one,
+            _ => self.push(Node::Choice(nodes.into())),
+        }
+    }
+
+    /// `min` to `max` times (inclusive; `None` for no bound); the empty language if `min > max`.
+    pub fn repeat(&mut self, node: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        match max {
+            Some(max) if min > max => self.choice([]),
+            Some(0) => self.empty(),
+            _ => self.push(Node::Repeat { node, min, max }),
+        }
+    }
+
+    /// The language of a rule.
+    pub fn call(&mut self, rule: RuleId) -> NodeId {
+        self.push(Node::Call(rule))
+    }
+
+    /// Exactly this special token.
+    pub fn special(&mut self, token: SpecialToken) -> NodeId {
+        self.push(Node::Special(token))
+    }
+
+    /// The empty string.
+    pub fn empty(&mut self) -> NodeId {
+        self.sequence([])
+    }
+
+    /// Records the place that a node comes from, for explanations.
+    pub fn mark(&mut self, node: NodeId, source: impl Into<Arc<str>>) -> NodeId {
+        self.mark_from(node, Origin::Text(source.into()))
+    }
+
+    pub(crate) fn mark_from(&mut self, node: NodeId, origin: Origin) -> NodeId {
+        self.sources[node.index()] = Some(origin);
+        node
+    }
+
+    /// A rule to be defined later.
+    pub fn declare(&mut self, name: impl Into<String>) -> RuleId {
+        self.declare_from(Origin::Text(name.into().into()))
+    }
+
+    pub(crate) fn declare_from(&mut self, name: Origin) -> RuleId {
+        let id = RuleId(self.rules.len() as u32);
+        self.rules.push(Rule { name, body: None });
+        id
+    }
+
+    /// Gives a rule its body, replacing an earlier one.
+    pub fn define(&mut self, rule: RuleId, body: NodeId) {
+        self.rules[rule.index()].body = Some(body);
+    }
+
+    /// Declares and defines in one step.
+    pub fn rule(&mut self, name: impl Into<String>, body: NodeId) -> RuleId {
+        let rule = self.declare(name);
+        self.define(rule, body);
+        rule
+    }
+
+    /// A node made so far.
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The place that [`mark`](Self::mark) recorded for a node.
+    pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
+        self.sources[id.index()].as_ref()
+    }
+
+    /// The body of a rule; the empty choice if it has none yet.
+    pub(crate) fn body(&mut self, rule: RuleId) -> NodeId {
+        match self.rules[rule.index()].body {
+            Some(body) => body,
+            None => self.choice([]),
+        }
+    }
+
+    pub(crate) fn rule_origin(&self, id: RuleId) -> &Origin {
+        &self.rules[id.index()].name
+    }
+
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        self.push(node)
+    }
+
+    /// A choice whose first part holds a shortest text in every context, so that a search for the
+    /// shortest completion skips the others.
+    pub(crate) fn choice_by_length(&mut self, nodes: impl IntoIterator<Item = NodeId>) -> NodeId {
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        let parts = nodes.len();
+        let choice = self.choice(nodes);
+        if parts > 1 {
+            self.shortest_first.insert(choice);
+        }
+        choice
+    }
+
+    /// Whether a choice was made by [`choice_by_length`](Self::choice_by_length).
+    pub(crate) fn is_by_length(&self, choice: NodeId) -> bool {
+        self.shortest_first.contains(&choice)
+    }
+
+    /// The number of nodes so far.
+    pub fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The finished grammar. Errors if a declared rule was never defined.
+    pub fn finish(self, start: RuleId) -> Result<Grammar> {
+        if let Some(rule) = self.rules.iter().find(|rule| rule.body.is_none()) {
+            let message = format!("rule `{}` is used but never defined", rule.name());
+            return Err(Error::new(ErrorKind::Grammar, message));
+        }
+        let Self { languages, nodes, sources, rules, .. } = self;
+        Ok(Grammar { languages, nodes, sources, rules, start })
+    }
+}

@@ -1,0 +1,191 @@
+//! The data of the intermediate form: [`Grammar`], its rules and nodes.
+//!
+//! Nodes and rules live in two vectors and refer to each other by index. *Invariant:* the parts of
+//! a node have smaller indices than the node itself, except through a call, so one ascending pass
+//! over the nodes sees every part before the whole.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::regular::{Language, Languages};
+
+/// Index of a node in its grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub(super) u32);
+
+/// Index of a rule in its grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(pub(super) u32);
+
+impl NodeId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl RuleId {
+    /// The id of this rule once its grammar is appended to one of `rules` rules.
+    pub(crate) fn after(self, rules: usize) -> Self {
+        // Rules are limited as nodes are, far below u32::MAX.
+        Self(self.0 + rules as u32)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A special token, by the name or the id that it has in the vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SpecialToken {
+    /// By its text in the tokenizer file, such as `<|im_end|>`.
+    Name(String),
+    /// By its id.
+    Id(u32),
+}
+
+/// One node of a grammar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A regular language of byte strings, in the arena of the grammar.
+    Regular(Language),
+    /// One after the other; none at all is the empty string.
+    Sequence(Box<[NodeId]>),
+    /// Any one of these; none at all is the empty language.
+    Choice(Box<[NodeId]>),
+    /// `min` to `max` times, `max` inclusive, `None` for no bound; `min <= max`, and `max >= 1`.
+    Repeat {
+        /// The repeated node.
+        node: NodeId,
+        /// The least number of times.
+        min: u32,
+        /// The greatest number of times.
+        max: Option<u32>,
+    },
+    /// The language of a rule.
+    Call(RuleId),
+    /// Exactly this special token.
+    Special(SpecialToken),
+    /// A regular terminal that is the content of a JSON string, its characters spelled as JSON
+    /// spells them. The language is the same as that of `Regular`; the kind is a hint that the
+    /// engine knows token splits of such strings already.
+    #[doc(hidden)]
+    Text(Language),
+    /// One of some object keys, then the node that the source makes for that key. Only in grammars
+    /// of a source; the number is the tag of the key choice.
+    #[doc(hidden)]
+    Names(u32),
+    /// A string of the language, then the node that the source makes for that string. Only in
+    /// grammars of a source; the number is the tag of the capture.
+    #[doc(hidden)]
+    Capture(Language, u32),
+    /// A node, then the node that the source makes for the text that the first one has read. Only in
+    /// grammars of a source; the number is the tag of the capture.
+    #[doc(hidden)]
+    Scope(NodeId, u32),
+}
+
+/// The place in the front end's input that a node or rule comes from, for explanations.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// The front end's own words: a JSON pointer, or rule, line and column.
+    Text(Arc<str>),
+    /// Numbers of places that a source turns into words on request
+    /// ([`Source::places`](super::source::Source::places)).
+    Places(SmallVec<[u32; 2]>),
+}
+
+impl Origin {
+    /// The words; empty for numbered places.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Places(_) => "",
+        }
+    }
+}
+
+/// A named rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub(super) name: Origin,
+    pub(super) body: Option<NodeId>,
+}
+
+impl Rule {
+    /// The name given by the front end; for messages only.
+    pub fn name(&self) -> &str {
+        self.name.text()
+    }
+
+    /// The rule's body.
+    pub fn body(&self) -> NodeId {
+        // `GrammarBuilder::finish` refuses a grammar with an undefined rule.
+        self.body.unwrap_or(NodeId(u32::MAX))
+    }
+}
+
+/// A finished grammar: every rule that is called is defined.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    pub(super) languages: Languages,
+    pub(super) nodes: Vec<Node>,
+    pub(super) sources: Vec<Option<Origin>>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) start: RuleId,
+}
+
+impl Grammar {
+    /// The arena of its regular terminals.
+    pub fn languages(&self) -> &Languages {
+        &self.languages
+    }
+
+    pub(crate) fn languages_mut(&mut self) -> &mut Languages {
+        &mut self.languages
+    }
+
+    pub(crate) fn nodes_with_ids(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().enumerate().map(|(i, node)| (NodeId(i as u32), node))
+    }
+
+    pub(crate) fn into_languages(self) -> Languages {
+        self.languages
+    }
+
+    /// One node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The place that a node comes from, in words of its front end (a JSON pointer, a line and
+    /// column).
+    pub fn source(&self, id: NodeId) -> Option<&str> {
+        self.sources[id.index()].as_ref().map(Origin::text)
+    }
+
+    pub(crate) fn origin(&self, id: NodeId) -> Option<&Origin> {
+        self.sources[id.index()].as_ref()
+    }
+
+    /// All rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// One rule.
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[id.index()]
+    }
+
+    /// The rule whose language is the grammar's.
+    pub fn start(&self) -> RuleId {
+        self.start
+    }
+}

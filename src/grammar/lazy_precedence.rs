@@ -1,0 +1,91 @@
+//! Precedence of lazy terminals: a rewriting of a grammar, so that where a lazy terminal may begin, it
+//! alone reads the texts that begin with one of its strings.
+//!
+//! A lazy terminal is a shortest match: a language in which no string is a proper prefix of another.
+//! That alone does not stop a grammar from reading its text in another way. In
+//!
+//! ```text
+//! start: tool* tail
+//! tool: head /[0-9]+/ "</tool>"
+//! head[lazy]: TEXT "<tool>"
+//! tail: TEXT
+//! ```
+//!
+//! `tail` alone could read `<tool>x`. The rule of precedence: *where a lazy terminal may begin, a
+//! text whose rest begins with one of its strings is read by it*. Every other way to go on from
+//! there is for rests that begin with none of its strings, however far such a string would reach.
+//! Of two lazy terminals the one whose string ends first is read (both, where both end there).
+//!
+//! A *position* lies between two terminals of one parse. The terminals that may begin there are those
+//! that begin the rest of this parse before another choice is made: other alternatives, another turn
+//! of a repeat, what follows it. An empty turn of a repeat is none.
+//!
+//! # The rewriting
+//!
+//! Along each parse a [`ParseState`](state::ParseState) is carried: the lazy languages that may begin
+//! at the next position, and a *monitor*, the regular language that the rest of the text must be in.
+//! At a position with lazy languages `H`, any other terminal turns the monitor `M` into
+//! `M & ~(H .*)`; reading a text turns it into its derivative by that text. Rules are copied for the
+//! states that they are entered and left in, as in the intersection of a context-free grammar with a
+//! regular language. Most rules see one state only.
+//!
+//! In the grammar above let `H = TEXT "<tool>"`. `start` begins with the monitor `.*`, and the lazy
+//! terminal `head` may begin at each of its positions:
+//!
+//! ```text
+//! head        a lazy terminal against itself: reads H, the monitor stays .*
+//! tool*       every turn begins and ends in the same state: copied as it is
+//! tail        any other terminal where `head` may begin: monitor .* & ~(H .*)
+//! result      start: tool* tail   tail: TEXT & ~(TEXT "<tool>" .*), one terminal
+//! ```
+//!
+//! The steps, a module each: `lazy_first` finds the lazy terminals that begin each node, `outcomes`
+//! the states that each rule leads to (a least fixed point over `monitor`'s derivatives), `rewrite`
+//! writes the copies; `repeats` says how repeats are unrolled for both.
+//!
+//! *Source:* Bar-Hillel, Perles, Shamir, "On Formal Properties of Simple Phrase Structure Grammars"
+//! (1961), for the intersection with a regular language.
+
+mod lazy_first;
+mod limits;
+mod monitor;
+mod outcomes;
+mod repeats;
+mod rewrite;
+mod state;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::form::{Grammar, Node, NodeId};
+use crate::error::Result;
+
+/// Rewrites a grammar so that the terminals `lazy` take precedence.
+///
+/// `unmerged` maps terminals that a front end has merged from several to the sequence or choice of
+/// these, which matters where a lazy terminal may begin between two of them.
+///
+/// The grammar comes back as it is if precedence takes no text from any terminal. Errors if the
+/// rewritten grammar would exceed a limit.
+pub(crate) fn prefer_lazy(
+    grammar: Grammar,
+    lazy: &[NodeId],
+    unmerged: FxHashMap<NodeId, NodeId>,
+) -> Result<Grammar> {
+    let mut terminals = FxHashSet::default();
+    for &id in lazy {
+        // A lazy terminal that may be empty is always empty: it takes nothing from others.
+        if let Node::Regular(language) = grammar.node(id)
+            && !grammar.languages.is_nullable(*language)
+        {
+            terminals.insert(id);
+        }
+    }
+    if terminals.is_empty() {
+        return Ok(grammar);
+    }
+    let outcomes = outcomes::Outcomes::find(grammar, terminals, unmerged)?;
+    if !outcomes.has_conflict() {
+        return Ok(outcomes.into_grammar());
+    }
+    rewrite::rewrite(outcomes)
+}

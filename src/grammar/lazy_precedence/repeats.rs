@@ -1,0 +1,40 @@
+//! How a repeat is unrolled where its turns see different states.
+
+use super::limits::MAX_UNROLLED_TURNS;
+use crate::error::{Error, ErrorKind, Result};
+
+/// A repeat as single turns, perhaps with a loop behind them.
+///
+/// `x{2,5}` is five turns, of which two must come; `x{2,}` is one turn and a loop of one or more.
+pub(super) struct Unrolling {
+    /// The least number of turns.
+    pub(super) least: u32,
+    /// Turns that are written one by one.
+    pub(super) written: u32,
+    /// Whether a loop of one or more turns follows these.
+    pub(super) has_loop: bool,
+}
+
+impl Unrolling {
+    /// The unrolling of a repeat; errors if it has too many turns.
+    pub(super) fn of(min: u32, max: Option<u32>, is_part_nullable: bool) -> Result<Self> {
+        let least = if is_part_nullable { 1 } else { min.max(1) };
+        let unrolling = match max {
+            Some(most) => Self { least, written: most, has_loop: false },
+            None => Self { least, written: least - 1, has_loop: true },
+        };
+        if unrolling.written <= MAX_UNROLLED_TURNS {
+            return Ok(unrolling);
+        }
+        let message = format!(
+            "a repeat of more than {MAX_UNROLLED_TURNS} turns stands where a lazy rule may begin, or \
+             where what a lazy rule begins with is excluded"
+        );
+        Err(Error::new(ErrorKind::Grammar, message).with_help("write it as `*` or `+`"))
+    }
+
+    /// Whether no further turn can follow turn number `turn`, counted from 1.
+    pub(super) fn is_last(&self, turn: u32) -> bool {
+        turn == self.written && !self.has_loop
+    }
+}

@@ -1,0 +1,93 @@
+//! Removal of empty rules: every rule `R` becomes `R` without the empty string, and a call of a
+//! nullable rule becomes "the call or nothing". Each place then shows by itself whether it may be
+//! empty.
+
+use crate::error::Result;
+use crate::grammar::builder::GrammarBuilder;
+use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
+
+/// Rewrites a grammar so that no rule is nullable but perhaps its start, which then is called
+/// nowhere. `nullable` says by node whether it derives the empty string.
+pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
+    let Grammar { languages, nodes, sources, rules, start } = grammar;
+    let mut out = GrammarBuilder { languages, ..GrammarBuilder::default() };
+    for rule in &rules {
+        out.declare(rule.name());
+    }
+    // Children come before their parents, so one ascending pass sees every part rewritten.
+    let mut full: Vec<NodeId> = Vec::with_capacity(nodes.len());
+    let mut nonempty: Vec<NodeId> = Vec::with_capacity(nodes.len());
+    let epsilon = out.empty();
+    let nothing = out.push(Node::Choice(Box::default()));
+    for (i, node) in nodes.iter().enumerate() {
+        let first_new = out.nodes.len();
+        let at = |id: &NodeId| full[id.index()];
+        let without = |id: &NodeId| nonempty[id.index()];
+        let whole = match node {
+            Node::Regular(language) => out.regular(*language),
+            Node::Special(token) => out.special(token.clone()),
+            Node::Text(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
+                out.push(node.clone())
+            }
+            Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
+            Node::Choice(parts) => out.choice(parts.iter().map(at)),
+            Node::Repeat { node, min, max } => {
+                let min = if nullable[node.index()] { 0 } else { *min };
+                out.repeat(without(node), min, *max)
+            }
+            Node::Call(rule) => {
+                let call = out.call(*rule);
+                if nullable[rules[rule.index()].body().index()] {
+                    out.choice([call, epsilon])
+                } else {
+                    call
+                }
+            }
+        };
+        full.push(whole);
+        nonempty.push(if !nullable[i] {
+            whole
+        } else {
+            match node {
+                Node::Regular(language) => {
+                    let language = out.languages.without_epsilon(*language);
+                    out.regular(language)
+                }
+                Node::Special(_)
+                | Node::Text(_)
+                | Node::Names(_)
+                | Node::Capture(..)
+                | Node::Scope(..) => whole,
+                Node::Sequence(parts) => parts.iter().rev().fold(nothing, |rest_without, part| {
+                    // `rest` in full is "nothing at all, or the rest without the empty string".
+                    let rest = out.choice([rest_without, epsilon]);
+                    let here = out.sequence([nonempty[part.index()], rest]);
+                    out.choice([here, rest_without])
+                }),
+                Node::Choice(parts) => out.choice(parts.iter().map(without)),
+                Node::Repeat { node, min, max } => {
+                    let min = if nullable[node.index()] { 1 } else { (*min).max(1) };
+                    out.repeat(without(node), min, *max)
+                }
+                Node::Call(rule) => out.call(*rule),
+            }
+        });
+        if let Some(source) = &sources[i] {
+            for id in first_new..out.nodes.len() {
+                out.sources[id] = Some(source.clone());
+            }
+        }
+    }
+    for (i, rule) in rules.iter().enumerate() {
+        out.define(RuleId(i as u32), nonempty[rule.body().index()]);
+    }
+    let body = rules[start.index()].body();
+    let start = if nullable[body.index()] {
+        let call = out.call(start);
+        let body = out.choice([call, epsilon]);
+        out.rule("start", body)
+    } else {
+        start
+    };
+    out.finish(start)
+}
