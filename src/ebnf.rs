@@ -1,4 +1,4 @@
-//! Grammar dialects, parsed into a [`Grammar`].
+//! Grammar notations, parsed into a [`Grammar`].
 //!
 //! Five notations are read: GBNF (llama.cpp), Lark as llguidance and XGrammar users write it, the
 //! EBNF of the W3C's XML specification, that of ISO/IEC 14977, and ABNF (RFC 5234 with RFC 7405).
@@ -20,20 +20,35 @@
 //! assert_eq!(grammar.rules().len(), 1);
 //! # Ok::<(), maskwright::Error>(())
 //! ```
+//!
+//! # From text to grammar
+//!
+//! ```text
+//! grammar_text ──► notation/*.rs ──► rule_table ──► left_factoring ──► lowering ──► Grammar
+//!    cursor           parser       names, RuleExpr     (Lark only)    terminals merged
+//! ```
+//!
+//! # Adding a notation
+//!
+//! 1. Write its parser as `notation/NAME.rs` with the function `parse(text, environment)`, and name
+//!    the standard and every deviation in its head. All but the syntax is shared: names, patterns,
+//!    literals and errors for undefined rules come from the rule table.
+//! 2. Add a variant to [`Dialect`] (its name is also the ending of its files; teach
+//!    [`Dialect::guess`] its signs) and an arm to `notation::parse`.
+//! 3. Add `tests/grammars/NAME.rs`: texts in and out of the language, and every error with its line
+//!    and column.
 
-mod abnf;
 mod dialect;
 mod environment;
-mod gbnf;
-mod iso;
-mod lark;
+mod expression;
+mod grammar_text;
+mod left_factoring;
 mod library;
 mod lowering;
-mod macros;
-mod rules;
-mod text;
-mod tokens;
-mod w3c;
+mod notation;
+mod rule_table;
+mod similar_name;
+mod special_tokens;
 
 pub use dialect::Dialect;
 pub use environment::Environment;
@@ -46,13 +61,7 @@ use crate::grammar::Grammar;
 ///
 /// Errors name line and column, both from 1, and what would be accepted there.
 pub fn parse(text: &str, dialect: Dialect, environment: &dyn Environment) -> Result<Grammar> {
-    match dialect {
-        Dialect::Gbnf => gbnf::parse(text, environment),
-        Dialect::Lark => lark::parse(text, environment),
-        Dialect::W3c => w3c::parse(text, environment),
-        Dialect::Iso => iso::parse(text, environment),
-        Dialect::Abnf => abnf::parse(text, environment),
-    }
+    notation::parse(text, dialect, environment)
 }
 
 /// Parses a GBNF grammar whose start is the rule `root`.

@@ -1,4 +1,4 @@
-//! Which notation a grammar is written in.
+//! [`Dialect`]: the notations by name, by file ending, and by guess.
 
 use std::fmt;
 use std::path::Path;
@@ -89,12 +89,12 @@ impl Dialect {
         }
         if sign.starts_with('=') {
             // In ABNF a semicolon begins a comment, it never ends what stands before it.
-            let ended = text.trim_end().ends_with([';', '.', ')']);
-            let comma = text.lines().any(|line| {
+            let is_ended = text.trim_end().ends_with([';', '.', ')']);
+            let has_comma = text.lines().any(|line| {
                 let code = line.split(';').next().unwrap_or_default();
                 code.trim_end().ends_with(',') || code.contains("\",") || code.contains("',")
             });
-            return Some(if ended && (comma || text.trim_end().ends_with([';', '.'])) {
+            return Some(if is_ended && (has_comma || text.trim_end().ends_with([';', '.'])) {
                 Self::Iso
             } else {
                 Self::Abnf

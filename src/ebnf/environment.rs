@@ -1,11 +1,11 @@
-//! What a grammar may name that does not stand in its own text.
+//! [`Environment`]: the names that a grammar may use without defining them.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 
-/// What a grammar may name that does not stand in its own text: other grammars, JSON Schemas, and
-/// the special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()`
-/// knows nothing.
+/// The names that a grammar may use without defining them: other grammars, JSON Schemas, and the
+/// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has none
+/// of them.
 pub trait Environment {
     /// The ids of the special tokens that may stand within a text (no end tokens), ascending.
     ///
@@ -14,15 +14,17 @@ pub trait Environment {
         Err(unknown("a set of special tokens needs a vocabulary"))
     }
 
-    /// Is a token, by name or id, one that is no text?
+    /// The id of a token, given by name or id, if it is one that no text spells; `None` if it is
+    /// ordinary text.
     ///
     /// Errors where there is no vocabulary, or no such token.
     fn is_special(&self, _token: &crate::grammar::SpecialToken) -> Result<Option<u32>> {
         Err(unknown("a set of special tokens needs a vocabulary"))
     }
 
-    /// Do all rules and alternatives stay apart, even where they could be one terminal? The
-    /// language is the same; masks are slower, and whoever follows the grammar sees each of them.
+    /// Whether all rules and alternatives stay apart, even where they could be one terminal. The
+    /// language is the same; masks are slower, and whoever follows a text through the grammar sees
+    /// each of them.
     fn keeps_rules(&self) -> bool {
         false
     }

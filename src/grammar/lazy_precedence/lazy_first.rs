@@ -60,19 +60,19 @@ impl LazyFirst {
 }
 
 /// A node that has another as its part.
-struct Parent {
+struct ParentNode {
     node: NodeId,
     /// Whether the part may begin the parent's text.
     is_at_left_edge: bool,
 }
 
 /// By node, its parents.
-fn parents(grammar: &Grammar, nullable: &[bool]) -> Vec<Vec<Parent>> {
-    let mut parents: Vec<Vec<Parent>> = Vec::new();
+fn parents(grammar: &Grammar, nullable: &[bool]) -> Vec<Vec<ParentNode>> {
+    let mut parents: Vec<Vec<ParentNode>> = Vec::new();
     parents.resize_with(grammar.nodes.len(), Vec::new);
     for (node, kind) in grammar.nodes_with_ids() {
         let mut add = |part: NodeId, is_at_left_edge| {
-            parents[part.index()].push(Parent { node, is_at_left_edge });
+            parents[part.index()].push(ParentNode { node, is_at_left_edge });
         };
         match kind {
             Node::Sequence(parts) => {

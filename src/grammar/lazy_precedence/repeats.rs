@@ -1,4 +1,4 @@
-//! How a repeat is unrolled where its turns see different states.
+//! The unrolling of repeats whose turns see different states.
 
 use super::limits::MAX_UNROLLED_TURNS;
 use crate::error::{Error, ErrorKind, Result};

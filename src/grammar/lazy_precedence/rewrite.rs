@@ -17,7 +17,7 @@ use crate::grammar::form::{Grammar, Node, NodeId, Origin, RuleId};
 use crate::regular::Language;
 
 /// The state that a text leads to; `None` where nothing follows, so that any state will do.
-type Target = Option<ParseState>;
+type TargetState = Option<ParseState>;
 
 /// A rule of the rewritten grammar, by the part of the original that it copies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,16 +25,16 @@ enum RuleCopy {
     /// A rule as it is.
     Whole(RuleId),
     /// The non-empty texts of a rule that lead to a target.
-    Entry(RuleEntry, Target),
+    Entry(RuleEntry, TargetState),
     /// The texts of a loop that lead to a target.
-    Loop(LoopEntry, Target),
+    Loop(LoopEntry, TargetState),
 }
 
 /// A sequence that is written part by part.
 struct SequenceCopy<'a> {
     parts: &'a [NodeId],
     follow: LazySetId,
-    target: Target,
+    target: TargetState,
     /// By part, state before it, and whether something was read: the rest of the sequence.
     rests: FxHashMap<(usize, ParseState, bool), Option<Vec<NodeId>>>,
 }
@@ -44,7 +44,7 @@ struct RepeatCopy {
     node: NodeId,
     unrolling: Unrolling,
     follow: LazySetId,
-    target: Target,
+    target: TargetState,
     /// By turn number and state before it: this turn and those behind it.
     rests: FxHashMap<(u32, ParseState), Option<NodeId>>,
 }
@@ -141,7 +141,7 @@ impl Rewriter {
     }
 
     /// One turn that leads to the target, or one turn and the loop again from the state behind it.
-    fn loop_body(&mut self, entry: LoopEntry, target: Target) -> Result<Option<NodeId>> {
+    fn loop_body(&mut self, entry: LoopEntry, target: TargetState) -> Result<Option<NodeId>> {
         let LoopEntry { node, from, follow } = entry;
         let behind = self.outcomes.follow_in_loop(node, follow);
         let mut alternatives = Vec::new();
@@ -205,7 +205,7 @@ impl Rewriter {
         id: NodeId,
         from: ParseState,
         follow: LazySetId,
-        target: Target,
+        target: TargetState,
     ) -> Result<Option<NodeId>> {
         if self.outcomes.is_untouched(id, from, follow) {
             return Ok(target.is_none_or(|target| target == from).then(|| self.copy_untouched(id)));
@@ -296,7 +296,7 @@ impl Rewriter {
         strings: Language,
         monitor: Language,
         follow: LazySetId,
-        target: Target,
+        target: TargetState,
     ) -> Result<Option<Language>> {
         let Outcomes { grammar, monitors, .. } = &mut self.outcomes;
         let languages = &mut grammar.languages;
@@ -385,7 +385,7 @@ impl Rewriter {
         (min, max): (u32, Option<u32>),
         from: ParseState,
         follow: LazySetId,
-        target: Target,
+        target: TargetState,
     ) -> Result<Option<NodeId>> {
         let is_nullable = self.outcomes.is_nullable(node);
         if let Some(state) = self.outcomes.uniform_turns(node, min, from, follow)? {

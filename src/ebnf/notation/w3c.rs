@@ -8,14 +8,16 @@
 //! The section gives `A - B` no rank; it binds tighter than a sequence here, as all productions of
 //! XML 1.0 read it.
 
-use super::environment::Environment;
-use super::rules::{Item, Kind, Rules};
-use super::text::Text;
+use crate::ebnf::environment::Environment;
+use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
+use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser = Parser { text: Text::new(text), rules: Rules::new("::=", environment) };
+    let mut parser =
+        W3cParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
     let mut start = None;
     parser.space()?;
     while parser.text.peek().is_some() {
@@ -30,12 +32,12 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     }
 }
 
-struct Parser<'a> {
-    text: Text<'a>,
-    rules: Rules<'a>,
+struct W3cParser<'a> {
+    text: GrammarText<'a>,
+    rules: RuleTable<'a>,
 }
 
-impl Parser<'_> {
+impl W3cParser<'_> {
     /// Skips blanks, comments, and conditions on productions.
     fn space(&mut self) -> Result<()> {
         loop {
@@ -64,7 +66,8 @@ impl Parser<'_> {
         Some(name.to_owned())
     }
 
-    /// Does a rule begin here: a name and `::=`, perhaps numbered? Moves behind the sign if so.
+    /// Reads the left-hand side of a rule, if one begins here: a name and `::=`, perhaps numbered.
+    /// The name and its byte offset.
     fn head(&mut self) -> Result<Option<(String, usize)>> {
         let before = self.text.at;
         if self.text.peek() == Some('[') {
@@ -105,18 +108,18 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn alternatives(&mut self) -> Result<Item> {
+    fn alternatives(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
             items.push(self.sequence()?);
             if !self.text.eat("|") {
-                return Ok(Item::choice(start, items));
+                return Ok(RuleExpr::choice(start, items));
             }
         }
     }
 
-    fn sequence(&mut self) -> Result<Item> {
+    fn sequence(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
@@ -133,16 +136,17 @@ impl Parser<'_> {
                 let Some(other) = self.repeated()? else {
                     return Err(self.text.error(at, "expected what is taken away after `-`"));
                 };
-                item = Item::new(item.at, Kind::Except(Box::new(item), Box::new(other)));
+                item =
+                    RuleExpr::new(item.at, RuleExprKind::Except(Box::new(item), Box::new(other)));
             }
             items.push(item);
         }
-        Ok(Item::sequence(start, items))
+        Ok(RuleExpr::sequence(start, items))
     }
 
-    fn repeated(&mut self) -> Result<Option<Item>> {
+    fn repeated(&mut self) -> Result<Option<RuleExpr>> {
         let Some(mut item) = self.primary()? else { return Ok(None) };
-        let mut marks = 0;
+        let mut repeats = 0;
         loop {
             self.space()?;
             let (min, max) = match self.text.peek() {
@@ -151,8 +155,8 @@ impl Parser<'_> {
                 Some('?') => (0, Some(1)),
                 _ => return Ok(Some(item)),
             };
-            marks += 1;
-            if marks > super::text::NESTING {
+            repeats += 1;
+            if repeats > MAX_NESTING {
                 return Err(self.text.error(self.text.at, "too many repeats of one item"));
             }
             self.text.at += 1;
@@ -160,7 +164,7 @@ impl Parser<'_> {
         }
     }
 
-    fn primary(&mut self) -> Result<Option<Item>> {
+    fn primary(&mut self) -> Result<Option<RuleExpr>> {
         let start = self.text.at;
         match self.text.peek() {
             Some(quote @ ('"' | '\'')) => {
@@ -196,14 +200,14 @@ impl Parser<'_> {
         }
     }
 
-    fn class(&mut self) -> Result<Item> {
+    fn class(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let ranges = self.text.class(class_character)?;
         Ok(self.rules.class(start, &ranges))
     }
 }
 
-fn class_character(text: &mut Text<'_>) -> Result<u32> {
+fn class_character(text: &mut GrammarText<'_>) -> Result<u32> {
     let rest = text.rest();
     let numbered =
         rest.strip_prefix("#x").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_hexdigit()));
@@ -215,17 +219,15 @@ fn class_character(text: &mut Text<'_>) -> Result<u32> {
 }
 
 /// `#xN`, a code point in hexadecimal.
-fn code(text: &mut Text<'_>) -> Result<u32> {
+fn code(text: &mut GrammarText<'_>) -> Result<u32> {
     let start = text.at;
     text.at += 1;
     if !text.eat("x") {
         return Err(text.error(start, "expected `#xN`, a character by its number"));
     }
     let digits = text.take_while(|c| c.is_ascii_hexdigit());
-    u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
-        || {
-            text.error(start, "no such character")
-                .with_help("write its code point in hexadecimal, such as `#x20`")
-        },
-    )
+    u32::from_str_radix(digits, 16).ok().filter(|&code| code <= MAX_CODE_POINT).ok_or_else(|| {
+        text.error(start, "no such character")
+            .with_help("write its code point in hexadecimal, such as `#x20`")
+    })
 }

@@ -1,12 +1,13 @@
-//! Tokens that a grammar names, and sets of them.
+//! Special tokens that a grammar names, and their complements ("any token but these").
 
-use super::rules::{Item, Kind, Rules};
-use super::text::{LAST, Text};
+use super::expression::{RuleExpr, RuleExprKind};
+use super::grammar_text::{GrammarText, MAX_CODE_POINT};
+use super::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::SpecialToken;
 
-/// What stands between `<` (here) and the next `>` of the line.
-pub(super) fn enclosed<'a>(text: &mut Text<'a>) -> Result<&'a str> {
+/// Reads a token's name between `<`, which comes next, and the next `>` of the line.
+pub(super) fn read_name<'a>(text: &mut GrammarText<'a>) -> Result<&'a str> {
     let start = text.at;
     let rest = text.rest();
     let line = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
@@ -22,15 +23,15 @@ pub(super) fn enclosed<'a>(text: &mut Text<'a>) -> Result<&'a str> {
     Ok(&line[1..end])
 }
 
-/// One character, or one special token other than these.
+/// One character, or one special token other than `tokens`.
 ///
 /// Errors where there is no vocabulary, or where one of these is text in it.
 pub(super) fn any_but(
-    rules: &mut Rules<'_>,
-    text: &Text<'_>,
+    rules: &mut RuleTable<'_>,
+    text: &GrammarText<'_>,
     at: usize,
     tokens: &[SpecialToken],
-) -> Result<Item> {
+) -> Result<RuleExpr> {
     let environment = rules.environment;
     let special = environment.special_tokens().map_err(|error| text.embed(at, &error))?;
     let mut excluded = Vec::new();
@@ -53,15 +54,12 @@ pub(super) fn any_but(
 }
 
 /// One character, or one of these special tokens.
-pub(super) fn text_or(
-    rules: &mut Rules<'_>,
-    at: usize,
-    special: impl Iterator<Item = u32>,
-) -> Item {
-    let character = rules.class(at, &[(0, LAST)]);
+fn text_or(rules: &mut RuleTable<'_>, at: usize, special: impl Iterator<Item = u32>) -> RuleExpr {
+    let character = rules.class(at, &[(0, MAX_CODE_POINT)]);
     let tokens: Vec<SpecialToken> = special.map(SpecialToken::Id).collect();
-    match tokens.is_empty() {
-        true => character,
-        false => Item::new(at, Kind::Choice(vec![character, Item::new(at, Kind::Special(tokens))])),
+    if tokens.is_empty() {
+        return character;
     }
+    let special = RuleExpr::new(at, RuleExprKind::Special(tokens));
+    RuleExpr::new(at, RuleExprKind::Choice(vec![character, special]))
 }

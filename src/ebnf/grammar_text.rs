@@ -1,34 +1,44 @@
-//! A cursor over a grammar's text, and errors that name a place in it.
+//! [`GrammarText`]: a cursor over the text of a grammar, with the lexical pieces that notations share
+//! and errors that name line and column.
 
 use std::cell::Cell;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How deep groups may nest.
-pub(super) const NESTING: usize = 200;
-/// The greatest bound of a repeat.
+/// Nesting of groups, and of repeats of one item; bounds the depth of the native stack.
+pub(super) const MAX_NESTING: usize = 200;
+/// The greatest bound of a repeat: beyond it counters grow, and no text needs them.
 const MAX_REPEAT: u32 = 1_000_000;
 /// The greatest code point.
-pub(super) const LAST: u32 = 0x10_FFFF;
+pub(super) const MAX_CODE_POINT: u32 = 0x10_FFFF;
+
+/// Whether line breaks count as blanks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineBreaks {
+    /// A line break ends what is being read.
+    Keep,
+    /// A line break is skipped like a blank.
+    Skip,
+}
 
 /// The text of a grammar and the place that is being read.
-pub(super) struct Text<'a> {
+pub(super) struct GrammarText<'a> {
     text: &'a str,
     /// Byte offset, always between two characters.
     pub(super) at: usize,
-    /// How many groups are open.
+    /// The number of open groups.
     depth: usize,
-    /// A byte offset with its line and column: places are asked for close to each other, so that
-    /// the way from the last one is short where that from the start of the text is not.
-    known: Cell<(usize, usize, usize)>,
+    /// The byte offset that was converted last, with its line and column. Conversions are close to
+    /// each other, so counting from here is cheaper than counting from the start of the text.
+    last_position: Cell<(usize, usize, usize)>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> GrammarText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, depth: 0, known: Cell::new((0, 1, 1)) }
+        Self { text, at: 0, depth: 0, last_position: Cell::new((0, 1, 1)) }
     }
 
-    /// An error of this place, with its line and a caret.
+    /// An error at a byte offset, with its line and a caret.
     pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Error {
         let (line, column) = self.line_column(at);
         Error::new(ErrorKind::Grammar, message)
@@ -36,7 +46,7 @@ impl<'a> Text<'a> {
             .with_excerpt(self.text, at)
     }
 
-    /// The same error of an embedded text (a pattern, a schema), at the place where it is embedded.
+    /// The error of an embedded text (a pattern, a schema), at the place where it is embedded.
     pub(super) fn embed(&self, at: usize, error: &Error) -> Error {
         let inner = match (error.place().byte, &error.place().pointer) {
             (_, Some(pointer)) if !pointer.is_empty() => format!("at {pointer}: "),
@@ -52,7 +62,7 @@ impl<'a> Text<'a> {
 
     /// Line and column, both from 1, of a byte offset between two characters.
     pub(super) fn line_column(&self, at: usize) -> (usize, usize) {
-        let (from, mut line, mut column) = self.known.get();
+        let (from, mut line, mut column) = self.last_position.get();
         let passed = &self.text[from.min(at)..from.max(at)];
         let breaks = passed.matches('\n').count();
         if at >= from {
@@ -71,20 +81,21 @@ impl<'a> Text<'a> {
                 }
             };
         }
-        self.known.set((at, line, column));
+        self.last_position.set((at, line, column));
         (line, column)
     }
 
-    /// What is still to be read.
+    /// The text that is still to be read.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// What stands between two places.
+    /// The text between two byte offsets.
     pub(super) fn between(&self, from: usize, to: usize) -> &'a str {
         &self.text[from..to]
     }
 
+    /// The next character.
     pub(super) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -94,16 +105,19 @@ impl<'a> Text<'a> {
         self.peek().map_or("the end".into(), |c| format!("`{c}`"))
     }
 
+    /// Reads the next character.
     pub(super) fn take(&mut self) -> Option<char> {
         let c = self.peek()?;
         self.at += c.len_utf8();
         Some(c)
     }
 
+    /// Whether `text` comes next.
     pub(super) fn starts_with(&self, text: &str) -> bool {
         self.rest().starts_with(text)
     }
 
+    /// Reads `text` if it comes next; whether it did.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let found = self.starts_with(text);
         if found {
@@ -112,7 +126,7 @@ impl<'a> Text<'a> {
         found
     }
 
-    /// Skips characters as long as they are of a kind, and lends them.
+    /// Reads characters as long as they are of a kind.
     pub(super) fn take_while(&mut self, kind: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !kind(c)).unwrap_or(rest.len());
@@ -125,7 +139,7 @@ impl<'a> Text<'a> {
         self.take_while(|c| c != '\n' && c != '\r');
     }
 
-    /// Skips a text that begins and ends with marks; an error if it is not closed.
+    /// Reads a text between `open`, which comes next, and `close`; an error if it is not closed.
     pub(super) fn skip_enclosed(&mut self, open: &str, close: &str, what: &str) -> Result<&'a str> {
         let start = self.at;
         self.at += open.len();
@@ -143,8 +157,8 @@ impl<'a> Text<'a> {
 
     /// Enters a group that begins here with `open`.
     pub(super) fn enter(&mut self, open: &str) -> Result<()> {
-        if self.depth == NESTING {
-            let message = format!("groups nest more than {NESTING} deep");
+        if self.depth == MAX_NESTING {
+            let message = format!("groups nest more than {MAX_NESTING} deep");
             return Err(self
                 .error(self.at, message)
                 .with_help("give the inner groups rules of their own"));
@@ -166,19 +180,22 @@ impl<'a> Text<'a> {
             .with_help(format!("close the group of line {line}, column {column}")))
     }
 
-    /// Is a group open?
+    /// Whether a group is open.
     pub(super) fn in_group(&self) -> bool {
         self.depth > 0
     }
 
-    /// Skips space within a rule. In a group a line break is a blank; outside it ends the rule,
-    /// unless the next line goes on with `|`. `space` skips blanks, and line breaks if told so.
-    pub(super) fn inner_space(&mut self, space: fn(&mut Self, bool)) {
-        let in_group = self.in_group();
-        space(self, in_group);
-        if !in_group && matches!(self.peek(), Some('\n' | '\r')) {
+    /// Skips space within a rule, by the notation's `skip_space`. In a group a line break is a blank;
+    /// outside it ends the rule, unless the next line goes on with `|`.
+    pub(super) fn skip_inner_space(&mut self, skip_space: fn(&mut Self, LineBreaks)) {
+        if self.in_group() {
+            skip_space(self, LineBreaks::Skip);
+            return;
+        }
+        skip_space(self, LineBreaks::Keep);
+        if matches!(self.peek(), Some('\n' | '\r')) {
             let before = self.at;
-            space(self, true);
+            skip_space(self, LineBreaks::Skip);
             if self.peek() != Some('|') {
                 self.at = before;
             }
@@ -204,7 +221,7 @@ impl<'a> Text<'a> {
         let code = code.filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));
         let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
         match code {
-            Some(code) if code <= LAST => {
+            Some(code) if code <= MAX_CODE_POINT => {
                 self.at += digits;
                 Ok(code)
             }
@@ -235,12 +252,12 @@ impl<'a> Text<'a> {
         let mut ranges = Vec::new();
         while !self.eat("]") {
             let at = self.at;
-            self.in_class(start)?;
+            self.check_class_goes_on(start)?;
             let first = character(self)?;
             let mut last = first;
             if self.starts_with("-") && !self.starts_with("-]") {
                 self.at += 1;
-                self.in_class(start)?;
+                self.check_class_goes_on(start)?;
                 last = character(self)?;
             }
             if last < first {
@@ -257,8 +274,8 @@ impl<'a> Text<'a> {
         Ok(if negated { complement(ranges) } else { ranges })
     }
 
-    /// Errors at the end of the text.
-    fn in_class(&self, start: usize) -> Result<()> {
+    /// Errors at the end of the text, which leaves a class open.
+    fn check_class_goes_on(&self, start: usize) -> Result<()> {
         match self.peek() {
             Some(_) => Ok(()),
             None => Err(self.unclosed_class(start)),
@@ -269,8 +286,8 @@ impl<'a> Text<'a> {
         self.error(start, "the class is not closed").with_help("end it with `]`")
     }
 
-    /// Errors where the least number of times exceeds the greatest.
-    pub(super) fn in_order(&self, min: u32, max: Option<u32>, at: usize) -> Result<()> {
+    /// Errors if the least number of times exceeds the greatest.
+    pub(super) fn check_bounds(&self, min: u32, max: Option<u32>, at: usize) -> Result<()> {
         match max {
             Some(max) if max < min => {
                 Err(self.error(at, "the least number of times exceeds the greatest"))
@@ -290,53 +307,8 @@ fn complement(mut ranges: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
         }
         next = next.max(last + 1);
     }
-    if next <= LAST {
-        gaps.push((next, LAST));
+    if next <= MAX_CODE_POINT {
+        gaps.push((next, MAX_CODE_POINT));
     }
     gaps
-}
-
-/// The known name that is most like a wrong one, if one is near: at most a third of its characters
-/// to change, where swapped neighbours are one change (Damerau 1964). O(names × length²).
-pub(super) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = (wrong.chars().count() / 3).max(1);
-    names
-        .filter(|name| name.len().abs_diff(wrong.len()) <= 4 * limit)
-        .map(|name| (distance(wrong, name), name))
-        .filter(|&(distance, _)| distance <= limit)
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// Characters to add, remove, change, or swap with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let mut least = rows[i][j] + usize::from(a[i] != b[j]);
-            least = least.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names() {
-        let names = ["number", "string", "ws", "member"];
-        assert_eq!(nearest("numbr", names.into_iter()), Some("number"));
-        assert_eq!(nearest("srting", names.into_iter()), Some("string"));
-        assert_eq!(nearest("wss", names.into_iter()), Some("ws"));
-        assert_eq!(nearest("array", names.into_iter()), None);
-    }
 }

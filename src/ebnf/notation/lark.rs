@@ -22,13 +22,13 @@
 //! from its beginning is one. And it takes precedence: where it may begin, a text whose rest begins
 //! with one of its texts is read by it, and by nothing else. So `start: tool* tail` with
 //! `tool: head /[0-9]+/ "</tool>"`, `head[lazy]: TEXT "<tool>"` and `tail: TEXT` dispatches: `tail`
-//! never holds `<tool>`. In detail (`grammar/lazy.rs` has the rewriting):
+//! never holds `<tool>`. In detail (`grammar/lazy_precedence.rs` has the rewriting):
 //!
-//! - A place is a position between two terminals (strings, patterns, names in capitals) of one
+//! - A position lies between two terminals (strings, patterns, names in capitals) of one
 //!   parse. What may begin there is what could come next in this parse: any alternative, another
 //!   turn of a repeat, what follows a repeat or an empty rule. Alternatives that are written with
 //!   equal beginnings (`"a" x | "a" y`) are chosen between behind these; others where they begin.
-//! - Of several lazy rules at one place the one whose text ends first is read; where two end at
+//! - Of several lazy rules at one position the one whose text ends first is read; where two end at
 //!   once, either may be, and what follows decides.
 //! - Whatever else may begin there, ignored text, JSON and recursive rules included, is for rests
 //!   that begin with no text of a lazy rule, however far such a text would reach. Free text that is
@@ -54,25 +54,31 @@
 
 mod ast;
 mod common;
-mod lower;
+mod expressions;
+mod lexical;
+mod lowering;
 mod parameter;
+mod parameter_syntax;
+mod statements;
 mod substring;
-mod syntax;
+mod templates;
 
-use super::environment::Environment;
-use super::text::Text;
+use crate::ebnf::environment::Environment;
+use crate::ebnf::grammar_text::GrammarText;
 use crate::error::Result;
 use crate::grammar::Grammar;
+use lexical::LarkParser;
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     parse_nested(text, environment, 0)
 }
 
-/// How deep `%lark {…}` may nest.
-const EMBEDDING: usize = 8;
+/// Nesting of `%lark {…}`; bounds the depth of the native stack.
+const MAX_EMBEDDING: usize = 8;
 
+/// Parses a grammar that is embedded in `depth` others.
 fn parse_nested(text: &str, environment: &dyn Environment, depth: usize) -> Result<Grammar> {
-    let mut parser = syntax::Parser::new(Text::new(text));
+    let mut parser = LarkParser::new(GrammarText::new(text));
     let file = parser.file()?;
-    lower::lower(&parser.text, &file, environment, depth)
+    lowering::lower(&parser.text, &file, environment, depth)
 }

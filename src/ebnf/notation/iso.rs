@@ -10,14 +10,16 @@
 //! `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 asks for one that could be
 //! written without meta identifiers). Beyond the standard a name may hold `_`.
 
-use super::environment::Environment;
-use super::rules::{Item, Kind, Rules};
-use super::text::Text;
+use crate::ebnf::environment::Environment;
+use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT};
+use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser = Parser { text: Text::new(text), rules: Rules::new("=", environment) };
+    let mut parser =
+        IsoParser { text: GrammarText::new(text), rules: RuleTable::new("=", environment) };
     let mut start = None;
     parser.space()?;
     while parser.text.peek().is_some() {
@@ -33,12 +35,12 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     }
 }
 
-struct Parser<'a> {
-    text: Text<'a>,
-    rules: Rules<'a>,
+struct IsoParser<'a> {
+    text: GrammarText<'a>,
+    rules: RuleTable<'a>,
 }
 
-impl Parser<'_> {
+impl IsoParser<'_> {
     fn space(&mut self) -> Result<()> {
         loop {
             self.text.take_while(char::is_whitespace);
@@ -104,40 +106,43 @@ impl Parser<'_> {
             .with_help("`,` stands between the parts of a sequence, `|` between alternatives"))
     }
 
-    fn definitions(&mut self) -> Result<Item> {
+    fn definitions(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
             items.push(self.definition()?);
             // The closing brackets of 7.2 begin like signs between alternatives.
             if self.text.starts_with("/)") {
-                return Ok(Item::choice(start, items));
+                return Ok(RuleExpr::choice(start, items));
             }
             if !(self.text.eat("|") || self.text.eat("/") || self.text.eat("!")) {
-                return Ok(Item::choice(start, items));
+                return Ok(RuleExpr::choice(start, items));
             }
         }
     }
 
-    fn definition(&mut self) -> Result<Item> {
+    fn definition(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
             let factor = self.factor()?;
             let item = if self.text.eat("-") {
                 let exception = self.factor()?;
-                Item::new(factor.at, Kind::Except(Box::new(factor), Box::new(exception)))
+                RuleExpr::new(
+                    factor.at,
+                    RuleExprKind::Except(Box::new(factor), Box::new(exception)),
+                )
             } else {
                 factor
             };
             items.push(item);
             if !self.text.eat(",") {
-                return Ok(Item::sequence(start, items));
+                return Ok(RuleExpr::sequence(start, items));
             }
         }
     }
 
-    fn factor(&mut self) -> Result<Item> {
+    fn factor(&mut self) -> Result<RuleExpr> {
         self.space()?;
         let times = match self.text.peek() {
             Some(c) if c.is_ascii_digit() => {
@@ -162,7 +167,7 @@ impl Parser<'_> {
         })
     }
 
-    fn primary(&mut self) -> Result<Item> {
+    fn primary(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         match self.text.peek() {
             Some(quote @ ('"' | '\'')) => {
@@ -187,7 +192,7 @@ impl Parser<'_> {
                 Ok(self.rules.call(&name, start))
             }
             None | Some(',' | '|' | '/' | '!' | ';' | '.' | ')' | ']' | '}' | '-' | ':') => {
-                Ok(Rules::empty(start))
+                Ok(RuleTable::empty(start))
             }
             Some(_) => Err(self
                 .text
@@ -196,7 +201,7 @@ impl Parser<'_> {
         }
     }
 
-    fn group(&mut self, open: &str, close: &str, min: u32, max: Option<u32>) -> Result<Item> {
+    fn group(&mut self, open: &str, close: &str, min: u32, max: Option<u32>) -> Result<RuleExpr> {
         let start = self.text.at;
         self.text.enter(open)?;
         let item = self.definitions()?;
@@ -204,7 +209,7 @@ impl Parser<'_> {
         Ok(if (min, max) == (1, Some(1)) { item } else { item.repeat(min, max) })
     }
 
-    fn special(&mut self) -> Result<Item> {
+    fn special(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let rest = &self.text.rest()[1..];
         // A pattern may hold question marks.
@@ -223,7 +228,7 @@ impl Parser<'_> {
         let code = |part: &str| {
             let part = part.trim();
             let digits = part.strip_prefix("U+").or_else(|| part.strip_prefix("u+"))?;
-            u32::from_str_radix(digits, 16).ok().filter(|&code| code <= super::text::LAST)
+            u32::from_str_radix(digits, 16).ok().filter(|&code| code <= MAX_CODE_POINT)
         };
         let (first, last) = inner.split_once("..").unwrap_or((inner, inner));
         match (code(first), code(last)) {

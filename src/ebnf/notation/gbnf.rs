@@ -11,7 +11,7 @@
 //!
 //! What XGrammar adds to the notation (its "EBNF Grammar") is read, too: indented lines go on with
 //! the rule above, more escapes, `name[lazy] ::= …` for a shortest text, and macros such as
-//! `TagDispatch(("<tool>", tool))` (`macros`). A lazy rule commits to its shortest text and takes
+//! `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`). A lazy rule commits to its shortest text and takes
 //! nothing from other alternatives ("each occurrence commits independently"), unlike one of Lark;
 //! `TagDispatch` is what does. So are the forms in which XGrammar prints its grammars: `{2, -1}` is
 //! a repeat without bound, and `(=next)` behind a rule repeats what follows it wherever it is used,
@@ -19,48 +19,30 @@
 //! as in llama.cpp, and names hold no dot, which is any character; `max_tokens`, `temperature` and
 //! `max_chars` of a rule are refused by name, since no text is in a language or not because of them.
 
-use super::environment::Environment;
-use super::macros;
-use super::rules::{Item, Kind, Rules};
-use super::text::{LAST, NESTING, Text};
-use super::tokens;
+mod lexical;
+mod macros;
+
+use crate::ebnf::environment::Environment;
+use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT, MAX_NESTING};
+use crate::ebnf::rule_table::RuleTable;
+use crate::ebnf::special_tokens;
 use crate::error::Result;
-use crate::grammar::{Grammar, SpecialToken};
+use crate::grammar::Grammar;
+use lexical::{GbnfParser, character, skip_space};
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser = Parser { text: Text::new(text), rules: Rules::new("::=", environment) };
-    space(&mut parser.text, true);
+    let mut parser =
+        GbnfParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
+    parser.skip_blanks_and_lines();
     while parser.text.peek().is_some() {
         parser.rule()?;
-        space(&mut parser.text, true);
+        parser.skip_blanks_and_lines();
     }
     parser.rules.finish(&parser.text, "root")
 }
 
-pub(super) struct Parser<'a> {
-    pub(super) text: Text<'a>,
-    pub(super) rules: Rules<'a>,
-}
-
-/// Skips blanks and comments, and line breaks where they mean nothing.
-pub(super) fn space(text: &mut Text<'_>, lines: bool) {
-    while let Some(c) = text.peek() {
-        match c {
-            ' ' | '\t' => text.at += 1,
-            '#' => text.skip_line(),
-            '\n' | '\r' if lines => text.at += 1,
-            _ => return,
-        }
-    }
-}
-
-impl Parser<'_> {
-    pub(super) fn name(&mut self) -> Option<String> {
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let name = self.text.take_while(word);
-        (!name.is_empty()).then(|| name.to_owned())
-    }
-
+impl GbnfParser<'_> {
     fn rule(&mut self) -> Result<()> {
         let start = self.text.at;
         let Some(name) = self.name() else {
@@ -70,15 +52,15 @@ impl Parser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
-        let lazy = self.options()?;
-        space(&mut self.text, false);
+        let lazy = self.reads_lazy_option()?;
+        self.skip_blanks();
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
         self.rules.id(&name, start);
         let mut body = self.body()?;
         if lazy {
-            body = Item::new(start, Kind::Lazy(Box::new(body)));
+            body = RuleExpr::new(start, RuleExprKind::Lazy(Box::new(body)));
         }
         self.rules.define(&self.text, &name, start, body)?;
         match self.text.peek() {
@@ -91,28 +73,28 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind `::=`; nothing where the next line begins another rule.
-    fn body(&mut self) -> Result<Item> {
-        space(&mut self.text, false);
+    /// The right-hand side of a rule; empty where the next line begins another rule.
+    fn body(&mut self) -> Result<RuleExpr> {
+        self.skip_blanks();
         let before = self.text.at;
         if matches!(self.text.peek(), Some('\n' | '\r')) {
-            space(&mut self.text, true);
+            self.skip_blanks_and_lines();
             if self.begins_rule() {
                 self.text.at = before;
-                return Ok(Rules::empty(before));
+                return Ok(RuleTable::empty(before));
             }
         }
         self.alternatives()
     }
 
-    /// `[lazy, capture="name"]` behind a rule's name: is it lazy?
-    fn options(&mut self) -> Result<bool> {
+    /// Reads `[lazy, capture="name"]` behind a rule's name; whether the rule is lazy.
+    fn reads_lazy_option(&mut self) -> Result<bool> {
         let mut lazy = false;
         if !self.text.eat("[") {
             return Ok(lazy);
         }
         loop {
-            space(&mut self.text, true);
+            self.skip_blanks_and_lines();
             let at = self.text.at;
             match self.name().as_deref() {
                 Some("lazy") => lazy = true,
@@ -129,7 +111,7 @@ impl Parser<'_> {
                 }
                 None => return Err(self.text.error(at, "expected the name of an option")),
             }
-            space(&mut self.text, true);
+            self.skip_blanks_and_lines();
             if self.text.eat("]") {
                 return Ok(lazy);
             }
@@ -141,32 +123,33 @@ impl Parser<'_> {
         }
     }
 
-    fn alternatives(&mut self) -> Result<Item> {
+    fn alternatives(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
             items.push(self.sequence()?);
             if !self.text.eat("|") {
-                return Ok(Item::choice(start, items));
+                return Ok(RuleExpr::choice(start, items));
             }
-            space(&mut self.text, true);
+            self.skip_blanks_and_lines();
         }
     }
 
     /// Skips space within a rule: an indented line that begins no rule goes on with the one above.
-    fn gap(&mut self) {
-        self.text.inner_space(space);
+    fn skip_space_in_rule(&mut self) {
+        self.text.skip_inner_space(skip_space);
         if self.text.in_group() || !matches!(self.text.peek(), Some('\n' | '\r')) {
             return;
         }
         let before = self.text.at;
-        space(&mut self.text, true);
+        self.skip_blanks_and_lines();
         let indented = self.text.between(before, self.text.at).ends_with([' ', '\t']);
         if !indented || self.text.peek().is_none() || self.begins_rule() {
             self.text.at = before;
         }
     }
 
+    /// Whether a rule begins here; nothing is read.
     fn begins_rule(&mut self) -> bool {
         let before = self.text.at;
         let named = self.name().is_some();
@@ -174,30 +157,30 @@ impl Parser<'_> {
             self.text.take_while(|c| c != ']' && c != '\n');
             self.text.eat("]");
         }
-        space(&mut self.text, false);
+        self.skip_blanks();
         let begins = named && self.text.starts_with("::=");
         self.text.at = before;
         begins
     }
 
-    fn sequence(&mut self) -> Result<Item> {
+    fn sequence(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
-            self.gap();
+            self.skip_space_in_rule();
             match self.repeated()? {
                 Some(item) => items.push(item),
-                None => return Ok(Item::sequence(start, items)),
+                None => return Ok(RuleExpr::sequence(start, items)),
             }
         }
     }
 
-    fn repeated(&mut self) -> Result<Option<Item>> {
+    fn repeated(&mut self) -> Result<Option<RuleExpr>> {
         let Some(mut item) = self.element()? else { return Ok(None) };
         for repeats in 0.. {
-            self.gap();
-            if repeats == NESTING {
-                let message = format!("more than {NESTING} repeats of one item");
+            self.skip_space_in_rule();
+            if repeats == MAX_NESTING {
+                let message = format!("more than {MAX_NESTING} repeats of one item");
                 return Err(self.text.error(self.text.at, message).with_help("one is enough"));
             }
             let (min, max) = match self.text.peek() {
@@ -218,11 +201,11 @@ impl Parser<'_> {
         let start = self.text.at;
         let help = "write `{2}`, `{2,}` or `{2,5}`";
         self.text.at += 1;
-        space(&mut self.text, false);
+        self.skip_blanks();
         let min = self.text.bound().map_err(|error| error.with_help(help))?;
-        space(&mut self.text, false);
+        self.skip_blanks();
         let max = if self.text.eat(",") {
-            space(&mut self.text, false);
+            self.skip_blanks();
             match self.text.peek() {
                 Some('}') => None,
                 // XGrammar prints a repeat without bound so.
@@ -232,28 +215,28 @@ impl Parser<'_> {
         } else {
             Some(min)
         };
-        space(&mut self.text, false);
+        self.skip_blanks();
         if self.text.peek() != Some('}') {
             let message = "expected `}` after the bounds of a repeat";
             return Err(self.text.error(self.text.at, message).with_help(help));
         }
-        self.text.in_order(min, max, start)?;
+        self.text.check_bounds(min, max, start)?;
         Ok((min, max))
     }
 
-    fn element(&mut self) -> Result<Option<Item>> {
+    fn element(&mut self) -> Result<Option<RuleExpr>> {
         let start = self.text.at;
         match self.text.peek() {
             Some('"') => self.literal().map(Some),
             Some('[') => self.class().map(Some),
             Some('.') => {
                 self.text.at += 1;
-                Ok(Some(self.rules.class(start, &[(0, LAST)])))
+                Ok(Some(self.rules.class(start, &[(0, MAX_CODE_POINT)])))
             }
             Some('(') => self.group().map(Some),
             Some('<') => {
                 let token = self.token()?;
-                Ok(Some(Item::new(start, Kind::Special(vec![token]))))
+                Ok(Some(RuleExpr::new(start, RuleExprKind::Special(vec![token]))))
             }
             Some('!') => {
                 self.text.at += 1;
@@ -264,7 +247,7 @@ impl Parser<'_> {
                         .with_help("write `!<name>` or `!<[1234]>`"));
                 }
                 let token = self.token()?;
-                tokens::any_but(&mut self.rules, &self.text, start, &[token]).map(Some)
+                special_tokens::any_but(&mut self.rules, &self.text, start, &[token]).map(Some)
             }
             Some('*' | '+' | '?' | '{') => Err(self
                 .text
@@ -276,7 +259,7 @@ impl Parser<'_> {
                     return self.call_macro(start, &name).map(Some);
                 }
                 let after = self.text.at;
-                space(&mut self.text, false);
+                self.skip_blanks();
                 if self.text.starts_with("::=") {
                     return Err(self
                         .text
@@ -289,100 +272,25 @@ impl Parser<'_> {
         }
     }
 
-    fn group(&mut self) -> Result<Item> {
+    fn group(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         self.text.enter("(")?;
         let is_lookahead = self.text.eat("=");
-        space(&mut self.text, true);
+        self.skip_blanks_and_lines();
         let item = self.alternatives()?;
         self.text.leave(")", start)?;
-        Ok(if is_lookahead { Rules::empty(start) } else { item })
+        Ok(if is_lookahead { RuleTable::empty(start) } else { item })
     }
 
-    fn literal(&mut self) -> Result<Item> {
+    fn literal(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let text = self.string()?;
         Ok(self.rules.literal(start, &text))
     }
 
-    /// A text between double quotes, the first of which is here.
-    pub(super) fn string(&mut self) -> Result<String> {
-        let start = self.text.at;
-        if !self.text.eat("\"") {
-            let found = self.text.found();
-            return Err(self.text.error(start, format!("expected a `\"`, found {found}")));
-        }
-        let mut text = String::new();
-        loop {
-            match self.text.peek() {
-                Some('"') => break,
-                None => {
-                    return Err(self
-                        .text
-                        .error(start, "the literal is not closed")
-                        .with_help("end it with `\"`, write a literal one as `\\\"`"));
-                }
-                Some(_) => {
-                    let at = self.text.at;
-                    let code = character(&mut self.text)?;
-                    text.push(self.text.character(code, at)?);
-                }
-            }
-        }
-        self.text.at += 1;
-        Ok(text)
-    }
-
-    fn class(&mut self) -> Result<Item> {
+    fn class(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let ranges = self.text.class(character)?;
         Ok(self.rules.class(start, &ranges))
-    }
-
-    /// `<name>` or `<[id]>`: a token, by its name in the vocabulary with the angle brackets, or by
-    /// its id.
-    fn token(&mut self) -> Result<SpecialToken> {
-        let start = self.text.at;
-        let inner = tokens::enclosed(&mut self.text)?;
-        match inner.strip_prefix('[').and_then(|id| id.strip_suffix(']')) {
-            Some(id) => Ok(SpecialToken::Id(id.parse().map_err(|_| {
-                self.text
-                    .error(start, format!("`{id}` is no token id"))
-                    .with_help("write `<[1234]>`")
-            })?)),
-            None => Ok(SpecialToken::Name(format!("<{inner}>"))),
-        }
-    }
-}
-
-/// One character of a literal or class, or its escape.
-fn character(text: &mut Text<'_>) -> Result<u32> {
-    let start = text.at;
-    // Callers have seen that there is one.
-    let c = text.take().unwrap_or_default();
-    if c != '\\' {
-        return Ok(c.into());
-    }
-    match text.take() {
-        Some('x') => text.hex(2, start),
-        Some('u') => text.hex(4, start),
-        Some('U') => text.hex(8, start),
-        Some('t') => Ok(0x09),
-        Some('n') => Ok(0x0A),
-        Some('r') => Ok(0x0D),
-        // The rest are XGrammar's.
-        Some('0') => Ok(0x00),
-        Some('a') => Ok(0x07),
-        Some('b') => Ok(0x08),
-        Some('v') => Ok(0x0B),
-        Some('f') => Ok(0x0C),
-        Some('e') => Ok(0x1B),
-        Some(c) if c.is_ascii_punctuation() => Ok(c.into()),
-        other => {
-            let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
-            Err(text
-                .error(start, format!("unknown escape {other}"))
-                .with_help(r#"known are \t \n \r \\ \" \[ \] \- \^ \0 \e \xNN \uNNNN \UNNNNNNNN"#))
-        }
     }
 }

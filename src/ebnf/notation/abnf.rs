@@ -10,9 +10,10 @@
 //! the start of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's
 //! `0<pchar>`; other prose has no meaning to a program, and is refused where the start reaches it.
 
-use super::environment::Environment;
-use super::rules::{Item, Rules};
-use super::text::Text;
+use crate::ebnf::environment::Environment;
+use crate::ebnf::expression::RuleExpr;
+use crate::ebnf::grammar_text::{GrammarText, MAX_CODE_POINT};
+use crate::ebnf::rule_table::{CaseFolding, RuleTable};
 use crate::error::Result;
 use crate::grammar::Grammar;
 
@@ -26,7 +27,7 @@ const CORE: [(&str, &str); 16] = [
     ("CTL", r"[\x00-\x1F\x7F]"),
     ("DIGIT", "[0-9]"),
     ("DQUOTE", "\""),
-    // Of strings, so in either case.
+    // RFC 5234 defines it by strings, which match in either case.
     ("HEXDIG", "[0-9A-Fa-f]"),
     ("HTAB", r"\t"),
     ("LF", r"\n"),
@@ -38,9 +39,9 @@ const CORE: [(&str, &str); 16] = [
 ];
 
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
-    let mut parser = Parser {
-        text: Text::new(text),
-        rules: Rules::new("=", environment).caseless(),
+    let mut parser = AbnfParser {
+        text: GrammarText::new(text),
+        rules: RuleTable::new("=", environment).caseless(),
         prose: Vec::new(),
     };
     let Some(start) = parser.rules_of_text()? else {
@@ -49,7 +50,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
             .error(0, "the grammar has no rule")
             .with_help("a rule is `name = …`"));
     };
-    let Parser { text, mut rules, prose } = parser;
+    let AbnfParser { text, mut rules, prose } = parser;
     for (name, pattern) in CORE {
         // What the text defines itself comes before the core rules.
         if !rules.is_defined(name) {
@@ -67,7 +68,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
             rules.call(words, at)
         } else {
             meaningless.push((rules.id(&rule, at), words, at));
-            Rules::empty(at)
+            RuleTable::empty(at)
         };
         rules.define(&text, &rule, at, body)?;
     }
@@ -80,31 +81,46 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     rules.finish(&text, &start)
 }
 
-struct Parser<'a> {
-    text: Text<'a>,
-    rules: Rules<'a>,
-    /// Prose, with its place. Each is a rule of this name with its brackets.
+struct AbnfParser<'a> {
+    text: GrammarText<'a>,
+    rules: RuleTable<'a>,
+    /// The prose that was read, with byte offsets. Each is a rule of this name, with its brackets.
     prose: Vec<(&'a str, usize)>,
 }
 
-impl Parser<'_> {
+/// The left-hand side of a rule.
+struct AbnfRuleHead {
+    name: String,
+    /// The byte offset of the name.
+    at: usize,
+    /// Whether it is followed by `=/`, which adds alternatives to a rule.
+    is_incremental: bool,
+    /// The byte offset behind the sign.
+    end: usize,
+}
+
+/// Whether the letters of a string match in either case.
+#[derive(Clone, Copy)]
+enum StringCase {
+    Sensitive,
+    Insensitive,
+}
+
+impl AbnfParser<'_> {
     fn rules_of_text(&mut self) -> Result<Option<String>> {
         let mut start = None;
         self.space();
         while self.text.peek().is_some() {
-            let (name, at, more) = self.expect_head()?;
+            let AbnfRuleHead { name, at, is_incremental, .. } = self.expect_head()?;
             self.rules.id(&name, at);
             let body = self.alternatives()?;
-            if !more || !self.rules.is_defined(&name) {
-                if more {
-                    return Err(self
-                        .text
-                        .error(at, format!("`=/` adds to `{name}`, which is not defined yet"))
-                        .with_help(format!("write `{name} =` the first time")));
-                }
+            if !is_incremental {
                 self.rules.define(&self.text, &name, at, body)?;
-            } else {
-                self.rules.extend(&name, at, body);
+            } else if !self.rules.extend(&name, at, body) {
+                return Err(self
+                    .text
+                    .error(at, format!("`=/` adds to `{name}`, which is not defined yet"))
+                    .with_help(format!("write `{name} =` the first time")));
             }
             start.get_or_insert(name);
             self.space();
@@ -138,24 +154,25 @@ impl Parser<'_> {
         Some(self.text.take_while(|c| c.is_ascii_alphanumeric() || c == '-').to_owned())
     }
 
-    /// The name of a rule that begins here, its place, and whether it adds to one; stays here.
-    fn peek_head(&mut self) -> Option<(String, usize, bool, usize)> {
-        let start = self.text.at;
+    /// The left-hand side that comes next, if a rule begins here; nothing is read.
+    fn peek_head(&mut self) -> Option<AbnfRuleHead> {
+        let at = self.text.at;
         let head = self.name().and_then(|name| {
             self.space();
-            let found = self.text.eat("=");
-            found.then(|| (name, start, self.text.starts_with("/")))
+            self.text.eat("=").then(|| {
+                let is_incremental = self.text.eat("/");
+                AbnfRuleHead { name, at, is_incremental, end: self.text.at }
+            })
         });
-        let end = self.text.at;
-        self.text.at = start;
-        head.map(|(name, at, more)| (name, at, more, end + usize::from(more)))
+        self.text.at = at;
+        head
     }
 
-    fn expect_head(&mut self) -> Result<(String, usize, bool)> {
+    fn expect_head(&mut self) -> Result<AbnfRuleHead> {
         match self.peek_head() {
-            Some((name, at, more, end)) => {
-                self.text.at = end;
-                Ok((name, at, more))
+            Some(head) => {
+                self.text.at = head.end;
+                Ok(head)
             }
             None => Err(self
                 .text
@@ -164,18 +181,18 @@ impl Parser<'_> {
         }
     }
 
-    fn alternatives(&mut self) -> Result<Item> {
+    fn alternatives(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
             items.push(self.sequence()?);
             if !self.text.eat("/") {
-                return Ok(Item::choice(start, items));
+                return Ok(RuleExpr::choice(start, items));
             }
         }
     }
 
-    fn sequence(&mut self) -> Result<Item> {
+    fn sequence(&mut self) -> Result<RuleExpr> {
         self.space();
         let start = self.text.at;
         let mut items = Vec::new();
@@ -195,12 +212,12 @@ impl Parser<'_> {
                 .error(self.text.at, format!("expected an element, found {}", self.text.found()))
                 .with_help("the empty string is `\"\"`"));
         }
-        Ok(Item::sequence(start, items))
+        Ok(RuleExpr::sequence(start, items))
     }
 
-    fn repetition(&mut self) -> Result<Option<Item>> {
+    fn repetition(&mut self) -> Result<Option<RuleExpr>> {
         let start = self.text.at;
-        let digit = |text: &Text<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
+        let digit = |text: &GrammarText<'_>| text.peek().is_some_and(|c| c.is_ascii_digit());
         let least = if digit(&self.text) { Some(self.text.bound()?) } else { None };
         let bounds = if self.text.eat("*") {
             let greatest = if digit(&self.text) { Some(self.text.bound()?) } else { None };
@@ -209,7 +226,7 @@ impl Parser<'_> {
             least.map(|times| (times, Some(times)))
         };
         if let Some((min, max)) = bounds {
-            self.text.in_order(min, max, start)?;
+            self.text.check_bounds(min, max, start)?;
         }
         match (self.element()?, bounds) {
             (Some(item), Some((min, max))) => Ok(Some(item.repeat(min, max))),
@@ -221,10 +238,10 @@ impl Parser<'_> {
         }
     }
 
-    fn element(&mut self) -> Result<Option<Item>> {
+    fn element(&mut self) -> Result<Option<RuleExpr>> {
         let start = self.text.at;
         match self.text.peek() {
-            Some('"') => self.string(start, true).map(Some),
+            Some('"') => self.string(start, StringCase::Insensitive).map(Some),
             Some('%') => self.number().map(Some),
             Some('(') => self.group("(", ")").map(Some),
             Some('[') => Ok(Some(self.group("[", "]")?.repeat(0, Some(1)))),
@@ -246,7 +263,7 @@ impl Parser<'_> {
         }
     }
 
-    fn group(&mut self, open: &str, close: &str) -> Result<Item> {
+    fn group(&mut self, open: &str, close: &str) -> Result<RuleExpr> {
         let start = self.text.at;
         self.text.enter(open)?;
         let item = self.alternatives()?;
@@ -254,7 +271,7 @@ impl Parser<'_> {
         Ok(item)
     }
 
-    fn string(&mut self, start: usize, caseless: bool) -> Result<Item> {
+    fn string(&mut self, start: usize, case: StringCase) -> Result<RuleExpr> {
         let text = self.text.skip_enclosed("\"", "\"", "string")?.to_owned();
         if let Some(bad) = text.chars().find(|c| !matches!(c, ' '..='~')) {
             return Err(self
@@ -262,19 +279,25 @@ impl Parser<'_> {
                 .error(start, format!("a string holds no {:?}", bad))
                 .with_help("write characters beyond printable ASCII by number, such as %xE9"));
         }
-        Ok(match caseless {
-            true => self.rules.caseless_literal(start, &text, false),
-            false => self.rules.literal(start, &text),
+        Ok(match case {
+            StringCase::Insensitive => {
+                self.rules.caseless_literal(start, &text, CaseFolding::Ascii)
+            }
+            StringCase::Sensitive => self.rules.literal(start, &text),
         })
     }
 
     /// `%x…`, `%d…`, `%b…`, and RFC 7405's `%s"…"` and `%i"…"`.
-    fn number(&mut self) -> Result<Item> {
+    fn number(&mut self) -> Result<RuleExpr> {
         let start = self.text.at;
         self.text.at += 1;
         let base = match self.text.take().map(|c| c.to_ascii_lowercase()) {
-            Some('s') if self.text.peek() == Some('"') => return self.string(start, false),
-            Some('i') if self.text.peek() == Some('"') => return self.string(start, true),
+            Some('s') if self.text.peek() == Some('"') => {
+                return self.string(start, StringCase::Sensitive);
+            }
+            Some('i') if self.text.peek() == Some('"') => {
+                return self.string(start, StringCase::Insensitive);
+            }
             Some('x') => 16,
             Some('d') => 10,
             Some('b') => 2,
@@ -304,7 +327,7 @@ impl Parser<'_> {
     fn code(&mut self, base: u32) -> Result<u32> {
         let start = self.text.at;
         let digits = self.text.take_while(|c| c.is_digit(base));
-        u32::from_str_radix(digits, base).ok().filter(|&code| code <= super::text::LAST).ok_or_else(
+        u32::from_str_radix(digits, base).ok().filter(|&code| code <= MAX_CODE_POINT).ok_or_else(
             || {
                 self.text
                     .error(start, format!("expected the number of a character in base {base}"))

@@ -1,0 +1,113 @@
+//! Right-hand sides of rules, in the form that all notations are parsed into.
+//!
+//! An expression still has names by rule number, operators that have a meaning for regular languages
+//! only, and byte offsets for error messages. `lowering` turns it into nodes of a grammar.
+
+use crate::grammar::{RuleId, SpecialToken};
+use crate::regular::Language;
+
+/// A node of a right-hand side, with its byte offset in the grammar's text.
+pub(super) struct RuleExpr {
+    pub(super) at: usize,
+    pub(super) kind: RuleExprKind,
+}
+
+/// The kinds of nodes; every notation is made of these.
+pub(super) enum RuleExprKind {
+    /// A terminal.
+    Regular(Language),
+    /// A call, by the index of the rule in its [`RuleTable`](super::rule_table::RuleTable).
+    Rule(usize),
+    /// One of these special tokens.
+    Special(Vec<SpecialToken>),
+    /// Another grammar, already built.
+    Embedded(RuleId),
+    Sequence(Vec<RuleExpr>),
+    Choice(Vec<RuleExpr>),
+    Repeat(Box<RuleExpr>, u32, Option<u32>),
+    /// The texts that all of these have in common.
+    And(Vec<RuleExpr>),
+    /// The texts that are not in it.
+    Not(Box<RuleExpr>),
+    /// The texts of the first that are not in the second.
+    Except(Box<RuleExpr>, Box<RuleExpr>),
+    /// The shortest matches: its texts of which no proper prefix is another.
+    Lazy(Box<RuleExpr>),
+}
+
+impl RuleExpr {
+    pub(super) fn new(at: usize, kind: RuleExprKind) -> Self {
+        Self { at, kind }
+    }
+
+    pub(super) fn repeat(self, min: u32, max: Option<u32>) -> Self {
+        Self { at: self.at, kind: RuleExprKind::Repeat(Box::new(self), min, max) }
+    }
+
+    /// The sequence of some parts; a single part stays as it is.
+    pub(super) fn sequence(at: usize, mut items: Vec<Self>) -> Self {
+        match items.len() {
+            1 => items.swap_remove(0),
+            _ => Self::new(at, RuleExprKind::Sequence(items)),
+        }
+    }
+
+    /// The choice of some parts; a single part stays as it is.
+    pub(super) fn choice(at: usize, mut items: Vec<Self>) -> Self {
+        match items.len() {
+            1 => items.swap_remove(0),
+            _ => Self::new(at, RuleExprKind::Choice(items)),
+        }
+    }
+
+    /// A key without offsets: equal for expressions of the same structure.
+    pub(super) fn structure_key(&self) -> String {
+        let all =
+            |items: &[Self]| items.iter().map(Self::structure_key).collect::<Vec<_>>().join(",");
+        match &self.kind {
+            RuleExprKind::Regular(language) => format!("{language:?}"),
+            RuleExprKind::Rule(rule) => format!("rule {rule}"),
+            RuleExprKind::Special(tokens) => format!("{tokens:?}"),
+            RuleExprKind::Embedded(rule) => format!("{rule:?}"),
+            RuleExprKind::Sequence(items) => format!("({})", all(items)),
+            RuleExprKind::Choice(items) => format!("[{}]", all(items)),
+            RuleExprKind::And(items) => format!("&({})", all(items)),
+            RuleExprKind::Repeat(inner, min, max) => {
+                format!("{}{{{min},{max:?}}}", inner.structure_key())
+            }
+            RuleExprKind::Not(inner) => format!("~{}", inner.structure_key()),
+            RuleExprKind::Lazy(inner) => format!("?{}", inner.structure_key()),
+            RuleExprKind::Except(a, b) => format!("{}-{}", a.structure_key(), b.structure_key()),
+        }
+    }
+
+    /// Whether a lazy expression is part of it.
+    pub(super) fn has_lazy(&self) -> bool {
+        let mut found = false;
+        self.visit(|item| found |= matches!(item.kind, RuleExprKind::Lazy(_)));
+        found
+    }
+
+    /// Shows all nodes of the expression to `see`, in no particular order. Calls are not followed.
+    pub(super) fn visit<'i>(&'i self, mut see: impl FnMut(&'i Self)) {
+        let mut todo = vec![self];
+        while let Some(item) = todo.pop() {
+            see(item);
+            match &item.kind {
+                RuleExprKind::Regular(_)
+                | RuleExprKind::Rule(_)
+                | RuleExprKind::Special(_)
+                | RuleExprKind::Embedded(_) => {}
+                RuleExprKind::Sequence(items)
+                | RuleExprKind::Choice(items)
+                | RuleExprKind::And(items) => {
+                    todo.extend(items);
+                }
+                RuleExprKind::Repeat(item, ..)
+                | RuleExprKind::Not(item)
+                | RuleExprKind::Lazy(item) => todo.push(item),
+                RuleExprKind::Except(a, b) => todo.extend([&**a, &**b]),
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Left factoring of alternatives: `"a" x | "a" y` becomes `"a" (x | y)`.
+//!
+//! Where lazy rules take precedence, the position at which an alternative is chosen decides which
+//! terminals may begin there. Factored alternatives are chosen between behind their common prefix.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::expression::{RuleExpr, RuleExprKind};
+
+/// An alternative as the parts of its sequence, with its byte offset.
+struct Alternative {
+    at: usize,
+    parts: VecDeque<RuleExpr>,
+}
+
+impl RuleExpr {
+    /// The same texts, with the common prefixes of alternatives factored out.
+    pub(super) fn left_factored(self) -> Self {
+        let at = self.at;
+        match self.kind {
+            RuleExprKind::Sequence(items) => {
+                Self::sequence(at, items.into_iter().map(Self::left_factored).collect())
+            }
+            RuleExprKind::Repeat(inner, min, max) => inner.left_factored().repeat(min, max),
+            RuleExprKind::Choice(items) => {
+                let parts = items.into_iter().map(Self::left_factored);
+                let alternatives = parts.flat_map(Self::alternatives);
+                let alternatives =
+                    alternatives.map(|part| Alternative { at: part.at, parts: part.parts() });
+                Self::factored_choice(at, alternatives.collect())
+            }
+            kind => Self::new(at, kind),
+        }
+    }
+
+    /// The parts that it is the choice of, nested choices included.
+    fn alternatives(self) -> Vec<Self> {
+        match self.kind {
+            RuleExprKind::Choice(items) => items.into_iter().flat_map(Self::alternatives).collect(),
+            kind => vec![Self::new(self.at, kind)],
+        }
+    }
+
+    /// The parts that it is the sequence of, nested sequences included.
+    fn parts(self) -> VecDeque<Self> {
+        match self.kind {
+            RuleExprKind::Sequence(items) => items.into_iter().flat_map(Self::parts).collect(),
+            kind => VecDeque::from([Self::new(self.at, kind)]),
+        }
+    }
+
+    /// The choice of alternatives, grouped by their first parts.
+    fn factored_choice(at: usize, alternatives: Vec<Alternative>) -> Self {
+        let mut groups: Vec<(usize, Option<Self>, Vec<Alternative>)> = Vec::new();
+        let mut by_head: FxHashMap<String, usize> = FxHashMap::default();
+        for mut alternative in alternatives {
+            let head = alternative.parts.pop_front();
+            let key = head.as_ref().map_or(String::new(), Self::structure_key);
+            match by_head.get(&key) {
+                Some(&group) => groups[group].2.push(alternative),
+                None => {
+                    by_head.insert(key, groups.len());
+                    groups.push((alternative.at, head, vec![alternative]));
+                }
+            }
+        }
+        let mut choice = Vec::with_capacity(groups.len());
+        for (at, head, mut rests) in groups {
+            let Some(head) = head else {
+                choice.push(Self::new(at, RuleExprKind::Sequence(Vec::new())));
+                continue;
+            };
+            let mut parts = vec![head];
+            if rests.len() > 1 {
+                parts.push(Self::factored_choice(at, rests));
+            } else if let Some(rest) = rests.pop() {
+                parts.extend(rest.parts);
+            }
+            choice.push(Self::sequence(at, parts));
+        }
+        Self::choice(at, choice)
+    }
+}

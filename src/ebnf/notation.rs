@@ -1,0 +1,32 @@
+//! The notations, a parser each.
+//!
+//! A parser reads a [`GrammarText`](super::grammar_text::GrammarText), makes a
+//! [`RuleExpr`](super::expression::RuleExpr) of each right-hand side with the constructors of a
+//! [`RuleTable`](super::rule_table::RuleTable), and ends with
+//! [`RuleTable::finish`](super::rule_table::RuleTable::finish). `w3c` is the shortest example.
+
+mod abnf;
+mod gbnf;
+mod iso;
+mod lark;
+mod w3c;
+
+use super::dialect::Dialect;
+use super::environment::Environment;
+use crate::error::Result;
+use crate::grammar::Grammar;
+
+/// Parses a grammar of a dialect.
+pub(super) fn parse(
+    text: &str,
+    dialect: Dialect,
+    environment: &dyn Environment,
+) -> Result<Grammar> {
+    match dialect {
+        Dialect::Gbnf => gbnf::parse(text, environment),
+        Dialect::Lark => lark::parse(text, environment),
+        Dialect::W3c => w3c::parse(text, environment),
+        Dialect::Iso => iso::parse(text, environment),
+        Dialect::Abnf => abnf::parse(text, environment),
+    }
+}

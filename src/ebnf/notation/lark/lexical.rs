@@ -1,0 +1,155 @@
+//! The lexical pieces of Lark: blanks, names, strings, patterns and texts in braces.
+
+use crate::ebnf::grammar_text::{GrammarText, LineBreaks};
+use crate::error::Result;
+
+/// The state of a Lark parser.
+pub(super) struct LarkParser<'a> {
+    pub(super) text: GrammarText<'a>,
+}
+
+/// Skips blanks and comments, and line breaks where they count as blanks.
+pub(super) fn skip_space(text: &mut GrammarText<'_>, line_breaks: LineBreaks) {
+    while let Some(c) = text.peek() {
+        match c {
+            ' ' | '\t' | '\u{c}' => text.at += 1,
+            '#' => text.skip_line(),
+            '/' if text.starts_with("//") => text.skip_line(),
+            '\n' | '\r' if line_breaks == LineBreaks::Skip => text.at += 1,
+            _ => return,
+        }
+    }
+}
+
+impl<'a> LarkParser<'a> {
+    pub(super) fn new(text: GrammarText<'a>) -> Self {
+        Self { text }
+    }
+
+    /// Skips blanks and comments.
+    pub(super) fn skip_blanks(&mut self) {
+        skip_space(&mut self.text, LineBreaks::Keep);
+    }
+
+    /// Skips blanks, comments and line breaks.
+    pub(super) fn skip_blanks_and_lines(&mut self) {
+        skip_space(&mut self.text, LineBreaks::Skip);
+    }
+
+    /// Reads a name; empty if none comes next.
+    pub(super) fn word(&mut self) -> &'a str {
+        self.text.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    }
+
+    /// Reads a string in double quotes, the first of which comes next.
+    pub(super) fn string(&mut self) -> Result<String> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let mut text = String::new();
+        loop {
+            let at = self.text.at;
+            match self.text.take() {
+                Some('"') => return Ok(text),
+                Some('\\') => text.push(self.escape(at)?),
+                Some('\n') | None => {
+                    return Err(self
+                        .text
+                        .error(start, "the string is not closed")
+                        .with_help("end it with `\"`, write a literal one as `\\\"`"));
+                }
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    /// Reads an escape behind its backslash; `start` is the byte offset of that.
+    fn escape(&mut self, start: usize) -> Result<char> {
+        let code = match self.text.take() {
+            Some('n') => return Ok('\n'),
+            Some('t') => return Ok('\t'),
+            Some('r') => return Ok('\r'),
+            Some('f') => return Ok('\u{c}'),
+            Some('v') => return Ok('\u{b}'),
+            Some('b') => return Ok('\u{8}'),
+            Some('0') => return Ok('\0'),
+            Some('x') => self.text.hex(2, start)?,
+            Some('u') => self.text.hex(4, start)?,
+            Some('U') => self.text.hex(8, start)?,
+            Some(c) if c.is_ascii_punctuation() => return Ok(c),
+            other => {
+                let other = other.map_or("the end".into(), |c| format!("`\\{c}`"));
+                return Err(self
+                    .text
+                    .error(start, format!("unknown escape {other}"))
+                    .with_help(r#"known are \n \t \r \f \v \b \0 \\ \" \xNN \uNNNN \UNNNNNNNN"#));
+            }
+        };
+        self.text.character(code, start)
+    }
+
+    /// Reads `/…/flags`, as a pattern with its flags in it.
+    pub(super) fn pattern(&mut self) -> Result<String> {
+        let start = self.text.at;
+        self.text.at += 1;
+        let mut escaped = false;
+        loop {
+            match self.text.take() {
+                None | Some('\n') => {
+                    return Err(self
+                        .text
+                        .error(start, "the pattern is not closed")
+                        .with_help("end it with `/`, write a literal one as `\\/`"));
+                }
+                Some(_) if escaped => escaped = false,
+                Some('\\') => escaped = true,
+                // The first unescaped slash ends a pattern, even within a class.
+                Some('/') => break,
+                Some(_) => {}
+            }
+        }
+        let body = self.text.between(start + 1, self.text.at - 1).to_owned();
+        let at = self.text.at;
+        let flags = self.text.take_while(|c| c.is_ascii_lowercase());
+        if let Some(bad) = flags.chars().find(|c| !"imsux".contains(*c)) {
+            return Err(self
+                .text
+                .error(at, format!("the flag `{bad}` is not supported"))
+                .with_help("known are i, m, s, u and x"));
+        }
+        // Unicode is the default.
+        let flags: String = flags.chars().filter(|&c| c != 'u').collect();
+        Ok(if flags.is_empty() { body } else { format!("(?{flags}:{body})") })
+    }
+
+    /// Reads a text in braces, braces included; those within strings do not count.
+    pub(super) fn braces(&mut self) -> Result<&'a str> {
+        let start = self.text.at;
+        if self.text.peek() != Some('{') {
+            let found = self.text.found();
+            return Err(self.text.error(start, format!("expected `{{`, found {found}")));
+        }
+        let (mut depth, mut in_string) = (0usize, false);
+        loop {
+            match self.text.take() {
+                None => {
+                    return Err(self
+                        .text
+                        .error(start, "the braces are not closed")
+                        .with_help("end them with `}`"));
+                }
+                Some('\\') if in_string => {
+                    self.text.take();
+                }
+                Some('"') => in_string = !in_string,
+                Some('{') if !in_string => depth += 1,
+                Some('}') if !in_string => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(self.text.between(start, self.text.at));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! From the syntax of a Lark grammar to the rules that all notations share.
+//!
+//! Templates and rules with a parameter are instantiated for what they are used with. What `%ignore`
+//! names becomes a rule that is called behind every terminal of a rule, and before the first:
+//!
+//! ```text
+//! start: "a" B     %ignore " "
+//! start: %ignore "a" %ignore B %ignore     %ignore: " "*
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::ast::{LarkDefinition, LarkExpr, LarkExprKind, LarkFile, is_terminal};
+use super::parameter::ParameterFunction;
+use super::templates::{self, TemplateBindings};
+use super::{MAX_EMBEDDING, common, parse_nested, substring};
+use crate::ebnf::environment::Environment;
+use crate::ebnf::expression::{RuleExpr, RuleExprKind};
+use crate::ebnf::grammar_text::GrammarText;
+use crate::ebnf::rule_table::{CaseFolding, RuleTable};
+use crate::ebnf::similar_name::most_similar;
+use crate::ebnf::special_tokens;
+use crate::error::Result;
+use crate::grammar::{Grammar, SpecialToken};
+
+/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends here.
+const MAX_INSTANCES: usize = 2_000;
+/// Bytes of the arguments of a template, printed.
+const MAX_ARGUMENT_BYTES: usize = 10_000;
+/// Values of parameters that the calls of a grammar reach, all rules together; each is a rule.
+const MAX_PARAMETER_VALUES: usize = 1 << 14;
+/// Special tokens of a set that is given by ranges.
+const MAX_TOKENS_OF_A_SET: u32 = 4_096;
+/// The name of the rule for ignored text; no grammar can define a rule of this name.
+const IGNORED: &str = "%ignore";
+
+/// The grammar of a parsed text that is embedded in `depth` others.
+pub(super) fn lower(
+    text: &GrammarText<'_>,
+    file: &LarkFile,
+    environment: &dyn Environment,
+    depth: usize,
+) -> Result<Grammar> {
+    let mut lowering = LarkLowering {
+        text,
+        rules: RuleTable::new(":", environment).lazy_first(),
+        templates: templates::collect(text, file)?,
+        has_ignored: !file.ignored.is_empty(),
+        depth,
+        instances: 0,
+        values: 0,
+        todo: Vec::new(),
+    };
+    lowering.file(file)?;
+    lowering.rules.finish(text, "start")
+}
+
+/// The kind of definition that an expression is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LarkContext {
+    Terminal,
+    Rule,
+}
+
+struct LarkLowering<'a> {
+    text: &'a GrammarText<'a>,
+    rules: RuleTable<'a>,
+    templates: FxHashMap<&'a str, &'a LarkDefinition>,
+    /// Whether the grammar has `%ignore`.
+    has_ignored: bool,
+    /// The number of grammars that this one is embedded in.
+    depth: usize,
+    /// Uses of templates so far.
+    instances: usize,
+    /// Values of parameters so far.
+    values: usize,
+    /// Instances that have a name and no body yet.
+    todo: Vec<(String, &'a LarkDefinition, TemplateArguments)>,
+}
+
+/// The arguments of one use of a template.
+enum TemplateArguments {
+    Exprs(Vec<LarkExpr>),
+    Value(u64),
+}
+
+impl LarkLowering<'_> {
+    /// Lowers all imports, definitions and instances.
+    fn file(&mut self, file: &LarkFile) -> Result<()> {
+        for import in &file.imports {
+            let known = common::TERMINALS.iter().find(|(name, _)| *name == import.name);
+            let Some((_, pattern)) = known else {
+                let error = self.text.error(
+                    import.at,
+                    format!("the library `common` has no terminal `{}`", import.name),
+                );
+                let names = common::TERMINALS.iter().map(|(name, _)| *name);
+                return Err(match most_similar(&import.name, names) {
+                    Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                    None => {
+                        error.with_help("it has INT, NUMBER, WORD, CNAME, ESCAPED_STRING, WS, …")
+                    }
+                });
+            };
+            let body = self.rules.pattern(self.text, import.at, pattern)?;
+            self.rules.define(self.text, &import.alias, import.at, body)?;
+        }
+        if let Some(first) = file.ignored.first() {
+            let mut ignored = Vec::new();
+            for expr in &file.ignored {
+                ignored.push(self.expr(expr, LarkContext::Terminal)?);
+            }
+            let most = file.options.ignored_once.then_some(1);
+            let body = RuleExpr::choice(first.at, ignored).repeat(0, most);
+            self.rules.define(self.text, IGNORED, first.at, body)?;
+        }
+        for definition in file.definitions.iter().filter(|definition| !definition.is_template()) {
+            let LarkDefinition { at, name, body, .. } = definition;
+            let mut item = self.body(definition, body)?;
+            if name == "start" && self.has_ignored && !file.options.begins_with_text {
+                let ignored = self.rules.call(IGNORED, *at);
+                item = RuleExpr::sequence(*at, vec![ignored, item]);
+            }
+            if is_terminal(name) {
+                self.rules.require_regular(name, *at);
+            }
+            self.rules.define(self.text, name, *at, item)?;
+        }
+        while let Some((name, template, arguments)) = self.todo.pop() {
+            let mut bindings = TemplateBindings::default();
+            match &arguments {
+                TemplateArguments::Exprs(exprs) => {
+                    let parameters = template.parameters.iter().map(String::as_str);
+                    bindings.exprs = parameters.zip(exprs).collect();
+                }
+                TemplateArguments::Value(value) => bindings.value = Some(*value),
+            }
+            let item = self.body(template, &bindings.substitute(&template.body))?;
+            self.rules.define(self.text, &name, template.at, item)?;
+        }
+        Ok(())
+    }
+
+    /// The right-hand side of a definition, `body` being its own or an instance of it.
+    fn body(&mut self, definition: &LarkDefinition, body: &LarkExpr) -> Result<RuleExpr> {
+        let is_terminal = is_terminal(&definition.name);
+        if !definition.is_lazy {
+            return self
+                .expr(body, if is_terminal { LarkContext::Terminal } else { LarkContext::Rule });
+        }
+        let at = definition.at;
+        let mut parts = match &body.kind {
+            LarkExprKind::Sequence(parts) => parts.clone(),
+            _ => vec![body.clone()],
+        };
+        parts.extend(definition.suffix.clone());
+        if let Some((LarkExpr { at, kind: LarkExprKind::Special(inner) }, before)) =
+            parts.split_last()
+        {
+            let token = self.special(*at, inner)?;
+            if self.is_no_text(&token)? {
+                // The text before it holds no such token, so it ends at the first one anyway.
+                let mut items = self.all(before, LarkContext::Terminal)?;
+                items.push(self.with_ignored_behind(token));
+                return Ok(RuleExpr::sequence(*at, items));
+            }
+        }
+        let text = RuleExpr::sequence(at, self.all(&parts, LarkContext::Terminal)?);
+        let item = RuleExpr::new(at, RuleExprKind::Lazy(Box::new(text)));
+        Ok(if is_terminal { item } else { self.with_ignored_behind(item) })
+    }
+
+    /// Whether an expression is a set of special tokens of which no text has any.
+    fn is_no_text(&self, item: &RuleExpr) -> Result<bool> {
+        let RuleExprKind::Special(tokens) = &item.kind else { return Ok(false) };
+        for token in tokens {
+            let special = self.rules.environment.is_special(token);
+            if special.map_err(|error| self.text.embed(item.at, &error))?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The expression with ignored text behind it.
+    fn with_ignored_behind(&mut self, item: RuleExpr) -> RuleExpr {
+        if !self.has_ignored {
+            return item;
+        }
+        let at = item.at;
+        let ignored = self.rules.call(IGNORED, at);
+        RuleExpr::new(at, RuleExprKind::Sequence(vec![item, ignored]))
+    }
+
+    fn all(&mut self, exprs: &[LarkExpr], context: LarkContext) -> Result<Vec<RuleExpr>> {
+        exprs.iter().map(|expr| self.expr(expr, context)).collect()
+    }
+
+    fn expr(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {
+        let at = expr.at;
+        match &expr.kind {
+            LarkExprKind::Sequence(parts) => Ok(RuleExpr::sequence(at, self.all(parts, context)?)),
+            LarkExprKind::Choice(parts) => Ok(RuleExpr::choice(at, self.all(parts, context)?)),
+            LarkExprKind::Repeat(inner, min, max) => {
+                Ok(self.expr(inner, context)?.repeat(*min, *max))
+            }
+            LarkExprKind::Name(name) if !is_terminal(name) => {
+                if context == LarkContext::Terminal {
+                    return Err(self
+                        .text
+                        .error(
+                            at,
+                            format!("`{name}` is a rule, and a terminal is made of terminals"),
+                        )
+                        .with_help("write its name in capital letters"));
+                }
+                if let Some(template) = self.templates.get(name.as_str()) {
+                    return Err(if template.is_parametric {
+                        self.text
+                            .error(at, format!("`{name}` takes a parameter"))
+                            .with_help(format!("write `{name}::0x0`, or `{name}::_` to pass on"))
+                    } else {
+                        self.wrong_count(at, name, 0)
+                    });
+                }
+                Ok(self.rules.call(name, at))
+            }
+            LarkExprKind::Template(name, arguments) => self.instance(at, name, arguments, context),
+            LarkExprKind::Parametric(name, function) => self.value(at, name, *function, context),
+            LarkExprKind::If(..) => Err(self
+                .text
+                .error(at, "`%if` asks for a parameter, and this rule has none")
+                .with_help("define the rule as `name::_: …`")),
+            // Everything else is a terminal or takes its place.
+            _ => {
+                let item = self.terminal(expr, context)?;
+                Ok(if context == LarkContext::Rule { self.with_ignored_behind(item) } else { item })
+            }
+        }
+    }
+
+    fn terminal(&mut self, expr: &LarkExpr, context: LarkContext) -> Result<RuleExpr> {
+        let at = expr.at;
+        if context == LarkContext::Terminal
+            && let LarkExprKind::Special(_)
+            | LarkExprKind::Json(_)
+            | LarkExprKind::Lark(_)
+            | LarkExprKind::Grammar(_) = &expr.kind
+        {
+            return Err(self
+                .text
+                .error(at, "a terminal holds no special token and no other grammar")
+                .with_help("write the name of what holds it in small letters"));
+        }
+        match &expr.kind {
+            LarkExprKind::Text { text, caseless: false } => Ok(self.rules.literal(at, text)),
+            LarkExprKind::Text { text, caseless: true } => {
+                Ok(self.rules.caseless_literal(at, text, CaseFolding::Unicode))
+            }
+            LarkExprKind::Range(first, last) => {
+                Ok(self.rules.class(at, &[(u32::from(*first), u32::from(*last))]))
+            }
+            LarkExprKind::Pattern(pattern) => self.rules.pattern(self.text, at, pattern),
+            LarkExprKind::And(parts) => {
+                let parts = self.all(parts, LarkContext::Terminal)?;
+                Ok(RuleExpr::new(at, RuleExprKind::And(parts)))
+            }
+            LarkExprKind::Not(inner) => {
+                let inner = self.expr(inner, LarkContext::Terminal)?;
+                Ok(RuleExpr::new(at, RuleExprKind::Not(Box::new(inner))))
+            }
+            LarkExprKind::Name(name) => Ok(self.rules.call(name, at)),
+            LarkExprKind::Special(inner) => self.special(at, inner),
+            LarkExprKind::Json(schema) => {
+                let grammar = self.rules.environment.json_schema(schema);
+                self.rules.embed(self.text, at, grammar)
+            }
+            LarkExprKind::Grammar(name) => {
+                let grammar = self.rules.environment.grammar(name);
+                self.rules.embed(self.text, at, grammar)
+            }
+            LarkExprKind::Lark(inner) => {
+                if self.depth == MAX_EMBEDDING {
+                    let message = format!("grammars nest more than {MAX_EMBEDDING} deep");
+                    return Err(self.text.error(at, message));
+                }
+                let grammar = parse_nested(inner, self.rules.environment, self.depth + 1);
+                self.rules.embed(self.text, at, grammar)
+            }
+            LarkExprKind::Regex(json) => {
+                let chunks =
+                    substring::chunks(json).map_err(|error| self.text.embed(at, &error))?;
+                let language = substring::language(self.rules.builder.languages(), &chunks)
+                    .map_err(|error| self.text.embed(at, &error))?;
+                Ok(RuleExpr::new(at, RuleExprKind::Regular(language)))
+            }
+            // `expr` handles these before it calls this.
+            LarkExprKind::Sequence(_)
+            | LarkExprKind::Choice(_)
+            | LarkExprKind::Repeat(..)
+            | LarkExprKind::Template(..)
+            | LarkExprKind::Parametric(..)
+            | LarkExprKind::If(..) => self.expr(expr, context),
+        }
+    }
+
+    fn wrong_count(&self, at: usize, name: &str, given: usize) -> crate::error::Error {
+        let wanted = self.templates.get(name).map_or(0, |template| template.parameters.len());
+        self.text.error(at, format!("`{name}` takes {wanted} arguments, {given} are given"))
+    }
+
+    /// The rule of one use of a template.
+    fn instance(
+        &mut self,
+        at: usize,
+        name: &str,
+        arguments: &[LarkExpr],
+        context: LarkContext,
+    ) -> Result<RuleExpr> {
+        if context == LarkContext::Terminal {
+            return Err(self.text.error(at, "a template is a rule, and a terminal holds no rules"));
+        }
+        let template = self.templates.get(name).filter(|template| !template.is_parametric);
+        let Some(&template) = template else {
+            let error = self.text.error(at, format!("there is no template `{name}`"));
+            return Err(match most_similar(name, self.templates.keys().copied()) {
+                Some(near) => error.with_help(format!("did you mean `{near}`?")),
+                None => error.with_help(format!("define it as `{name}{{item}}: …`")),
+            });
+        };
+        if template.parameters.len() != arguments.len() {
+            return Err(self.wrong_count(at, name, arguments.len()));
+        }
+        let printed = format!("{name}{arguments:?}");
+        self.instances += 1;
+        if printed.len() > MAX_ARGUMENT_BYTES || self.instances > MAX_INSTANCES {
+            return Err(self
+                .text
+                .error(at, format!("the template `{name}` is used with ever more arguments"))
+                .with_help("let a template call itself with its own arguments only"));
+        }
+        let known = self.rules.is_known(&printed);
+        let item = self.rules.call(&printed, at);
+        if !known {
+            self.todo.push((printed, template, TemplateArguments::Exprs(arguments.to_vec())));
+        }
+        Ok(item)
+    }
+
+    /// The rule of one value of a parameter.
+    fn value(
+        &mut self,
+        at: usize,
+        name: &str,
+        function: ParameterFunction,
+        context: LarkContext,
+    ) -> Result<RuleExpr> {
+        if context == LarkContext::Terminal {
+            let message = "a rule with a parameter is no part of a terminal";
+            return Err(self.text.error(at, message));
+        }
+        let Some(&template) = self.templates.get(name).filter(|template| template.is_parametric)
+        else {
+            return Err(self
+                .text
+                .error(at, format!("there is no rule `{name}` with a parameter"))
+                .with_help(format!("define it as `{name}::_: …`")));
+        };
+        let ParameterFunction::Constant(value) = function else {
+            return Err(self
+                .text
+                .error(at, "the rule that this stands in has no parameter to pass on")
+                .with_help(format!("begin with a number, such as `{name}::0x0`")));
+        };
+        let written = format!("{name}::{value:#x}");
+        if !self.rules.is_known(&written) {
+            self.values += 1;
+            if self.values > MAX_PARAMETER_VALUES {
+                let message =
+                    format!("calls reach more than {MAX_PARAMETER_VALUES} values of parameters");
+                return Err(self
+                    .text
+                    .error(at, message)
+                    .with_help("use fewer bits, or ask in `%if` for what bounds the parameter"));
+            }
+            self.todo.push((written.clone(), template, TemplateArguments::Value(value)));
+        }
+        Ok(self.rules.call(&written, at))
+    }
+
+    /// `name`, `[7]`, `[7-9,12]`, `[^7]` or `[*]`, from between angle brackets.
+    fn special(&mut self, at: usize, inner: &str) -> Result<RuleExpr> {
+        let ids = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+        let Some(ids) = ids else {
+            let name = SpecialToken::Name(format!("<{inner}>"));
+            return Ok(RuleExpr::new(at, RuleExprKind::Special(vec![name])));
+        };
+        if ids == "*" {
+            return special_tokens::any_but(&mut self.rules, self.text, at, &[]);
+        }
+        let negated = ids.strip_prefix('^');
+        let mut tokens = Vec::new();
+        for range in negated.unwrap_or(ids).split(',') {
+            let bad = || {
+                self.text
+                    .error(at, format!("`{range}` is no token id and no range of them"))
+                    .with_help("write `<[7]>`, `<[7-9,12]>`, `<[^7]>` or `<[*]>`")
+            };
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let first: u32 = first.trim().parse().map_err(|_| bad())?;
+            let last: u32 = last.trim().parse().map_err(|_| bad())?;
+            if last < first {
+                return Err(self.text.error(at, "the range ends before it begins"));
+            }
+            if last - first >= MAX_TOKENS_OF_A_SET || tokens.len() >= MAX_TOKENS_OF_A_SET as usize {
+                return Err(self
+                    .text
+                    .error(at, format!("a set of more than {MAX_TOKENS_OF_A_SET} tokens"))
+                    .with_help("describe ordinary text by patterns"));
+            }
+            tokens.extend((first..=last).map(SpecialToken::Id));
+        }
+        match negated {
+            Some(_) => {
+                // Ordinary text has no ids; only special tokens can be left out.
+                special_tokens::any_but(&mut self.rules, self.text, at, &tokens)
+            }
+            None => Ok(RuleExpr::new(at, RuleExprKind::Special(tokens))),
+        }
+    }
+}
