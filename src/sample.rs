@@ -30,72 +30,52 @@
 //! assert!(coverage.rules.is_complete() && coverage.alternatives.is_complete());
 //! # Ok::<(), maskwright::Error>(())
 //! ```
+//!
+//! One text is a [`walk::Walk`] over a [`program_view::ProgramView`], steered by
+//! [`distances::Distances`]; [`choices::Choices`] decide and are written down, so that `strategy` can
+//! shrink them; [`visits::Visits`] record what was reached.
 
+mod bounds;
 mod choices;
 mod coverage;
 mod distances;
 mod near_miss;
-mod plan;
+mod program_view;
+mod visits;
 mod walk;
 
 #[cfg(feature = "proptest")]
 pub mod strategy;
 
+pub use bounds::Bounds;
 pub use coverage::{Coverage, Reached};
 
 use crate::constraint::Constraint;
 use crate::error::{Error, ErrorKind, Result};
 use choices::Choices;
-use coverage::Visits;
-use distances::{Distances, FAR};
-use plan::Plan;
-use walk::{Manner, Stop, Walk};
+use distances::{Distances, INFINITE};
+use program_view::ProgramView;
+use visits::Visits;
+use walk::{LengthEstimate, Walk, WalkFailure, WalkMode};
 
-/// How often a text is begun again where one cannot be brought between the bounds.
-const TRIES: usize = 400;
-/// How many of these head for what was not reached.
-const HUNTS: usize = 20;
-
-/// The size of texts.
-///
-/// A text that is drawn always keeps them. The upper bounds steer the walk by the least number of
-/// bytes (of nested calls) that every alternative takes to the end. For grammars, patterns and
-/// choices this number is exact, so that where any text keeps `max_bytes` one is found without a
-/// second try. For schemas it is a lower bound that grows with what was seen of the schema; once a
-/// text has come to a dead end, they are steered by the shortest text that is found instead. The
-/// lower bound on bytes is steered by an estimate from above. So texts may be begun again, and
-/// after 400 beginnings in vain drawing is an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// No text is shorter.
-    pub min_bytes: usize,
-    /// No text is longer.
-    pub max_bytes: usize,
-    /// Rules that call each other: no more may be open at once, those left out whose call ends the
-    /// caller. Without a bound if `None`.
-    pub max_depth: Option<usize>,
-}
-
-impl Default for Bounds {
-    /// Up to 200 bytes.
-    fn default() -> Self {
-        Self { min_bytes: 0, max_bytes: 200, max_depth: None }
-    }
-}
+/// Attempts at a text between the bounds before drawing is an error.
+const MAX_TRIES: usize = 400;
+/// The first attempts, which may head for something new; it may be out of reach within the bounds.
+const MAX_SEEKING_TRIES: usize = 20;
 
 /// Random texts of a constraint.
 #[derive(Debug)]
 pub struct Texts {
     constraint: Constraint,
-    plan: Plan,
+    program: ProgramView,
     bounds: Bounds,
     distances: Distances,
     visits: Visits,
     choices: Choices,
-    /// Has a text come to a dead end? Then all are measured by what is known to end them.
-    careful: bool,
-    /// Walks in vain towards what was not reached yet, since the last that reached something.
-    vain: u32,
+    /// The measure of alternatives: the cheap one until a text has come to a dead end.
+    estimate: LengthEstimate,
+    /// Walks towards something new that reached nothing, since the last that did.
+    failed_seeks: u32,
 }
 
 impl Texts {
@@ -105,28 +85,28 @@ impl Texts {
     ///
     /// Errors if every text has a special token in it.
     pub fn new(constraint: &Constraint, seed: u64) -> Result<Self> {
-        let plan = Plan::new(constraint)?;
+        let program = ProgramView::new(constraint)?;
         let mut distances = Distances::default();
-        let start = plan.start()?;
-        distances.learn(&plan, None)?;
-        if distances.least(start) == FAR {
+        let start = program.start()?;
+        distances.update(&program, None)?;
+        if distances.least(start) == INFINITE {
             let message = "every text of the constraint has a special token in it";
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("draw texts of the part of the constraint that is text"));
         }
         Ok(Self {
             constraint: constraint.clone(),
-            plan,
+            program,
             bounds: Bounds::default(),
             distances,
             visits: Visits::default(),
             choices: Choices::by_seed(seed),
-            careful: false,
-            vain: 0,
+            estimate: LengthEstimate::LowerBound,
+            failed_seeks: 0,
         })
     }
 
-    /// The same, of another size.
+    /// The same texts, of another size.
     #[must_use]
     pub fn within(self, bounds: Bounds) -> Self {
         Self { bounds, ..self }
@@ -143,32 +123,33 @@ impl Texts {
     /// constraint is reached; a text may take as long as compiling may (`time_per_constraint`).
     pub fn draw(&mut self) -> Result<Vec<u8>> {
         let limits = self.constraint.limits().clone();
-        limits.compiling(|| self.another())
+        limits.compiling(|| self.draw_in_time())
     }
 
-    fn another(&mut self) -> Result<Vec<u8>> {
-        self.relieve()?;
-        // The less hunting has brought, the rarer it gets; it never ends, since bounds may change.
-        let hunt = self.choices.one_in(2 + self.vain);
-        if hunt {
+    /// Draws a text within the limit on time.
+    fn draw_in_time(&mut self) -> Result<Vec<u8>> {
+        self.bound_memory()?;
+        // Seeking gets rarer while it brings nothing; it never ends, since bounds may change.
+        let seeks_new = self.choices.one_in(2 + self.failed_seeks);
+        if seeks_new {
             let visits = &self.visits;
-            self.distances.aim(&self.plan, visits)?;
+            self.distances.find_goals(&self.program, visits)?;
         }
-        let before = self.visits.places();
-        let text = self.attempt(hunt)?;
-        if hunt && self.visits.places() == before {
-            self.vain += 1;
-        } else if hunt {
-            self.vain = 0;
+        let before = self.visits.count();
+        let text = self.attempt(seeks_new)?;
+        if seeks_new && self.visits.count() == before {
+            self.failed_seeks += 1;
+        } else if seeks_new {
+            self.failed_seeks = 0;
         }
         Ok(text)
     }
 
-    /// The text that these choices lead to: the first is the simplest way on, also where the
-    /// choices have come to their end. Every list of choices leads to a text.
+    /// The text that a list of choices leads to, for every list: where it ends, the first and simplest
+    /// alternative is chosen.
     #[cfg(feature = "proptest")]
     fn replay(&mut self, tape: &[u32]) -> Result<Vec<u8>> {
-        self.relieve()?;
+        self.bound_memory()?;
         self.choices.replay(tape);
         let limits = self.constraint.limits().clone();
         let text = limits.compiling(|| self.attempt(false));
@@ -176,69 +157,70 @@ impl Texts {
         text
     }
 
-    /// Forgets what was learned when it takes too much memory, but not what was reached.
-    fn relieve(&mut self) -> Result<()> {
-        if self.plan.is_outgrown() {
-            self.visits.forget_points(&self.plan);
-            self.plan = Plan::new(&self.constraint)?;
+    /// Begins with an empty view when the memory limit is reached; visits are kept.
+    fn bound_memory(&mut self) -> Result<()> {
+        if self.program.is_outgrown() {
+            self.visits.forget_points(&self.program);
+            self.program = ProgramView::new(&self.constraint)?;
             self.distances = Distances::default();
         }
         Ok(())
     }
 
-    fn attempt(&mut self, hunt: bool) -> Result<Vec<u8>> {
+    /// A text within the bounds, perhaps after some failed walks.
+    fn attempt(&mut self, seeks_new: bool) -> Result<Vec<u8>> {
         let Bounds { min_bytes, max_bytes, .. } = self.bounds;
         if min_bytes > max_bytes {
             return Err(self.unfit("the least number of bytes exceeds the greatest"));
         }
-        let start = self.plan.start()?;
-        for tries in 0..TRIES {
-            // What is headed for may be out of reach.
-            let hunt = hunt && tries < HUNTS;
-            self.distances.learn(&self.plan, hunt.then_some(&self.visits))?;
+        let start = self.program.start()?;
+        for tries in 0..MAX_TRIES {
+            let seeks_new = seeks_new && tries < MAX_SEEKING_TRIES;
+            self.distances.update(&self.program, seeks_new.then_some(&self.visits))?;
             let least = self.distances.least(start);
             if least as usize > self.bounds.max_bytes {
                 return Err(self.unfit(&format!("the shortest text has {least} bytes")));
             }
             let walk = Walk::new(
-                &self.plan,
+                &self.program,
                 &mut self.distances,
                 &mut self.visits,
                 &mut self.choices,
                 self.bounds,
-                Manner { hunts: hunt, careful: self.careful, tries },
+                WalkMode { seeks_new, estimate: self.estimate, tries },
             );
             let text = match walk.run(start) {
                 Ok(text) => text,
-                Err(Stop::DeadEnd) => {
-                    self.careful |= !hunt;
+                Err(WalkFailure::DeadEnd) => {
+                    if !seeks_new {
+                        self.estimate = LengthEstimate::ShortestFound;
+                    }
                     continue;
                 }
-                Err(Stop::Error(error)) => return Err(error),
+                Err(WalkFailure::Error(error)) => return Err(error),
             };
             if text.len() < self.bounds.min_bytes {
                 continue;
             }
-            return match self.accepts(&text)? {
-                true => Ok(text),
-                // Never seen; a text that the matcher refuses is not given out.
-                false => Err(Error::new(
-                    ErrorKind::Rejected,
-                    format!("the matcher refuses {:?}", String::from_utf8_lossy(&text)),
-                )),
-            };
+            // Never seen to fail; a text that the matcher refuses is not returned.
+            if !self.accepts(&text)? {
+                let message = format!("the matcher refuses {:?}", String::from_utf8_lossy(&text));
+                return Err(Error::new(ErrorKind::Rejected, message));
+            }
+            return Ok(text);
         }
-        let message = match self.plan.shortest(start) {
+        let message = match self.program.shortest_bytes(start) {
             Some(bytes) if bytes as usize > self.bounds.max_bytes => {
-                // Lengths are counted no further.
+                // Lengths saturate there.
                 let more = if bytes == u32::MAX { "at least " } else { "" };
                 format!("the shortest text that was found has {more}{bytes} bytes")
             }
-            _ => format!("no text was found in {TRIES} tries"),
+            _ => format!("no text was found in {MAX_TRIES} tries"),
         };
         Err(self.unfit(&message))
     }
 
+    /// The error that no text keeps the bounds.
     fn unfit(&self, message: &str) -> Error {
         let Bounds { min_bytes, max_bytes, max_depth } = self.bounds;
         let depth = max_depth.map(|depth| format!(" and {depth} calls deep")).unwrap_or_default();
@@ -249,7 +231,7 @@ impl Texts {
         .with_help("give other bounds")
     }
 
-    /// What the matcher says.
+    /// Whether a matcher accepts a whole text.
     fn accepts(&self, text: &[u8]) -> Result<bool> {
         let mut matcher = self.constraint.matcher();
         match matcher.accept_bytes(text) {
@@ -263,7 +245,7 @@ impl Texts {
     /// character or byte put in, taken out, changed, or two neighbours swapped. The matcher has
     /// refused it. UTF-8 stays UTF-8. `None` if the constraint accepts every edit that was tried.
     pub fn near_miss(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>> {
-        for _ in 0..near_miss::TRIES {
+        for _ in 0..near_miss::MAX_TRIES {
             let edited = near_miss::edit(text, &mut self.choices);
             if edited != text && !self.accepts(&edited)? {
                 return Ok(Some(edited));
@@ -272,8 +254,8 @@ impl Texts {
         Ok(None)
     }
 
-    /// What the texts so far have reached.
+    /// The part of the constraint that the texts so far have reached.
     pub fn coverage(&self) -> Coverage {
-        self.visits.coverage(&self.plan, &self.distances)
+        coverage::measure(&self.visits, &self.program, &self.distances)
     }
 }

@@ -14,12 +14,14 @@
 //! which a lazy terminal begins. So each merged terminal comes with the nodes that it was merged from
 //! ([`LazyTerminals`]), which the rewriting of [`prefer_lazy`] falls back to.
 
+mod parsed_rules;
 mod regular_rules;
+
+pub(super) use parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
 
 use rustc_hash::FxHashMap;
 
 use super::expression::{RuleExpr, RuleExprKind};
-use super::grammar_text::GrammarText;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId, prefer_lazy};
 use crate::regular::Language;
@@ -28,31 +30,6 @@ use regular_rules::{RegularRules, is_counted_repeat};
 /// Regular alternatives of a choice that stay apart under [`RuleLayout::Apart`]; more of them are
 /// followed in parallel, and would exceed the limit on parallel states.
 const MAX_APART_ALTERNATIVES: usize = 1_000;
-
-/// The rules of a grammar, all of them defined; a rule is its index.
-pub(super) struct ParsedRules<'a> {
-    pub(super) text: &'a GrammarText<'a>,
-    pub(super) names: Vec<String>,
-    pub(super) bodies: Vec<RuleExpr>,
-    /// The rules that must be regular, each with the byte offset of its first use.
-    pub(super) terminals: Vec<(usize, usize)>,
-}
-
-/// Whether regular rules become part of the terminals that use them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RuleLayout {
-    /// They do.
-    Merged,
-    /// All rules and alternatives stay apart, for whoever follows a text through the grammar.
-    Apart,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct LoweringOptions {
-    pub(super) rules: RuleLayout,
-    /// Whether lazy terminals take precedence over what else may begin where they do.
-    pub(super) lazy_precedence: bool,
-}
 
 /// The grammar whose texts are those of the rule `start`.
 ///

@@ -1,34 +1,35 @@
-//! Where choices come from: a seed, or a list of earlier ones.
+//! [`Choices`]: the decisions of a walk, drawn by a seed and recorded, or replayed from a list.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
-/// Choices by a seed, written down as they are made; or read from a list.
+/// See the module's head.
 #[derive(Debug)]
 pub(super) struct Choices {
     random: ChaCha8Rng,
-    /// The choices of the text that is being drawn.
+    /// The choices of the current text: each the index of an alternative, the simplest being 0.
     tape: Vec<u32>,
-    /// The choices to make instead, and how many were made.
+    /// The choices to make instead, and the number of those that were made.
     replay: Option<(Vec<u32>, usize)>,
 }
 
 impl Choices {
+    /// Choices by a seed; the same on every machine.
     pub(super) fn by_seed(seed: u64) -> Self {
         Self { random: ChaCha8Rng::seed_from_u64(seed), tape: Vec::new(), replay: None }
     }
 
-    /// A number below `n`, which is not 0, each as likely as the others up to 2⁻³². Of 32 bits
-    /// everywhere, so that machines agree.
+    /// A number below `n`, which is not 0, each as likely as the others up to 2⁻³².
     pub(super) fn below(&mut self, n: u32) -> u32 {
         ((u64::from(self.random.next_u32()) * u64::from(n)) >> 32) as u32
     }
 
+    /// True once in `n` times on average.
     pub(super) fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
 
-    /// A new text is begun.
+    /// Begins a new text.
     pub(super) fn begin(&mut self) {
         self.tape.clear();
         if let Some((_, at)) = &mut self.replay {
@@ -36,17 +37,17 @@ impl Choices {
         }
     }
 
-    /// The choices so far.
+    /// The number of choices so far.
     pub(super) fn len(&self) -> usize {
         self.tape.len()
     }
 
-    /// Unmakes the last choices.
+    /// Forgets all but the first `len` choices.
     pub(super) fn truncate(&mut self, len: usize) {
         self.tape.truncate(len);
     }
 
-    /// Writes down what was chosen.
+    /// Records a choice.
     pub(super) fn note(&mut self, choice: usize) {
         self.tape.push(choice as u32);
     }
@@ -59,6 +60,7 @@ impl Choices {
         Some(told.min(n - 1))
     }
 
+    /// Whether choices are replayed from a list.
     pub(super) fn is_told(&self) -> bool {
         self.replay.is_some()
     }
@@ -66,16 +68,19 @@ impl Choices {
 
 #[cfg(feature = "proptest")]
 impl Choices {
+    /// Replays a list of choices from now on.
     pub(super) fn replay(&mut self, tape: &[u32]) {
-        // Where a list alone leads nowhere, the rest is by this seed: the same each time.
+        // Retries of captured texts draw by a seed, which is the same for each replay.
         self.random = ChaCha8Rng::seed_from_u64(0);
         self.replay = Some((tape.to_vec(), 0));
     }
 
+    /// Draws by the seed again.
     pub(super) fn stop_replay(&mut self) {
         self.replay = None;
     }
 
+    /// The recorded choices.
     pub(super) fn tape(&self) -> &[u32] {
         &self.tape
     }

@@ -1,94 +1,121 @@
-//! How far it is from each point of a plan: to the end of its rule at least and at most, in bytes
-//! and in nested calls, and to what no text has reached yet.
+//! [`Distances`] of each point of a program: the bytes and nested calls to the end of its rule, and
+//! the bytes to the next thing that no text has reached.
 //!
-//! All are fixed points over the plan's points, found by going through them until nothing changes
-//! (Knuth, "A generalization of Dijkstra's algorithm", Information Processing Letters 6, 1977, in
-//! its simplest form); linear in the points for each round, and of rounds there are as many as the
-//! longest of the shortest ways has calls. A plan that grows is gone through whole when it has
-//! doubled; in between, new points are added to what is known of the old.
+//! They steer a walk: an alternative is taken only if its distance fits into the bytes that are left.
+//! For `root ::= "a" root | "b"`:
+//!
+//! ```text
+//! point               least bytes   most bytes   depth
+//! Fork [1, 3]         1             no bound     0
+//! 1 Read "a"          2             no bound     0      "a", and the shortest root
+//! 3 Read "b"          1             1            0
+//! ```
+//!
+//! All are fixed points, found by going through the points until nothing changes: linear in the
+//! points for each round, and there are as many rounds as the longest of the shortest paths has
+//! calls. A program that grows is gone through as a whole when it has doubled; in between, only new
+//! points are computed.
+//!
+//! *Source:* Knuth, "A generalization of Dijkstra's algorithm", Information Processing Letters 6
+//! (1977), in its simplest form.
 
 use rustc_hash::FxHashMap;
 
-use super::coverage::Visits;
-use super::plan::{Plan, Turn};
+use super::program_view::{Instruction, ProgramView};
+use super::visits::Visits;
 use crate::error::Result;
 use crate::regular::Language;
 
-/// No way leads there.
-pub(super) const FAR: u32 = u32::MAX;
+/// The distance where no text leads there, or where there is no bound.
+pub(super) const INFINITE: u32 = u32::MAX;
 
-/// Rounds after which what still grows is taken to grow without end.
-const ROUNDS: usize = 60;
+/// Rounds after which an upper bound that still grows is taken to have none.
+const MAX_GROWING_ROUNDS: usize = 60;
 
 /// See the module's head.
 #[derive(Debug, Default)]
 pub(super) struct Distances {
-    turns: Vec<Turn>,
-    /// The points that all of the numbers were computed for at once.
+    instructions: Vec<Instruction>,
+    /// The number of points when all distances were computed last.
     settled: usize,
-    /// Bytes to the end of the rule, no text takes fewer; [`FAR`] if no text leads there.
+    /// A lower bound on the bytes to the end of the rule; [`INFINITE`] if no text leads there.
     least: Vec<u32>,
-    /// No text takes more; [`FAR`] if there is no bound, or none is known.
+    /// An upper bound on these bytes; [`INFINITE`] if there is none, or none is known.
     most: Vec<u32>,
-    /// Calls that are open at once on the way, at least.
+    /// A lower bound on the calls that are open at once before the end of the rule.
     depth: Vec<u32>,
-    /// Bytes before something that no text has reached, within the rule and what it calls.
+    /// A lower bound on the bytes to the next thing that no text has reached, within the rule and
+    /// the rules that it calls.
     goal: Vec<u32>,
     least_lengths: FxHashMap<Language, Option<u32>>,
     most_lengths: FxHashMap<Language, Option<u32>>,
 }
 
 impl Distances {
-    pub(super) fn turn(&self, point: u32) -> &Turn {
-        // A point that is not known is never asked for: `learn` comes before.
-        &self.turns[point as usize]
+    /// The instruction at a point; `update` has read it.
+    pub(super) fn instruction(&self, point: u32) -> &Instruction {
+        &self.instructions[point as usize]
     }
 
-    pub(super) fn turns(&self) -> &[Turn] {
-        &self.turns
+    /// The number of points whose distances are known.
+    pub(super) fn len(&self) -> usize {
+        self.instructions.len()
     }
 
+    /// The least bytes to the end of the rule.
     pub(super) fn least(&self, point: u32) -> u32 {
         self.least[point as usize]
     }
 
+    /// The most bytes to the end of the rule.
     pub(super) fn most(&self, point: u32) -> u32 {
         self.most[point as usize]
     }
 
+    /// The least number of calls open at once before the end of the rule.
     pub(super) fn depth(&self, point: u32) -> u32 {
         self.depth[point as usize]
     }
 
+    /// The least bytes to something that no text has reached.
     pub(super) fn goal(&self, point: u32) -> u32 {
         self.goal[point as usize]
     }
 
-    /// The bytes of the shortest string of a language; [`FAR`] if it has none.
-    pub(super) fn least_length(&mut self, plan: &Plan, language: Language) -> Result<u32> {
+    /// The bytes of the shortest string of a language; [`INFINITE`] if it has none.
+    pub(super) fn least_length(
+        &mut self,
+        program: &ProgramView,
+        language: Language,
+    ) -> Result<u32> {
         let known = &mut self.least_lengths;
-        Ok(plan.languages(|languages| languages.least_length(language, known))?.unwrap_or(FAR))
+        Ok(program
+            .languages(|languages| languages.least_length(language, known))?
+            .unwrap_or(INFINITE))
     }
 
-    /// No string of the language is longer; [`FAR`] if none can be said.
-    pub(super) fn most_length(&mut self, plan: &Plan, language: Language) -> u32 {
+    /// An upper bound on the bytes of the strings of a language; [`INFINITE`] if none is known.
+    pub(super) fn most_length(&mut self, program: &ProgramView, language: Language) -> u32 {
         let known = &mut self.most_lengths;
-        plan.languages(|languages| languages.most_length(language, known)).unwrap_or(FAR)
+        program.languages(|languages| languages.most_length(language, known)).unwrap_or(INFINITE)
     }
 
-    /// Takes up the points that are new.
-    pub(super) fn learn(&mut self, plan: &Plan, visits: Option<&Visits>) -> Result<()> {
-        let (known, now) = (self.turns.len(), plan.len());
+    /// Computes the distances of points that were made since the last update; with `visits` those to
+    /// new things, too.
+    pub(super) fn update(&mut self, program: &ProgramView, visits: Option<&Visits>) -> Result<()> {
+        let (known, now) = (self.instructions.len(), program.len());
         if known == now {
             return Ok(());
         }
         for point in known..now {
-            let turn = plan.turn(point as u32);
-            if let Turn::Read { language, .. } | Turn::Capture { language, .. } = turn {
-                self.least_length(plan, language)?;
-                self.most_length(plan, language);
+            let instruction = program.instruction(point as u32);
+            if let Instruction::Read { language, .. } | Instruction::Capture { language, .. } =
+                instruction
+            {
+                self.least_length(program, language)?;
+                self.most_length(program, language);
             }
-            self.turns.push(turn);
+            self.instructions.push(instruction);
         }
         let from = if now >= 2 * self.settled { 0 } else { known };
         if from == 0 {
@@ -97,21 +124,26 @@ impl Distances {
         self.least.truncate(from);
         self.depth.truncate(from);
         self.most.truncate(from);
-        self.least.resize(now, FAR);
-        self.depth.resize(now, FAR);
+        self.least.resize(now, INFINITE);
+        self.depth.resize(now, INFINITE);
         self.most.resize(now, 0);
-        self.goal.resize(now, FAR);
-        let (turns, lengths) = (&self.turns, &self.least_lengths);
-        descend(&mut self.least, from, |at, least| least_of(plan, &turns[at], least, lengths));
-        descend(&mut self.depth, from, |at, depth| depth_of(plan, &turns[at], depth));
+        self.goal.resize(now, INFINITE);
+        let (instructions, lengths) = (&self.instructions, &self.least_lengths);
+        lower_until_stable(&mut self.least, from, |point, least| {
+            least_of(program, &instructions[point], least, lengths)
+        });
+        lower_until_stable(&mut self.depth, from, |point, depth| {
+            depth_of(program, &instructions[point], depth)
+        });
         for round in 0.. {
             let mut changed = false;
             for point in from..now {
-                let turn = &self.turns[point];
-                let most = most_of(plan, turn, &self.most, &self.least, &self.most_lengths);
+                let instruction = &self.instructions[point];
+                let most =
+                    most_of(program, instruction, &self.most, &self.least, &self.most_lengths);
                 if most > self.most[point] {
                     changed = true;
-                    self.most[point] = if round < ROUNDS { most } else { FAR };
+                    self.most[point] = if round < MAX_GROWING_ROUNDS { most } else { INFINITE };
                 }
             }
             if !changed {
@@ -119,30 +151,31 @@ impl Distances {
             }
         }
         if let Some(visits) = visits {
-            self.aim(plan, visits)?;
+            self.find_goals(program, visits)?;
         }
         Ok(())
     }
 
-    /// Computes how far it is to what was not visited.
-    pub(super) fn aim(&mut self, plan: &Plan, visits: &Visits) -> Result<()> {
+    /// Computes the distances to things that were not visited.
+    pub(super) fn find_goals(&mut self, program: &ProgramView, visits: &Visits) -> Result<()> {
         self.goal.clear();
-        self.goal.resize(self.turns.len(), FAR);
+        self.goal.resize(self.instructions.len(), INFINITE);
         let least = &self.least;
-        let labels: Vec<bool> = (0..self.turns.len() as u32)
-            .map(|point| visits.is_new_place(plan, point, &self.turns[point as usize]))
+        let is_new: Vec<bool> = (0..self.instructions.len() as u32)
+            .map(|point| visits.is_new_place(program, point, &self.instructions[point as usize]))
             .collect();
-        descend(&mut self.goal, 0, |point, goal| match least[point] {
-            FAR => FAR,
-            _ if labels[point] => 0,
-            _ => goal_of(plan, &self.turns[point], point as u32, goal, least, visits),
+        lower_until_stable(&mut self.goal, 0, |point, goal| match least[point] {
+            INFINITE => INFINITE,
+            _ if is_new[point] => 0,
+            _ => goal_of(program, &self.instructions[point], point as u32, goal, least, visits),
         });
         Ok(())
     }
 }
 
-/// Lowers the numbers of the points from `from` on until none changes.
-fn descend(numbers: &mut [u32], from: usize, number: impl Fn(usize, &[u32]) -> u32) {
+/// Lowers the numbers of the points from `from` on to what `number` computes from all of them, until
+/// none changes.
+fn lower_until_stable(numbers: &mut [u32], from: usize, number: impl Fn(usize, &[u32]) -> u32) {
     loop {
         let mut changed = false;
         for point in from..numbers.len() {
@@ -158,97 +191,116 @@ fn descend(numbers: &mut [u32], from: usize, number: impl Fn(usize, &[u32]) -> u
     }
 }
 
-/// What is not made yet is taken to be the least that it can be: `unknown`.
-fn at(numbers: &[u32], point: Option<u32>, unknown: u32) -> u32 {
+/// The number of a point, or `unknown` if the point is not made or not computed yet.
+fn number_or(numbers: &[u32], point: Option<u32>, unknown: u32) -> u32 {
     point.map_or(unknown, |point| numbers.get(point as usize).copied().unwrap_or(unknown))
 }
 
-/// The sum, [`FAR`] if one of them is.
+/// The sum, [`INFINITE`] if one of the numbers is.
 pub(super) fn plus(a: u32, b: u32) -> u32 {
     a.saturating_add(b)
 }
 
+/// The least bytes from an instruction on, by those of the points that it leads to.
 fn least_of(
-    plan: &Plan,
-    turn: &Turn,
+    program: &ProgramView,
+    instruction: &Instruction,
     least: &[u32],
     lengths: &FxHashMap<Language, Option<u32>>,
 ) -> u32 {
-    let length = |language: &Language| lengths.get(language).copied().flatten().unwrap_or(FAR);
+    let length = |language: &Language| lengths.get(language).copied().flatten().unwrap_or(INFINITE);
     let of = |point: u32| least[point as usize];
-    match turn {
-        Turn::Return => 0,
-        Turn::Read { language, next } => plus(length(language), of(*next)),
-        Turn::Special => FAR,
+    match instruction {
+        Instruction::Return => 0,
+        Instruction::Read { language, next } => plus(length(language), of(*next)),
+        Instruction::Special => INFINITE,
         // No rule derives the empty text.
-        Turn::Call { rule, next } => plus(at(least, plan.known_entry(*rule), 1), of(*next)),
-        Turn::Fork(ways) => ways.iter().map(|&way| of(way)).min().unwrap_or(FAR),
-        Turn::Repeat { min: 0, next, .. } => of(*next),
-        Turn::Repeat { body, min, next, .. } => plus(of(*body).saturating_mul(*min), of(*next)),
-        Turn::Names { names, all } => {
-            let name = |(rank, name): &(u32, Vec<u8>)| {
-                plus(name.len() as u32, at(least, plan.known_name(*names, *rank), 0))
-            };
-            all.iter().map(name).min().unwrap_or(FAR)
+        Instruction::Call { rule, next } => {
+            plus(number_or(least, program.known_entry(*rule), 1), of(*next))
         }
-        Turn::Capture { language, .. } => length(language),
-        Turn::Scope { body, .. } => of(*body),
+        Instruction::Fork(targets) => {
+            targets.iter().map(|&target| of(target)).min().unwrap_or(INFINITE)
+        }
+        Instruction::Repeat { min: 0, next, .. } => of(*next),
+        Instruction::Repeat { body, min, next, .. } => {
+            plus(of(*body).saturating_mul(*min), of(*next))
+        }
+        Instruction::Names { names, all } => {
+            let name = |(rank, name): &(u32, Vec<u8>)| {
+                plus(name.len() as u32, number_or(least, program.known_name(*names, *rank), 0))
+            };
+            all.iter().map(name).min().unwrap_or(INFINITE)
+        }
+        Instruction::Capture { language, .. } => length(language),
+        Instruction::Scope { body, .. } => of(*body),
     }
 }
 
-fn depth_of(plan: &Plan, turn: &Turn, depth: &[u32]) -> u32 {
+/// The calls open at once from an instruction on.
+fn depth_of(program: &ProgramView, instruction: &Instruction, depth: &[u32]) -> u32 {
     let of = |point: u32| depth[point as usize];
-    match turn {
-        Turn::Return | Turn::Capture { .. } => 0,
-        Turn::Read { next, .. } => of(*next),
-        Turn::Special => FAR,
-        Turn::Call { rule, next } => {
-            let inner = at(depth, plan.known_entry(*rule), 0);
+    match instruction {
+        Instruction::Return | Instruction::Capture { .. } => 0,
+        Instruction::Read { next, .. } => of(*next),
+        Instruction::Special => INFINITE,
+        Instruction::Call { rule, next } => {
+            let inner = number_or(depth, program.known_entry(*rule), 0);
             match *next {
-                Plan::RETURN => inner,
+                ProgramView::RETURN => inner,
                 next => plus(inner, 1).max(of(next)),
             }
         }
-        Turn::Fork(ways) => ways.iter().map(|&way| of(way)).min().unwrap_or(FAR),
-        Turn::Repeat { min: 0, next, .. } => of(*next),
-        Turn::Repeat { body, next, .. } => plus(of(*body), 1).max(of(*next)),
-        Turn::Names { names, all } => {
-            let name = |(rank, _): &(u32, Vec<u8>)| at(depth, plan.known_name(*names, *rank), 0);
-            all.iter().map(name).min().unwrap_or(FAR)
+        Instruction::Fork(targets) => {
+            targets.iter().map(|&target| of(target)).min().unwrap_or(INFINITE)
         }
-        Turn::Scope { body, .. } => plus(of(*body), 1),
+        Instruction::Repeat { min: 0, next, .. } => of(*next),
+        Instruction::Repeat { body, next, .. } => plus(of(*body), 1).max(of(*next)),
+        Instruction::Names { names, all } => {
+            let name =
+                |(rank, _): &(u32, Vec<u8>)| number_or(depth, program.known_name(*names, *rank), 0);
+            all.iter().map(name).min().unwrap_or(INFINITE)
+        }
+        Instruction::Scope { body, .. } => plus(of(*body), 1),
     }
 }
 
-/// What is not made yet has no bound.
+/// The most bytes from an instruction on; rules that are not made yet have no bound.
 fn most_of(
-    plan: &Plan,
-    turn: &Turn,
+    program: &ProgramView,
+    instruction: &Instruction,
     most: &[u32],
     least: &[u32],
     lengths: &FxHashMap<Language, Option<u32>>,
 ) -> u32 {
-    let length = |language: &Language| lengths.get(language).copied().flatten().unwrap_or(FAR);
-    let of = |point: u32| if least[point as usize] == FAR { 0 } else { most[point as usize] };
-    match turn {
-        Turn::Return | Turn::Special => 0,
-        Turn::Read { language, next } => plus(length(language), of(*next)),
-        Turn::Call { rule, next } => plus(at(most, plan.known_entry(*rule), FAR), of(*next)),
-        Turn::Fork(ways) => ways.iter().map(|&way| of(way)).max().unwrap_or(0),
-        Turn::Repeat { body, max, next, .. } => plus(of(*body).saturating_mul(*max), of(*next)),
-        Turn::Names { names, all } => {
+    let length = |language: &Language| lengths.get(language).copied().flatten().unwrap_or(INFINITE);
+    let of = |point: u32| if least[point as usize] == INFINITE { 0 } else { most[point as usize] };
+    match instruction {
+        Instruction::Return | Instruction::Special => 0,
+        Instruction::Read { language, next } => plus(length(language), of(*next)),
+        Instruction::Call { rule, next } => {
+            plus(number_or(most, program.known_entry(*rule), INFINITE), of(*next))
+        }
+        Instruction::Fork(targets) => targets.iter().map(|&target| of(target)).max().unwrap_or(0),
+        Instruction::Repeat { body, max, next, .. } => {
+            plus(of(*body).saturating_mul(*max), of(*next))
+        }
+        Instruction::Names { names, all } => {
             let name = |(rank, name): &(u32, Vec<u8>)| {
-                plus(name.len() as u32, at(most, plan.known_name(*names, *rank), FAR))
+                plus(
+                    name.len() as u32,
+                    number_or(most, program.known_name(*names, *rank), INFINITE),
+                )
             };
             all.iter().map(name).max().unwrap_or(0)
         }
-        Turn::Capture { .. } | Turn::Scope { .. } => FAR,
+        Instruction::Capture { .. } | Instruction::Scope { .. } => INFINITE,
     }
 }
 
+/// The bytes from a point to something that no text has reached.
 fn goal_of(
-    plan: &Plan,
-    turn: &Turn,
+    program: &ProgramView,
+    instruction: &Instruction,
     point: u32,
     goal: &[u32],
     least: &[u32],
@@ -256,40 +308,40 @@ fn goal_of(
 ) -> u32 {
     let of = |point: u32| goal[point as usize];
     let through = |first: u32, next: u32| plus(first, of(next));
-    match turn {
-        Turn::Return | Turn::Special | Turn::Capture { .. } => FAR,
-        Turn::Read { next, .. } => {
+    match instruction {
+        Instruction::Return | Instruction::Special | Instruction::Capture { .. } => INFINITE,
+        Instruction::Read { next, .. } => {
             through(least[point as usize].saturating_sub(least[*next as usize]), *next)
         }
-        Turn::Call { rule, next } => {
-            let entry = plan.known_entry(*rule);
-            at(goal, entry, 0).min(through(at(least, entry, 1), *next))
+        Instruction::Call { rule, next } => {
+            let entry = program.known_entry(*rule);
+            number_or(goal, entry, 0).min(through(number_or(least, entry, 1), *next))
         }
-        Turn::Fork(ways) => {
-            let way = |(i, &way): (usize, &u32)| match least[way as usize] {
-                FAR => FAR,
-                _ if visits.is_new_way(point, i as u32) => 0,
-                _ => of(way),
+        Instruction::Fork(targets) => {
+            let goal = |(i, &target): (usize, &u32)| match least[target as usize] {
+                INFINITE => INFINITE,
+                _ if visits.is_new_alternative(point, i as u32) => 0,
+                _ => of(target),
             };
-            ways.iter().enumerate().map(way).min().unwrap_or(FAR)
+            targets.iter().enumerate().map(goal).min().unwrap_or(INFINITE)
         }
-        Turn::Repeat { body, min, max, next } => {
+        Instruction::Repeat { body, min, max, next } => {
             let inner = match least[*body as usize] {
-                FAR => FAR,
-                _ if *max > 0 && visits.is_new_way(point, 0) => 0,
+                INFINITE => INFINITE,
+                _ if *max > 0 && visits.is_new_alternative(point, 0) => 0,
                 _ => of(*body),
             };
             let before = if *min == 0 { 0 } else { least[*body as usize].saturating_mul(*min) };
             inner.min(through(before, *next))
         }
-        Turn::Names { names, all } => {
-            let name = |(rank, name): &(u32, Vec<u8>)| match plan.known_name(*names, *rank) {
-                _ if visits.is_new_way(point, *rank) => 0,
+        Instruction::Names { names, all } => {
+            let name = |(rank, name): &(u32, Vec<u8>)| match program.known_name(*names, *rank) {
+                _ if visits.is_new_alternative(point, *rank) => 0,
                 None => 0,
-                known => plus(name.len() as u32, at(goal, known, FAR)),
+                known => plus(name.len() as u32, number_or(goal, known, INFINITE)),
             };
-            all.iter().map(name).min().unwrap_or(FAR)
+            all.iter().map(name).min().unwrap_or(INFINITE)
         }
-        Turn::Scope { body, .. } => of(*body),
+        Instruction::Scope { body, .. } => of(*body),
     }
 }

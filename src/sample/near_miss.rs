@@ -1,12 +1,12 @@
-//! One edit.
+//! Near misses: texts that are one edit away from another text.
 
 use super::choices::Choices;
 
-/// Edits that are tried before it is given up that one leads outside of the language.
-pub(super) const TRIES: usize = 200;
+/// Edits of a text that are tried for one that leads outside of the language.
+pub(super) const MAX_TRIES: usize = 200;
 
 /// Characters that mean something in one format or another.
-const MARKS: &[u8] = b"{}[]()<>,:;=\"'\\/-+*.&|!?#@%_~^$` \n\t\r0159aeEfntuxAZ";
+const SIGNIFICANT_CHARACTERS: &[u8] = b"{}[]()<>,:;=\"'\\/-+*.&|!?#@%_~^$` \n\t\r0159aeEfntuxAZ";
 
 /// The text with one character put in, taken out, changed, or two neighbours swapped. Characters
 /// are bytes where the text is no UTF-8.
@@ -18,13 +18,12 @@ pub(super) fn edit(text: &[u8], choices: &mut Choices) -> Vec<u8> {
         Err(_) => text.chunks(1).collect(),
     };
     let count = pieces.len() as u32;
-    let own = count > 0 && choices.one_in(3);
-    let piece = match own {
-        true => pieces[choices.below(count) as usize],
-        false => {
-            let at = choices.below(MARKS.len() as u32) as usize;
-            &MARKS[at..=at]
-        }
+    let from_text = count > 0 && choices.one_in(3);
+    let piece = if from_text {
+        pieces[choices.below(count) as usize]
+    } else {
+        let at = choices.below(SIGNIFICANT_CHARACTERS.len() as u32) as usize;
+        &SIGNIFICANT_CHARACTERS[at..=at]
     };
     let at = choices.below(count + 1) as usize;
     let (before, after) = pieces.split_at(at);

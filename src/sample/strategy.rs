@@ -71,20 +71,22 @@ impl Strategy for TextStrategy {
         let draw = || {
             let mut texts = Texts::new(&self.constraint, seed)?.within(self.bounds);
             let text = texts.draw()?;
-            let best = Found { text, tape: texts.choices.tape().to_vec() };
+            let best = DrawnText { text, tape: texts.choices.tape().to_vec() };
             Ok(TextTree { texts, tried: best.clone(), best, next: 0 })
         };
         draw().map_err(|error: Error| error.to_string().into())
     }
 }
 
+/// A text with the choices that lead to it.
 #[derive(Clone, Debug)]
-struct Found {
+struct DrawnText {
     text: Vec<u8>,
     tape: Vec<u32>,
 }
 
-impl Found {
+impl DrawnText {
+    /// Whether it is another text that is shorter, or as long and of simpler choices.
     fn is_simpler(&self, other: &Self) -> bool {
         let size = |found: &Self| found.text.len();
         self.text != other.text && (size(self), &self.tape) < (size(other), &other.tape)
@@ -96,21 +98,22 @@ impl Found {
 pub struct TextTree {
     texts: Texts,
     /// The simplest text that has failed.
-    best: Found,
+    best: DrawnText,
     /// The one that is being tried.
-    tried: Found,
+    tried: DrawnText,
     /// The first change of `best` that was not tried.
     next: usize,
 }
 
 impl TextTree {
-    /// Tries the next change that makes the text simpler.
+    /// Makes the next change of the best text's choices that leads to a simpler text; whether there
+    /// is one.
     fn change(&mut self) -> bool {
         while let Some(tape) = changed(&self.best.tape, self.next) {
             self.next += 1;
-            // Where a list leads nowhere within the limits, the next may.
+            // A list may lead to no text within the limits.
             if let Ok(text) = self.texts.replay(&tape) {
-                let found = Found { text, tape: self.texts.choices.tape().to_vec() };
+                let found = DrawnText { text, tape: self.texts.choices.tape().to_vec() };
                 if found.is_simpler(&self.best) {
                     self.tried = found;
                     return true;

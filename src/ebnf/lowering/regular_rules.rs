@@ -4,7 +4,7 @@
 //! reaches a cycle. A small regular rule is *inlined*: its language becomes part of the terminals
 //! that use it. And, not, difference and laziness have a meaning for regular languages only.
 
-use super::{LoweringOptions, ParsedRules, RuleLayout};
+use super::parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
 use crate::error::Result;
 use crate::regular::{self, ByteSet, Language, Languages, Utf8};
