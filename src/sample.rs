@@ -31,9 +31,14 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! One text is a [`walk::Walk`] over a [`program_view::ProgramView`], steered by
-//! [`distances::Distances`]; [`choices::Choices`] decide and are written down, so that `strategy` can
-//! shrink them; [`visits::Visits`] record what was reached.
+//! | module | concept |
+//! |---|---|
+//! | `program_view` | the compiled program as a graph of points |
+//! | `distances` | bytes and calls from each point to the end, and to something new |
+//! | `walk` | writes one text, steered by distances and bounds |
+//! | `choices` | decisions by a seed, recorded so that `strategy` can shrink them |
+//! | `visits`, `coverage` | the parts of the program that texts have reached, and their count |
+//! | `near_miss` | one edit of a text |
 
 mod bounds;
 mod choices;

@@ -1,29 +1,18 @@
-//! What each keyword does to generation.
+//! The table of keywords: the effect of each on generation, in words.
 
-use super::{FindingKind, Linter, foreign};
-use crate::json_schema::advice::nearest;
-use crate::json_schema::decimal::Decimal;
-use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::draft::Dialect;
-use crate::json_schema::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
-
-/// Counts from here on are felt: what is counted is told apart by its number.
-const LARGE_COUNT: u32 = 10_000;
-
-/// Alternatives from here on are felt.
-const MANY_ALTERNATIVES: usize = 20;
-
-/// What a keyword does, said after its name.
+/// The effect of a keyword, in words that follow its name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Effect {
+pub(super) enum Effect {
+    /// Texts that break the keyword are never written.
     Enforces(&'static str),
+    /// The keyword is for people or for references.
     Says(&'static str),
 }
 
 use Effect::{Enforces, Says};
 
 /// The keywords of all drafts.
-pub(crate) const KEYWORDS: &[(&str, Effect)] = &[
+pub(super) const KEYWORDS: &[(&str, Effect)] = &[
     ("type", Enforces("decides with which byte the value may begin")),
     ("enum", Enforces("leaves the listed values alone, in the spelling and order listed")),
     ("const", Enforces("leaves one value")),
@@ -93,8 +82,8 @@ pub(crate) const KEYWORDS: &[(&str, Effect)] = &[
     ("contentSchema", Says("is not enforced: the string may hold anything")),
 ];
 
-/// The type of values that a keyword looks at, if it looks at one type alone.
-pub(crate) fn looks_at(keyword: &str) -> Option<&'static str> {
+/// The type of values that a keyword constrains, if it is one type alone.
+pub(super) fn constrained_type(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
         "properties"
         | "required"
@@ -115,91 +104,7 @@ pub(crate) fn looks_at(keyword: &str) -> Option<&'static str> {
     })
 }
 
-/// What a keyword does, if any draft has it.
-pub(crate) fn effect(keyword: &str) -> Option<Effect> {
+/// The effect of a keyword, if any draft has it.
+pub(super) fn effect(keyword: &str) -> Option<Effect> {
     KEYWORDS.iter().find(|(known, _)| *known == keyword).map(|(_, effect)| *effect)
-}
-
-impl Linter<'_> {
-    pub(crate) fn format(&mut self, schema: ValueId, at: ValueId, words: &str, dialect: Dialect) {
-        let Some(name) = self.document.string(at) else { return };
-        match format(name) {
-            Format::Unknown => {
-                let message = format!("the format `{name}` is not known, and not enforced");
-                match nearest(name, FORMATS.iter().copied()) {
-                    Some(near) => {
-                        let message = format!("{message}: did you mean `{near}`?");
-                        self.find(at, FindingKind::Hint, message);
-                    }
-                    None => match foreign::format_instead(name) {
-                        Some(words) => {
-                            self.find(at, FindingKind::Hint, format!("{message}; {words}"));
-                        }
-                        None => self.find(at, FindingKind::Ignored, message),
-                    },
-                }
-            }
-            _ if is_beyond(name, |keyword| self.has(schema, keyword)) => {
-                let beside = BESIDE_PATTERNS.iter().find(|keyword| self.has(schema, keyword));
-                let beside = match (name, beside) {
-                    ("regex", Some(keyword)) => format!(" beside `{keyword}`"),
-                    _ => String::new(),
-                };
-                let message = format!("the format `{name}` is not enforced{beside}");
-                self.find(at, FindingKind::Ignored, message);
-            }
-            Format::Texts(_) if self.options.formats || dialect.asserts_formats() => {
-                let but = match name {
-                    "hostname" | "email" | "idn-email" => {
-                        ", but for labels with `--` in the third and fourth place (`xn--…`), which \
-                         are refused"
-                    }
-                    _ => "",
-                };
-                self.find(at, FindingKind::Enforced, format!("`format` {words}{but}"));
-            }
-            _ => {
-                let message = format!("the format `{name}` is a remark under these options");
-                self.find(at, FindingKind::Annotation, message);
-            }
-        }
-    }
-
-    /// Why a keyword would be slow.
-    pub(crate) fn cost(&self, keyword: &str, at: ValueId) -> Option<String> {
-        match (keyword, self.document.value(at)) {
-            ("uniqueItems", Value::Bool(true)) => Some(
-                "items are compared with all that came before: the longer the array, the more \
-                 there is to remember"
-                    .into(),
-            ),
-            (
-                "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
-                | "maxProperties",
-                Value::Number(literal),
-            ) => {
-                let count = Decimal::parse(literal)?.to_count()?;
-                (count >= LARGE_COUNT).then(|| {
-                    format!(
-                        "counting to {count} keeps as many states; without a bound there are few"
-                    )
-                })
-            }
-            ("oneOf" | "anyOf", Value::Array(branches)) if branches.len() >= MANY_ALTERNATIVES => {
-                Some(format!(
-                    "{} alternatives stay open until the text decides between them: a member \
-                     with a `const` of its own in each, written first, decides soonest",
-                    branches.len()
-                ))
-            }
-            ("pattern", Value::String(pattern)) if pattern.contains("(?") => {
-                let look = ["(?=", "(?!", "(?<=", "(?<!"];
-                look.iter().any(|look| pattern.contains(look)).then(|| {
-                    "looking ahead or behind is exact, and multiplies the states of the pattern"
-                        .into()
-                })
-            }
-            _ => None,
-        }
-    }
 }

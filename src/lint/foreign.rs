@@ -1,8 +1,8 @@
-//! Keywords of other notations, of other drafts and of habit, and what JSON Schema has for them.
+//! Keywords and formats of other notations, and their counterparts in JSON Schema.
 
 use crate::json_schema::document::{Document, Value, ValueId};
 
-/// Keywords that no draft from 4 to 2020-12 has, with what says the same.
+/// Keywords that no draft from 4 to 2020-12 has, with their counterparts in words.
 const FOREIGN: &[(&str, &str)] = &[
     ("nullable", "it is OpenAPI's; here null is a type: `\"type\": [\"…\", \"null\"]`"),
     (
@@ -38,13 +38,13 @@ const FOREIGN: &[(&str, &str)] = &[
     ("strict", "it is OpenAI's, beside the schema; here `additionalProperties` says it"),
 ];
 
-/// What says the same as a keyword that no draft has.
-pub(crate) fn instead(keyword: &str) -> Option<&'static str> {
+/// The counterpart of a keyword that no draft has, in words.
+pub(super) fn instead(keyword: &str) -> Option<&'static str> {
     FOREIGN.iter().find(|(known, _)| *known == keyword).map(|(_, words)| *words)
 }
 
-/// Where the schema is in what wraps it for a tool or a format of answers; `None` for a schema.
-pub(crate) fn wrapped(document: &Document, root: ValueId) -> Option<ValueId> {
+/// The schema inside a tool definition or response format that wraps it; `None` if nothing does.
+pub(super) fn wrapped(document: &Document, root: ValueId) -> Option<ValueId> {
     let named = |at| document.get(at, "name").is_some_and(|name| document.string(name).is_some());
     let inside = |at: ValueId| {
         let inner = ["parameters", "schema", "input_schema", "inputSchema"];
@@ -55,15 +55,15 @@ pub(crate) fn wrapped(document: &Document, root: ValueId) -> Option<ValueId> {
     outer.and_then(inside).or_else(|| inside(root))
 }
 
-/// Does a value look like a schema: an object with a keyword that constrains or refers?
-pub(crate) fn looks_like_a_schema(document: &Document, at: ValueId) -> bool {
+/// Whether a value looks like a schema: an object with a keyword that constrains or refers.
+pub(super) fn looks_like_a_schema(document: &Document, at: ValueId) -> bool {
     ["type", "properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"]
         .iter()
         .any(|keyword| document.get(at, keyword).is_some())
 }
 
-/// Formats that other notations have, with what says the same.
-pub(crate) fn format_instead(name: &str) -> Option<&'static str> {
+/// The counterpart of a format of other notations, in words.
+pub(super) fn format_instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "int32" => "`\"minimum\": -2147483648, \"maximum\": 2147483647` says it",
         "int64" => "`\"minimum\": -9223372036854775808, \"maximum\": 9223372036854775807` says it",
@@ -82,8 +82,8 @@ pub(crate) fn format_instead(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A number, a text, … in words short enough for a message.
-pub(crate) fn shown(document: &Document, at: ValueId) -> String {
+/// A value, shortened for a message.
+pub(super) fn shown(document: &Document, at: ValueId) -> String {
     match document.value(at) {
         Value::Null => "null".into(),
         Value::Bool(value) => value.to_string(),

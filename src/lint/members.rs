@@ -1,20 +1,23 @@
-//! Members that are asked for by one name and described by another, or may be anything.
+//! Findings about object members: names in `required` that nothing describes, open and closed
+//! objects, conditions on absent members.
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::{FindingKind, Linter, REFINING};
+use super::finding::FindingKind;
+use super::linter::{Linter, REFINING_KEYWORDS};
 use crate::json_schema::advice::nearest;
 use crate::json_schema::document::{Members, Value, ValueId};
 use crate::json_schema::draft::{Holds, holds};
 
 /// Keywords that apply other schemas to the same object.
-const APPLYING: [&str; 7] =
+const APPLYING_KEYWORDS: [&str; 7] =
     ["allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "if", "dependentSchemas"];
 
 impl<'d> Linter<'d> {
-    pub(crate) fn members(&mut self, schema: ValueId, role: &str) {
+    /// All findings of this file.
+    pub(super) fn members(&mut self, schema: ValueId, role: &str) {
         self.required_names(schema);
         self.dependent_names(schema);
         self.open_object(schema, role);
@@ -22,12 +25,13 @@ impl<'d> Linter<'d> {
         self.absent_condition(schema);
     }
 
+    /// The members of the keyword `properties`.
     fn properties(&self, schema: ValueId) -> Option<&'d Members> {
         self.document.members(self.document.get(schema, "properties")?)
     }
 
-    /// Is everything that `properties` does not name forbidden?
-    pub(crate) fn is_closed(&self, schema: ValueId) -> bool {
+    /// Whether every member that `properties` does not name is forbidden.
+    pub(super) fn is_closed(&self, schema: ValueId) -> bool {
         let document = self.document;
         let forbids = |keyword| {
             let at = document.get(schema, keyword);
@@ -40,7 +44,7 @@ impl<'d> Linter<'d> {
     fn refined_by(&self, schema: ValueId) -> Option<ValueId> {
         let document = self.document;
         let parent = document.parent(schema)?;
-        let refines = |at| document.key(at).is_some_and(|key| REFINING.contains(&key));
+        let refines = |at| document.key(at).is_some_and(|key| REFINING_KEYWORDS.contains(&key));
         // Directly, or in a list or a map.
         match (refines(schema) && document.members(parent).is_some(), refines(parent)) {
             (true, _) => Some(parent),
@@ -49,22 +53,23 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// Do the schemas that this one refines describe a member, or ask for it?
-    fn around(&self, schema: ValueId, holds: impl Fn(ValueId) -> bool) -> bool {
+    /// Whether `holds` is true of some schema that this one refines.
+    fn any_refined(&self, schema: ValueId, holds: impl Fn(ValueId) -> bool) -> bool {
         std::iter::successors(self.refined_by(schema), |&at| self.refined_by(at)).any(holds)
     }
 
-    /// Does the schema of a member refine one that stands further out?
-    pub(crate) fn refines_a_member(&self, schema: ValueId) -> bool {
+    /// Whether the schema of a member refines that of the same member further out.
+    pub(super) fn refines_a_member(&self, schema: ValueId) -> bool {
         let document = self.document;
         let (Some(key), Some(named)) = (document.key(schema), document.parent(schema)) else {
             return false;
         };
         let known = |at| self.properties(at).is_some_and(|known| known.get(key).is_some());
-        document.parent(named).is_some_and(|schema| self.around(schema, known))
+        document.parent(named).is_some_and(|schema| self.any_refined(schema, known))
     }
 
-    /// A name that `properties` does not know, in words.
+    /// A message about a name that `properties` does not describe; `what` is the keyword that names
+    /// it.
     fn unknown_name(&self, schema: ValueId, key: &str, what: &str) -> Option<String> {
         let properties = self.properties(schema)?;
         if properties.get(key).is_some() || self.has(schema, "patternProperties") {
@@ -72,8 +77,8 @@ impl<'d> Linter<'d> {
         }
         // Others may describe it.
         let known = |at| self.properties(at).is_some_and(|known| known.get(key).is_some());
-        let applies = |at: ValueId| APPLYING.iter().any(|keyword| self.has(at, keyword));
-        if applies(schema) || self.around(schema, known) {
+        let applies = |at: ValueId| APPLYING_KEYWORDS.iter().any(|keyword| self.has(at, keyword));
+        if applies(schema) || self.any_refined(schema, known) {
             return None;
         }
         let message = format!("`{what}` names `{key}`, which `properties` does not describe");
@@ -87,7 +92,7 @@ impl<'d> Linter<'d> {
         })
     }
 
-    /// `required` names what `properties` does not know.
+    /// Names in `required` that `properties` does not describe.
     fn required_names(&mut self, schema: ValueId) {
         let document = self.document;
         let Some(at) = document.get(schema, "required") else { return };
@@ -100,7 +105,7 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// The same for `dependentRequired`, and for the older `dependencies`.
+    /// Names in `dependentRequired` and the older `dependencies` that `properties` does not describe.
     fn dependent_names(&mut self, schema: ValueId) {
         let document = self.document;
         for keyword in ["dependentRequired", "dependencies"] {
@@ -121,11 +126,11 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// Schemas that references take for a part of an object that others describe, too: closed by
-    /// themselves they would forbid what those describe.
-    fn bases(&mut self) -> Rc<FxHashSet<ValueId>> {
-        if let Some(bases) = &self.bases {
-            return Rc::clone(bases);
+    /// The schemas that describe a part of an object which other schemas describe, too (base schemas
+    /// behind `$ref`, parts of `allOf`). Closed by themselves they would forbid the other parts.
+    fn object_parts(&mut self) -> Rc<FxHashSet<ValueId>> {
+        if let Some(known) = &self.object_parts {
+            return Rc::clone(known);
         }
         let document = self.document;
         let mut found = FxHashSet::default();
@@ -145,8 +150,8 @@ impl<'d> Linter<'d> {
                 || ["properties", "unevaluatedProperties"].iter().any(|k| members.get(k).is_some())
                 || members.get("allOf").is_some_and(several);
             for (keyword, value) in members.iter() {
-                let same =
-                    part && APPLYING.contains(&keyword) || matches!(keyword, "then" | "else");
+                let same = part && APPLYING_KEYWORDS.contains(&keyword)
+                    || matches!(keyword, "then" | "else");
                 let target = matches!(keyword, "$ref" | "$dynamicRef")
                     .then(|| self.references.resolve(document, value).ok())
                     .flatten();
@@ -164,16 +169,16 @@ impl<'d> Linter<'d> {
             }
         }
         let found = Rc::new(found);
-        self.bases = Some(Rc::clone(&found));
+        self.object_parts = Some(Rc::clone(&found));
         found
     }
 
     /// Objects with named members, to which a model may add any other.
     fn open_object(&mut self, schema: ValueId, role: &str) {
         let closing = ["additionalProperties", "unevaluatedProperties", "propertyNames"];
-        if REFINING.contains(&role)
+        if REFINING_KEYWORDS.contains(&role)
             || closing.iter().any(|keyword| self.has(schema, keyword))
-            || self.bases().contains(&schema)
+            || self.object_parts().contains(&schema)
         {
             return;
         }
@@ -183,14 +188,14 @@ impl<'d> Linter<'d> {
         self.find(at, FindingKind::Hint, message);
     }
 
-    /// `additionalProperties: false` in one part of an object that others describe, too.
+    /// `additionalProperties: false` in one part of an object which others describe, too.
     fn closed_part(&mut self, schema: ValueId, role: &str) {
         let document = self.document;
         let Some(at) = document.get(schema, "additionalProperties") else { return };
         if !matches!(document.value(at), Value::Bool(false)) {
             return;
         }
-        let others = APPLYING.iter().find(|keyword| {
+        let others = APPLYING_KEYWORDS.iter().find(|keyword| {
             document.get(schema, keyword).is_some_and(|at| self.describes_members(at))
         });
         let message = match others {
@@ -209,12 +214,12 @@ impl<'d> Linter<'d> {
         self.find(at, FindingKind::Hint, message);
     }
 
-    /// Does a keyword's value hold a schema with `properties`, or lead to one?
+    /// Whether a keyword's value holds a schema with `properties`, or refers to one.
     fn describes_members(&self, at: ValueId) -> bool {
         let document = self.document;
         let own = |schema: ValueId| match document.get(schema, "properties") {
             Some(named) => {
-                // What only narrows a member that stands here, too, is no trouble.
+                // A schema that only narrows members described here is harmless.
                 let around = document.parent(at).and_then(|schema| self.properties(schema));
                 let named = document.members(named);
                 named.is_some_and(|named| {
@@ -236,7 +241,7 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// An `if` that also holds where the member that it asks about is absent.
+    /// An `if` that also holds where the member that it tests is absent.
     fn absent_condition(&mut self, schema: ValueId) {
         let document = self.document;
         let Some(at) = document.get(schema, "if") else { return };
@@ -250,7 +255,7 @@ impl<'d> Linter<'d> {
                 if names.iter().any(|&name| document.string(name) == Some(key)))
         };
         let optional = asked.iter().find(|(key, _)| {
-            !requires(schema, key) && !self.around(schema, |at| requires(at, key))
+            !requires(schema, key) && !self.any_refined(schema, |at| requires(at, key))
         });
         if let Some((key, _)) = optional {
             let message = format!(

@@ -1,8 +1,8 @@
-//! What the author probably meant: types that are not said, branches that overlap, schemas that
-//! no value satisfies.
+//! Probable mistakes: missing types, overlapping branches, schemas that no value satisfies.
 
-use super::effects::Effect;
-use super::{FindingKind, Linter, REFINING, effects};
+use super::effects::{self, Effect};
+use super::finding::FindingKind;
+use super::linter::{Linter, REFINING_KEYWORDS};
 use crate::deadline;
 use crate::error::ErrorKind;
 use crate::json_schema::diagnosis::contradiction;
@@ -10,42 +10,46 @@ use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::draft::Dialect;
 use crate::json_schema::set::Set;
 
-/// Names listed in one message.
-const NAMES: usize = 12;
+/// Names that a message lists; more make it unreadable.
+const MAX_LISTED_NAMES: usize = 12;
 
-/// Branches of a `oneOf` that are compared with each other.
-const BRANCHES: usize = 16;
+/// Branches of a `oneOf` that are compared pair by pair.
+const MAX_COMPARED_BRANCHES: usize = 16;
 
-/// Schemas without a value of which it is found out why.
-const DIAGNOSED: usize = 8;
+/// Impossible schemas whose contradiction is searched for, which takes a search each.
+const MAX_DIAGNOSES: usize = 8;
 
-/// `a, b, c` or the first of them.
-pub(crate) fn listed(names: &[&str]) -> String {
-    let shown: Vec<String> = names.iter().take(NAMES).map(|name| format!("`{name}`")).collect();
-    match names.len().checked_sub(NAMES + 1) {
-        Some(_) => format!("{} and {} more", shown.join(", "), names.len() - NAMES),
+/// The names in backticks, or the first of them and the number of the others.
+pub(super) fn quoted_list(names: &[&str]) -> String {
+    let shown: Vec<String> =
+        names.iter().take(MAX_LISTED_NAMES).map(|name| format!("`{name}`")).collect();
+    match names.len().checked_sub(MAX_LISTED_NAMES + 1) {
+        Some(_) => format!("{} and {} more", shown.join(", "), names.len() - MAX_LISTED_NAMES),
         None => shown.join(", "),
     }
 }
 
-/// References that are followed one after another.
-const STEPS: usize = 100;
+/// References that are followed in a row; a cycle ends here.
+const MAX_REFERENCES: usize = 100;
 
 impl Linter<'_> {
-    pub(crate) fn mistakes(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
+    /// All probable mistakes in a schema.
+    pub(super) fn mistakes(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
         self.missing_type(schema, role, dialect);
         self.members(schema, role);
         self.loose_patterns(schema);
         self.values(schema);
         self.overlapping_branches(schema);
-        self.nameless(schema);
+        self.impossible_names(schema);
         self.impossible(schema, role);
     }
 
-    /// Keywords of one type, and no word that the value has that type.
+    /// Keywords of one type without a `type`.
     fn missing_type(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
         let elsewhere = ["type", "enum", "const", "$ref", "$dynamicRef", "$recursiveRef", "allOf"];
-        if REFINING.contains(&role) || elsewhere.iter().any(|keyword| self.has(schema, keyword)) {
+        if REFINING_KEYWORDS.contains(&role)
+            || elsewhere.iter().any(|keyword| self.has(schema, keyword))
+        {
             return;
         }
         // Names are strings; `items` speaks of what `contains` looks at, too.
@@ -61,7 +65,7 @@ impl Linter<'_> {
         }
         let Some(members) = self.document.members(schema) else { return };
         let found = members.iter().find_map(|(keyword, _)| {
-            let type_ = effects::looks_at(keyword).filter(|_| dialect.knows(keyword))?;
+            let type_ = effects::constrained_type(keyword).filter(|_| dialect.knows(keyword))?;
             Some((keyword, type_))
         });
         if let Some((keyword, type_)) = found {
@@ -73,8 +77,8 @@ impl Linter<'_> {
         }
     }
 
-    /// Names of members are strings; other keywords of theirs say nothing, or forbid all.
-    fn nameless(&mut self, schema: ValueId) {
+    /// A `propertyNames` that allows no string, and so forbids all members.
+    fn impossible_names(&mut self, schema: ValueId) {
         let Some(names) = self.document.get(schema, "propertyNames") else { return };
         let Some(types) = self.types(names) else { return };
         if !types.contains(&"string") {
@@ -83,18 +87,18 @@ impl Linter<'_> {
         }
     }
 
-    /// A `oneOf` of which some branch never counts, or whose branches overlap.
+    /// A `oneOf` with a branch that is never taken, or whose branches overlap.
     fn overlapping_branches(&mut self, schema: ValueId) {
         let document = self.document;
         let Some(at) = document.get(schema, "oneOf") else { return };
         let Value::Array(branches) = document.value(at) else { return };
-        if branches.len() < 2 || branches.len() > BRANCHES {
+        if branches.len() < 2 || branches.len() > MAX_COMPARED_BRANCHES {
             return;
         }
         let sets: Option<Vec<Set>> =
             branches.iter().map(|&branch| self.sets.schema(branch).ok()).collect();
         let Some(sets) = sets else { return };
-        // What the schema around them requires may tell them apart.
+        // The schema around them may require what tells them apart.
         let may_overlap = self.sets.may_overlap(&sets, schema);
         let mut overlaps = Vec::new();
         for (i, &set) in sets.iter().enumerate() {
@@ -135,10 +139,10 @@ impl Linter<'_> {
         }
     }
 
-    /// Where references lead that stand alone; `None` if they lead nowhere, or too far.
+    /// The schema behind references that stand alone; `None` if they lead nowhere, or too far.
     fn without_references(&mut self, mut schema: ValueId) -> Option<ValueId> {
         let document = self.document;
-        for _ in 0..STEPS {
+        for _ in 0..MAX_REFERENCES {
             let enforces = |keyword| matches!(effects::effect(keyword), Some(Effect::Enforces(_)));
             let members = document.members(schema);
             let mut keywords = members.into_iter().flat_map(|members| members.iter());
@@ -153,9 +157,9 @@ impl Linter<'_> {
         None
     }
 
-    /// A schema that no value satisfies, or of which a text would come to a limit.
+    /// A schema that no value satisfies, or whose texts would come to a limit.
     fn impossible(&mut self, schema: ValueId, role: &str) {
-        // What a reference alone leads to is the same set, found out once.
+        // The target of a lone reference is the same set, and is reported once.
         let Some(said) = self.without_references(schema) else { return };
         let Ok(set) = self.sets.schema(said) else { return };
         let limit = match (self.sets.is_empty(set), self.sets.shape(set)) {
@@ -168,8 +172,8 @@ impl Linter<'_> {
                     _ => "it is never taken",
                 };
                 let message = format!("no value satisfies this schema, so {never}");
-                self.diagnosed += 1;
-                let why = (self.diagnosed <= DIAGNOSED)
+                self.impossible_schemas += 1;
+                let why = (self.impossible_schemas <= MAX_DIAGNOSES)
                     .then(|| contradiction(self.document, self.options, schema));
                 return match why.flatten() {
                     Some((_, why)) => {

@@ -1,27 +1,29 @@
-//! Patterns that say less, or something else, than they look as if they did.
+//! Findings about patterns: missing anchors, anchors of one alternative alone, other notations.
 
-use super::{FindingKind, Linter};
+use super::finding::FindingKind;
+use super::linter::Linter;
 use crate::json_schema::document::ValueId;
 
-/// Characters that stand for themselves as well as for something in a pattern.
-const SPECIAL: [char; 14] = ['^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
+/// The metacharacters of patterns.
+const METACHARACTERS: [char; 14] =
+    ['^', '$', '.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '\\', '|'];
 
 impl Linter<'_> {
-    /// Those of `pattern` and `patternProperties`.
-    pub(crate) fn loose_patterns(&mut self, schema: ValueId) {
+    /// Findings about the patterns of `pattern` and `patternProperties`.
+    pub(super) fn loose_patterns(&mut self, schema: ValueId) {
         let document = self.document;
         if let Some(at) = document.get(schema, "pattern")
             && let Some(pattern) = document.string(at)
-            && let Some(message) = loose(pattern)
+            && let Some(message) = doubt(pattern)
         {
             self.find(at, FindingKind::Hint, message);
         }
         let Some(names) = document.get(schema, "patternProperties") else { return };
         let Some(names) = document.members(names) else { return };
         for (pattern, at) in names.iter() {
-            // A piece of a name is often meant; a whole one without anchors is not.
-            let message = match loose(pattern) {
-                Some(message) if is_odd(pattern) => message,
+            // Patterns for pieces of names are common; only those without any anchor are doubtful.
+            let message = match doubt(pattern) {
+                Some(message) if is_foreign(pattern) => message,
                 _ if pattern.contains(['^', '$']) || matches!(pattern, "" | ".*" | ".+" | ".") => {
                     continue;
                 }
@@ -35,20 +37,21 @@ impl Linter<'_> {
     }
 }
 
-/// Is it written as other notations write patterns?
-fn is_odd(pattern: &str) -> bool {
+/// Whether a pattern is written in another notation.
+fn is_foreign(pattern: &str) -> bool {
     is_between_slashes(pattern) || pattern.contains("[[:")
 }
 
+/// Whether a pattern is written as `/…/flags`.
 fn is_between_slashes(pattern: &str) -> bool {
     pattern.len() > 2
         && pattern.starts_with('/')
         && pattern.trim_end_matches(['g', 'i', 'm', 'u', 's']).ends_with('/')
-        && pattern.contains(SPECIAL)
+        && pattern.contains(METACHARACTERS)
 }
 
-/// What is probably not meant about a pattern.
-fn loose(pattern: &str) -> Option<String> {
+/// A message about a pattern that probably means something else.
+fn doubt(pattern: &str) -> Option<String> {
     if is_between_slashes(pattern) {
         return Some(
             "the slashes around the pattern are part of it, and so are flags behind them: did you \
@@ -65,8 +68,8 @@ fn loose(pattern: &str) -> Option<String> {
         ));
     }
     let branches = branches(without_flags(pattern));
-    let starts = branches.iter().filter(|branch| starts(branch)).count();
-    let ends = branches.iter().filter(|branch| ends(branch)).count();
+    let starts = branches.iter().filter(|branch| is_anchored_at_start(branch)).count();
+    let ends = branches.iter().filter(|branch| is_anchored_at_end(branch)).count();
     let one = branches.len() == 1;
     let all = |count: usize| count == branches.len();
     Some(match (starts, ends) {
@@ -80,7 +83,7 @@ fn loose(pattern: &str) -> Option<String> {
         (0, _) if one => {
             "anything may precede what the pattern matches: did you mean a `^` at its start?".into()
         }
-        // Words that are looked for are often meant.
+        // Alternative words without anchors are often meant.
         (0, 0) => return None,
         _ => {
             let inner = pattern.strip_prefix('^').unwrap_or(pattern);
@@ -93,7 +96,7 @@ fn loose(pattern: &str) -> Option<String> {
     })
 }
 
-/// Without flags for the whole pattern, `(?i)`.
+/// The pattern without flags for the whole of it, `(?i)`.
 fn without_flags(pattern: &str) -> &str {
     let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')'));
     match flags {
@@ -102,12 +105,16 @@ fn without_flags(pattern: &str) -> &str {
     }
 }
 
-/// Does it match at the start alone: by a `^`, or by a group whose alternatives all do?
-fn starts(branch: &str) -> bool {
-    branch.starts_with('^') || group_at_start(branch).is_some_and(|(inner, _)| all(inner, starts))
+/// Whether an alternative matches at the start alone: by a `^`, or by a group whose alternatives all
+/// do.
+fn is_anchored_at_start(branch: &str) -> bool {
+    branch.starts_with('^')
+        || group_at_start(branch).is_some_and(|(inner, _)| all(inner, is_anchored_at_start))
 }
 
-fn ends(branch: &str) -> bool {
+/// Whether an alternative matches at the end alone: by a `$`, or by a group whose alternatives all
+/// do.
+fn is_anchored_at_end(branch: &str) -> bool {
     if let Some(rest) = branch.strip_suffix('$') {
         return rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0;
     }
@@ -115,7 +122,7 @@ fn ends(branch: &str) -> bool {
     let mut rest = branch;
     while !rest.is_empty() {
         match group_at_start(rest) {
-            Some((inner, "")) => return all(inner, ends),
+            Some((inner, "")) => return all(inner, is_anchored_at_end),
             Some((_, after)) => rest = after,
             None => {
                 let next = rest.char_indices().nth(match rest.chars().next() {
@@ -130,7 +137,7 @@ fn ends(branch: &str) -> bool {
     false
 }
 
-/// How many characters a class takes that stands at the start.
+/// The number of characters of the class at the start of a pattern.
 fn class_length(pattern: &str) -> usize {
     let mut escaped = false;
     let end = pattern.chars().position(|c| {
@@ -141,12 +148,13 @@ fn class_length(pattern: &str) -> usize {
     end.map_or(1, |end| end + 1)
 }
 
+/// Whether all alternatives of a group satisfy a predicate.
 fn all(inner: &str, holds: fn(&str) -> bool) -> bool {
     branches(inner).into_iter().all(holds)
 }
 
-/// What a group holds that a pattern begins with, and what follows it; not of one that looks
-/// around, or that may come no times.
+/// The content of the group at the start of a pattern, and the rest behind it. `None` for look-around
+/// and for a group that may be skipped.
 fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
     let inside = pattern.strip_prefix('(')?;
     let (mut depth, mut class, mut escaped) = (0usize, false, false);
@@ -180,7 +188,7 @@ fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The alternatives of a pattern, as far as they stand in no group.
+/// The alternatives of a pattern outside of groups.
 fn branches(pattern: &str) -> Vec<&str> {
     let (mut found, mut start, mut depth) = (Vec::new(), 0, 0usize);
     let (mut class, mut escaped) = (false, false);
@@ -236,7 +244,7 @@ mod tests {
             ("/^a+$/i", Some("slashes")),
             ("^[[:alpha:]]+$", Some("`[:alpha:]`")),
         ] {
-            let said = loose(pattern);
+            let said = doubt(pattern);
             let right = match (words, &said) {
                 (None, None) => true,
                 (Some(words), Some(said)) => said.contains(words),

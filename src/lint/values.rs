@@ -1,20 +1,22 @@
-//! Values that a schema writes down, but does not accept.
+//! Findings about `enum`, `const`, `default` and `examples`: values that the schema does not accept.
 
+use super::finding::FindingKind;
 use super::foreign::shown;
-use super::{FindingKind, Linter};
+use super::linter::Linter;
 use crate::json_schema::document::{Value, ValueId};
 
-/// Values of one list that are looked at.
-const VALUES: usize = 200;
+/// Values of one list that are checked.
+const MAX_CHECKED_VALUES: usize = 200;
 
 impl Linter<'_> {
-    pub(crate) fn values(&mut self, schema: ValueId) {
+    /// All findings of this file.
+    pub(super) fn values(&mut self, schema: ValueId) {
         self.listed_values(schema);
         self.unlisted_null(schema);
         self.shown_values(schema);
     }
 
-    /// Listed values that no value can be, because of the keywords beside them; values listed twice.
+    /// Listed values that keywords beside them refuse; values listed twice.
     fn listed_values(&mut self, schema: ValueId) {
         let document = self.document;
         let Some(at) = document.get(schema, "enum") else { return };
@@ -26,7 +28,7 @@ impl Linter<'_> {
                 .filter(|types| !types.iter().any(|name| is_of_type(document.value(value), name)))
         };
         let set = self.sets.schema(schema).and_then(|set| self.sets.shape(set));
-        for (i, &value) in values.iter().take(VALUES).enumerate() {
+        for (i, &value) in values.iter().take(MAX_CHECKED_VALUES).enumerate() {
             let text = shown(document, value);
             if let Some(types) = other_type(value) {
                 let names: Vec<String> = types.iter().map(|name| format!("`{name}`")).collect();
@@ -100,7 +102,7 @@ impl Linter<'_> {
         if let Some(at) = members.get("examples")
             && let Value::Array(examples) = document.value(at)
         {
-            values.extend(examples.iter().take(VALUES));
+            values.extend(examples.iter().take(MAX_CHECKED_VALUES));
         }
         if values.is_empty() {
             return;
@@ -120,11 +122,12 @@ impl Linter<'_> {
     }
 }
 
+/// Whether a value may have the type of this name.
 fn is_of_type(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        // Which numbers are integers is for the sets to say.
+        // The sets tell integers from other numbers.
         Value::Number(_) => matches!(name, "number" | "integer"),
         Value::String(_) => name == "string",
         Value::Array(_) => name == "array",
@@ -132,7 +135,7 @@ fn is_of_type(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Would a text be of a type without its quotes?
+/// Whether a string would have the type of this name without its quotes.
 fn unquoted_is(text: &str, name: &str) -> bool {
     match name {
         "integer" => text.parse::<i64>().is_ok(),

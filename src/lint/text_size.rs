@@ -1,26 +1,48 @@
-//! How long the text is, at least and at most, in bytes and without white space.
+//! Bounds on the size of a schema's texts, in bytes and without white space.
+//!
+//! The lower bound is a least fixed point over the sets that the shortest values need; the upper bound
+//! is a recursion that ends without a bound at a recursive schema.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Linter;
 use crate::json_schema::array::ArraySet;
-use crate::json_schema::document::ValueId;
+use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::object::ObjectSet;
-use crate::json_schema::set::{Set, Shape};
+use crate::json_schema::options::Options;
+use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
-/// Sets to look at before no bound is given.
-const SETS: usize = 20_000;
+/// Sets that are visited before no bound is given.
+const MAX_SETS: usize = 20_000;
 
-/// States to look at for the longest string of a language.
-const STATES: usize = 4_000;
+/// DFA states that are visited for the longest string of a language.
+const MAX_STATES: usize = 4_000;
 
-/// Languages that may be made for that.
-const MADE: usize = 100_000;
+/// Expressions that may be made in that search.
+const MAX_NEW_LANGUAGES: usize = 100_000;
 
-impl Linter<'_> {
-    /// The least and the most bytes of a value of a schema.
-    pub(crate) fn sizes(&mut self, root: ValueId) -> (Option<u64>, Option<u64>) {
+/// Schemas within schemas that are followed for the upper bound.
+const MAX_DEPTH: usize = 100;
+
+/// The least and the most bytes of a value of a schema, each `None` if it is not found.
+pub(super) fn bounds(
+    document: &Document,
+    options: &Options,
+    sets: &mut Sets<'_>,
+    root: ValueId,
+) -> (Option<u64>, Option<u64>) {
+    TextSizes { document, options, sets }.bounds(root)
+}
+
+/// See the module's head.
+struct TextSizes<'a, 'd> {
+    document: &'a Document,
+    options: &'a Options,
+    sets: &'a mut Sets<'d>,
+}
+
+impl TextSizes<'_, '_> {
+    fn bounds(&mut self, root: ValueId) -> (Option<u64>, Option<u64>) {
         let Ok(root) = self.sets.schema(root) else { return (None, None) };
         if !matches!(self.sets.is_empty(root), Ok(false)) {
             return (None, None);
@@ -29,7 +51,7 @@ impl Linter<'_> {
         (self.least(root), most)
     }
 
-    /// A lower bound: what the shortest value of each kind takes, until nothing gets shorter.
+    /// A lower bound: the bytes of the shortest value of each set, until none gets shorter.
     fn least(&mut self, root: Set) -> Option<u64> {
         let mut order = vec![root];
         let mut seen: FxHashSet<Set> = FxHashSet::from_iter([root]);
@@ -52,7 +74,7 @@ impl Linter<'_> {
             }
             order.extend(needed.into_iter().filter(|&set| seen.insert(set)));
             shapes.push((set, shape, scalars));
-            if shapes.len() > SETS {
+            if shapes.len() > MAX_SETS {
                 return None;
             }
         }
@@ -77,6 +99,7 @@ impl Linter<'_> {
         }
     }
 
+    /// The least bytes of a value that is no array and no object.
     fn least_scalar(&mut self, shape: &Shape) -> Option<u64> {
         let mut sizes = Vec::new();
         sizes.extend(shape.null.then_some(4));
@@ -98,8 +121,8 @@ impl Linter<'_> {
         sizes.into_iter().min()
     }
 
+    /// The bytes of a value as it is written.
     fn listed_size(&self, value: ValueId) -> u64 {
-        use crate::json_schema::document::Value;
         let document = self.document;
         match document.value(value) {
             Value::Null | Value::Bool(true) => 4,
@@ -119,7 +142,8 @@ impl Linter<'_> {
         }
     }
 
-    /// An upper bound; `None` if there is none, or it would take too long to find.
+    /// An upper bound for a set; `None` if there is none or it is not found within the limits. `open`
+    /// has the sets around it.
     fn most(
         &mut self,
         set: Set,
@@ -132,7 +156,7 @@ impl Linter<'_> {
         if !matches!(self.sets.is_empty(set), Ok(false)) {
             return Some(0);
         }
-        if open.contains(&set) || known.len() > SETS || open.len() > 100 {
+        if open.contains(&set) || known.len() > MAX_SETS || open.len() > MAX_DEPTH {
             return None;
         }
         open.push(set);
@@ -142,6 +166,7 @@ impl Linter<'_> {
         most
     }
 
+    /// An upper bound for the values of a shape.
     fn most_of(
         &mut self,
         shape: &Shape,
@@ -181,7 +206,7 @@ impl Linter<'_> {
                 size = size.saturating_add(key + 4).saturating_add(value);
             }
             for class in &object.classes {
-                // Names without a bound, and as many members.
+                // Such members have names without a bound.
                 if matches!(self.sets.is_empty(class.set), Ok(false)) {
                     let others = self.sets.languages.is_live(class.keys).ok()?;
                     if others {
@@ -194,7 +219,7 @@ impl Linter<'_> {
         Some(most)
     }
 
-    /// No array has more items: by its own bound, or because all that may come are counted.
+    /// An upper bound on the items of an array: its own, or by counting all items that may come.
     fn most_items(&mut self, array: &ArraySet) -> Option<u32> {
         let mut most = array.max;
         for some in &array.some {
@@ -210,6 +235,7 @@ impl Linter<'_> {
         most
     }
 
+    /// An upper bound for an array, with a comma behind the last item.
     fn most_array(
         &mut self,
         array: &ArraySet,
@@ -239,18 +265,19 @@ impl Linter<'_> {
     }
 }
 
-/// Behind the last of the items or members stands none.
+/// The size without the comma behind the last item or member.
 fn without_comma(size: u64) -> u64 {
     if size > 2 { size - 1 } else { size }
 }
 
-/// No array has fewer items.
+/// A lower bound on the items of an array.
 fn least_items(array: &ArraySet) -> usize {
     let asked = array.some.iter().filter(|some| some.min > 0);
     let asked = asked.map(|some| some.from as usize + some.min as usize).max();
     asked.unwrap_or(0).max(array.min as usize)
 }
 
+/// The least bytes of an array, from those of the sets known so far.
 fn least_array(array: &ArraySet, known: &FxHashMap<Set, u64>) -> Option<u64> {
     let items = least_items(array);
     let commas = items.saturating_sub(1) as u64;
@@ -264,7 +291,7 @@ fn least_array(array: &ArraySet, known: &FxHashMap<Set, u64>) -> Option<u64> {
         let item = *known.get(&array.rest)?;
         (size, largest) = (size.saturating_add(item.saturating_mul(further)), largest.max(item));
     }
-    // Those that are counted may be longer than those places ask for.
+    // Counted items may be longer than those that their places demand.
     let mut counted = 0;
     for some in array.some.iter().filter(|some| some.min > 0) {
         let longer = known.get(&some.set)?.saturating_sub(largest);
@@ -273,6 +300,7 @@ fn least_array(array: &ArraySet, known: &FxHashMap<Set, u64>) -> Option<u64> {
     Some(size.saturating_add(counted))
 }
 
+/// The least bytes of an object, from those of the sets known so far.
 fn least_object(object: &ObjectSet, known: &FxHashMap<Set, u64>) -> Option<u64> {
     let mut size = 2;
     let mut count = 0;
@@ -281,19 +309,19 @@ fn least_object(object: &ObjectSet, known: &FxHashMap<Set, u64>) -> Option<u64> 
         size += known.get(&named.set)? + named.key.len() as u64 + 3 + u64::from(count > 0);
         count += 1;
     }
-    // The least that any further member takes: a name of no letters.
+    // The least bytes of a further member: an empty name.
     let further = object.min.saturating_sub(count);
     Some(size + u64::from(further) * 5)
 }
 
-/// The length of the longest string, if there is one and it is not long to find.
+/// The length of the longest string, if there is one and it is found within the limits.
 fn longest(l: &mut Languages, language: Language) -> Option<u64> {
     if let Some(most) = l.most_length(language, &mut FxHashMap::default()) {
         return Some(most.into());
     }
-    // Depth first, with the states on the way; one met again on it can be gone round for ever.
+    // Depth first; a state that is met again on the current path is part of a cycle.
     let mut known: FxHashMap<Language, u64> = FxHashMap::default();
-    let mut on_way: FxHashSet<Language> = FxHashSet::default();
+    let mut on_path: FxHashSet<Language> = FxHashSet::default();
     let mut stack: Vec<(Language, Vec<Language>, u64)> = Vec::new();
     let enter = |l: &mut Languages, state, stack: &mut Vec<_>| -> Option<()> {
         let mut next: Vec<Language> = l.row(state).ok()?.to_vec();
@@ -305,12 +333,12 @@ fn longest(l: &mut Languages, language: Language) -> Option<u64> {
     };
     let made = l.len();
     enter(l, language, &mut stack)?;
-    on_way.insert(language);
+    on_path.insert(language);
     while let Some((state, next, most)) = stack.last_mut() {
         let Some(to) = next.pop() else {
             let (state, most) = (*state, *most);
             known.insert(state, most);
-            on_way.remove(&state);
+            on_path.remove(&state);
             stack.pop();
             if let Some((_, _, above)) = stack.last_mut() {
                 *above = (*above).max(most + 1);
@@ -321,7 +349,7 @@ fn longest(l: &mut Languages, language: Language) -> Option<u64> {
             *most = (*most).max(length + 1);
             continue;
         }
-        if known.len() > STATES || l.len() - made > MADE || !on_way.insert(to) {
+        if known.len() > MAX_STATES || l.len() - made > MAX_NEW_LANGUAGES || !on_path.insert(to) {
             return None;
         }
         enter(l, to, &mut stack)?;
