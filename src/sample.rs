@@ -1,9 +1,9 @@
-//! Random texts of a constraint, for feeding parsers with what they must accept, and texts one edit
-//! outside of it, for what they must reject.
+//! Random texts of a constraint, which a parser must accept, and texts one edit outside of it, which it
+//! must reject.
 //!
 //! [`Texts`] draws them: by a seed, so that the same seed gives the same texts on every machine;
-//! between bounds in bytes and in depth; and spread over the constraint: what no text has reached
-//! yet is headed for, by the shortest way (after Purdom, "A sentence generator for testing
+//! between bounds in bytes and in depth; and spread over the constraint: walks head for parts that no
+//! text has reached, by the shortest path (after Purdom, "A sentence generator for testing
 //! parsers", BIT 12, 1972), and [`Coverage`] says how much was reached.
 //!
 //! ```
@@ -61,7 +61,7 @@ use choices::Choices;
 use distances::{Distances, INFINITE};
 use program_view::ProgramView;
 use visits::Visits;
-use walk::{LengthEstimate, Walk, WalkFailure, WalkMode};
+use walk::{LengthEstimate, TextWalk, WalkFailure, WalkMode};
 
 /// Attempts at a text between the bounds before drawing is an error.
 const MAX_TRIES: usize = 400;
@@ -186,7 +186,7 @@ impl Texts {
             if least as usize > self.bounds.max_bytes {
                 return Err(self.unfit(&format!("the shortest text has {least} bytes")));
             }
-            let walk = Walk::new(
+            let walk = TextWalk::new(
                 &self.program,
                 &mut self.distances,
                 &mut self.visits,

@@ -7,7 +7,7 @@ use crate::grammar::Grammar;
 /// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has none
 /// of them.
 pub trait Environment {
-    /// The ids of the special tokens that may stand within a text (no end tokens), ascending.
+    /// The ids of the special tokens that may occur within a text (no end tokens), ascending.
     ///
     /// Errors where there is no vocabulary.
     fn special_tokens(&self) -> Result<Vec<u32>> {
@@ -23,8 +23,7 @@ pub trait Environment {
     }
 
     /// Whether all rules and alternatives stay apart, even where they could be one terminal. The
-    /// language is the same; masks are slower, and whoever follows a text through the grammar sees
-    /// each of them.
+    /// language is the same; masks are slower, and a text can be followed through each of them.
     fn keeps_rules(&self) -> bool {
         false
     }

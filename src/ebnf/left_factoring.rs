@@ -83,3 +83,20 @@ impl RuleExpr {
         Self::choice(at, choice)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_prefixes_of_alternatives_are_factored_out() {
+        let rule = |number| RuleExpr::new(0, RuleExprKind::Rule(number));
+        let sequence = |rules: &[usize]| {
+            RuleExpr::sequence(0, rules.iter().map(|&number| rule(number)).collect())
+        };
+        // `a x | b | a y | a`
+        let choice = [sequence(&[0, 1]), rule(9), sequence(&[0, 2]), rule(0)];
+        let factored = RuleExpr::choice(0, choice.into()).left_factored();
+        assert_eq!(factored.structure_key(), "[(rule 0,[rule 1,rule 2,()]),rule 9]");
+    }
+}

@@ -95,7 +95,7 @@ impl RuleLowering<'_> {
             self.current_rule = rule;
             let body = &rules.bodies[rule];
             let may_merge =
-                self.options.rules == RuleLayout::Merged && !self.regular.has_lazy(rule);
+                self.options.layout == RuleLayout::Merged && !self.regular.has_lazy(rule);
             let lowered = match self.regular.language(rule) {
                 Some(language) if may_merge => Lowered::Regular(language),
                 _ => self.expression(body)?,
@@ -198,7 +198,7 @@ impl RuleLowering<'_> {
                 _ => {
                     let id = self.id(rule);
                     let call = self.builder.call(id);
-                    if self.options.rules == RuleLayout::Apart {
+                    if self.options.layout == RuleLayout::Apart {
                         let origin = self.origin(expr.at);
                         self.builder.mark(call, origin);
                     }
@@ -280,7 +280,7 @@ impl RuleLowering<'_> {
     /// A choice; its regular alternatives become one terminal.
     fn choice(&mut self, parts: &[RuleExpr], at: usize) -> Result<Lowered> {
         let keeps_apart =
-            self.options.rules == RuleLayout::Apart && parts.len() <= MAX_APART_ALTERNATIVES;
+            self.options.layout == RuleLayout::Apart && parts.len() <= MAX_APART_ALTERNATIVES;
         let (mut regular, mut nodes, mut merged) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             match self.expression(part)? {

@@ -239,7 +239,7 @@ impl<'e> RuleTable<'e> {
 
     /// The grammar whose texts are those of the rule `start`.
     ///
-    /// Errors if a rule is used but not defined, or if what must be regular is not.
+    /// Errors if a rule is used but not defined, or if a part must be regular and is not.
     pub(super) fn finish(self, text: &GrammarText<'_>, start: &str) -> Result<Grammar> {
         let key = self.key(start);
         let start = self.names.get(&key).copied().filter(|&id| self.rules[id].body.is_some());
@@ -267,7 +267,7 @@ impl<'e> RuleTable<'e> {
         }
         let rules = ParsedRules { text, names, bodies, terminals };
         let options = LoweringOptions {
-            rules: if environment.keeps_rules() { RuleLayout::Apart } else { RuleLayout::Merged },
+            layout: if environment.keeps_rules() { RuleLayout::Apart } else { RuleLayout::Merged },
             lazy_precedence: lazy_first,
         };
         lowering::lower(builder, &rules, options, start)

@@ -96,6 +96,7 @@ impl GrammarBuilder {
         self.mark_from(node, Origin::Text(source.into()))
     }
 
+    /// Records the place that a node comes from.
     pub(crate) fn mark_from(&mut self, node: NodeId, origin: Origin) -> NodeId {
         self.sources[node.index()] = Some(origin);
         node
@@ -106,6 +107,7 @@ impl GrammarBuilder {
         self.declare_from(Origin::Text(name.into().into()))
     }
 
+    /// A rule to be defined later, named by the place that it comes from.
     pub(crate) fn declare_from(&mut self, name: Origin) -> RuleId {
         let id = RuleId(self.rules.len() as u32);
         self.rules.push(Rule { name, body: None });
@@ -142,10 +144,12 @@ impl GrammarBuilder {
         }
     }
 
+    /// The name of a rule, or the places that it comes from.
     pub(crate) fn rule_origin(&self, id: RuleId) -> &Origin {
         &self.rules[id.index()].name
     }
 
+    /// Adds a node of any kind.
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
         self.push(node)
     }

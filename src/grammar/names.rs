@@ -162,3 +162,24 @@ impl Names {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the module's head.
+    #[test]
+    fn a_choice_walks_allowed_keys_alone() {
+        let keys: [&[u8]; 3] = [b"id\"", b"ip\"", b"name\""];
+        let trie = Arc::new(Trie::from_sorted(keys.into_iter().zip(0..)));
+        let names = Names::new(trie, [0, 2], 7);
+        assert_eq!(names.first(0).iter().collect::<Vec<u8>>(), b"in");
+        let NameStep::Inside(i) = names.step(0, b'i') else { panic!() };
+        assert_eq!(names.step(i, b'p'), NameStep::Dead);
+        let NameStep::Inside(id) = names.step(i, b'd') else { panic!() };
+        assert_eq!(names.step(id, b'"'), NameStep::End(0));
+        assert_eq!(names.shortest(0), [(0, b"id\"".to_vec()), (2, b"name\"".to_vec())]);
+        let needed = names.needing(Some(2));
+        assert_eq!(needed.shortest(0), [(2, b"name\"".to_vec())]);
+    }
+}

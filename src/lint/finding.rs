@@ -12,7 +12,7 @@ pub enum FindingKind {
     Enforced,
     /// The keyword says something to people; nothing is enforced.
     Annotation,
-    /// The keyword has no effect where it stands.
+    /// The keyword has no effect in its place.
     Ignored,
     /// The order in which members are written.
     Order,

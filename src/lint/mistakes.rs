@@ -52,7 +52,7 @@ impl Linter<'_> {
         {
             return;
         }
-        // Names are strings; `items` speaks of what `contains` looks at, too.
+        // Names are strings; `items` constrains the items that `contains` tests, too.
         let parent = self.document.parent(schema);
         let said = match role {
             "propertyNames" => true,

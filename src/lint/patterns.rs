@@ -118,7 +118,7 @@ fn is_anchored_at_end(branch: &str) -> bool {
     if let Some(rest) = branch.strip_suffix('$') {
         return rest.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 0;
     }
-    // A group that is all of the branch, or what is left of it.
+    // A group at the end of the branch.
     let mut rest = branch;
     while !rest.is_empty() {
         match group_at_start(rest) {

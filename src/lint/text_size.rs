@@ -34,7 +34,7 @@ pub(super) fn bounds(
     TextSizes { document, options, sets }.bounds(root)
 }
 
-/// See the module's head.
+/// The computation of the bounds, over the sets of a schema.
 struct TextSizes<'a, 'd> {
     document: &'a Document,
     options: &'a Options,

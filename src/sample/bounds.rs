@@ -5,7 +5,7 @@
 /// A text that is drawn always keeps them. The upper bounds steer the walk by the least number of
 /// bytes (of nested calls) that every alternative takes to the end. For grammars, patterns and
 /// choices this number is exact, so that where any text keeps `max_bytes` one is found without a
-/// second try. For schemas it is a lower bound that grows with what was seen of the schema; once a
+/// second try. For schemas it is a lower bound that grows as texts visit the schema; once a
 /// text has come to a dead end, they are steered by the shortest text that is found instead. The
 /// lower bound on bytes is steered by an estimate from above. So texts may be begun again, and
 /// after 400 beginnings in vain drawing is an error.

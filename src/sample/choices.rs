@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
-/// See the module's head.
+/// A recorded list of decisions, drawn or replayed.
 #[derive(Debug)]
 pub(super) struct Choices {
     random: ChaCha8Rng,
@@ -48,12 +48,12 @@ impl Choices {
     }
 
     /// Records a choice.
-    pub(super) fn note(&mut self, choice: usize) {
+    pub(super) fn record(&mut self, choice: usize) {
         self.tape.push(choice as u32);
     }
 
-    /// The choice that the list makes among `n`; `None` if choices are by the seed.
-    pub(super) fn told(&mut self, n: usize) -> Option<usize> {
+    /// The replayed choice among `n`; `None` if choices are drawn by the seed.
+    pub(super) fn replayed(&mut self, n: usize) -> Option<usize> {
         let (list, at) = self.replay.as_mut()?;
         let told = list.get(*at).copied().unwrap_or(0) as usize;
         *at += 1;
@@ -61,7 +61,7 @@ impl Choices {
     }
 
     /// Whether choices are replayed from a list.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_replaying(&self) -> bool {
         self.replay.is_some()
     }
 }

@@ -32,7 +32,7 @@ pub(super) const INFINITE: u32 = u32::MAX;
 /// Rounds after which an upper bound that still grows is taken to have none.
 const MAX_GROWING_ROUNDS: usize = 60;
 
-/// See the module's head.
+/// The distances of all points made so far.
 #[derive(Debug, Default)]
 pub(super) struct Distances {
     instructions: Vec<Instruction>,
@@ -173,8 +173,8 @@ impl Distances {
     }
 }
 
-/// Lowers the numbers of the points from `from` on to what `number` computes from all of them, until
-/// none changes.
+/// Lowers the numbers of the points from `from` on until none changes; `number` computes the number
+/// of a point from all numbers.
 fn lower_until_stable(numbers: &mut [u32], from: usize, number: impl Fn(usize, &[u32]) -> u32) {
     loop {
         let mut changed = false;

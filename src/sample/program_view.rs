@@ -1,4 +1,4 @@
-//! [`ProgramView`]: a compiled program as a graph of points, for whoever follows one path at a time.
+//! [`ProgramView`]: a compiled program as a graph of points, of which one path is followed at a time.
 //!
 //! A matcher follows all paths at once and sees bytes. A generator of texts chooses one path, so it
 //! needs the rules and alternatives: the [`Instruction`] at each point, and the points that follow.
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The view has a memory of its own: rules that are made when they are entered, states of terminals.
-//! So the texts of a seed depend on the constraint alone, and not on what matchers have read.
+//! So the texts of a seed depend on the constraint alone, and never on the texts that matchers have read.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) enum Instruction {
     Scope { body: u32, tag: u32 },
 }
 
-/// See the module's head.
+/// A compiled program with memory of its own.
 #[derive(Debug)]
 pub(super) struct ProgramView {
     cell: MemoryCell,

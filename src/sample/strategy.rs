@@ -1,7 +1,7 @@
 //! Texts of a constraint as a strategy of the `proptest` crate. Needs the feature `proptest`.
 //!
-//! A failing text shrinks within the language. What is made smaller is not the text but the list of
-//! choices that has led to it (after MacIver and Donaldson, "Test-case reduction via test-case
+//! A failing text shrinks within the language. Not the text is made smaller but the list of choices
+//! that has led to it (after MacIver and Donaldson, "Test-case reduction via test-case
 //! generation", ECOOP 2020): a list that is cut, or in which a choice is replaced by a simpler one,
 //! leads to another text of the language, and is kept if that text is shorter, or as long and of
 //! simpler choices.
@@ -43,7 +43,7 @@ pub fn texts(constraint: &Constraint, bounds: Bounds) -> Result<TextStrategy> {
     Ok(TextStrategy { constraint: constraint.clone(), bounds })
 }
 
-/// Texts of a constraint whose texts are UTF-8; what is not becomes U+FFFD.
+/// Texts of a constraint whose texts are UTF-8; invalid bytes become U+FFFD.
 ///
 /// Errors as [`Texts::new`].
 pub fn strings(
@@ -93,7 +93,7 @@ impl DrawnText {
     }
 }
 
-/// A text and what it shrinks to.
+/// A text and the simpler ones that it shrinks to.
 #[derive(Debug)]
 pub struct TextTree {
     texts: Texts,
@@ -147,8 +147,8 @@ impl ValueTree for TextTree {
     }
 }
 
-/// The list with the change of this number: first what is left out, long parts before short ones,
-/// then choices made simpler. `None` if there are no more.
+/// The list with the change of this number: first parts are left out, long ones before short ones,
+/// then choices are made simpler. `None` if there are no more changes.
 fn changed(tape: &[u32], mut number: usize) -> Option<Vec<u32>> {
     let mut length = tape.len();
     while length > 0 {

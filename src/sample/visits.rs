@@ -1,4 +1,4 @@
-//! [`Visits`]: the record of what texts have reached of a program.
+//! [`Visits`]: a record of the parts of a program that texts have reached.
 
 use rustc_hash::FxHashSet;
 
@@ -8,7 +8,7 @@ use crate::regular::Language;
 /// States of terminals that are recorded; later ones count for nothing. Bounds the memory.
 const MAX_STATES: usize = 1 << 20;
 
-/// See the module's head.
+/// The places, alternatives and terminal steps that texts have reached.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     /// Labels of points that texts have come to.
@@ -61,7 +61,7 @@ impl Visits {
         is_place(instruction) && !self.labels.contains(&program.label(point))
     }
 
-    /// Records a state of a terminal, which has so many successors.
+    /// Records a state of a terminal and the number of its successors.
     pub(super) fn record_state(&mut self, state: Language, successors: usize) {
         if self.states.len() < MAX_STATES && self.states.insert(state) {
             self.steps_known += successors;

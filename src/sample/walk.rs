@@ -1,4 +1,4 @@
-//! [`Walk`]: writes one text, from the start of a program to its end.
+//! [`TextWalk`]: writes one text, from the start of a program to its end.
 //!
 //! The walk executes the program with a stack of its own. Where there is a choice, it drops the
 //! alternatives that cannot keep the bounds, measured by [`Distances`], and draws among the others:
@@ -21,7 +21,7 @@ use crate::deadline;
 use crate::error::Error;
 use crate::regular::Language;
 use frame::{FrameKind, RetryPoint, WalkFrame};
-use remainder::{Candidate, Remainder};
+use remainder::{Remainder, WalkCandidate};
 use terminal_steps::TerminalSteps;
 
 /// Attempts at a captured text, whose validity shows only when it is written.
@@ -64,7 +64,7 @@ pub(super) struct WalkMode {
 }
 
 /// A text as it is written.
-pub(super) struct Walk<'a> {
+pub(super) struct TextWalk<'a> {
     program: &'a ProgramView,
     distances: &'a mut Distances,
     visits: &'a mut Visits,
@@ -83,7 +83,7 @@ pub(super) struct Walk<'a> {
     steps: TerminalSteps,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TextWalk<'a> {
     pub(super) fn new(
         program: &'a ProgramView,
         distances: &'a mut Distances,
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
         let room = max_bytes.saturating_sub(min_bytes).min(1 << 20) as u64;
         // The more texts have failed, the sooner this one heads for its end.
         let room = room >> (tries / TRIES_PER_HALVING).min(20);
-        let part = if choices.is_told() { 1 << 16 } else { u64::from(choices.below(1 << 16)) };
+        let part = if choices.is_replaying() { 1 << 16 } else { u64::from(choices.below(1 << 16)) };
         let target_length = min_bytes + ((room * part * part) >> 32) as usize;
         Self {
             program,
@@ -135,7 +135,9 @@ impl<'a> Walk<'a> {
     /// Executes the instruction at a point; the next point, if the text is not at its end.
     fn execute(&mut self, point: u32) -> Result<Option<u32>, WalkFailure> {
         let instruction = self.distances.instruction(point).clone();
-        if !self.choices.is_told() && self.visits.is_new_place(self.program, point, &instruction) {
+        if !self.choices.is_replaying()
+            && self.visits.is_new_place(self.program, point, &instruction)
+        {
             self.visits.record_place(self.program, point);
             // The goal is reached.
             self.seeks_new = false;
@@ -160,7 +162,7 @@ impl<'a> Walk<'a> {
                 entry
             }
             Instruction::Fork(targets) => {
-                let candidates = (0..).zip(targets.iter()).map(|(i, &target)| Candidate {
+                let candidates = (0..).zip(targets.iter()).map(|(i, &target)| WalkCandidate {
                     rest: self.rest(target),
                     depth: self.stack.len() + self.distances.depth(target) as usize,
                     is_new: self.visits.is_new_alternative(point, i),
@@ -171,15 +173,15 @@ impl<'a> Walk<'a> {
             }
             Instruction::Repeat { .. } => self.repeat(point, 0)?,
             Instruction::Names { names, all } => loop {
-                let candidates: Vec<Candidate> = all
+                let candidates: Vec<WalkCandidate> = all
                     .iter()
-                    .map(|(rank, name)| Candidate {
+                    .map(|(rank, name)| WalkCandidate {
                         rest: self.rest_of_name(point, names, *rank, name.len() as u32),
                         depth: self.stack.len(),
                         is_new: self.visits.is_new_alternative(point, *rank),
                     })
                     .collect();
-                let noted = self.choices.len();
+                let recorded = self.choices.len();
                 let (rank, name) = &all[self.choose(&candidates)?];
                 let next = self.program.after_name(names, *rank)?;
                 if self.estimate == LengthEstimate::ShortestFound {
@@ -188,7 +190,7 @@ impl<'a> Walk<'a> {
                     let rest = self.rest_of_name(point, names, *rank, length);
                     if self.text.len() + rest.least as usize > self.bounds.max_bytes {
                         // The key is known to be too long now, and is not chosen again.
-                        self.choices.truncate(noted);
+                        self.choices.truncate(recorded);
                         continue;
                     }
                 }
@@ -257,13 +259,13 @@ impl<'a> Walk<'a> {
         let on = self.rest(next);
         let after = on.after(least.saturating_mul(must), most.saturating_mul(may));
         let (goal, body_goal) = (after.goal, self.distances.goal(body));
-        let once = Candidate {
+        let once = WalkCandidate {
             rest: Remainder { goal: body_goal.min(plus(least, goal)), ..after.after(least, most) },
             depth: self.stack.len() + 1 + self.distances.depth(body) as usize,
             is_new: self.visits.is_new_alternative(point, 0),
         };
         let depth = self.stack.len() + self.distances.depth(next) as usize;
-        let stop = Candidate { rest: on, depth, is_new: false };
+        let stop = WalkCandidate { rest: on, depth, is_new: false };
         let has_another_turn = if times < min {
             true
         } else if times < max && least != INFINITE {
@@ -353,21 +355,21 @@ impl<'a> Walk<'a> {
 
     /// Records that an alternative is taken.
     fn take(&mut self, point: u32, number: u32) {
-        if !self.choices.is_told() && self.visits.is_new_alternative(point, number) {
+        if !self.choices.is_replaying() && self.visits.is_new_alternative(point, number) {
             self.visits.record_alternative(point, number);
             self.seeks_new = false;
         }
     }
 
     /// Whether some text that goes on with a candidate keeps the upper bounds.
-    fn fits(&self, candidate: &Candidate) -> bool {
+    fn fits(&self, candidate: &WalkCandidate) -> bool {
         self.text.len() + candidate.rest.least as usize <= self.bounds.max_bytes
             && candidate.rest.least != INFINITE
             && self.bounds.max_depth.is_none_or(|most| candidate.depth <= most)
     }
 
     /// Chooses one of some candidates, by its index.
-    fn choose(&mut self, candidates: &[Candidate]) -> Result<usize, WalkFailure> {
+    fn choose(&mut self, candidates: &[WalkCandidate]) -> Result<usize, WalkFailure> {
         let mut open: Vec<usize> =
             (0..candidates.len()).filter(|&i| self.fits(&candidates[i])).collect();
         let may_be_long = |&i: &usize| {
@@ -384,9 +386,9 @@ impl<'a> Walk<'a> {
         // The simplest first.
         open.sort_by_key(|&i| candidates[i].rest.least);
         if self.retries == 0
-            && let Some(told) = self.choices.told(open.len())
+            && let Some(told) = self.choices.replayed(open.len())
         {
-            self.choices.note(told);
+            self.choices.record(told);
             return Ok(open[told]);
         }
         let least = candidates[open[0]].rest.least;
@@ -403,7 +405,7 @@ impl<'a> Walk<'a> {
             among = new;
         }
         let chosen = among[self.choices.below(among.len() as u32) as usize];
-        self.choices.note(open.iter().position(|&i| i == chosen).unwrap_or(0));
+        self.choices.record(open.iter().position(|&i| i == chosen).unwrap_or(0));
         Ok(chosen)
     }
 }

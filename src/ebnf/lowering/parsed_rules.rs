@@ -17,14 +17,14 @@ pub(in crate::ebnf) struct ParsedRules<'a> {
 pub(in crate::ebnf) enum RuleLayout {
     /// They do.
     Merged,
-    /// All rules and alternatives stay apart, for whoever follows a text through the grammar.
+    /// All rules and alternatives stay apart, so that a text can be followed through each of them.
     Apart,
 }
 
 /// The choices of a lowering.
 #[derive(Clone, Copy)]
 pub(in crate::ebnf) struct LoweringOptions {
-    pub(in crate::ebnf) rules: RuleLayout,
+    pub(in crate::ebnf) layout: RuleLayout,
     /// Whether lazy terminals take precedence over what else may begin where they do.
     pub(in crate::ebnf) lazy_precedence: bool,
 }

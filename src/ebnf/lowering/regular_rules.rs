@@ -1,7 +1,7 @@
 //! The regular rules of a grammar, and the languages of regular expressions over them.
 //!
-//! Rules are visited in topological order, callees first; what is left over when no rule is ready
-//! reaches a cycle. A small regular rule is *inlined*: its language becomes part of the terminals
+//! Rules are visited in topological order, callees first; a rule that is never ready reaches a
+//! cycle. A small regular rule is *inlined*: its language becomes part of the terminals
 //! that use it. And, not, difference and laziness have a meaning for regular languages only.
 
 use super::parsed_rules::{LoweringOptions, ParsedRules, RuleLayout};
@@ -33,7 +33,7 @@ struct RuleFacts {
     has_lazy: bool,
 }
 
-/// See the module's head.
+/// The facts about all rules of a grammar.
 pub(super) struct RegularRules<'a> {
     rules: &'a ParsedRules<'a>,
     facts: Vec<RuleFacts>,
@@ -77,7 +77,7 @@ impl<'a> RegularRules<'a> {
             } else {
                 found.count_leaves(body, &leaves)
             };
-            if leaves[rule] <= MAX_INLINED_LEAVES && options.rules == RuleLayout::Merged {
+            if leaves[rule] <= MAX_INLINED_LEAVES && options.layout == RuleLayout::Merged {
                 found.facts[rule].language = Some(found.expression(languages, body)?);
                 found.facts[rule].is_inlined = true;
             }

@@ -5,8 +5,8 @@
 //! to the line's end. Names do not distinguish case (RFC 5234, section 2.1). The core rules of
 //! appendix B.1 are known. The start is the first rule.
 //!
-//! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding to the
-//! reader), so `OCTET` is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at
+//! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding open), so `OCTET`
+//! is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at
 //! the start of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's
 //! `0<pchar>`; other prose has no meaning to a program, and is refused where the start reaches it.
 
@@ -38,6 +38,7 @@ const CORE: [(&str, &str); 16] = [
     ("WSP", r"[ \t]"),
 ];
 
+/// Parses an ABNF grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser = AbnfParser {
         text: GrammarText::new(text),
@@ -81,6 +82,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     rules.finish(&text, &start)
 }
 
+/// The state of a parser.
 struct AbnfParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,

@@ -6,18 +6,23 @@
 //! `*`, `+`, `?`, `{m}`, `{m,}` or `{m,n}`. Characters are code points, written in UTF-8. Left
 //! recursion is allowed.
 //!
-//! A constraint knows no borders between the tokens of a text, so `!<name>` is one *character*, or
-//! one special token other than `<name>`; `!<name>*`, the usual form, means the same either way.
+//! A constraint does not see the borders between the tokens of a text. So `!<name>` is one
+//! *character*, or one special token other than `<name>`; the usual form `!<name>*` means the same
+//! either way.
 //!
-//! What XGrammar adds to the notation (its "EBNF Grammar") is read, too: indented lines go on with
-//! the rule above, more escapes, `name[lazy] ::= …` for a shortest text, and macros such as
-//! `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`). A lazy rule commits to its shortest text and takes
-//! nothing from other alternatives ("each occurrence commits independently"), unlike one of Lark;
-//! `TagDispatch` is what does. So are the forms in which XGrammar prints its grammars: `{2, -1}` is
-//! a repeat without bound, and `(=next)` behind a rule repeats what follows it wherever it is used,
-//! for its mask cache, so it is read and means nothing. Otherwise than there, `\x` takes two digits,
-//! as in llama.cpp, and names hold no dot, which is any character; `max_tokens`, `temperature` and
-//! `max_chars` of a rule are refused by name, since no text is in a language or not because of them.
+//! # XGrammar's additions (its "EBNF Grammar")
+//!
+//! - Indented lines continue the rule above, and there are more escapes.
+//! - `name[lazy] ::= …` is a shortest match. Unlike a lazy rule of Lark it takes nothing from other
+//!   alternatives ("each occurrence commits independently").
+//! - Macros such as `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`).
+//! - The forms in which XGrammar prints grammars: `{2, -1}` is a repeat without bound; a look-ahead
+//!   `(=next)` behind a rule repeats what follows the rule anyway (a hint for its mask cache), so it
+//!   means nothing.
+//!
+//! Unlike in XGrammar, `\x` takes two digits, as in llama.cpp, and a dot is any character and no part
+//! of a name. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since they do
+//! not decide which texts a language has.
 
 mod lexical;
 mod macros;
@@ -31,6 +36,7 @@ use crate::error::Result;
 use crate::grammar::Grammar;
 use lexical::{GbnfParser, character, skip_space};
 
+/// Parses a GBNF grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser =
         GbnfParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
@@ -52,14 +58,14 @@ impl GbnfParser<'_> {
                 .error(start, message)
                 .with_help("a rule is `name ::= …`, its name made of letters, digits and `-`"));
         };
-        let lazy = self.reads_lazy_option()?;
+        let is_lazy = self.rule_options()?;
         self.skip_blanks();
         if !self.text.eat("::=") {
             return Err(self.text.error(self.text.at, format!("expected `::=` after `{name}`")));
         }
         self.rules.id(&name, start);
         let mut body = self.body()?;
-        if lazy {
+        if is_lazy {
             body = RuleExpr::new(start, RuleExprKind::Lazy(Box::new(body)));
         }
         self.rules.define(&self.text, &name, start, body)?;
@@ -88,7 +94,7 @@ impl GbnfParser<'_> {
     }
 
     /// Reads `[lazy, capture="name"]` behind a rule's name; whether the rule is lazy.
-    fn reads_lazy_option(&mut self) -> Result<bool> {
+    fn rule_options(&mut self) -> Result<bool> {
         let mut lazy = false;
         if !self.text.eat("[") {
             return Ok(lazy);

@@ -5,10 +5,10 @@
 //! what may be repeated, `n * part`, `part - exception`, strings in either quotes, `(* comments *)`,
 //! which nest. Gaps in a meta identifier mean nothing (6.1). The start is the first rule.
 //!
-//! A special sequence `? … ?` (4.19) is left to its readers by the standard: here it is a pattern
-//! `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of characters
-//! `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 asks for one that could be
-//! written without meta identifiers). Beyond the standard a name may hold `_`.
+//! The standard leaves the meaning of a special sequence `? … ?` (4.19) to implementations. Here it is
+//! a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of
+//! characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 demands that it can
+//! be written without meta identifiers). Beyond the standard, a name may contain `_`.
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
@@ -17,6 +17,7 @@ use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
 
+/// Parses an ISO 14977 grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser =
         IsoParser { text: GrammarText::new(text), rules: RuleTable::new("=", environment) };
@@ -35,6 +36,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     }
 }
 
+/// The state of a parser.
 struct IsoParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,

@@ -15,6 +15,7 @@ use crate::ebnf::rule_table::RuleTable;
 use crate::error::Result;
 use crate::grammar::Grammar;
 
+/// Parses a W3C grammar.
 pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar> {
     let mut parser =
         W3cParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
@@ -32,6 +33,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     }
 }
 
+/// The state of a parser.
 struct W3cParser<'a> {
     text: GrammarText<'a>,
     rules: RuleTable<'a>,

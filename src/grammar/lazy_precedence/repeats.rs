@@ -38,3 +38,20 @@ impl Unrolling {
         turn == self.written && !self.has_loop
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unbounded_repeat_ends_in_a_loop() {
+        let unrolling = |min, max| {
+            let Unrolling { least, written, has_loop } = Unrolling::of(min, max, false).unwrap();
+            (least, written, has_loop)
+        };
+        assert_eq!(unrolling(2, Some(5)), (2, 5, false));
+        assert_eq!(unrolling(2, None), (2, 1, true));
+        assert_eq!(unrolling(0, None), (1, 0, true));
+        assert!(Unrolling::of(0, Some(MAX_UNROLLED_TURNS + 1), false).is_err());
+    }
+}

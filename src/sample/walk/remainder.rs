@@ -29,7 +29,7 @@ impl Remainder {
 
 /// An alternative that a walk may take.
 #[derive(Clone, Copy)]
-pub(super) struct Candidate {
+pub(super) struct WalkCandidate {
     pub(super) rest: Remainder,
     /// Calls that are open at once on the way.
     pub(super) depth: usize,

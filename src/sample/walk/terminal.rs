@@ -1,12 +1,12 @@
 //! Strings of terminals, byte by byte.
 
-use super::remainder::{Candidate, Remainder};
+use super::remainder::{Remainder, WalkCandidate};
 use super::terminal_steps::{draw_byte, simplest_first};
-use super::{Walk, WalkFailure};
+use super::{TextWalk, WalkFailure};
 use crate::regular::Language;
 use crate::sample::distances::{INFINITE, plus};
 
-impl Walk<'_> {
+impl TextWalk<'_> {
     /// Writes a string of a language; `rest` follows it.
     pub(super) fn read(&mut self, language: Language, rest: Remainder) -> Result<(), WalkFailure> {
         let mut state = language;
@@ -23,12 +23,12 @@ impl Walk<'_> {
                 let most = steps.iter().map(|step| step.most).max().unwrap_or(0);
                 let is_new = steps.iter().any(|step| self.visits.is_new_step(state, step.to));
                 let depth = self.stack.len();
-                let stop = Candidate { rest: below, depth, is_new: false };
+                let stop = WalkCandidate { rest: below, depth, is_new: false };
                 let on = below.after(plus(least, 1), plus(most, 1));
                 // A goal is never a step of a terminal.
-                let on = Candidate { rest: on, depth, is_new: is_new && !self.seeks_new };
+                let on = WalkCandidate { rest: on, depth, is_new: is_new && !self.seeks_new };
                 let candidates = [stop, on];
-                let goes_on = if self.retries == 0 && !self.choices.is_told() {
+                let goes_on = if self.retries == 0 && !self.choices.is_replaying() {
                     self.chooses_longer(&candidates)?
                 } else {
                     self.choose(&candidates)? == 1
@@ -43,7 +43,7 @@ impl Walk<'_> {
 
     /// Whether a string that may end here goes on (the second candidate). It mostly does: strings of
     /// a few characters are more useful than those of one.
-    fn chooses_longer(&mut self, candidates: &[Candidate; 2]) -> Result<bool, WalkFailure> {
+    fn chooses_longer(&mut self, candidates: &[WalkCandidate; 2]) -> Result<bool, WalkFailure> {
         let is_free = candidates.iter().all(|candidate| self.fits(candidate))
             && self.text.len() + candidates[0].rest.most as usize >= self.bounds.min_bytes;
         let heads_for_end =
@@ -52,7 +52,7 @@ impl Walk<'_> {
             return Ok(self.choose(candidates)? == 1);
         }
         let goes_on = !self.choices.one_in(4);
-        self.choices.note(usize::from(goes_on));
+        self.choices.record(usize::from(goes_on));
         Ok(goes_on)
     }
 
@@ -80,8 +80,11 @@ impl Walk<'_> {
         if all.is_empty() {
             return Err(WalkFailure::DeadEnd);
         }
-        let told =
-            if self.retries == 0 && all.len() > 1 { self.choices.told(all.len()) } else { None };
+        let told = if self.retries == 0 && all.len() > 1 {
+            self.choices.replayed(all.len())
+        } else {
+            None
+        };
         let at = match told {
             Some(at) => at,
             None if all.len() == 1 => 0,
@@ -106,12 +109,12 @@ impl Walk<'_> {
             }
         };
         if all.len() > 1 {
-            self.choices.note(at);
+            self.choices.record(at);
         }
         let (step, byte) = all[at];
         let to = steps[step].to;
         self.text.push(byte);
-        if !self.choices.is_told() {
+        if !self.choices.is_replaying() {
             self.visits.record_state(state, steps.len());
             self.visits.record_step(state, to);
         }

@@ -11,7 +11,7 @@ use crate::ebnf::grammar_text::GrammarText;
 use crate::ebnf::rule_table::defined_twice;
 use crate::error::Result;
 
-/// By name, the rules that are instantiated.
+/// The templates of a grammar, by name; errors if one has the name of another definition.
 pub(super) fn collect<'f>(
     text: &GrammarText<'_>,
     file: &'f LarkFile,
