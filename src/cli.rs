@@ -11,11 +11,11 @@ mod check;
 mod constraint;
 mod explore;
 mod generate;
+mod generation_args;
 mod limits;
 mod line;
 mod lint;
 mod mask;
-mod members;
 mod model;
 mod output;
 mod resources;
@@ -23,10 +23,9 @@ mod sample;
 mod sampling;
 #[cfg(feature = "server")]
 mod serve;
+mod shell_words;
 mod tools;
 mod trace;
-mod words;
-mod writing;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -36,7 +35,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as Usage;
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, ErrorKind};
+use maskwright::error::{Error, ErrorKind};
 
 use output::Stop;
 
@@ -84,7 +83,7 @@ enum Outcome {
 const EXIT_BAD: u8 = 2;
 
 /// Runs the command on these arguments (the first is the program's name).
-pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

@@ -9,8 +9,6 @@ mod deadline;
 mod limits;
 mod mask;
 mod recognizer;
-#[cfg(any(feature = "cli", feature = "server"))]
-mod strict_json;
 
 pub mod constraint;
 pub mod ebnf;
@@ -21,12 +19,10 @@ pub mod lint;
 pub mod regular;
 pub mod sample;
 pub mod sampling;
+pub mod strict_json;
 pub mod tools;
 pub mod vocabulary;
 
-#[doc(hidden)]
-#[cfg(feature = "cli")]
-pub mod cli;
 #[cfg(feature = "model")]
 pub mod engine;
 #[cfg(feature = "model")]
@@ -41,7 +37,7 @@ pub use constraint::{
 #[cfg(feature = "model")]
 pub use engine::{Engine, Request};
 pub use error::{Error, ErrorKind, Place, Result};
-pub use limits::Limits;
+pub use limits::{LimitName, Limits};
 pub use sampling::{Sampler, SamplingParams};
 pub use vocabulary::{TokenMask, Vocabulary};
 

@@ -16,6 +16,7 @@ mod effects;
 mod foreign;
 mod members;
 mod mistakes;
+mod object_fault;
 mod patterns;
 mod size;
 mod values;
@@ -38,6 +39,10 @@ use crate::json_schema::resources::Resources;
 use crate::json_schema::set::Sets;
 use crate::limits::Limits;
 use crate::vocabulary::Vocabulary;
+
+pub use object_fault::{
+    Certainty, MissingMembers, ObjectFault, ObjectFaultKind, enclosing_content,
+};
 
 /// Under these a schema refines another, which says the type.
 const REFINING: &[&str] =
@@ -210,7 +215,7 @@ impl Schema {
                 .with_limits(limits.clone())
                 // They are supplied with the schema.
                 .with_json_options(Options { resources: Resources::default(), ..options.clone() });
-            compiler.schema(self.clone())?.matcher().mask().map(drop)
+            compiler.json_schema_document(self.clone())?.matcher().mask().map(drop)
         };
         Vocabulary::from_tokens(bytes, &[], &[]).and_then(compile).err()
     }

@@ -131,7 +131,7 @@ impl Server {
                 _ => "choose a --host that this machine has",
             };
             let message = format!("cannot listen on {}, port {port}: {error}", address.ip());
-            Error::new(ErrorKind::Io, message).with_help(help)
+            Error::new(ErrorKind::Io, message).with_help(help).with_source(error)
         })
     }
 
@@ -169,10 +169,11 @@ impl Server {
     /// Serves until `stop` is ready and the requests in flight are answered (or have had a few
     /// seconds more). Blocks the thread; must not be called inside an async runtime.
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Io, format!("cannot start threads: {error}")))?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+                let message = format!("cannot start threads: {error}");
+                Error::new(ErrorKind::Io, message).with_source(error)
+            })?;
         let result = runtime.block_on(self.serve(stop));
         runtime.shutdown_background();
         result
@@ -188,7 +189,7 @@ impl Server {
 }
 
 fn socket(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("the listening socket failed: {error}"))
+    Error::new(ErrorKind::Io, format!("the listening socket failed: {error}")).with_source(error)
 }
 
 /// Ready when the process is asked to end: Ctrl-C, or SIGTERM on Unix. A second Ctrl-C ends the

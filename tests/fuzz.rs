@@ -9,9 +9,9 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use maskwright::{Compiler, Constraint, Limits};
 use maskwright::ebnf::{Dialect, builtin};
 use maskwright::sample::{Bounds, Texts};
+use maskwright::{Compiler, Constraint, Limits};
 use maskwright::{Result, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -401,7 +401,7 @@ fn json_schemas() {
             {"allOf": [{"minProperties": 2}, {"additionalProperties": false}]}],
             "if": {"const": 1}, "then": false, "else": {"minLength": 2}}"#,
     ];
-    feed(&seeds, text_reader(|text| COMPILER.json_schema_text(text)));
+    feed(&seeds, text_reader(|text| COMPILER.json_schema_str(text)));
 }
 
 #[test]

@@ -250,7 +250,7 @@ struct Point {
 #[test]
 fn tools_come_from_json_and_from_types() {
     let calls = ToolCalls::new(
-        [Tool::of_type::<Point>("point").unwrap()],
+        [Tool::for_type::<Point>("point").unwrap()],
         Format::named("llama3").unwrap(),
     );
     let constraint = calls.compile(&compiler()).unwrap();

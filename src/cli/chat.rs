@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
-use crate::engine::{Engine, Event, FinishReason, Request};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::Message;
-use crate::{Compiler, Constraint};
+use maskwright::engine::{Engine, Event, FinishReason, Request};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::Message;
+use maskwright::{Compiler, Constraint};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
+use super::generation_args::GenerationArgs;
 use super::line::{Lines, Typed};
 use super::model::ModelArgs;
 use super::output::{self, Stop};
 use super::sampling::SamplingArgs;
-use super::words::words;
-use super::writing::WritingArgs;
+use super::shell_words::shell_words;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system: Option<String>,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
 }
@@ -114,7 +114,7 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     engine.model().chat_template()?;
     args.sampling.params()?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
@@ -152,7 +152,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
 
 impl Chat {
     fn compile(&self, options: &str) -> Result<Option<Constraint>> {
-        let turn = Turn::try_parse_from(words(options)?).map_err(|error| {
+        let turn = Turn::try_parse_from(shell_words(options)?).map_err(|error| {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Error::new(ErrorKind::Request, line).with_help("see `maskwright chat --help`")
@@ -173,7 +173,7 @@ impl Chat {
             sampling,
             ..Request::chat(self.messages.clone())
         };
-        let request = self.args.writing.apply(request);
+        let request = self.args.generation.apply(request);
         let mut failed = None;
         INTERRUPTED.store(false, Ordering::Relaxed);
         let response = self.engine.generate(&request, &mut |event| {
@@ -217,11 +217,11 @@ impl Chat {
     /// Drops the oldest exchanges until the rest and an answer fit the model's context.
     fn make_room(&mut self) -> Result<()> {
         let model = self.engine.model();
-        let room = model.context_length().saturating_sub(self.args.writing.max_tokens.get());
+        let room = model.context_length().saturating_sub(self.args.generation.max_tokens.get());
         // Where an answer alone fills the context, half of it is left to the conversation.
         let room = room.max(model.context_length() / 2);
         loop {
-            let names = self.args.writing.special_names();
+            let names = self.args.generation.special_names();
             let fits = match model.encode_chat(&self.messages, None, names) {
                 Ok(prompt) => prompt.len() <= room,
                 Err(error) if error.kind() == ErrorKind::Context => false,

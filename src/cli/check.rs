@@ -8,13 +8,14 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind, Result, caret, line_column, listed};
-use crate::vocabulary::Trie;
-use crate::{Compiler, Constraint, Matcher, Vocabulary};
+use maskwright::constraint::ConstraintPart;
+use maskwright::error::{Error, ErrorKind, Result, caret_excerpt, line_column};
+use maskwright::lint::{Certainty, ObjectFault, ObjectFaultKind, enclosing_content};
+use maskwright::vocabulary::Trie;
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
-use super::members::{self, Fault};
 use super::model::vocabulary;
 use super::output::{self, Format, Stop};
 
@@ -139,12 +140,12 @@ enum Verdict {
         /// What stands there, in words.
         found: String,
         expected: String,
-        /// The schema's keywords, by their JSON pointers, or the grammar's rules.
-        keywords: Vec<String>,
+        /// The keywords of the schema, or the rules of the grammar, that were being read.
+        parts: Vec<ConstraintPart>,
         /// An option under which the text is accepted.
         option: Option<String>,
         /// What is wrong with the members of an object there.
-        fault: Option<Box<Fault>>,
+        fault: Option<Box<ObjectFault>>,
         /// The line, and a caret under the byte.
         excerpt: String,
     },
@@ -152,7 +153,7 @@ enum Verdict {
 
 /// The keywords that decide which key may come where an object cannot end: behind a comma, unless
 /// the object has no member yet.
-fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
+fn sources_of_key(matcher: &Matcher) -> Result<Vec<ConstraintPart>> {
     for before in [",\"", ", \"", "\""] {
         let mut matcher = matcher.clone();
         if matcher.accept_bytes(before.as_bytes()).is_ok() {
@@ -163,9 +164,9 @@ fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
 }
 
 /// The keywords that decide about the object or array in which a byte stands, or about the whole.
-fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<String>> {
+fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<ConstraintPart>> {
     let mut start = matcher.constraint().matcher();
-    start.accept_bytes(&text[..members::inside(text, byte)])?;
+    start.accept_bytes(&text[..enclosing_content(text, byte)])?;
     Ok(start.expected()?.sources)
 }
 
@@ -193,7 +194,7 @@ impl Verdict {
             }
         };
         let (line, column) = line_column(shown.as_bytes(), at);
-        let excerpt = caret(&shown, at);
+        let excerpt = caret_excerpt(&shown, at);
         let found = match (text.get(byte), shown[at..].chars().next()) {
             (None, _) | (_, None) => "the text ends too early".to_owned(),
             (Some(byte), Some(char::REPLACEMENT_CHARACTER)) => format!("byte 0x{byte:02x}"),
@@ -204,9 +205,9 @@ impl Verdict {
             1 => String::from_utf8(matcher.forced_bytes(FORCED)?).unwrap_or_default(),
             _ => String::new(),
         };
-        let mut keywords = expected.sources.clone();
-        if keywords.is_empty() && schema.is_some() {
-            keywords = sources_around(matcher, text, byte)?;
+        let mut parts = expected.sources.clone();
+        if parts.is_empty() && schema.is_some() {
+            parts = sources_around(matcher, text, byte)?;
         }
         let expected = match forced.chars().count() {
             0 | 1 => expected.describe(),
@@ -216,13 +217,15 @@ impl Verdict {
             Some(schema) if option.is_none() => {
                 let sources = match text.get(byte) {
                     Some(b'}') => sources_of_key(matcher)?,
-                    _ => keywords.clone(),
+                    _ => parts.clone(),
                 };
-                Fault::find(text, byte, &sources, schema).map(Box::new)
+                let keywords: Vec<&str> =
+                    sources.iter().filter_map(|part| part.keyword()).collect();
+                ObjectFault::find(text, byte, &keywords, schema).map(Box::new)
             }
             _ => None,
         };
-        Ok(Self::Rejected { byte, line, column, found, expected, keywords, option, fault, excerpt })
+        Ok(Self::Rejected { byte, line, column, found, expected, parts, option, fault, excerpt })
     }
 
     fn outcome(&self) -> Outcome {
@@ -235,7 +238,7 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keywords, option, fault, .. } => {
+            Self::Rejected { byte, line, column, expected, parts, option, fault, .. } => {
                 let mut answer = json!({
                     "accepted": false,
                     "byte": byte,
@@ -243,12 +246,12 @@ impl Verdict {
                     "column": column,
                     "expected": expected,
                     // Schema keywords have JSON pointers, rules of grammars have names.
-                    "keyword": keywords.first(),
+                    "keyword": parts.first().map(ConstraintPart::as_str),
                 });
                 if let Some(option) = option {
                     answer["option"] = json!(option);
                 }
-                if let Some((name, said)) = fault.as_ref().map(|fault| fault.to_json()) {
+                if let Some((name, said)) = fault.as_ref().map(|fault| fault_to_json(fault)) {
                     answer[name] = said;
                 }
                 answer
@@ -261,26 +264,26 @@ impl Verdict {
         match self {
             Self::Accepted => "accepted".to_owned(),
             Self::Rejected { line, column, fault: Some(fault), excerpt, .. } => {
-                let (line, what) = (first + line - 1, fault.describe());
+                let (line, what) = (first + line - 1, fault.to_string());
                 let mut text = format!("{file}:{line}:{column}: not accepted: {what}");
                 for line in excerpt.lines() {
                     text += &format!("\n  | {line}");
                 }
                 text
             }
-            Self::Rejected { line, column, found, expected, keywords, option, excerpt, .. } => {
+            Self::Rejected { line, column, found, expected, parts, option, excerpt, .. } => {
                 let line = first + line - 1;
                 let mut text =
                     format!("{file}:{line}:{column}: not accepted: {found}, expected {expected}");
                 // A regular expression or a choice has no parts with names.
-                let named: Vec<&str> = keywords
+                let named: Vec<String> = parts
                     .iter()
-                    .map(String::as_str)
-                    .filter(|keyword| !matches!(*keyword, "regex" | "choice"))
+                    .filter(|part| !matches!(part.rule(), Some("regex" | "choice")))
+                    .map(ConstraintPart::to_string)
                     .collect();
                 if !named.is_empty() {
                     let more = if named.len() > RULES { ", …" } else { "" };
-                    let named = listed(&named[..named.len().min(RULES)]);
+                    let named = named[..named.len().min(RULES)].join(", ");
                     text += &format!(" (at {named}{more})");
                 }
                 if let Some(option) = option {
@@ -292,6 +295,26 @@ impl Verdict {
                 text
             }
         }
+    }
+}
+
+/// The member of the answer that tells of a fault: its name and its value.
+fn fault_to_json(fault: &ObjectFault) -> (&'static str, Value) {
+    match &fault.kind {
+        ObjectFaultKind::Lacks { missing, certainty } => {
+            let value = json!({
+                "object": fault.object,
+                "names": fault.missing_names(),
+                "keyword": missing.first().map(|missing| &missing.keyword),
+                "certain": *certainty == Certainty::Certain,
+            });
+            ("missing", value)
+        }
+        ObjectFaultKind::Repeats(name) => {
+            ("repeated", json!({ "object": fault.object, "name": name }))
+        }
+        // A kind that this program does not know has words.
+        _ => ("fault", json!({ "object": fault.object, "message": fault.to_string() })),
     }
 }
 

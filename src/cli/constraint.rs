@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::constraint::Formula;
-use crate::ebnf::{self, Dialect};
-use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::Grammar;
-use crate::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
-use crate::lint::Finding;
-use crate::regular::QuoteBy;
-use crate::{Compiler, Constraint, strict_json};
+use maskwright::constraint::Formula;
+use maskwright::ebnf::{self, Dialect};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::grammar::Grammar;
+use maskwright::json_schema::{Draft, Options, PropertyOrder, Schema, Spelling, Whitespace};
+use maskwright::lint::Finding;
+use maskwright::regular::{Anchoring, QuoteBy};
+use maskwright::{Compiler, Constraint, strict_json};
 
 use super::limits::LimitArgs;
 use super::output;
@@ -266,7 +266,8 @@ impl ConstraintArgs {
                 None => error,
             })?
         } else if let Some(regex) = regex {
-            compiler.regex_grammar(regex, self.text.search)?
+            let anchoring = if self.text.search { Anchoring::Search } else { Anchoring::Whole };
+            compiler.regex_grammar(regex, anchoring)?
         } else if let Some(grammar) = grammar {
             let dialect = self.text.grammar_dialect.map(Dialect::from);
             let compiler = &self.configure(compiler)?;
@@ -536,7 +537,7 @@ impl JsonArgs {
 
 fn compile_schema(compiler: &Compiler, given: &str) -> Result<Constraint> {
     let (text, file) = read_schema(given)?;
-    compiler.json_schema_text(&text).map_err(|error| match file {
+    compiler.json_schema_str(&text).map_err(|error| match file {
         Some(file) => error.in_file(file),
         None => error,
     })

@@ -10,18 +10,18 @@ use clap::Parser;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::Compiler;
-use crate::engine::{Event, Request, Response};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sampling::SamplingParams;
+use maskwright::Compiler;
+use maskwright::engine::{Event, Request, Response};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::sampling::SamplingParams;
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
+use super::generation_args::GenerationArgs;
 use super::model::ModelArgs;
 use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
-use super::words::words;
-use super::writing::WritingArgs;
+use super::shell_words::shell_words;
 
 /// Columns of a page where nothing says how wide a terminal is.
 const WIDTH: usize = 100;
@@ -47,14 +47,14 @@ pub(super) struct Args {
     #[arg(conflicts_with = "temperatures")]
     settings: Vec<String>,
     /// Texts of each column
-    #[arg(long, value_name = "N", default_value = "3", value_parser = super::writing::at_least_one)]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = super::generation_args::at_least_one)]
     samples: std::num::NonZeroUsize,
     #[command(flatten)]
     constraint: ConstraintArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Columns that the table may fill [default: $COLUMNS, or 100]
@@ -89,7 +89,7 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let base = args.sampling.params()?;
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
     let mut columns = args.columns(&base)?;
@@ -104,7 +104,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             faithfulness: true,
             ..Request::text(&args.prompt)
         };
-        args.writing.apply(request).times(samples)
+        args.generation.apply(request).times(samples)
     };
     let requests: Vec<Request> = columns.iter().flat_map(of).collect();
     // indicatif draws on standard error, and only on a terminal.
@@ -156,7 +156,7 @@ impl Args {
             Ok(column(format!("temperature {temperature}"), params))
         };
         let with = |options: &String| {
-            let settings = Settings::try_parse_from(words(options)?).map_err(|error| {
+            let settings = Settings::try_parse_from(shell_words(options)?).map_err(|error| {
                 let text = error.to_string();
                 let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 Error::new(ErrorKind::Request, format!("--settings: {line}"))

@@ -10,19 +10,19 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
-use crate::error::{Error, ErrorKind};
-use crate::tools::Reply;
-use crate::{Compiler, Vocabulary};
+use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
+use maskwright::error::{Error, ErrorKind};
+use maskwright::tools::Reply;
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
+use super::generation_args::{GenerationArgs, at_least_one};
 use super::model::ModelArgs;
 use super::output::{self, Format, Stop};
 use super::sampling::SamplingArgs;
 use super::tools::{self, Message, ToolArgs};
 use super::trace::{Trace, TraceFormat};
-use super::writing::{WritingArgs, at_least_one};
 
 /// How often the progress spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Writes N texts instead of one, with seeds that count up; the prompt is read once for all
@@ -68,7 +68,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let sampling = args.sampling.params()?;
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let mut request = Request {
         raw: args.raw,
@@ -78,7 +78,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         ..Request::text(&args.prompt)
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
-    let request = args.writing.apply(request);
+    let request = args.generation.apply(request);
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);
     }
@@ -212,8 +212,8 @@ fn why_incomplete(response: &Response, args: &Args) -> String {
     match response.finish {
         FinishReason::StopString => "a stop string ended it; leave out --stop".to_owned(),
         FinishReason::StopToken => "a stop token ended it; leave out --stop-token-id".to_owned(),
-        _ if response.tokens.len() >= args.writing.max_tokens.get() => {
-            let most = args.writing.max_tokens;
+        _ if response.tokens.len() >= args.generation.max_tokens.get() => {
+            let most = args.generation.max_tokens;
             format!("it ended after --max-tokens {most}; raise --max-tokens")
         }
         _ => "the model's context is full; shorten the prompt".to_owned(),

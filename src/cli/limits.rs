@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind};
-use crate::json_schema::Options;
-use crate::{Compiler, Limits};
+use maskwright::error::Error;
+use maskwright::json_schema::Options;
+use maskwright::{Compiler, Limits};
 
 /// Limits that are not to be the default ones.
 #[derive(Debug, clap::Args)]
@@ -93,10 +93,9 @@ impl LimitArgs {
 
 /// The option that raises the limit that an error names.
 pub(super) fn option(error: &Error) -> Option<String> {
-    let said = error.to_string();
-    let named = |name: &str| said.contains(&format!("limit `{name}`"));
-    let (name, _) = LIMITS.iter().find(|(name, _)| named(name))?;
-    (error.kind() == ErrorKind::Limit).then(|| format!("--limit {name}=…"))
+    let reached = error.limit()?.as_str();
+    let (name, _) = LIMITS.iter().find(|(name, _)| *name == reached)?;
+    Some(format!("--limit {name}=…"))
 }
 
 fn parse(text: &str) -> Result<Given, String> {
@@ -141,6 +140,8 @@ fn help() -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 mod tests {
+    use maskwright::{ErrorKind, LimitName};
+
     use super::*;
 
     #[test]
@@ -163,10 +164,11 @@ mod tests {
 
     #[test]
     fn errors_lead_to_the_option() {
-        let error = |words: &str| Error::new(ErrorKind::Limit, words);
-        let said = option(&error("too deep").with_help("raise the limit `depth`"));
-        assert_eq!(said.as_deref(), Some("--limit depth=…"));
-        assert_eq!(option(&error("more than 5 kinds of items")), None);
+        let error = Error::new(ErrorKind::Limit, "too much");
+        assert_eq!(option(&error), None);
+        let of = |limit| option(&error.clone().with_limit(limit));
+        assert_eq!(of(LimitName::Depth).as_deref(), Some("--limit depth=…"));
+        assert_eq!(of(LimitName::MaxTokens), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
 
 use super::output::Stop;
-use crate::error::{Error, ErrorKind};
+use maskwright::error::{Error, ErrorKind};
 
 /// Where lines come from.
 pub(super) enum Lines {

@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, Write as _};
 
 use serde_json::json;
 
-use crate::ErrorKind;
-use crate::json_schema::Schema;
-use crate::lint::{FindingKind, Lint};
+use maskwright::ErrorKind;
+use maskwright::json_schema::Schema;
+use maskwright::lint::{FindingKind, Lint};
 
 use super::Outcome;
 use super::constraint::{JsonArgs, read_schema};
@@ -43,7 +43,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     // One of the two is there, or clap has refused.
     let schema = args.schema.or(args.option).unwrap_or_default();
     let (text, file) = read_schema(&schema)?;
-    let in_file = |error: crate::Error| match &file {
+    let in_file = |error: maskwright::Error| match &file {
         Some(file) => error.in_file(file),
         None => error,
     };

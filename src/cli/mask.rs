@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::error::{Error, ErrorKind};
-use crate::{Compiler, Vocabulary};
+use maskwright::error::{Error, ErrorKind};
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;
@@ -60,6 +60,8 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
                     "special_tokens": why.expected.special_tokens,
                     "end": why.expected.end,
                 });
+                let decided_by: Vec<&str> =
+                    why.decided_by().iter().map(|part| part.as_str()).collect();
                 let why = json!({
                     "token": why.token,
                     "name": why.name,
@@ -67,7 +69,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
                     "fits": why.fits,
                     "failed": why.failed,
                     "expected": expected,
-                    "decided_by": why.decided_by(),
+                    "decided_by": decided_by,
                     "reason": why.to_string(),
                 });
                 writeln!(io::stdout(), "{why}")?;

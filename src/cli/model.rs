@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::output;
-use crate::Vocabulary;
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::model::{DType, Device, Model, ModelOptions, ModelSource};
-use crate::vocabulary::cache_folder;
+use maskwright::Vocabulary;
+use maskwright::engine::Engine;
+use maskwright::error::Result;
+use maskwright::model::{DType, Device, Model, ModelOptions, ModelSource};
+use maskwright::vocabulary::cache_folder;
 
 /// Which model writes, and where it runs.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::error::{Error, ErrorKind, line_column};
+use maskwright::error::{Error, ErrorKind, line_column};
 
 /// Why a subcommand stopped before it had an answer.
 #[derive(Debug)]

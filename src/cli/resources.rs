@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Resources, Schema};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::json_schema::{Resources, Schema};
 
 use super::output;
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::error::Result;
-use crate::sample::{Bounds, Texts};
-use crate::{Compiler, Vocabulary};
+use maskwright::error::Result;
+use maskwright::sample::{Bounds, Texts};
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
 use super::constraint::ConstraintArgs;

@@ -1,7 +1,7 @@
 //! The options of the sampling chain, under the names that they have elsewhere.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 /// How the next token is drawn from what the constraint allows.
 #[derive(Clone, Debug, clap::Args)]

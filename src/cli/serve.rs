@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::error::{Error, ErrorKind};
-use crate::server::{Bounds, Options, Server};
+use maskwright::error::{Error, ErrorKind};
+use maskwright::server::{Bounds, Options, Server};
 
 use super::Outcome;
 use super::constraint::JsonArgs;
+use super::generation_args;
 use super::limits::LimitArgs;
 use super::model::ModelArgs;
 use super::output::{self, Stop};
-use super::writing;
 
 /// The variable with keys, which other users of the machine cannot see as they see arguments.
 const KEY_VARIABLE: &str = "MASKWRIGHT_API_KEY";
@@ -142,7 +142,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let listener = Server::listen((args.host, args.port).into())?;
     let mut engine = args.model.load()?;
     if let Some(draft) = &args.draft_model {
-        engine = writing::with_draft(engine, draft, &args.model)?;
+        engine = generation_args::with_draft(engine, draft, &args.model)?;
     }
     if !engine.model().has_chat_template() {
         output::note(&format!(
@@ -153,7 +153,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     let server = Server::new(listener, engine, options)?;
     output::note(&format!("listening on http://{}/v1", server.address()));
-    server.run(crate::server::interrupted())?;
+    server.run(maskwright::server::interrupted())?;
     Ok(Outcome::Success)
 }
 

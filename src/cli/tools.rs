@@ -4,10 +4,12 @@ use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, Protocol, Request};
-use crate::error::{Error, Result};
-use crate::tools::{Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice};
-use crate::{Compiler, Constraint};
+use maskwright::engine::{Engine, Protocol, Request};
+use maskwright::error::{Error, Result};
+use maskwright::tools::{
+    Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice,
+};
+use maskwright::{Compiler, Constraint};
 
 use super::constraint::{ConstraintArgs, parse_json, read_file_or_json};
 use super::output;

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::Vocabulary;
-use crate::engine::{Response, Step, Wanted};
+use maskwright::Vocabulary;
+use maskwright::engine::{Response, Step, Wanted};
 
 use super::output;
 

@@ -232,7 +232,7 @@ impl Engine {
     }
 
     /// Writes a value of a type: the text of [`generate`](Self::generate), under the constraint that
-    /// [`Compiler::for_type`] derives for the type, deserialised. Where many values of a type are
+    /// [`Compiler::json_schema_for`] derives for the type, deserialised. Where many values of a type are
     /// written, compile that once and give it with each request: then it is used as it is.
     ///
     /// ```no_run
@@ -254,7 +254,7 @@ impl Engine {
     pub fn generate_as<T: JsonSchema + DeserializeOwned>(&self, request: &Request) -> Result<T> {
         let constraint = match &request.constraint {
             Some(constraint) => constraint.clone(),
-            None => Compiler::new(Arc::clone(self.vocabulary())).for_type::<T>()?,
+            None => Compiler::new(Arc::clone(self.vocabulary())).json_schema_for::<T>()?,
         };
         let request = Request { constraint: Some(constraint), ..request.clone() };
         let response = self.generate(&request, &mut |_| ControlFlow::Continue(()))?;
@@ -327,7 +327,8 @@ impl Engine {
         if request.speculate == Speculation::Draft && self.draft.is_none() {
             let message = "`speculate` asks for a draft model, and there is none";
             return Err(Error::new(ErrorKind::Request, message)
-                .with_help("give the engine one, or speculate by `grammar` or `ngram`"));
+                .with_help("give the engine one, or speculate by `grammar` or `ngram`")
+                .at_field("speculate"));
         }
         if let Some(constraint) = &request.constraint {
             self.check_vocabulary(constraint)?;
@@ -487,7 +488,8 @@ impl Engine {
                 let message =
                     format!("`{field}` names token {token}, which the model does not have");
                 return Err(Error::new(ErrorKind::Request, message)
-                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1))));
+                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1)))
+                    .at_field(field));
             }
         }
         Ok(())

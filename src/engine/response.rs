@@ -178,7 +178,7 @@ pub struct Response {
 
 impl Response {
     /// The summary as command line and server tell it; null where there is none.
-    pub(crate) fn faithfulness(&self) -> Value {
+    pub fn faithfulness(&self) -> Value {
         self.summary.as_ref().map_or(Value::Null, |summary| {
             json!({
                 "steps": summary.steps,

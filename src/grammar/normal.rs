@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::analysis::least;
 use super::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 use crate::regular::{Language, Languages};
 
 /// Rewrites a grammar into normal form; errors if it outgrows `limit` nodes.
@@ -33,6 +34,7 @@ pub(crate) fn normalize(grammar: Grammar, limit: usize) -> Result<Grammar> {
 fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("the grammar needs more than {limit} nodes"))
         .with_help("simplify it, or raise the limit `grammar_size`")
+        .with_limit(LimitName::GrammarSize)
 }
 
 fn nullable_nodes(grammar: &Grammar) -> Vec<bool> {

@@ -16,7 +16,7 @@ use super::App;
 use super::body::{Held, Room};
 use super::error::ApiError;
 use super::messages;
-use super::request::ChatRequest;
+use super::request::{ChatRequest, TokenBudget};
 use super::response::{self, Choice, Head, Message, add_usage};
 use super::stream::Chunks;
 use super::tools;
@@ -35,21 +35,21 @@ pub(super) async fn completions(
         // The status line waits for the first reply, so that a request which the model's thread
         // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
         let first = match tokio::time::timeout(app.bounds.silence, replies.recv()).await {
-            Ok(first) => Some(begun(first, &app)?),
+            Ok(first) => Some(begun(first, &app, asked.budget)?),
             Err(_) => None,
         };
-        let chunks = (head, Arc::clone(&app), asked.protocol);
+        let chunks = (head, Arc::clone(&app), asked.protocol, asked.budget);
         return Ok(Chunks::new(chunks, first, replies, asked.include_usage).into_response());
     }
-    let first = begun(replies.recv().await, &app)?;
-    let answer = whole(&app, head, &asked.protocol, first, replies).await;
+    let first = begun(replies.recv().await, &app, asked.budget)?;
+    let answer = whole(&app, head, (&asked.protocol, asked.budget), first, replies).await;
     answer.map(IntoResponse::into_response)
 }
 
 /// The first reply, unless it is that there will be no answer.
-fn begun(first: Option<Reply>, app: &App) -> Result<Reply, ApiError> {
+fn begun(first: Option<Reply>, app: &App, budget: TokenBudget) -> Result<Reply, ApiError> {
     match first {
-        Some(Reply::Failed(error)) => Err(ApiError::from_engine(&error)),
+        Some(Reply::Failed(error)) => Err(ApiError::from_engine_within(&error, budget)),
         Some(Reply::OutOfTime) => Err(app.out_of_time()),
         Some(first) => Ok(first),
         None => Err(ApiError::gone()),
@@ -62,6 +62,7 @@ struct Asked {
     /// What its body takes.
     room: Option<Room>,
     protocol: Protocol,
+    budget: TokenBudget,
     stream: bool,
     include_usage: bool,
 }
@@ -119,7 +120,7 @@ fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, A
     let (stream, include_usage) = (chat.stream, chat.include_usage);
     let mut request = Request {
         sampling: chat.sampling,
-        max_tokens: chat.max_tokens.unwrap_or(app.context_length),
+        max_tokens: chat.budget.tokens.unwrap_or(app.context_length),
         stop: chat.stop,
         parse_special: app.parse_special,
         prompt: Prompt::Chat(messages::readable(&app.engine, chat.messages)),
@@ -130,21 +131,23 @@ fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, A
     let asked = (chat.tools, chat.reasoning, &format);
     let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
     // What cannot fit is told now: the model's thread is for texts that can be written.
-    request.check_budget(app.context_length).map_err(|error| ApiError::from_engine(&error))?;
+    let budget = chat.budget;
+    let fits = request.check_budget(app.context_length);
+    fits.map_err(|error| ApiError::from_engine_within(&error, budget))?;
     let texts = if request.beam.is_some() || request.best_of > 1 {
         Texts::Best(Box::new(request), chat.choices)
     } else {
         // Choices differ in their seeds, so that one seed gives the same set again.
         Texts::Each(request.times(chat.choices))
     };
-    Ok(Asked { texts, room, protocol, stream, include_usage })
+    Ok(Asked { texts, room, protocol, budget, stream, include_usage })
 }
 
 /// All choices in one answer.
 async fn whole(
     app: &App,
     head: Head,
-    protocol: &Protocol,
+    (protocol, budget): (&Protocol, TokenBudget),
     first: Reply,
     mut replies: Replies,
 ) -> Result<Json<Value>, ApiError> {
@@ -165,7 +168,7 @@ async fn whole(
                 choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
             }
             Reply::Finished => return Ok(Json(head.completion(&choices, &usage))),
-            Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
+            Reply::Failed(error) => return Err(ApiError::from_engine_within(&error, budget)),
             Reply::OutOfTime => return Err(app.out_of_time()),
         }
         next = replies.recv().await.ok_or_else(ApiError::gone)?;

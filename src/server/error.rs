@@ -9,6 +9,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::error::{Error, ErrorKind, shortened};
+use crate::limits::LimitName;
+
+use super::request::TokenBudget;
 
 /// When a client that found no room should come back, in seconds.
 const COME_BACK: &str = "1";
@@ -167,8 +170,18 @@ impl ApiError {
         if error.kind() == ErrorKind::Context {
             (this.param, this.code) =
                 (Some("messages".to_owned()), Some("context_length_exceeded"));
-        } else if error.kind() == ErrorKind::Request {
-            this.param = field_of(&this.message);
+        } else {
+            this.param = error.place().field.map(str::to_owned);
+        }
+        this
+    }
+
+    /// The same for a request with a budget of tokens: if that is too small for what the constraint
+    /// asks for, its field is named.
+    pub(super) fn from_engine_within(error: &Error, budget: TokenBudget) -> Self {
+        let mut this = Self::from_engine(error);
+        if error.limit() == Some(LimitName::MaxTokens) {
+            this.param = budget.field.map(str::to_owned);
         }
         this
     }
@@ -196,19 +209,11 @@ impl ApiError {
 
 /// An error with the option of the server that raises the limit which it names.
 pub(super) fn with_cure(error: &Error) -> String {
-    let said = error.to_string();
-    let limit = || said.split_once("limit `")?.1.split_once('`').map(|(name, _)| name);
-    match limit().filter(|_| error.kind() == ErrorKind::Limit) {
-        Some(limit) => format!("{said} (`maskwright serve --limit {limit}=…`)"),
-        None => said,
+    match error.limit() {
+        // The request's own limit, not one of the server.
+        None | Some(LimitName::MaxTokens) => error.to_string(),
+        Some(limit) => format!("{error} (`maskwright serve --limit {limit}=…`)"),
     }
-}
-
-/// The field that a message of the engine begins with, in its quotes.
-fn field_of(message: &str) -> Option<String> {
-    let (name, _) = message.strip_prefix('`')?.split_once('`')?;
-    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    is_name.then(|| name.to_owned())
 }
 
 impl IntoResponse for ApiError {

@@ -22,6 +22,15 @@ const MAX_CHOICES: usize = 16;
 /// The most stop strings; OpenAI's limit is four.
 const MAX_STOPS: usize = 16;
 
+/// Greatest number of tokens to write, with the field that says so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TokenBudget {
+    /// Tokens; `None` for as many as fit into the model's context.
+    pub(super) tokens: Option<usize>,
+    /// The field that was sent with a number.
+    pub(super) field: Option<&'static str>,
+}
+
 /// A chat completion as it was asked for.
 pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
@@ -32,8 +41,7 @@ pub(super) struct ChatRequest {
     /// What else is said of how the text is written; prompt, constraint and what stands here by
     /// itself are not yet in it.
     pub(super) writing: Request,
-    /// The most tokens to write; as many as fit where nothing is said.
-    pub(super) max_tokens: Option<usize>,
+    pub(super) budget: TokenBudget,
     pub(super) stop: Vec<String>,
     /// How many answers.
     pub(super) choices: usize,
@@ -62,7 +70,7 @@ impl ChatRequest {
         let reasoning = tools::reasoning(&mut fields)?;
         let sampling = sampling::read(&mut fields)?;
         let writing = sampling::writing(&mut fields)?;
-        let max_tokens = max_tokens(&mut fields)?;
+        let budget = token_budget(&mut fields)?;
         let stop = stop(&mut fields)?;
         let wanted = format!("an integer from 1 to {MAX_CHOICES}");
         let choices = fields.read("n", &wanted, |value| {
@@ -87,7 +95,7 @@ impl ChatRequest {
             reasoning,
             sampling,
             writing,
-            max_tokens,
+            budget,
             stop,
             choices,
             stream,
@@ -96,8 +104,8 @@ impl ChatRequest {
     }
 }
 
-fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
-    // `Some(None)` is said to be without limit.
+fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {
+    // `Some(None)`: explicitly without limit.
     let mut read = |field| {
         let wanted = "an integer from 1 up, or -1 for as many as fit";
         fields.read(field, wanted, |value| match value.as_i64() {
@@ -114,7 +122,11 @@ fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
             "max_tokens",
             "differs from `max_completion_tokens`, which says the same; write one of them",
         )),
-        _ => Ok(new.or(old).flatten()),
+        _ => {
+            let tokens = new.or(old).flatten();
+            let field = if new.is_some() { "max_completion_tokens" } else { "max_tokens" };
+            Ok(TokenBudget { tokens, field: tokens.map(|_| field) })
+        }
     }
 }
 

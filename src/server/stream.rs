@@ -16,6 +16,7 @@ use crate::tools::{Part, Reader, Reply as Spoken};
 
 use super::App;
 use super::error::ApiError;
+use super::request::TokenBudget;
 use super::response::{self, Choice, Head, add_usage};
 use super::worker::{Replies, Reply};
 
@@ -40,6 +41,7 @@ pub(super) struct Chunks {
     /// Whether its role was told.
     role_told: bool,
     protocol: Protocol,
+    budget: TokenBudget,
     /// Takes apart what is written; gone when a choice has ended.
     reader: Option<Reader>,
     message: Spoken,
@@ -54,7 +56,7 @@ pub(super) struct Chunks {
 impl Chunks {
     /// A stream that begins with `first`, or with a comment where nothing is written yet.
     pub(super) fn new(
-        (head, app, protocol): (Head, Arc<App>, Protocol),
+        (head, app, protocol, budget): (Head, Arc<App>, Protocol, TokenBudget),
         first: Option<Reply>,
         replies: Replies,
         include_usage: bool,
@@ -68,6 +70,7 @@ impl Chunks {
             speaking: None,
             role_told: false,
             protocol,
+            budget,
             reader: None,
             message: Spoken::default(),
             usage: Usage::default(),
@@ -112,7 +115,7 @@ impl Chunks {
                 self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
             }
             Reply::Finished => self.end(),
-            Reply::Failed(error) => self.fail(&ApiError::from_engine(&error)),
+            Reply::Failed(error) => self.fail(&ApiError::from_engine_within(&error, self.budget)),
             Reply::OutOfTime => self.fail(&self.app.out_of_time()),
         }
     }

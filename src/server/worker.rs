@@ -70,6 +70,7 @@ impl Worker {
             .spawn(move || work(engine, queue, time))
             .map_err(|error| {
                 Error::new(ErrorKind::Io, format!("cannot start the model's thread: {error}"))
+                    .with_source(error)
             })?;
         Ok(Self { jobs })
     }

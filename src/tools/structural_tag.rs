@@ -8,7 +8,7 @@ use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::Schema;
-use crate::regular::{Language, Triggers, Utf8, any_text};
+use crate::regular::{Anchoring, Language, Triggers, Utf8, any_text};
 
 /// The grammar of a structural tag: `{"type": "structural_tag", "format": …}`, or the older
 /// `{"structures": [{"begin", "schema", "end"}], "triggers": […]}`.
@@ -87,7 +87,7 @@ impl Reader<'_> {
             }
             "regex" => {
                 place.only(&["type", "pattern"], &[("excludes", json!([]))])?;
-                let grammar = self.compiler.regex_grammar(place.text("pattern")?, false);
+                let grammar = self.compiler.regex_grammar(place.text("pattern")?, Anchoring::Whole);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/pattern"))))
             }
             "grammar" => {

@@ -27,8 +27,10 @@ impl Tool {
         Ok(Self { name, description: None, parameters })
     }
 
-    /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives.
-    pub fn of_type<T: schemars::JsonSchema>(name: impl Into<String>) -> Result<Self> {
+    /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives. Needs
+    /// the feature `schemars`.
+    #[cfg(feature = "schemars")]
+    pub fn for_type<T: schemars::JsonSchema>(name: impl Into<String>) -> Result<Self> {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
         Self::new(name, schema.to_value())
     }

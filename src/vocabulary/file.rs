@@ -63,7 +63,7 @@ impl Source {
         };
         match read() {
             Ok(content) => Ok(Self { path, content }),
-            Err(e) => Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path)),
+            Err(e) => Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path).with_source(e)),
         }
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::{Error, ErrorKind, Result};
+use maskwright::error::{Error, ErrorKind, Result};
 
 /// A line: a schema as it is written, and instances of it.
 #[derive(Debug, serde::Deserialize)]

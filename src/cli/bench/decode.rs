@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::engine::Engine;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::KvCache;
-use crate::sampling::{Sampler, SamplingParams};
-use crate::{Compiler, Constraint};
+use maskwright::engine::Engine;
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::KvCache;
+use maskwright::sampling::{Sampler, SamplingParams};
+use maskwright::{Compiler, Constraint};
 
 use crate::cli::Outcome;
 use crate::cli::constraint::ConstraintArgs;
+use crate::cli::generation_args::at_least_one;
 use crate::cli::model::ModelArgs;
 use crate::cli::output::{self, Format, Stop};
-use crate::cli::writing::at_least_one;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokenizers::utils::SysRegex;
 
-use crate::Vocabulary;
 use crate::cli::output;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Model, ModelOptions, Tokenizer};
-use crate::vocabulary::Encode as _;
+use maskwright::Vocabulary;
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::{Model, ModelOptions, Tokenizer};
+use maskwright::vocabulary::Encode as _;
 
 /// The patterns that part a text into pieces, as the tokenizers publish them: which special token
 /// tells whose they are, their names, the pattern.

@@ -22,9 +22,9 @@ use crate::cli::Outcome;
 use crate::cli::constraint::JsonArgs;
 use crate::cli::model::vocabulary;
 use crate::cli::output::{self, Format, Stop};
-use crate::constraint::{Compiler, Constraint};
-use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Options, Whitespace};
+use maskwright::constraint::{Compiler, Constraint};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::json_schema::{Options, Whitespace};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -203,7 +203,7 @@ impl Bench {
     fn schema(&mut self, id: String, schema: &str, tests: &[Test]) -> Record {
         process::forget_peak();
         let (before, clock) = (Process::read(), Instant::now());
-        let compiled = self.compiler.json_schema_text(schema);
+        let compiled = self.compiler.json_schema_str(schema);
         let compile = clock.elapsed();
         let mut record = Record { id, compile_ns: nanos(compile), ..Record::default() };
         match compiled {

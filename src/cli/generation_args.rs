@@ -2,15 +2,15 @@
 
 use std::num::NonZeroUsize;
 
-use crate::engine::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Model, ModelOptions, ModelSource, SpecialNames};
+use maskwright::engine::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::{Model, ModelOptions, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;
 
 /// How a text is written.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct WritingArgs {
+pub(super) struct GenerationArgs {
     /// The most tokens that are written
     #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
     pub(super) max_tokens: NonZeroUsize,
@@ -94,7 +94,7 @@ pub(super) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'st
     text.parse().map_err(|_| "write a whole number from 1 up")
 }
 
-impl WritingArgs {
+impl GenerationArgs {
     /// Sets what the request is told.
     pub(super) fn apply(&self, request: Request) -> Request {
         Request {

@@ -1,10 +1,10 @@
-//! A line of options in words.
+//! Splits a typed line of options into arguments, as a shell does.
 
-use crate::error::{Error, ErrorKind, Result};
+use maskwright::error::{Error, ErrorKind, Result};
 
-/// A line in words, as a shell divides it: quotes keep words together, and a backslash outside of
-/// single quotes keeps the next character.
-pub(super) fn words(line: &str) -> Result<Vec<String>> {
+/// The arguments of a line: quotes keep words together, and a backslash outside of single quotes
+/// keeps the next character.
+pub(super) fn shell_words(line: &str) -> Result<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut characters = line.chars();
     while let Some(c) = characters.next() {
@@ -42,8 +42,8 @@ mod tests {
             (r#"x"a \" b"y z"#, &[r#"xa " by"#, "z"]),
             (r"a\ b ''", &["a b", ""]),
         ] {
-            assert_eq!(words(line).unwrap(), expected, "{line}");
+            assert_eq!(shell_words(line).unwrap(), expected, "{line}");
         }
-        assert!(words("'a").is_err());
+        assert!(shell_words("'a").is_err());
     }
 }
