@@ -9,7 +9,7 @@
 mod common;
 
 use maskwright::json_schema::{Options, PropertyOrder, Schema, Whitespace};
-use maskwright::tools::{Format, Tool, ToolCalls, ToolChoice};
+use maskwright::tools::{Tool, ToolCalls, ToolChoice, ToolFormat};
 use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -705,7 +705,7 @@ fn values_in_other_grammars() {
     let lark = format!("start: \"x=\" %json {schema}\n");
     let embedded = compiler.lark(&lark).unwrap();
     let tools = json!([{"name": "f", "parameters": schema}]);
-    let tools = ToolCalls::new(Tool::read(&tools).unwrap(), Format::named("json").unwrap());
+    let tools = ToolCalls::new(Tool::read(&tools).unwrap(), ToolFormat::named("json").unwrap());
     let called = tools.with_choice(ToolChoice::Required).compile(&compiler).unwrap();
     for text in renderings(&json!({"a": [1, 2]})) {
         let mixed = text.replacen("1,", "1, ", 1);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
 use maskwright::error::{Error, ErrorKind};
-use maskwright::tools::Reply;
+use maskwright::tools::AssistantMessage;
 use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
@@ -140,7 +140,7 @@ fn ranked(
         if !response.complete {
             outcome = Outcome::NotAccepted;
         }
-        let reply = Reply { text: response.text.clone(), ..Reply::default() };
+        let reply = AssistantMessage { text: response.text.clone(), ..AssistantMessage::default() };
         match format {
             Format::Json => output::line(&describe(response, &reply, protocol).to_string())?,
             Format::Text => {
@@ -194,7 +194,12 @@ fn several(
 }
 
 /// Writes a text that was not streamed.
-fn tell(response: &Response, reply: &Reply, protocol: &Protocol, format: Format) -> io::Result<()> {
+fn tell(
+    response: &Response,
+    reply: &AssistantMessage,
+    protocol: &Protocol,
+    format: Format,
+) -> io::Result<()> {
     if format == Format::Json {
         return output::line(&describe(response, reply, protocol).to_string());
     }
@@ -234,7 +239,7 @@ impl Args {
 }
 
 /// The result for programs.
-fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
+fn describe(response: &Response, reply: &AssistantMessage, protocol: &Protocol) -> Value {
     let finish = match response.finish {
         FinishReason::Length => "length",
         FinishReason::Stop
@@ -338,7 +343,7 @@ impl Show {
     }
 
     /// What was written, and the end of the line that was streamed.
-    fn finish(mut self) -> Result<Reply, Stop> {
+    fn finish(mut self) -> Result<AssistantMessage, Stop> {
         self.spinner.finish_and_clear();
         if let Some(error) = self.failed {
             return Err(error.into());

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use maskwright::engine::{Engine, Protocol, Request};
 use maskwright::error::{Error, Result};
 use maskwright::tools::{
-    Call, Format, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice,
+    AssistantMessage, MessagePart, MessageReader, ReasoningFormat, Tool, ToolCall, ToolCalls,
+    ToolChoice, ToolFormat,
 };
 use maskwright::{Compiler, Constraint};
 
@@ -87,7 +88,7 @@ impl ToolArgs {
         }
         if self.reasoning.is_some() || self.reasoning_budget.is_some() {
             let format = self.reasoning.iter().flatten().next();
-            let format = format.map(|name| Reasoning::named(name)).transpose()?;
+            let format = format.map(|name| ReasoningFormat::named(name)).transpose()?;
             protocol = protocol.with_reasoning(engine, request, format, self.reasoning_budget)?;
         }
         let compiler = protocol.compiler(compiler)?;
@@ -111,7 +112,7 @@ impl ToolArgs {
         let value: Value = parse_json(&text, "the tools").map_err(in_file)?;
         let tools = Tool::read(&value).map_err(in_file)?;
         let format = match &self.tool_format {
-            Some(name) => Format::named(name)?,
+            Some(name) => ToolFormat::named(name)?,
             None => Protocol::tool_format(engine)?,
         };
         let choice = match self.tool_choice.as_deref() {
@@ -133,8 +134,8 @@ fn any_text(compiler: &Compiler) -> Result<Constraint> {
 /// What was written, taken apart as it comes. Text goes to standard output where that is asked for,
 /// reasoning to standard error.
 pub(super) struct Message {
-    reader: Option<Reader>,
-    reply: Reply,
+    reader: Option<MessageReader>,
+    reply: AssistantMessage,
     streams: bool,
     /// Does a line of reasoning stand open on standard error?
     thinking: bool,
@@ -142,7 +143,7 @@ pub(super) struct Message {
 
 impl Message {
     pub(super) fn new(protocol: &Protocol, streams: bool) -> Self {
-        let (reader, reply) = (Some(protocol.reader()), Reply::default());
+        let (reader, reply) = (Some(protocol.reader()), AssistantMessage::default());
         Self { reader, reply, streams, thinking: false }
     }
 
@@ -157,33 +158,33 @@ impl Message {
     }
 
     /// The message, when nothing more comes.
-    pub(super) fn finish(&mut self) -> io::Result<&Reply> {
-        let parts = self.reader.take().map(Reader::finish);
+    pub(super) fn finish(&mut self) -> io::Result<&AssistantMessage> {
+        let parts = self.reader.take().map(MessageReader::finish);
         self.take(parts.unwrap_or_default())?;
         Ok(&self.reply)
     }
 
-    fn take(&mut self, parts: Vec<Part>) -> io::Result<()> {
+    fn take(&mut self, parts: Vec<MessagePart>) -> io::Result<()> {
         for part in &parts {
             self.reply.add(part);
             if !self.streams {
                 continue;
             }
             match part {
-                Part::Reasoning(text) => {
+                MessagePart::Reasoning(text) => {
                     self.thinking = true;
                     let mut err = io::stderr().lock();
                     // Where standard error is closed there is nobody to tell.
                     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
                 }
-                Part::Text(text) => {
+                MessagePart::Text(text) => {
                     if std::mem::take(&mut self.thinking) {
                         output::note("");
                     }
                     let mut out = io::stdout().lock();
                     out.write_all(text.as_bytes()).and_then(|()| out.flush())?;
                 }
-                Part::Call(_) | Part::Arguments(_) => {}
+                MessagePart::Call(_) | MessagePart::Arguments(_) => {}
             }
         }
         Ok(())
@@ -191,8 +192,8 @@ impl Message {
 }
 
 /// Calls for programs: the arguments as JSON, or as text where they were cut off.
-pub(super) fn calls(reply: &Reply) -> Vec<Value> {
-    let one = |call: &Call| {
+pub(super) fn calls(reply: &AssistantMessage) -> Vec<Value> {
+    let one = |call: &ToolCall| {
         let arguments = serde_json::from_str(&call.arguments);
         let arguments: Value = arguments.unwrap_or_else(|_| json!(call.arguments));
         json!({"name": call.name, "arguments": arguments})

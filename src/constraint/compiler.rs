@@ -107,7 +107,7 @@ impl Compiler {
     }
 
     /// The same for constraints that begin behind text of this grammar, such as a model's
-    /// [reasoning](crate::tools::Reasoning): both together are the language.
+    /// [reasoning](crate::tools::ReasoningFormat): both together are the language.
     ///
     /// Errors if the prefix is recursive or holds the empty text, or if it names a special token
     /// that the vocabulary does not have.

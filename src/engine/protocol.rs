@@ -5,7 +5,7 @@ use super::request::Request;
 use super::thinking::Thinking;
 use crate::constraint::Compiler;
 use crate::error::Result;
-use crate::tools::{Format, Reader, Reasoning, ToolCalls};
+use crate::tools::{MessageReader, ReasoningFormat, ToolCalls, ToolFormat};
 
 /// What a message may hold beside an answer, and how the model writes it: sets up a request, and
 /// takes apart what comes back.
@@ -25,17 +25,17 @@ use crate::tools::{Format, Reader, Reasoning, ToolCalls};
 #[derive(Clone, Debug, Default)]
 pub struct Protocol {
     /// With it: has the prompt the opening tag?
-    reasoning: Option<(Reasoning, bool)>,
+    reasoning: Option<(ReasoningFormat, bool)>,
     calls: Option<ToolCalls>,
 }
 
 impl Protocol {
     /// The format in which a model calls tools: that of its chat template, or plain JSON.
-    pub fn tool_format(engine: &Engine) -> Result<Format> {
+    pub fn tool_format(engine: &Engine) -> Result<ToolFormat> {
         let template = engine.model().chat_template().ok();
-        match template.and_then(|template| Format::of_template(template.text())) {
+        match template.and_then(|template| ToolFormat::of_template(template.text())) {
             Some(format) => Ok(format),
-            None => Format::named("json"),
+            None => ToolFormat::named("json"),
         }
     }
 
@@ -56,13 +56,13 @@ impl Protocol {
         self,
         engine: &Engine,
         request: &mut Request,
-        format: Option<Reasoning>,
+        format: Option<ReasoningFormat>,
         budget: Option<usize>,
     ) -> Result<Self> {
         let template = engine.model().chat_template().ok();
-        let reasoning = match format.or_else(|| Reasoning::of_template(template?.text())) {
+        let reasoning = match format.or_else(|| ReasoningFormat::of_template(template?.text())) {
             Some(reasoning) => reasoning,
-            None => Reasoning::named("think")?,
+            None => ReasoningFormat::named("think")?,
         };
         let opened = reasoning.is_open_after(&engine.prompt(request)?);
         let vocabulary = engine.vocabulary();
@@ -96,11 +96,11 @@ impl Protocol {
     }
 
     /// Takes apart one message.
-    pub fn reader(&self) -> Reader {
+    pub fn reader(&self) -> MessageReader {
         let reasoning = self.reasoning.as_ref().map(|(reasoning, opened)| (reasoning, *opened));
         match &self.calls {
             Some(calls) => calls.reader(reasoning),
-            None => Reader::new(reasoning),
+            None => MessageReader::new(reasoning),
         }
     }
 }

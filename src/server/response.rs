@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
-use crate::tools::{Call, Part, Reader, Reply};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall};
 use crate::vocabulary::Vocabulary;
 
 /// Seconds since 1970.
@@ -59,7 +59,7 @@ impl Head {
         })
     }
 
-    fn message(&self, reply: &Reply) -> Value {
+    fn message(&self, reply: &AssistantMessage) -> Value {
         let mut message = json!({ "role": "assistant", "content": reply.text, "refusal": null });
         if !reply.reasoning.is_empty() {
             message["reasoning_content"] = json!(reply.reasoning);
@@ -69,7 +69,7 @@ impl Head {
             if reply.text.trim().is_empty() {
                 message["content"] = Value::Null;
             }
-            let call = |call: &Call| {
+            let call = |call: &ToolCall| {
                 json!({
                     "id": call_id(),
                     "type": "function",
@@ -83,10 +83,10 @@ impl Head {
 
     /// The first piece of a streamed choice: who speaks. Where a call comes `first` there is no
     /// content, which clients would keep as an empty text beside the call.
-    pub(super) fn role_chunk(&self, index: usize, first: Option<&Part>) -> Value {
+    pub(super) fn role_chunk(&self, index: usize, first: Option<&MessagePart>) -> Value {
         let content = match first {
-            Some(Part::Call(_) | Part::Arguments(_)) => Value::Null,
-            Some(Part::Text(_) | Part::Reasoning(_)) | None => json!(""),
+            Some(MessagePart::Call(_) | MessagePart::Arguments(_)) => Value::Null,
+            Some(MessagePart::Text(_) | MessagePart::Reasoning(_)) | None => json!(""),
         };
         let delta = json!({ "role": "assistant", "content": content, "refusal": null });
         self.chunk(index, delta, Value::Null)
@@ -96,21 +96,21 @@ impl Head {
     pub(super) fn part_chunk(
         &self,
         index: usize,
-        part: &Part,
+        part: &MessagePart,
         calls: usize,
         tokens: Vec<Value>,
     ) -> Value {
         let call = calls.saturating_sub(1);
         let delta = match part {
-            Part::Text(text) => json!({ "content": text }),
-            Part::Reasoning(text) => json!({ "reasoning_content": text }),
-            Part::Call(name) => json!({ "tool_calls": [{
+            MessagePart::Text(text) => json!({ "content": text }),
+            MessagePart::Reasoning(text) => json!({ "reasoning_content": text }),
+            MessagePart::Call(name) => json!({ "tool_calls": [{
                 "index": call,
                 "id": call_id(),
                 "type": "function",
                 "function": { "name": name, "arguments": "" },
             }]}),
-            Part::Arguments(text) => json!({ "tool_calls": [{
+            MessagePart::Arguments(text) => json!({ "tool_calls": [{
                 "index": call,
                 "function": { "arguments": text },
             }]}),
@@ -157,7 +157,7 @@ impl Head {
 /// One answer to a request.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    reply: Reply,
+    reply: AssistantMessage,
     finish: FinishReason,
     /// The stop string or token that ended it, as vLLM tells it.
     stop_reason: Value,
@@ -210,7 +210,7 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 }
 
 impl Choice {
-    pub(super) fn new(response: Response, reply: Reply, tokens: Vec<Value>) -> Self {
+    pub(super) fn new(response: Response, reply: AssistantMessage, tokens: Vec<Value>) -> Self {
         let faithfulness = response.faithfulness();
         let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
             response;
@@ -284,13 +284,13 @@ fn usage_object(usage: &Usage) -> Value {
 
 /// The message of one choice, while it is written.
 pub(super) struct Message {
-    reader: Reader,
-    reply: Reply,
+    reader: MessageReader,
+    reply: AssistantMessage,
 }
 
 impl Message {
     pub(super) fn new(protocol: &Protocol) -> Self {
-        Self { reader: protocol.reader(), reply: Reply::default() }
+        Self { reader: protocol.reader(), reply: AssistantMessage::default() }
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -303,7 +303,7 @@ impl Message {
         parts.iter().for_each(|part| self.reply.add(part));
     }
 
-    pub(super) fn finish(self) -> Reply {
+    pub(super) fn finish(self) -> AssistantMessage {
         let Self { reader, mut reply } = self;
         reader.finish().iter().for_each(|part| reply.add(part));
         reply

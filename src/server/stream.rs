@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_stream::Stream;
 
 use crate::engine::{Protocol, Usage};
-use crate::tools::{Part, Reader, Reply as Spoken};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader};
 
 use super::App;
 use super::error::ApiError;
@@ -43,8 +43,8 @@ pub(super) struct Chunks {
     protocol: Protocol,
     budget: TokenBudget,
     /// Takes apart what is written; gone when a choice has ended.
-    reader: Option<Reader>,
-    message: Spoken,
+    reader: Option<MessageReader>,
+    message: AssistantMessage,
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
@@ -72,7 +72,7 @@ impl Chunks {
             protocol,
             budget,
             reader: None,
-            message: Spoken::default(),
+            message: AssistantMessage::default(),
             usage: Usage::default(),
             include_usage,
             ready: VecDeque::new(),
@@ -104,7 +104,7 @@ impl Chunks {
             Reply::Done(index, response) => {
                 self.speak(index);
                 add_usage(&mut self.usage, &response.usage);
-                let parts = self.reader.take().map(Reader::finish);
+                let parts = self.reader.take().map(MessageReader::finish);
                 self.tell(index, parts.unwrap_or_default());
                 self.tell_role(index, None);
                 // Those that completed no text of their own, but for what a stop string cut off.
@@ -128,14 +128,14 @@ impl Chunks {
     }
 
     /// Tells who speaks, before the first part of a choice.
-    fn tell_role(&mut self, index: usize, first: Option<&Part>) {
+    fn tell_role(&mut self, index: usize, first: Option<&MessagePart>) {
         if !std::mem::replace(&mut self.role_told, true) {
             self.push(self.head.role_chunk(index, first));
         }
     }
 
     /// Tells of parts of a choice.
-    fn tell(&mut self, index: usize, parts: Vec<Part>) {
+    fn tell(&mut self, index: usize, parts: Vec<MessagePart>) {
         for part in parts {
             self.tell_role(index, Some(&part));
             self.message.add(&part);

@@ -82,13 +82,13 @@ impl Tool {
         Ok(read)
     }
 
-    /// The same with what it is for, in words for the model.
+    /// The same with a description of its purpose, for the model.
     #[must_use]
     pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), ..self }
     }
 
-    /// It as OpenAI's API writes it, which is what chat templates read.
+    /// The tool as OpenAI's API writes it, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         let mut function = json!({"name": self.name});
         if let Some(description) = &self.description {
@@ -98,12 +98,12 @@ impl Tool {
         json!({"type": "function", "function": function})
     }
 
-    /// Its name.
+    /// Name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub fn parameters(&self) -> &Value {
         &self.parameters
     }

@@ -1,22 +1,23 @@
-//! Free text inside a model's thinking tags, before all that a constraint speaks of.
+//! Formats of reasoning, as data: free text in a model's thinking tags, before the constrained
+//! answer.
 
 use serde::Deserialize;
 
-use super::format::Piece;
 use super::pieces::{self, Slots};
+use super::tool_format::Piece;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::regular::{ByteSet, Language, Utf8, any_text};
 use crate::vocabulary::Vocabulary;
 
-/// How a family of models writes what it thinks, as data (`thoughts/`).
+/// Format in which a family of models writes its reasoning.
 ///
 /// ```
-/// use maskwright::tools::Reasoning;
+/// use maskwright::tools::ReasoningFormat;
 /// use maskwright::{Compiler, Vocabulary};
 /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
 /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
-/// let reasoning = Reasoning::named("think")?;
+/// let reasoning = ReasoningFormat::named("think")?;
 /// let prefix = reasoning.grammar(&vocabulary, false, false)?;
 /// let yes_or_no = Compiler::new(vocabulary).with_prefix(&prefix)?.choice(&["yes", "no"])?;
 /// let mut matcher = yes_or_no.matcher();
@@ -26,7 +27,7 @@ use crate::vocabulary::Vocabulary;
 /// ```
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reasoning {
+pub struct ReasoningFormat {
     name: String,
     aliases: Vec<String>,
     /// The document that it is taken from.
@@ -39,33 +40,34 @@ pub struct Reasoning {
     close: Piece,
     #[serde(default)]
     after: Vec<Piece>,
-    /// What comes before an answer, where no format of tool calls says so.
+    /// Pieces before an answer, where no format of tool calls has its own.
     #[serde(default)]
     answer: Vec<Piece>,
 }
 
-/// A tag as a vocabulary spells it.
+/// Spelling of a tag in a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// In bytes of any tokens.
+    /// Bytes, in any tokens.
     Bytes(Vec<u8>),
-    /// As a special token.
+    /// A special token.
     Token(u32),
 }
 
-const REASONINGS: [&str; 3] = [
-    include_str!("thoughts/gpt-oss.json"),
-    include_str!("thoughts/mistral.json"),
-    include_str!("thoughts/think.json"),
+/// Descriptions of the known formats.
+const REASONING_FORMATS: [&str; 3] = [
+    include_str!("reasoning_formats/gpt-oss.json"),
+    include_str!("reasoning_formats/mistral.json"),
+    include_str!("reasoning_formats/think.json"),
 ];
 
-impl Reasoning {
-    /// A known way to think: `think` (Qwen 3, DeepSeek R1), `mistral` or `gpt-oss`.
+impl ReasoningFormat {
+    /// A known format: `think` (Qwen 3, DeepSeek R1), `mistral` or `gpt-oss`.
     ///
     /// Errors for any other name.
     pub fn named(name: &str) -> Result<Self> {
         let mut names = Vec::new();
-        for text in REASONINGS {
+        for text in REASONING_FORMATS {
             let reasoning = Self::read(text)?;
             if reasoning.name == name || reasoning.aliases.iter().any(|alias| alias == name) {
                 return Ok(reasoning);
@@ -76,7 +78,9 @@ impl Reasoning {
             .with_help(format!("known are {}", names.join(", "))))
     }
 
-    /// One from its description: an object with the members that `thoughts/` shows.
+    /// A format from its description: a JSON object with `name`, `aliases`, `source`, `mark` (a text
+    /// of the family's chat templates), `open`, `close`, `after` and `answer`, whose pieces are those
+    /// of a [`ToolFormat`](super::ToolFormat).
     pub fn read(description: &str) -> Result<Self> {
         let reasoning: Self = serde_json::from_str(description).map_err(|error| {
             Error::new(ErrorKind::Request, format!("the description of reasoning: {error}"))
@@ -90,18 +94,18 @@ impl Reasoning {
         }
     }
 
-    /// The one that a chat template speaks of; none if it speaks of none.
+    /// The format whose mark a chat template holds; `None` if it holds none.
     pub fn of_template(template: &str) -> Option<Self> {
-        let known = REASONINGS.iter().filter_map(|text| Self::read(text).ok());
+        let known = REASONING_FORMATS.iter().filter_map(|text| Self::read(text).ok());
         known.into_iter().find(|reasoning| template.contains(&reasoning.mark))
     }
 
-    /// Its name.
+    /// Name of the format.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Does a prompt end in the opening tag, so that the model is thinking when it begins?
+    /// Whether a prompt ends in the opening tag, so that the message begins inside of it.
     pub fn is_open_after(&self, prompt: &str) -> bool {
         match self.open.as_slice() {
             [Piece::Tag { tag } | Piece::Token { token: tag }] => {
@@ -111,8 +115,9 @@ impl Reasoning {
         }
     }
 
-    /// What stands before an answer: reasoning in its tags. `opened`: the prompt has the opening
-    /// tag. `calls`: a format of tool calls follows, which says itself how an answer begins.
+    /// Grammar of the prefix of a message: reasoning in its tags. `opened`: the prompt has the
+    /// opening tag. `calls`: a format of tool calls follows, which has its own pieces before an
+    /// answer.
     ///
     /// Errors if the vocabulary lacks a special token that has no spelling as text.
     pub fn grammar(&self, vocabulary: &Vocabulary, opened: bool, calls: bool) -> Result<Grammar> {
@@ -206,18 +211,18 @@ mod tests {
 
     #[test]
     fn all_descriptions_are_read() {
-        for text in REASONINGS {
-            let reasoning = Reasoning::read(text).unwrap();
-            assert_eq!(Reasoning::named(reasoning.name()).unwrap().name(), reasoning.name());
+        for text in REASONING_FORMATS {
+            let reasoning = ReasoningFormat::read(text).unwrap();
+            assert_eq!(ReasoningFormat::named(reasoning.name()).unwrap().name(), reasoning.name());
         }
-        assert_eq!(Reasoning::named("deepseek-r1").unwrap().name(), "think");
-        assert!(Reasoning::named("none").unwrap_err().to_string().contains("mistral"));
-        let think = Reasoning::of_template("{{ '<think>' }} … split('</think>')").unwrap();
+        assert_eq!(ReasoningFormat::named("deepseek-r1").unwrap().name(), "think");
+        assert!(ReasoningFormat::named("none").unwrap_err().to_string().contains("mistral"));
+        let think = ReasoningFormat::of_template("{{ '<think>' }} … split('</think>')").unwrap();
         assert_eq!(think.name(), "think");
         assert!(think.is_open_after("<|assistant|><think>\n") && !think.is_open_after("<think>x"));
-        assert!(Reasoning::of_template("no tags").is_none());
+        assert!(ReasoningFormat::of_template("no tags").is_none());
         let bad =
             r#"{"name": "x", "aliases": [], "source": "", "mark": "", "open": [], "close": "y"}"#;
-        assert!(Reasoning::read(bad).unwrap_err().to_string().contains("two tags"));
+        assert!(ReasoningFormat::read(bad).unwrap_err().to_string().contains("two tags"));
     }
 }

@@ -1,20 +1,20 @@
-//! Which tools may be called, and how a message with calls is written.
+//! Tools of a message, and the grammar of messages that call them.
 
 use serde_json::Value;
 
-use super::format::{Format, Piece, Place};
+use super::message_reader::MessageReader;
 use super::pieces::{self, Slots};
-use super::reader::Reader;
-use super::reasoning::Reasoning;
+use super::reasoning_format::ReasoningFormat;
 use super::tags::text_and_tags;
 use super::tool::Tool;
+use super::tool_format::{Piece, TextPlacement, ToolFormat};
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Hole, Options, Schema};
 use crate::regular::{Triggers, Utf8, any_text};
 
-/// Must a tool be called? OpenAI's `tool_choice`.
+/// OpenAI's `tool_choice`: whether a tool must be called, and which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     /// Text, calls or both.
@@ -28,7 +28,7 @@ pub enum ToolChoice {
     Named(String),
 }
 
-/// What a message without calls must be.
+/// Constraint on a message without calls.
 #[derive(Clone, Debug)]
 enum Answer {
     Grammar(Box<Grammar>),
@@ -39,7 +39,7 @@ enum Answer {
 #[derive(Clone, Debug)]
 pub struct ToolCalls {
     tools: Vec<Tool>,
-    format: Format,
+    format: ToolFormat,
     choice: ToolChoice,
     parallel: bool,
     answer: Option<Answer>,
@@ -48,7 +48,7 @@ pub struct ToolCalls {
 
 impl ToolCalls {
     /// Any number of calls of these tools, with text as the format has it.
-    pub fn new(tools: impl IntoIterator<Item = Tool>, format: Format) -> Self {
+    pub fn new(tools: impl IntoIterator<Item = Tool>, format: ToolFormat) -> Self {
         let tools = tools.into_iter().collect();
         Self {
             tools,
@@ -91,10 +91,10 @@ impl ToolCalls {
         Self { answer: Some(Answer::Schema(schema)), ..self }
     }
 
-    /// Tells text from calls in such messages; `true` beside the reasoning that stands before them
-    /// if the prompt has its opening tag.
-    pub fn reader(&self, reasoning: Option<(&Reasoning, bool)>) -> Reader {
-        Reader::of_calls(self, reasoning)
+    /// A reader of such messages. The flag beside the reasoning that stands before them says whether
+    /// the prompt ends in its opening tag.
+    pub fn reader(&self, reasoning: Option<(&ReasoningFormat, bool)>) -> MessageReader {
+        MessageReader::of_calls(self, reasoning)
     }
 
     /// The tools as OpenAI's API writes them, which is what chat templates read.
@@ -106,7 +106,7 @@ impl ToolCalls {
         &self.tools
     }
 
-    pub(super) fn format(&self) -> &Format {
+    pub(super) fn format(&self) -> &ToolFormat {
         &self.format
     }
 
@@ -118,8 +118,8 @@ impl ToolCalls {
         self.answer.is_some()
     }
 
-    /// The grammar of such messages, whole: for other grammars to embed. What must remember what
-    /// was written (`uniqueItems`) is refused in it; [`compile`](Self::compile) knows no such limit.
+    /// The grammar of such messages, for other grammars to embed. Keywords that depend on what was
+    /// written (`uniqueItems`) are refused in it; [`compile`](Self::compile) has no such limit.
     ///
     /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
     /// within the schema of the tool that the message names).
@@ -127,10 +127,10 @@ impl ToolCalls {
         Ok(self.write(options, None)?.0)
     }
 
-    /// The grammar, and the rules in it that are left to be what schemas accept, if `holes` are.
+    /// The grammar, and its holes if `holes` is a list: rules that stand for the texts of a schema.
     fn write(&self, options: &Options, holes: Option<Vec<Hole>>) -> Result<(Grammar, Vec<Hole>)> {
         let builder = GrammarBuilder::new();
-        let mut writer = Writer { builder, format: &self.format, answer: None, holes };
+        let mut writer = MessageGrammar { builder, format: &self.format, answer: None, holes };
         writer.answer = match &self.answer {
             None => None,
             Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
@@ -199,24 +199,25 @@ impl ToolCalls {
     }
 }
 
-/// A tool's name and the rule of its arguments.
-type Call<'a> = (&'a str, RuleId);
+/// Name of a tool and the rule of its arguments.
+type NamedRule<'a> = (&'a str, RuleId);
 
-struct Writer<'a> {
+/// Builder of the grammar.
+struct MessageGrammar<'a> {
     builder: GrammarBuilder,
-    format: &'a Format,
-    /// What a message without calls must be, where that is said.
+    format: &'a ToolFormat,
+    /// Rule of a message without calls, where it is constrained.
     answer: Option<RuleId>,
-    /// Rules that are left to be what schemas accept; without, schemas are embedded.
+    /// Rules that stand for the texts of schemas; `None` where schemas are embedded.
     holes: Option<Vec<Hole>>,
 }
 
-impl Writer<'_> {
-    /// The rule of what a schema accepts.
+impl MessageGrammar<'_> {
+    /// The rule of the texts of a schema.
     fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
         if let Some(holes) = &mut self.holes {
             let rule = self.builder.declare(name);
-            // Not empty, as no JSON is.
+            // A placeholder that is not empty, as no JSON is.
             let body = self.builder.literal(b"{}");
             self.builder.define(rule, body);
             holes.push(Hole { rule, name: name.to_owned(), schema: schema.clone() });
@@ -227,23 +228,23 @@ impl Writer<'_> {
         rule.map_err(|error| json_schema::named(name, &error))
     }
 
-    fn pieces(&mut self, pieces: &[Piece], call: Option<Call<'_>>) -> NodeId {
+    fn pieces(&mut self, pieces: &[Piece], call: Option<NamedRule<'_>>) -> NodeId {
         pieces::nodes(&mut self.builder, pieces, &Slots { call, ..Slots::default() })
     }
 
     /// One call of one of the tools.
-    fn call(&mut self, tools: &[Call<'_>]) -> NodeId {
+    fn call(&mut self, tools: &[NamedRule<'_>]) -> NodeId {
         let format = self.format;
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         for &call in tools {
-            let way = self.pieces(&format.call, Some(call));
-            ways.push(self.builder.mark(way, format!("call of `{}`", call.0)));
+            let one = self.pieces(&format.call, Some(call));
+            alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
         }
-        self.builder.choice(ways)
+        self.builder.choice(alternatives)
     }
 
-    /// One call or more, with all that stands around them and no text.
-    fn calls(&mut self, tools: &[Call<'_>], single: bool) -> NodeId {
+    /// One call or more, with the pieces around them and no text.
+    fn calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> NodeId {
         let format = self.format;
         let call = self.call(tools);
         let open = self.pieces(&format.open, None);
@@ -271,10 +272,10 @@ impl Writer<'_> {
         let text = any_text(languages, &Utf8);
         let language = match (&format.trigger, format.text) {
             (None, _) => text,
-            (Some(trigger), Place::Around) => {
+            (Some(trigger), TextPlacement::Around) => {
                 Triggers::new(languages, std::slice::from_ref(trigger))?.free
             }
-            (Some(trigger), Place::Before | Place::Instead) => {
+            (Some(trigger), TextPlacement::Before | TextPlacement::Instead) => {
                 let trigger = languages.literal(trigger.as_bytes());
                 let begins = languages.concat([trigger, text]);
                 languages.difference(text, begins)
@@ -284,10 +285,11 @@ impl Writer<'_> {
         Ok(self.builder.mark(node, "free text"))
     }
 
-    fn text_or_calls(&mut self, tools: &[Call<'_>], single: bool) -> Result<NodeId> {
+    /// A message with text, calls or both.
+    fn text_or_calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> Result<NodeId> {
         let format = self.format;
-        let place = if self.answer.is_some() { Place::Instead } else { format.text };
-        if let (Place::Around, Some(trigger)) = (place, &format.trigger) {
+        let place = if self.answer.is_some() { TextPlacement::Instead } else { format.text };
+        if let (TextPlacement::Around, Some(trigger)) = (place, &format.trigger) {
             let triggers = Triggers::new(self.builder.languages(), std::slice::from_ref(trigger))?;
             // The free text before a call ends in the trigger, which begins the call.
             let head = self.builder.regular(triggers.heads[0]);
@@ -299,7 +301,7 @@ impl Writer<'_> {
         let calls = self.calls(tools, single);
         let answer = self.answer()?;
         Ok(match place {
-            Place::Instead => self.builder.choice([answer, calls]),
+            TextPlacement::Instead => self.builder.choice([answer, calls]),
             _ => {
                 let calls = self.builder.repeat(calls, 0, Some(1));
                 self.builder.sequence([answer, calls])
@@ -308,17 +310,17 @@ impl Writer<'_> {
     }
 
     /// A call without the trigger that it begins with.
-    fn call_without(&mut self, tools: &[Call<'_>], trigger: &str) -> NodeId {
+    fn call_without(&mut self, tools: &[NamedRule<'_>], trigger: &str) -> NodeId {
         let mut pieces =
             [&self.format.open[..], &self.format.call[..], &self.format.close[..]].concat();
         if let Some(Piece::Text(first)) = pieces.first_mut() {
             *first = first.strip_prefix(trigger).unwrap_or(first).to_owned();
         }
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         for &call in tools {
-            let way = self.pieces(&pieces, Some(call));
-            ways.push(self.builder.mark(way, format!("call of `{}`", call.0)));
+            let one = self.pieces(&pieces, Some(call));
+            alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
         }
-        self.builder.choice(ways)
+        self.builder.choice(alternatives)
     }
 }
