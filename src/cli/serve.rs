@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 
 use maskwright::error::{Error, ErrorKind};
-use maskwright::server::{Bounds, Options, Server};
+use maskwright::server::{Server, ServerBounds, ServerOptions};
 
 use super::Outcome;
 use super::constraint::JsonArgs;
@@ -105,8 +105,8 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl BoundArgs {
-    fn bounds(&self) -> Bounds {
-        let mut bounds = Bounds::default();
+    fn bounds(&self) -> ServerBounds {
+        let mut bounds = ServerBounds::default();
         if let Some(megabytes) = self.max_body {
             let room = bounds.bodies / bounds.body;
             bounds.body = usize::try_from(megabytes).unwrap_or(usize::MAX) << 20;
@@ -130,7 +130,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
             "warning: anyone on the network can use this server; --api-key-file keeps them out",
         );
     }
-    let options = Options {
+    let options = ServerOptions {
         api_keys,
         json_options: args.limits.options(args.json.options()?),
         limits: args.limits.limits(),

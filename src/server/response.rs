@@ -1,4 +1,8 @@
-//! Answers, as OpenAI's clients read them.
+//! Answers as OpenAI's objects: `chat.completion`, and the chunks of a stream.
+
+mod stream;
+
+pub(super) use stream::ChunkStream;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,15 +18,15 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// What all pieces of one answer share.
+/// Members that all chunks of one answer share.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct CompletionHead {
     id: String,
     created: u64,
     model: String,
 }
 
-impl Head {
+impl CompletionHead {
     pub(super) fn new(model: &str) -> Self {
         // Unique within this server by the count, and across restarts by the time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -45,7 +49,7 @@ impl Head {
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
                 });
-                choice.tell_more(&mut object);
+                choice.add_optional_members(&mut object);
                 object
             })
             .collect();
@@ -92,7 +96,7 @@ impl Head {
         self.chunk(index, delta, Value::Null)
     }
 
-    /// A piece of what is written; `calls`: those begun so far, this piece included.
+    /// A chunk with a part of the message. `calls` is the number of calls begun so far, with this part.
     pub(super) fn part_chunk(
         &self,
         index: usize,
@@ -125,7 +129,7 @@ impl Head {
         let mut chunk = self.chunk(index, json!({}), choice.finish_reason().into());
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
-        choice.tell_more(&mut chunk["choices"][0]);
+        choice.add_optional_members(&mut chunk["choices"][0]);
         chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
         chunk
     }
@@ -161,15 +165,15 @@ pub(super) struct Choice {
     finish: FinishReason,
     /// The stop string or token that ended it, as vLLM tells it.
     stop_reason: Value,
-    /// Does it satisfy the constraint?
+    /// Whether the text satisfies the constraint.
     complete: bool,
     /// Steps at which a ban yielded to the constraint.
     yielded: usize,
-    /// What draws without masks took; null where they were not asked for.
+    /// Statistics of draws without masks; null where they were not asked for.
     rejection: Value,
     /// A beam's log-probability by its length; null where nothing was searched.
     score: Value,
-    /// How hard the constraint pressed; null where it was not measured.
+    /// Statistics of the mask's effect; null where they were not asked for.
     faithfulness: Value,
     logprobs: Value,
 }
@@ -235,8 +239,8 @@ impl Choice {
         }
     }
 
-    /// Adds what there is only for some requests.
-    fn tell_more(&self, object: &mut Value) {
+    /// Adds the members that only some requests ask for.
+    fn add_optional_members(&self, object: &mut Value) {
         if self.yielded > 0 {
             object["yielded"] = json!(self.yielded);
         }
@@ -251,7 +255,7 @@ impl Choice {
         }
     }
 
-    /// OpenAI's word for why it ended.
+    /// OpenAI's `finish_reason`.
     fn finish_reason(&self) -> &'static str {
         match self.finish {
             FinishReason::Length => "length",
@@ -282,13 +286,13 @@ fn usage_object(usage: &Usage) -> Value {
     })
 }
 
-/// The message of one choice, while it is written.
-pub(super) struct Message {
+/// Builder of the message of one choice, while it is written.
+pub(super) struct MessageBuilder {
     reader: MessageReader,
     reply: AssistantMessage,
 }
 
-impl Message {
+impl MessageBuilder {
     pub(super) fn new(protocol: &Protocol) -> Self {
         Self { reader: protocol.reader(), reply: AssistantMessage::default() }
     }

@@ -1,5 +1,5 @@
-//! What the answer must be: OpenAI's `response_format`, and the fields in which users of vLLM,
-//! SGLang and llama.cpp write it.
+//! The constraint on the answer: OpenAI's `response_format`, and the fields in which clients of vLLM,
+//! SGLang and llama.cpp write it. At most one of them may be sent.
 
 use serde_json::{Value, json};
 
@@ -10,50 +10,50 @@ use crate::grammar::Grammar;
 use crate::json_schema::{Resources, Whitespace};
 use crate::{Compiler, Constraint, strict_json, tools};
 
-use super::error::{ApiError, with_cure};
 use super::fields::{Fields, wrong};
+use crate::server::api_error::{ApiError, with_cure};
 
-/// What the answer must be, and the field that says so.
-pub(super) struct Format {
+/// The constraint on the answer, and the field that it was read from.
+pub(crate) struct AnswerFormat {
     field: String,
-    what: What,
-    /// Between the tokens of JSON, where the request says it.
+    constraint: AnswerConstraint,
+    /// Whitespace of JSON, where the request chooses it.
     whitespace: Option<Whitespace>,
     /// Documents that references of the request's schemas may lead to, those of tools among them.
-    resources: Vec<Document>,
+    resources: Vec<ResourceDocument>,
 }
 
 /// A document that the request brings with it.
-struct Document {
-    /// The field that it stands in.
+struct ResourceDocument {
+    /// The field that it was read from.
     field: String,
     uri: String,
     content: Value,
 }
 
-enum What {
+/// Kind of a constraint on the answer.
+enum AnswerConstraint {
     Text,
     JsonObject,
     Schema(Value),
-    /// As [`Formula::read`] has it.
+    /// A formula, as [`Formula::read`] reads it.
     Formula(Value),
-    /// In this notation, or in the one that it looks like; or the name of a grammar that comes with
-    /// the program.
+    /// A grammar in this notation, or in the one that it looks like; or the name of a ready grammar.
     Grammar(String, Option<Dialect>),
     StructuralTag(Value),
 }
 
-impl Format {
+impl AnswerFormat {
     /// A compiler whose schemas may refer to the documents of the request.
     ///
     /// Errors if a URI is not one of a whole document, or if two documents have the same.
-    pub(super) fn with_resources(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
+    pub(crate) fn with_resources(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
         if self.resources.is_empty() {
             return Ok(compiler.clone());
         }
         let mut options = compiler.json_options().clone();
         let mut resources: Resources = options.resources;
-        for Document { field, uri, content } in std::mem::take(&mut self.resources) {
+        for ResourceDocument { field, uri, content } in std::mem::take(&mut self.resources) {
             let added = resources.with_value(&uri, content);
             resources = added.map_err(|error| ApiError::field(field, error))?;
         }
@@ -61,30 +61,34 @@ impl Format {
         Ok(compiler.clone().with_json_options(options))
     }
 
-    /// The constraint that makes the answer so.
-    pub(super) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
+    /// Compiles the constraint; `None` for free text.
+    pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
         let compiler = &self.configured(compiler);
-        let compiled = match &self.what {
-            What::Text => return Ok(None),
-            What::JsonObject => compiler.json_object(),
-            What::Schema(schema) => compiler.json_schema(schema),
-            What::Formula(_) | What::Grammar(..) | What::StructuralTag(_) => {
+        let compiled = match &self.constraint {
+            AnswerConstraint::Text => return Ok(None),
+            AnswerConstraint::JsonObject => compiler.json_object(),
+            AnswerConstraint::Schema(schema) => compiler.json_schema(schema),
+            AnswerConstraint::Formula(_)
+            | AnswerConstraint::Grammar(..)
+            | AnswerConstraint::StructuralTag(_) => {
                 self.grammar(compiler).and_then(|grammar| compiler.compile(grammar))
             }
         };
         compiled.map(Some).map_err(|error| self.error(error))
     }
 
-    /// The calls of tools beside which the answer stands, with the answer.
-    pub(super) fn beside(
+    /// Adds the constraint to tool calls, for messages without calls.
+    pub(crate) fn add_to_calls(
         &self,
         calls: tools::ToolCalls,
         compiler: &Compiler,
     ) -> Result<tools::ToolCalls, ApiError> {
-        Ok(match (&self.what, &self.whitespace) {
-            (What::Text, _) => calls,
-            (What::JsonObject, None) => calls.with_answer_schema(json!({ "type": "object" })),
-            (What::Schema(schema), None) => calls.with_answer_schema(schema.clone()),
+        Ok(match (&self.constraint, &self.whitespace) {
+            (AnswerConstraint::Text, _) => calls,
+            (AnswerConstraint::JsonObject, None) => {
+                calls.with_answer_schema(json!({ "type": "object" }))
+            }
+            (AnswerConstraint::Schema(schema), None) => calls.with_answer_schema(schema.clone()),
             _ => {
                 let grammar = self.grammar(&self.configured(compiler));
                 calls.with_answer(grammar.map_err(|error| self.error(error))?)
@@ -92,6 +96,7 @@ impl Format {
         })
     }
 
+    /// The compiler with the whitespace of the request.
     fn configured(&self, compiler: &Compiler) -> Compiler {
         let mut options = compiler.json_options().clone();
         match &self.whitespace {
@@ -105,14 +110,14 @@ impl Format {
 
     fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
         let formula = |formula: &Value| Formula::read(formula, compiler)?.grammar();
-        match &self.what {
-            // `compile` and `beside` have taken it.
-            What::Text => formula(&json!({ "allOf": [] })),
-            What::JsonObject => formula(&json!({ "schema": { "type": "object" } })),
-            What::Schema(schema) => formula(&json!({ "schema": schema })),
-            What::Formula(value) => formula(value),
-            What::StructuralTag(tag) => tools::structural_tag(tag, compiler),
-            What::Grammar(text, dialect) => {
+        match &self.constraint {
+            // `compile` and `add_to_calls` have their own arm for it.
+            AnswerConstraint::Text => formula(&json!({ "allOf": [] })),
+            AnswerConstraint::JsonObject => formula(&json!({ "schema": { "type": "object" } })),
+            AnswerConstraint::Schema(schema) => formula(&json!({ "schema": schema })),
+            AnswerConstraint::Formula(value) => formula(value),
+            AnswerConstraint::StructuralTag(tag) => tools::structural_tag(tag, compiler),
+            AnswerConstraint::Grammar(text, dialect) => {
                 if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
                     return ebnf::parse(ready.text, ready.dialect, compiler);
                 }
@@ -138,8 +143,8 @@ impl Format {
     }
 
     /// Whether there is nothing to compile.
-    pub(super) fn is_text(&self) -> bool {
-        matches!(self.what, What::Text)
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.constraint, AnswerConstraint::Text)
     }
 
     fn error(&self, error: Error) -> ApiError {
@@ -147,9 +152,11 @@ impl Format {
     }
 }
 
-/// Reads every field that says what the answer must be; one of them at most does.
-pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
-    let mut found: Vec<(String, What)> = Vec::new();
+/// Reads all fields that constrain the answer.
+///
+/// Errors if more than one is sent.
+pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
+    let mut found: Vec<(String, AnswerConstraint)> = Vec::new();
     let mut documents = resources(fields)?;
     found.extend(response_format(fields, &mut documents)?);
     let mut whitespace = None;
@@ -161,9 +168,9 @@ pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
     found.extend(guided(fields, &mut whitespace)?);
     found.extend(llama_cpp(fields)?);
     let mut found = found.into_iter();
-    let Some((field, what)) = found.next() else {
-        let (field, what) = (String::new(), What::Text);
-        return Ok(Format { field, what, whitespace: None, resources: documents });
+    let Some((field, constraint)) = found.next() else {
+        let (field, constraint) = (String::new(), AnswerConstraint::Text);
+        return Ok(AnswerFormat { field, constraint, whitespace: None, resources: documents });
     };
     if let Some((second, _)) = found.next() {
         let message = format!(
@@ -172,39 +179,43 @@ pub(super) fn read(fields: &mut Fields) -> Result<Format, ApiError> {
         );
         return Err(ApiError::field(second, message));
     }
-    Ok(Format { field, what, whitespace, resources: documents })
+    Ok(AnswerFormat { field, constraint, whitespace, resources: documents })
 }
 
-/// vLLM's: one constraint, and how JSON is spaced. Beside its own names those of formulas.
+/// vLLM's `structured_outputs`: one constraint, and the whitespace of JSON. Members of formulas are
+/// accepted beside its own.
 fn structured_outputs(
     value: Value,
-    documents: &mut Vec<Document>,
-) -> Result<((String, What), Option<Whitespace>), ApiError> {
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<((String, AnswerConstraint), Option<Whitespace>), ApiError> {
     let mut fields = Fields::new("structured_outputs", value)?;
     documents.extend(resources(&mut fields)?);
     let mut found = Vec::new();
     if let Some(schema) = schema(&mut fields, "json")? {
-        found.push((fields.name("json"), What::Schema(schema)));
+        found.push((fields.name("json"), AnswerConstraint::Schema(schema)));
     }
     if fields.flag("json_object")?.unwrap_or(false) {
-        found.push((fields.name("json_object"), What::JsonObject));
+        found.push((fields.name("json_object"), AnswerConstraint::JsonObject));
     }
     if let Some(text) = fields.string("grammar")? {
-        found.push((fields.name("grammar"), What::Grammar(text, None)));
+        found.push((fields.name("grammar"), AnswerConstraint::Grammar(text, None)));
     }
     if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
-        found.push((fields.name("structural_tag"), What::StructuralTag(without_nulls(tag))));
+        found.push((
+            fields.name("structural_tag"),
+            AnswerConstraint::StructuralTag(without_nulls(tag)),
+        ));
     }
     let dialects = Dialect::ALL.map(Dialect::name);
     let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
     for key in own.into_iter().chain(dialects) {
         if let Some(value) = fields.value(key) {
             let formula = without_nulls(json!({ key: value }));
-            found.push((fields.name(key), What::Formula(formula)));
+            found.push((fields.name(key), AnswerConstraint::Formula(formula)));
         }
     }
     let whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
-    // Whether another engine may step in; there is one here.
+    // It lets another engine step in; there is one here.
     fields.ignore("disable_fallback");
     let harmless = |value: &Value| value == false;
     let cure = "write `additionalProperties`: false in the schema";
@@ -227,28 +238,28 @@ fn structured_outputs(
     }
 }
 
-/// vLLM's older names.
+/// vLLM's older fields, `guided_*`.
 fn guided(
     fields: &mut Fields,
     whitespaces: &mut Option<Whitespace>,
-) -> Result<Vec<(String, What)>, ApiError> {
+) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
     let mut found = Vec::new();
     if let Some(schema) = schema(fields, "guided_json")? {
-        found.push(("guided_json".to_owned(), What::Schema(schema)));
+        found.push(("guided_json".to_owned(), AnswerConstraint::Schema(schema)));
     }
     if fields.flag("guided_json_object")?.unwrap_or(false) {
-        found.push(("guided_json_object".to_owned(), What::JsonObject));
+        found.push(("guided_json_object".to_owned(), AnswerConstraint::JsonObject));
     }
     for (field, key) in [("guided_regex", "regex"), ("guided_choice", "choice")] {
         if let Some(value) = fields.value(field) {
-            found.push((field.to_owned(), What::Formula(json!({ key: value }))));
+            found.push((field.to_owned(), AnswerConstraint::Formula(json!({ key: value }))));
         }
     }
     if let Some(text) = fields.string("guided_grammar")? {
-        found.push(("guided_grammar".to_owned(), What::Grammar(text, None)));
+        found.push(("guided_grammar".to_owned(), AnswerConstraint::Grammar(text, None)));
     }
     if let Some(tag) = json_or_text(fields, "structural_tag")? {
-        let tag = What::StructuralTag(without_nulls(tag));
+        let tag = AnswerConstraint::StructuralTag(without_nulls(tag));
         found.push(("structural_tag".to_owned(), tag));
     }
     fields.ignore("guided_decoding_backend");
@@ -258,21 +269,21 @@ fn guided(
 }
 
 /// llama.cpp's `grammar` (GBNF) and `json_schema`, SGLang's `regex` and `ebnf` (GBNF, too).
-fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, What)>, ApiError> {
+fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
     let mut found = Vec::new();
     for field in ["grammar", "ebnf"] {
         // llama.cpp's clients send an empty one for none.
         if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
             let ready = ebnf::builtin(&text).is_some();
             let dialect = if ready { None } else { Some(Dialect::Gbnf) };
-            found.push((field.to_owned(), What::Grammar(text, dialect)));
+            found.push((field.to_owned(), AnswerConstraint::Grammar(text, dialect)));
         }
     }
     if let Some(schema) = schema(fields, "json_schema")? {
-        found.push(("json_schema".to_owned(), What::Schema(schema)));
+        found.push(("json_schema".to_owned(), AnswerConstraint::Schema(schema)));
     }
     if let Some(pattern) = fields.string("regex")? {
-        found.push(("regex".to_owned(), What::Formula(json!({ "regex": pattern }))));
+        found.push(("regex".to_owned(), AnswerConstraint::Formula(json!({ "regex": pattern }))));
     }
     Ok(found)
 }
@@ -280,11 +291,11 @@ fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, What)>, ApiError> {
 /// OpenAI's, with llama.cpp's schema beside `json_object` and vLLM's structural tags.
 fn response_format(
     fields: &mut Fields,
-    documents: &mut Vec<Document>,
-) -> Result<Option<(String, What)>, ApiError> {
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<Option<(String, AnswerConstraint)>, ApiError> {
     let Some(value) = fields.value("response_format") else { return Ok(None) };
     if value["type"] == "structural_tag" {
-        let tag = What::StructuralTag(without_nulls(value));
+        let tag = AnswerConstraint::StructuralTag(without_nulls(value));
         return Ok(Some(("response_format".to_owned(), tag)));
     }
     let mut format = Fields::new("response_format", value)?;
@@ -293,27 +304,30 @@ fn response_format(
         return Err(ApiError::field("response_format.type", format!("is missing; write {wanted}")));
     };
     let mut field = "response_format".to_owned();
-    let what = match kind.as_str() {
+    let constraint = match kind.as_str() {
         Some("text") => None,
         Some("json_object") => Some(match schema(&mut format, "schema")? {
             Some(schema) => {
                 field = format.name("schema");
-                What::Schema(schema)
+                AnswerConstraint::Schema(schema)
             }
-            None => What::JsonObject,
+            None => AnswerConstraint::JsonObject,
         }),
         Some("json_schema") => {
             field = "response_format.json_schema.schema".to_owned();
-            Some(What::Schema(json_schema(&mut format, documents)?))
+            Some(AnswerConstraint::Schema(json_schema(&mut format, documents)?))
         }
         _ => return Err(wrong("response_format.type", wanted, &kind)),
     };
     documents.extend(resources(&mut format)?);
     format.finish()?;
-    Ok(what.map(|what| (field, what)))
+    Ok(constraint.map(|constraint| (field, constraint)))
 }
 
-fn json_schema(format: &mut Fields, documents: &mut Vec<Document>) -> Result<Value, ApiError> {
+fn json_schema(
+    format: &mut Fields,
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<Value, ApiError> {
     let name = format.name("json_schema");
     let Some(value) = format.value("json_schema") else {
         return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
@@ -331,7 +345,7 @@ fn json_schema(format: &mut Fields, documents: &mut Vec<Document>) -> Result<Val
 }
 
 /// `resources`: documents by URI that references of schemas may lead to.
-fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
+fn resources(fields: &mut Fields) -> Result<Vec<ResourceDocument>, ApiError> {
     let name = fields.name("resources");
     let documents = match fields.value("resources") {
         None => return Ok(Vec::new()),
@@ -340,7 +354,7 @@ fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
     };
     let read = |(uri, content): (String, Value)| {
         if content.is_object() || content.is_boolean() {
-            Ok(Document { field: name.clone(), uri, content })
+            Ok(ResourceDocument { field: name.clone(), uri, content })
         } else {
             Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content))
         }
@@ -348,8 +362,8 @@ fn resources(fields: &mut Fields) -> Result<Vec<Document>, ApiError> {
     documents.into_iter().map(read).collect()
 }
 
-/// Without the members that are null, which are absent as all fields of a request are; in a schema
-/// they say something, and stay.
+/// A value without null members, which count as absent in all fields of a request. In schemas null
+/// has a meaning, so they stay as they are.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -1,11 +1,11 @@
-//! How much of a server one client may take: bytes, connections and time.
+//! The numbers: bytes, connections and time that clients may take.
 
 use std::time::Duration;
 
 /// Bounds on what clients can make a server hold, wait for or compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Bounds {
+pub struct ServerBounds {
     /// Bytes of one body; schemas of several megabytes exist.
     pub body: usize,
     /// Bytes of all bodies whose requests are not answered yet; another one waits for room, and
@@ -14,24 +14,24 @@ pub struct Bounds {
     pub bodies: usize,
     /// Connections that are open at a time, less where the system lets the process open fewer files.
     pub connections: usize,
-    /// How long a request's head may take to arrive, since the connection was made or the last
-    /// answer was sent: an idle connection is closed after it.
+    /// Longest time for the head of a request to arrive, since the connection was made or the last
+    /// answer was sent; an idle connection is closed after it.
     pub head: Duration,
-    /// How long a body may take to arrive.
+    /// Longest time for a body to arrive.
     pub arrival: Duration,
-    /// How long a client may take no byte of its answer.
+    /// Longest time for which a client may take no byte of its answer.
     pub delivery: Duration,
-    /// How long the model may work on one request; `None` for as long as it takes.
+    /// Longest time for which the model works on one request; `None` for no limit.
     pub request: Option<Duration>,
-    /// A streamed answer that has not begun after so long begins with comments, so that no proxy
+    /// Time after which a streamed answer that has not begun begins with comments, so that no proxy
     /// takes the connection for dead.
     pub silence: Duration,
-    /// Constraints that are compiled at a time, and large bodies that are parsed: the model's thread
-    /// keeps a core of its own.
+    /// Constraints that are compiled, and large bodies that are parsed, at a time. One less than the
+    /// cores by default, which leaves one to the model's thread.
     pub compiles: usize,
 }
 
-impl Default for Bounds {
+impl Default for ServerBounds {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {

@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use super::error::ApiError;
+use crate::server::api_error::ApiError;
 
-/// The longest piece of a wrong value that an error repeats, in characters.
-const SHOWN: usize = 40;
+/// Longest piece of a wrong value that an error repeats, in characters.
+const MAX_SHOWN_CHARS: usize = 40;
 
-/// What has not been taken yet of an object, and the path that leads to it.
-pub(super) struct Fields {
+/// The fields of an object that were not taken yet, with the path of the object.
+pub(crate) struct Fields {
     path: String,
     map: Map<String, Value>,
 }
 
 impl Fields {
     /// The fields of an object at `path` (empty for the whole body).
-    pub(super) fn new(path: impl Into<String>, value: Value) -> Result<Self, ApiError> {
+    pub(crate) fn new(path: impl Into<String>, value: Value) -> Result<Self, ApiError> {
         let path = path.into();
         match value {
             Value::Object(map) => Ok(Self { path, map }),
@@ -27,7 +27,7 @@ impl Fields {
     }
 
     /// The full name of a field.
-    pub(super) fn name(&self, field: &str) -> String {
+    pub(crate) fn name(&self, field: &str) -> String {
         match self.path.as_str() {
             "" => field.to_owned(),
             path => format!("{path}.{field}"),
@@ -35,12 +35,12 @@ impl Fields {
     }
 
     /// A field's value; null is absent, as OpenAI's clients write it.
-    pub(super) fn value(&mut self, field: &str) -> Option<Value> {
+    pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
         self.map.shift_remove(field).filter(|value| !value.is_null())
     }
 
-    /// A field's value, read; `wanted` says what it must be.
-    pub(super) fn read<T>(
+    /// A field's value, converted by `read`; `wanted` describes the accepted values in an error.
+    pub(crate) fn read<T>(
         &mut self,
         field: &str,
         wanted: &str,
@@ -56,7 +56,7 @@ impl Fields {
     }
 
     /// A number within a range.
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         field: &str,
         range: std::ops::RangeInclusive<f64>,
@@ -70,7 +70,7 @@ impl Fields {
     }
 
     /// An integer from `least` up.
-    pub(super) fn integer(&mut self, field: &str, least: u64) -> Result<Option<usize>, ApiError> {
+    pub(crate) fn integer(&mut self, field: &str, least: u64) -> Result<Option<usize>, ApiError> {
         let read = |value: &Value| {
             let integer = value.as_u64().filter(|&integer| integer >= least)?;
             usize::try_from(integer).ok()
@@ -79,22 +79,22 @@ impl Fields {
     }
 
     /// A truth value.
-    pub(super) fn flag(&mut self, field: &str) -> Result<Option<bool>, ApiError> {
+    pub(crate) fn flag(&mut self, field: &str) -> Result<Option<bool>, ApiError> {
         self.read(field, "true or false", Value::as_bool)
     }
 
     /// A string.
-    pub(super) fn string(&mut self, field: &str) -> Result<Option<String>, ApiError> {
+    pub(crate) fn string(&mut self, field: &str) -> Result<Option<String>, ApiError> {
         self.read(field, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// A field that is known and does not change the answer, whatever it says.
-    pub(super) fn ignore(&mut self, field: &str) {
+    /// Drops a field that cannot change the answer, whatever its value.
+    pub(crate) fn ignore(&mut self, field: &str) {
         self.map.shift_remove(field);
     }
 
-    /// A field that is known and not supported: only values that ask for nothing pass.
-    pub(super) fn only(
+    /// Refuses a known field that is not implemented, unless its value is `harmless`.
+    pub(crate) fn only(
         &mut self,
         field: &str,
         harmless: impl FnOnce(&Value) -> bool,
@@ -108,9 +108,9 @@ impl Fields {
         }
     }
 
-    /// Refuses the first field that nobody took. One that is null is absent, as clients write it
-    /// that serialise whole structs.
-    pub(super) fn finish(self) -> Result<(), ApiError> {
+    /// Refuses the first field that was not taken. Null counts as absent, as clients write it that
+    /// serialise whole structs.
+    pub(crate) fn finish(self) -> Result<(), ApiError> {
         match self.map.iter().find(|(_, value)| !value.is_null()) {
             None => Ok(()),
             Some((field, _)) => {
@@ -121,13 +121,13 @@ impl Fields {
 }
 
 /// A field whose value cannot be read.
-pub(super) fn wrong(name: &str, wanted: &str, value: &Value) -> ApiError {
+pub(crate) fn wrong(name: &str, wanted: &str, value: &Value) -> ApiError {
     ApiError::field(name, format!("must be {wanted}, not {}", show(value)))
 }
 
 fn show(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }

@@ -1,4 +1,4 @@
-//! Connections: how many there are, and how long they may stay without a request.
+//! Connections: a bound on their number, and time limits for clients that stay silent.
 //!
 //! `axum::serve` has no bound on either, so the loop that accepts connections is our own. A client
 //! that sends half a head, or nothing at all, is cut off by hyper; one that takes nothing of its
@@ -21,36 +21,36 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
-use super::bounds::Bounds;
-use super::error::ApiError;
+use super::bounds::ServerBounds;
+use crate::server::api_error::ApiError;
 
-/// How long to wait where the system has no room for another connection.
-const NO_ROOM: Duration = Duration::from_millis(100);
+/// Delay before the next attempt where the system cannot accept a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Files that the process needs beside its connections: the listener, pipes, models.
-const OTHER_FILES: usize = 64;
+/// Open files that the process needs beside its connections: the listener, pipes, models.
+const RESERVED_FILES: usize = 64;
 
-/// Connections beyond the bound that are told so at a time in such a way that they cannot miss it;
-/// others are told and closed at once.
-const REFUSALS: usize = 32;
+/// Greatest number of refused connections whose close is awaited, so that the client reads the
+/// refusal; others are told and closed at once.
+const MAX_AWAITED_REFUSALS: usize = 32;
 
-/// How long a connection beyond the bound may take to be told so.
-const REFUSAL: Duration = Duration::from_secs(2);
+/// Longest time to tell a client that its connection is refused.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers requests until `stop` is ready, and then until those in flight are answered, but no
 /// longer than `drain`.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    bounds: &Bounds,
+    bounds: &ServerBounds,
     stop: impl Future<Output = ()>,
     drain: Duration,
 ) {
     let most = open_files().map_or(bounds.connections, |files| {
-        bounds.connections.min(files.saturating_sub(OTHER_FILES).max(1))
+        bounds.connections.min(files.saturating_sub(RESERVED_FILES).max(1))
     });
     let slots = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-    let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(REFUSALS)));
+    let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(MAX_AWAITED_REFUSALS)));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
@@ -62,20 +62,20 @@ pub(super) async fn serve(
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
-            // Of a client that has left already, or no room for any now.
+            // The client has left already, or the process has no file for it.
             Err(_) => {
-                tokio::time::sleep(NO_ROOM).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
         // Events of a stream leave one by one. Where this cannot be set, they are late.
         let _ = stream.set_nodelay(true);
         let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-            // Whoever does not listen is not told.
+            // A client that does not listen is not told.
             if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                 let refusal = refusal.clone();
                 tokio::spawn(async move {
-                    let _ = tokio::time::timeout(REFUSAL, refuse(stream, &refusal)).await;
+                    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, &refusal)).await;
                     drop(permit);
                 });
             } else if let Ok(mut stream) = stream.into_std() {
@@ -83,11 +83,11 @@ pub(super) async fn serve(
             }
             continue;
         };
-        let io = TokioIo::new(Delivered { stream, within: bounds.delivery, late: None });
+        let io = TokioIo::new(WriteTimeoutStream { stream, within: bounds.delivery, late: None });
         let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // What went wrong is the client's: it was told, or it has left.
+            // An error here is the client's: it was told, or it has left.
             let _ = connection.await;
             drop(slot);
         });
@@ -97,7 +97,7 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
 }
 
-/// The answer to a client that there are too many.
+/// The response to a connection beyond the bound.
 fn refusal() -> String {
     let body = ApiError::too_many_connections().object().to_string();
     let length = body.len();
@@ -107,7 +107,7 @@ fn refusal() -> String {
     )
 }
 
-/// Tells a client so, and waits until it has closed the connection.
+/// Sends the refusal, and waits until the client has closed the connection.
 async fn refuse(mut stream: TcpStream, refusal: &str) -> io::Result<()> {
     stream.write_all(refusal.as_bytes()).await?;
     stream.shutdown().await?;
@@ -117,28 +117,28 @@ async fn refuse(mut stream: TcpStream, refusal: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// How many files the process may open, where the system tells.
+/// Number of files that the process may open, where the system tells.
 fn open_files() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     soft_limit(&limits)
 }
 
-/// The first number behind the name of the limit is the one in force.
+/// The soft limit of open files in Linux' `/proc/self/limits`: the first number of its line.
 fn soft_limit(limits: &str) -> Option<usize> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// A connection whose client must take what it is sent: an error if it takes no byte for so long.
-struct Delivered {
+/// A connection whose writes time out: an error if the client takes no byte for `within`.
+struct WriteTimeoutStream {
     stream: TcpStream,
     within: Duration,
-    /// Ready when it has taken too long; while there is something to send.
+    /// Timer of the pending write.
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Delivered {
-    /// Looks at the clock where a write is still pending.
+impl WriteTimeoutStream {
+    /// Times a write that is still pending.
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -155,7 +155,7 @@ impl Delivered {
     }
 }
 
-impl AsyncRead for Delivered {
+impl AsyncRead for WriteTimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -165,7 +165,7 @@ impl AsyncRead for Delivered {
     }
 }
 
-impl AsyncWrite for Delivered {
+impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

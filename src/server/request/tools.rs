@@ -1,4 +1,4 @@
-//! The tools of a request, what is to be called of them, and how much may be thought before.
+//! Fields of tools and reasoning: `tools`, `tool_choice`, `parallel_tool_calls`, `reasoning_*`.
 
 use serde_json::{Value, json};
 
@@ -7,38 +7,38 @@ use crate::error::{Error, ErrorKind, listed, shortened};
 use crate::tools::{Tool, ToolCalls, ToolChoice};
 use crate::{Compiler, Constraint};
 
-use super::constraint::Format;
-use super::error::{ApiError, with_cure};
+use super::answer_format::AnswerFormat;
 use super::fields::{Fields, wrong};
+use crate::server::api_error::{ApiError, with_cure};
 
 /// The tools of a request.
-pub(super) struct Tools {
-    /// What the model is told of.
+pub(crate) struct RequestTools {
+    /// All tools, of which the model is told.
     tools: Vec<Tool>,
-    /// Those that may be called; all where nothing is said.
+    /// Names of the tools that may be called; `None` for all.
     allowed: Option<Vec<String>>,
     choice: ToolChoice,
     parallel: bool,
 }
 
-/// Reasoning before the answer, of so many tokens at most.
-pub(super) struct Reasoning {
+/// Reasoning before the answer, with the greatest number of its tokens.
+pub(crate) struct ReasoningRequest {
     budget: Option<usize>,
 }
 
 /// Reads `tools`, `tool_choice` and `parallel_tool_calls`; nothing where there are no tools.
-pub(super) fn read(fields: &mut Fields) -> Result<Option<Tools>, ApiError> {
+pub(crate) fn read(fields: &mut Fields) -> Result<Option<RequestTools>, ApiError> {
     let tools = tools(fields)?;
     let (allowed, choice) = choice(fields, &tools)?;
     let parallel = fields.flag("parallel_tool_calls")?.unwrap_or(true);
     if tools.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Tools { tools, allowed, choice, parallel }))
+    Ok(Some(RequestTools { tools, allowed, choice, parallel }))
 }
 
 /// Reads `reasoning_effort`, and `reasoning_budget` in tokens.
-pub(super) fn reasoning(fields: &mut Fields) -> Result<Option<Reasoning>, ApiError> {
+pub(crate) fn reasoning(fields: &mut Fields) -> Result<Option<ReasoningRequest>, ApiError> {
     let wanted = "\"none\", \"minimal\", \"low\", \"medium\" or \"high\"";
     // Tokens; `None` for no reasoning at all.
     let effort = fields.read("reasoning_effort", wanted, |value| match value.as_str()? {
@@ -55,18 +55,18 @@ pub(super) fn reasoning(fields: &mut Fields) -> Result<Option<Reasoning>, ApiErr
             "reasoning_budget",
             "is only for a `reasoning_effort` but \"none\"",
         )),
-        (_, Some(budget)) => Ok(Some(Reasoning { budget: Some(budget) })),
-        (Some(Some(budget)), None) => Ok(Some(Reasoning { budget: Some(budget) })),
+        (_, Some(budget)) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
+        (Some(Some(budget)), None) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
         (Some(None) | None, None) => Ok(None),
     }
 }
 
-/// How the answer is made up, and the constraint that says so; sets up the request, which has its
-/// prompt.
-pub(super) fn apply(
+/// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
+/// Gives the protocol by which the message is taken apart.
+pub(crate) fn apply_tools(
     engine: &Engine,
     compiler: &Compiler,
-    (tools, reasoning, format): (Option<Tools>, Option<Reasoning>, &Format),
+    (tools, reasoning, format): (Option<RequestTools>, Option<ReasoningRequest>, &AnswerFormat),
     request: &mut Request,
 ) -> Result<Protocol, ApiError> {
     let mut protocol = Protocol::default();
@@ -96,12 +96,12 @@ fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
     compiler.regex("(?s:.*)").map_err(|error| ApiError::from_engine(&error))
 }
 
-impl Tools {
+impl RequestTools {
     fn calls(
         self,
         engine: &Engine,
         compiler: &Compiler,
-        format: &Format,
+        format: &AnswerFormat,
     ) -> Result<ToolCalls, ApiError> {
         let wire = Protocol::tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
         let calls = ToolCalls::new(self.tools, wire)
@@ -111,7 +111,7 @@ impl Tools {
             Some(names) => calls.with_allowed(names),
             None => calls,
         };
-        format.beside(calls, compiler)
+        format.add_to_calls(calls, compiler)
     }
 }
 
@@ -146,7 +146,7 @@ fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
     Ok(tools)
 }
 
-/// `{"type": "function", "function": {"name": …, …}}`: the name, and what else is said of it.
+/// The name and the other fields of `{"type": "function", "function": {"name": …, …}}`.
 fn function(path: String, value: Value) -> Result<(String, Fields), ApiError> {
     let mut fields = Fields::new(path, value)?;
     let kind = fields.value("type").unwrap_or_default();
@@ -166,7 +166,7 @@ fn function(path: String, value: Value) -> Result<(String, Fields), ApiError> {
     }
 }
 
-/// Which tools may be called, if not all, and whether one must be.
+/// The names of `allowed_tools`, if sent, and the choice.
 fn choice(
     fields: &mut Fields,
     tools: &[Tool],

@@ -14,50 +14,55 @@ use tokio_stream::Stream;
 use crate::engine::{Protocol, Usage};
 use crate::tools::{AssistantMessage, MessagePart, MessageReader};
 
-use super::App;
-use super::error::ApiError;
-use super::request::TokenBudget;
-use super::response::{self, Choice, Head, add_usage};
-use super::worker::{Replies, Reply};
+use crate::server::App;
+use crate::server::api_error::ApiError;
+use crate::server::response::{self, Choice, CompletionHead, add_usage};
+use crate::server::worker::{Replies, WorkerReply};
 
 /// The event that ends every stream that did not fail.
 const DONE: &str = "[DONE]";
 
-/// The comment that tells who waits, and what stands between, that the answer is still to come.
+/// The comment by which client and proxies know that the answer is still to come.
 const KEEP_ALIVE: &str = "keep-alive";
 
-/// Turns the worker's replies into events. Dropping it, as a client that hangs up does, cancels
-/// the job.
-pub(super) struct Chunks {
-    head: Head,
+/// Stream of events from the worker's replies. Dropping it, as happens when the client hangs up,
+/// cancels the job.
+pub(crate) struct ChunkStream {
+    head: CompletionHead,
     app: Arc<App>,
-    /// Log-probabilities of tokens whose text is not told yet.
+    /// Log-probabilities of tokens whose text was not sent yet.
     tokens: Vec<Value>,
-    /// Tokens of this choice whose log-probabilities were told.
-    told: usize,
+    /// Number of tokens of this choice whose log-probabilities were sent.
+    logprobs_sent: usize,
     replies: Replies,
     /// The choice that is being written.
     speaking: Option<usize>,
-    /// Whether its role was told.
-    role_told: bool,
+    /// Whether its role was sent.
+    role_sent: bool,
     protocol: Protocol,
-    budget: TokenBudget,
-    /// Takes apart what is written; gone when a choice has ended.
+    /// The field that bounds the tokens of the answer.
+    max_tokens_field: Option<&'static str>,
+    /// Takes the message apart; `None` once a choice has ended.
     reader: Option<MessageReader>,
     message: AssistantMessage,
     usage: Usage,
     include_usage: bool,
     ready: VecDeque<String>,
-    /// Nothing was written when the stream began: a comment says that the answer is to come.
+    /// Whether a comment comes first, because the answer had not begun when the stream did.
     begins_with_comment: bool,
     ended: bool,
 }
 
-impl Chunks {
-    /// A stream that begins with `first`, or with a comment where nothing is written yet.
-    pub(super) fn new(
-        (head, app, protocol, budget): (Head, Arc<App>, Protocol, TokenBudget),
-        first: Option<Reply>,
+impl ChunkStream {
+    /// A stream that begins with `first`, or with a comment if the answer has not begun.
+    pub(crate) fn new(
+        (head, app, protocol, max_tokens_field): (
+            CompletionHead,
+            Arc<App>,
+            Protocol,
+            Option<&'static str>,
+        ),
+        first: Option<WorkerReply>,
         replies: Replies,
         include_usage: bool,
     ) -> Self {
@@ -65,12 +70,12 @@ impl Chunks {
             head,
             app,
             tokens: Vec::new(),
-            told: 0,
+            logprobs_sent: 0,
             replies,
             speaking: None,
-            role_told: false,
+            role_sent: false,
             protocol,
-            budget,
+            max_tokens_field,
             reader: None,
             message: AssistantMessage::default(),
             usage: Usage::default(),
@@ -85,62 +90,67 @@ impl Chunks {
         chunks
     }
 
-    fn take(&mut self, reply: Reply) {
+    /// Turns a reply into chunks.
+    fn take(&mut self, reply: WorkerReply) {
         match reply {
-            Reply::Step(step) => {
+            WorkerReply::Step(step) => {
                 self.tokens.extend(response::logprob(&self.app.vocabulary, &step));
             }
-            Reply::Text(index, text) => {
+            WorkerReply::Text(index, text) => {
                 self.speak(index);
                 let parts = self.reader.as_mut().map(|reader| reader.text(&text));
-                self.tell(index, parts.unwrap_or_default());
+                self.send(index, parts.unwrap_or_default());
             }
-            Reply::Special(index, token) => {
+            WorkerReply::Special(index, token) => {
                 self.speak(index);
                 let name = self.app.vocabulary.token_name(token);
                 let parts = self.reader.as_mut().map(|reader| reader.special(&name));
-                self.tell(index, parts.unwrap_or_default());
+                self.send(index, parts.unwrap_or_default());
             }
-            Reply::Done(index, response) => {
+            WorkerReply::Done(index, response) => {
                 self.speak(index);
                 add_usage(&mut self.usage, &response.usage);
                 let parts = self.reader.take().map(MessageReader::finish);
-                self.tell(index, parts.unwrap_or_default());
-                self.tell_role(index, None);
-                // Those that completed no text of their own, but for what a stop string cut off.
+                self.send(index, parts.unwrap_or_default());
+                self.send_role(index, None);
+                // The tokens that completed no text of their own, less those a stop string cut off.
                 let mut tokens = std::mem::take(&mut self.tokens);
-                tokens
-                    .truncate(response.text_tokens.saturating_sub(std::mem::take(&mut self.told)));
+                tokens.truncate(
+                    response.text_tokens.saturating_sub(std::mem::take(&mut self.logprobs_sent)),
+                );
                 let message = std::mem::take(&mut self.message);
                 self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
             }
-            Reply::Finished => self.end(),
-            Reply::Failed(error) => self.fail(&ApiError::from_engine_within(&error, self.budget)),
-            Reply::OutOfTime => self.fail(&self.app.out_of_time()),
+            WorkerReply::Finished => self.end(),
+            WorkerReply::Failed(error) => {
+                self.fail(&ApiError::from_generation(&error, self.max_tokens_field))
+            }
+            WorkerReply::OutOfTime => self.fail(&self.app.out_of_time()),
         }
     }
 
+    /// Begins a choice, unless it is the current one.
     fn speak(&mut self, index: usize) {
         if self.speaking.replace(index) != Some(index) {
             self.reader = Some(self.protocol.reader());
-            self.role_told = false;
+            self.role_sent = false;
         }
     }
 
-    /// Tells who speaks, before the first part of a choice.
-    fn tell_role(&mut self, index: usize, first: Option<&MessagePart>) {
-        if !std::mem::replace(&mut self.role_told, true) {
+    /// Sends the role, before the first part of a choice.
+    fn send_role(&mut self, index: usize, first: Option<&MessagePart>) {
+        if !std::mem::replace(&mut self.role_sent, true) {
             self.push(self.head.role_chunk(index, first));
         }
     }
 
-    /// Tells of parts of a choice.
-    fn tell(&mut self, index: usize, parts: Vec<MessagePart>) {
+    /// Sends parts of a choice.
+    fn send(&mut self, index: usize, parts: Vec<MessagePart>) {
         for part in parts {
-            self.tell_role(index, Some(&part));
+            self.send_role(index, Some(&part));
             self.message.add(&part);
             let tokens = std::mem::take(&mut self.tokens);
-            self.told += tokens.len();
+            self.logprobs_sent += tokens.len();
             let calls = self.message.calls.len();
             self.push(self.head.part_chunk(index, &part, calls, tokens));
         }
@@ -154,7 +164,7 @@ impl Chunks {
         self.ended = true;
     }
 
-    /// The status line is long gone: an error object is what OpenAI's clients look for.
+    /// Sends an error object: the status line is long gone, and OpenAI's clients look for the object.
     fn fail(&mut self, error: &ApiError) {
         self.ready.push_back(error.object().to_string());
         self.ended = true;
@@ -162,14 +172,14 @@ impl Chunks {
 
     fn push(&mut self, mut chunk: Value) {
         if self.include_usage {
-            // Told in every piece, so that a reader knows that the last one will have it.
+            // Present in every chunk, so that a client knows that the last one will have it.
             chunk["usage"] = Value::Null;
         }
         self.ready.push_back(chunk.to_string());
     }
 }
 
-impl Stream for Chunks {
+impl Stream for ChunkStream {
     type Item = Result<Event, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -191,7 +201,7 @@ impl Stream for Chunks {
     }
 }
 
-impl IntoResponse for Chunks {
+impl IntoResponse for ChunkStream {
     fn into_response(self) -> Response {
         Sse::new(self).keep_alive(KeepAlive::new().text(KEEP_ALIVE)).into_response()
     }

@@ -1,21 +1,22 @@
-//! API keys, compared without telling by the time it takes how much of one was right.
+//! API keys, compared in constant time: the time of a refusal does not tell how much of a key was
+//! right.
 
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::error::ApiError;
+use crate::server::api_error::ApiError;
 
-/// The keys that open the API; none at all leaves it open.
+/// The keys of the API. Without any, every request is admitted.
 #[derive(Clone, Default)]
-pub(super) struct Keys(Vec<Vec<u8>>);
+pub(crate) struct ApiKeys(Vec<Vec<u8>>);
 
-impl Keys {
-    pub(super) fn new(keys: &[String]) -> Self {
+impl ApiKeys {
+    pub(crate) fn new(keys: &[String]) -> Self {
         Self(keys.iter().map(|key| key.clone().into_bytes()).collect())
     }
 
     /// Errors unless the request carries one of the keys.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         if self.0.is_empty() {
             return Ok(());
         }
@@ -27,7 +28,7 @@ impl Keys {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
             _ => &[],
         };
-        // All keys are looked at, so that the time does not tell which one was nearly right.
+        // All keys are compared, so that the time does not tell which one was nearly right.
         let right = self.0.iter().fold(Choice::from(0), |right, known| right | known.ct_eq(key));
         match bool::from(right) {
             true => Ok(()),
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn one_of_the_keys_opens() {
-        let keys = Keys::new(&["first".into(), "second".into()]);
+        let keys = ApiKeys::new(&["first".into(), "second".into()]);
         for (header, opens) in [
             (None, false),
             (Some("Bearer first"), true),
@@ -58,7 +59,7 @@ mod tests {
                 headers.insert(AUTHORIZATION, header.parse().unwrap());
             }
             assert_eq!(keys.check(&headers).is_ok(), opens, "{header:?}");
-            assert!(Keys::default().check(&headers).is_ok());
+            assert!(ApiKeys::default().check(&headers).is_ok());
         }
     }
 }

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::engine::Engine;
 use crate::model::Message;
 
-use super::error::ApiError;
 use super::fields::{Fields, wrong};
+use crate::server::api_error::ApiError;
 
 /// All messages, at least one.
-pub(super) fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
+pub(crate) fn messages(fields: &mut Fields) -> Result<Vec<Message>, ApiError> {
     let list = match fields.value("messages") {
         Some(Value::Array(list)) if !list.is_empty() => list,
         Some(value) => return Err(wrong("messages", "a list of at least one message", &value)),
@@ -49,7 +49,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
     }
     match role {
         "assistant" => {
-            // The value that openai-py's `parse` made of the content, which it sends back with it.
+            // openai-py's `parse` adds it to the message, which then comes back in the next request.
             fields.ignore("parsed");
             let place = fields.name("function_call");
             let calls = match (tool_calls(&mut fields)?, function_call(&mut fields)?) {
@@ -61,7 +61,7 @@ fn message(path: String, value: Value) -> Result<Message, ApiError> {
             if let Some(calls) = calls {
                 message.more.insert("tool_calls".into(), calls);
             }
-            // What we call so; templates of models that think know it, too.
+            // The field of our own answers, which templates of reasoning models know, too.
             if let Some(reasoning) = fields.string("reasoning_content")? {
                 message.more.insert("reasoning_content".into(), reasoning.into());
             }
@@ -146,14 +146,15 @@ fn called_function(mut function: Fields) -> Result<Value, ApiError> {
     let (tool, arguments) = (function.name("name"), function.name("arguments"));
     let tool = function.string("name")?.ok_or_else(|| missing(tool))?;
     let arguments = function.string("arguments")?.ok_or_else(|| missing(arguments))?;
-    // What openai-py's `parse` made of the arguments, which it sends back with them.
+    // openai-py's `parse` adds it to the call, which then comes back in the next request.
     function.ignore("parsed_arguments");
     function.finish()?;
     Ok(json!({ "name": tool, "arguments": arguments }))
 }
 
-/// The messages with calls as text, in plain JSON, where the model's chat template knows of none.
-pub(super) fn readable(engine: &Engine, mut messages: Vec<Message>) -> Vec<Message> {
+/// Messages whose calls the model can read: as they are where the chat template knows of calls,
+/// else with the calls as plain JSON in the text.
+pub(crate) fn readable_messages(engine: &Engine, mut messages: Vec<Message>) -> Vec<Message> {
     let template = engine.model().chat_template().ok();
     if template.is_some_and(|template| template.text().contains("tool_calls")) {
         return messages;

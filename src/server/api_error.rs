@@ -1,4 +1,13 @@
-//! OpenAI's error object.
+//! Errors as OpenAI's error object, with their HTTP status.
+//!
+//! ```text
+//! {"error": {"message": "`top_p`: must be …", "type": "invalid_request_error",
+//!            "param": "top_p", "code": null}}
+//! ```
+//!
+//! `param` is a field of the request wherever one is at fault: of those that this server reads it
+//! knows the name, and errors of the engine carry it as [`Place::field`](crate::error::Place) or as
+//! the limit that was reached.
 
 use std::time::Duration;
 
@@ -11,12 +20,10 @@ use serde_json::json;
 use crate::error::{Error, ErrorKind, shortened};
 use crate::limits::LimitName;
 
-use super::request::TokenBudget;
+/// Value of `Retry-After` for a client that found no room.
+const RETRY_AFTER_SECONDS: &str = "1";
 
-/// When a client that found no room should come back, in seconds.
-const COME_BACK: &str = "1";
-
-/// A request that is not answered, and why.
+/// Refusal of a request: status, message, field and code.
 #[derive(Debug)]
 pub(super) struct ApiError {
     status: StatusCode,
@@ -30,7 +37,7 @@ impl ApiError {
         Self { status, message: message.into(), param: None, code: None }
     }
 
-    /// A field that cannot be used as it is, by its name.
+    /// A field that cannot be used, by its name.
     pub(super) fn field(name: impl Into<String>, message: impl std::fmt::Display) -> Self {
         let name = shortened(&name.into()).into_owned();
         let mut error = Self::new(StatusCode::BAD_REQUEST, format!("`{name}`: {message}"));
@@ -38,8 +45,8 @@ impl ApiError {
         error
     }
 
-    /// Text that is not JSON, or has a key twice, which is then named. `field` is the one whose value
-    /// the text is; none for the body.
+    /// Text that is not JSON, or has a key twice, which is then named. `field` is the field whose value
+    /// the text is; `None` for the body.
     pub(super) fn json(field: Option<&str>, error: &Error) -> Self {
         let Some(pointer) = &error.place().pointer else {
             return match field {
@@ -100,7 +107,7 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
-    /// The body is longer than so many bytes.
+    /// The body is longer than `limit` bytes.
     pub(super) fn too_large(limit: usize) -> Self {
         let message = match limit >> 20 {
             0 => format!("the body is larger than {limit} bytes"),
@@ -158,8 +165,8 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the model has stopped; restart the server")
     }
 
-    /// What the request named cannot be compiled or generated. What the library blames on the
-    /// model or the machine is the server's fault, everything else the request's.
+    /// An error of compiling or generating. Errors of the model or the machine are the server's fault
+    /// (500), all others the request's (400).
     pub(super) fn from_engine(error: &Error) -> Self {
         let status = match error.kind() {
             ErrorKind::Io | ErrorKind::Model => StatusCode::INTERNAL_SERVER_ERROR,
@@ -176,12 +183,12 @@ impl ApiError {
         this
     }
 
-    /// The same for a request with a budget of tokens: if that is too small for what the constraint
-    /// asks for, its field is named.
-    pub(super) fn from_engine_within(error: &Error, budget: TokenBudget) -> Self {
+    /// The same, where `max_tokens_field` is the field that bounds the tokens of the answer: it is
+    /// named if they are too few for the constraint.
+    pub(super) fn from_generation(error: &Error, max_tokens_field: Option<&str>) -> Self {
         let mut this = Self::from_engine(error);
         if error.limit() == Some(LimitName::MaxTokens) {
-            this.param = budget.field.map(str::to_owned);
+            this.param = max_tokens_field.map(str::to_owned);
         }
         this
     }
@@ -207,7 +214,7 @@ impl ApiError {
     }
 }
 
-/// An error with the option of the server that raises the limit which it names.
+/// An error in words, with the option of the server that raises the limit that was reached.
 pub(super) fn with_cure(error: &Error) -> String {
     match error.limit() {
         // The request's own limit, not one of the server.
@@ -221,7 +228,7 @@ impl IntoResponse for ApiError {
         let mut response = (self.status, Json(self.object())).into_response();
         let header = match self.status {
             StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, "Bearer"),
-            StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, COME_BACK),
+            StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, RETRY_AFTER_SECONDS),
             // What is left of the body is not waited for.
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => (CONNECTION, "close"),
             _ => return response,

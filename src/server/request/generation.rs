@@ -1,22 +1,21 @@
-//! The fields of a request that say how a text is drawn, written and ended, under the names that
-//! OpenAI, vLLM, llama.cpp and Hugging Face have for them.
+//! Fields of sampling and generation, under the names of OpenAI, vLLM, llama.cpp and Hugging Face.
 
 use serde_json::Value;
 
 use crate::engine::{BeamSearch, EarlyStopping, Request, Speculation};
 use crate::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
-use super::error::ApiError;
 use super::fields::Fields;
+use crate::server::api_error::ApiError;
 
-/// The most beams, and texts of which the best is answered.
+/// Greatest number of beams, and of texts of which the best is answered.
 const MAX_TEXTS: u64 = 16;
 
-/// The most tokens that come with each token; OpenAI's limit.
+/// Greatest number of alternatives reported with each token; OpenAI's limit.
 const MAX_TOP_LOGPROBS: u64 = 20;
 
-/// The settings of the chain.
-pub(super) fn read(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
+/// Parameters of the sampling chain.
+pub(super) fn sampling_params(fields: &mut Fields) -> Result<SamplingParams, ApiError> {
     let off = SamplingParams::default();
     let any = 0.0..=f64::from(f32::MAX);
     let repetition = repetition_penalty(fields)?;
@@ -117,8 +116,8 @@ fn steps() -> String {
     ChainStep::DEFAULT_ORDER.map(ChainStep::name).join(", ")
 }
 
-/// What else a request says of writing: a request with only that.
-pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
+/// All other settings of generation, as a request that has only them.
+pub(super) fn settings(fields: &mut Fields) -> Result<Request, ApiError> {
     let off = Request::text("");
     let texts = |value: &Value| {
         let n = value.as_u64().filter(|n| (1..=MAX_TEXTS).contains(n))?;
@@ -171,7 +170,7 @@ pub(super) fn writing(fields: &mut Fields) -> Result<Request, ApiError> {
         token_healing: fields.flag("token_healing")?.unwrap_or(off.token_healing),
         canonical: fields.flag("canonical")?.unwrap_or(off.canonical),
         rejection,
-        // Of draws without masks for the estimate of the weight, too.
+        // Draws without masks report the estimate of their weight, too.
         faithfulness: fields.flag("faithfulness")?.unwrap_or(rejection),
         speculate: speculate.unwrap_or_default(),
         logprobs,
