@@ -14,13 +14,13 @@ use maskwright::model::Message;
 use maskwright::{Compiler, Constraint};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::generation_args::GenerationArgs;
-use super::line::{Lines, Typed};
-use super::model::ModelArgs;
+use super::line_input::{LineEvent, LineReader};
 use super::output::{self, Stop};
-use super::sampling::SamplingArgs;
 use super::shell_words::shell_words;
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::generation::GenerationArgs;
+use crate::cli::args::model::ModelArgs;
+use crate::cli::args::sampling::SamplingArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -28,7 +28,7 @@ pub(super) struct Args {
     constraint: ConstraintArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// What the model is told before the conversation
+    /// System message before the conversation
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system: Option<String>,
     #[command(flatten)]
@@ -49,9 +49,9 @@ const HELP: &str = "a line is a message; /constraint OPTIONS sets the constraint
 (--schema, --regex, --grammar, --choice, --json-object, as on the command line), /free takes it \
 off, /reset forgets the conversation, /exit or ctrl-d ends it; ctrl-c ends an answer";
 
-/// What a line asks for.
+/// A typed line, read.
 #[derive(Debug, PartialEq, Eq)]
-enum Line<'a> {
+enum ChatInput<'a> {
     Nothing,
     Exit,
     Reset,
@@ -61,16 +61,16 @@ enum Line<'a> {
     Message(&'a str),
 }
 
-fn read(line: &str) -> Line<'_> {
+fn read(line: &str) -> ChatInput<'_> {
     let line = line.trim();
     match line.split_once(char::is_whitespace).unwrap_or((line, "")) {
-        ("", _) => Line::Nothing,
-        ("/exit" | "/quit", "") => Line::Exit,
-        ("/reset", "") => Line::Reset,
-        ("/help", "") => Line::Help,
-        ("/free", "") => Line::Free,
-        ("/constraint", options) => Line::Constraint(options),
-        _ => Line::Message(line),
+        ("", _) => ChatInput::Nothing,
+        ("/exit" | "/quit", "") => ChatInput::Exit,
+        ("/reset", "") => ChatInput::Reset,
+        ("/help", "") => ChatInput::Help,
+        ("/free", "") => ChatInput::Free,
+        ("/constraint", options) => ChatInput::Constraint(options),
+        _ => ChatInput::Message(line),
     }
 }
 
@@ -87,7 +87,7 @@ struct Chat {
     args: Args,
 }
 
-/// Was ctrl-c pressed while an answer was written?
+/// Whether ctrl-c was pressed while an answer was written.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The exit code of a program that SIGINT ended.
 const ENDED_BY_SIGINT: i32 = 130;
@@ -123,29 +123,29 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
     let mut chat = Chat { engine, compiler, constraint, messages, fixed, answers: 0, args };
-    let mut lines = Lines::open()?;
+    let mut lines = LineReader::open()?;
     if lines.is_terminal() {
         output::note(HELP);
         end_answers_by_ctrl_c()?;
     }
     loop {
         let line = match lines.read("> ")? {
-            Typed::Line(line) => line,
-            Typed::Interrupt => continue,
-            Typed::End => return Ok(Outcome::Success),
+            LineEvent::Line(line) => line,
+            LineEvent::Interrupt => continue,
+            LineEvent::End => return Ok(Outcome::Success),
         };
         match read(&line) {
-            Line::Nothing => {}
-            Line::Exit => return Ok(Outcome::Success),
-            Line::Help => output::note(HELP),
-            Line::Reset => chat.messages.truncate(chat.fixed),
-            Line::Free => chat.constraint = None,
-            Line::Constraint(options) => match chat.compile(options) {
+            ChatInput::Nothing => {}
+            ChatInput::Exit => return Ok(Outcome::Success),
+            ChatInput::Help => output::note(HELP),
+            ChatInput::Reset => chat.messages.truncate(chat.fixed),
+            ChatInput::Free => chat.constraint = None,
+            ChatInput::Constraint(options) => match chat.compile(options) {
                 Ok(constraint) => chat.constraint = constraint,
                 // A conversation goes on after a slip of the hand.
                 Err(error) => output::note(&format!("error: {error}")),
             },
-            Line::Message(text) => chat.answer(text)?,
+            ChatInput::Message(text) => chat.answer(text)?,
         }
     }
 }
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn lines_are_messages_or_commands() {
         for (line, expected) in [
-            ("", Line::Nothing),
-            ("  \n", Line::Nothing),
-            ("hello there\n", Line::Message("hello there")),
-            ("/exit\n", Line::Exit),
-            ("/exit now", Line::Message("/exit now")),
-            ("/constraint --choice a --choice b\n", Line::Constraint("--choice a --choice b")),
-            ("/free", Line::Free),
-            ("/unknown", Line::Message("/unknown")),
+            ("", ChatInput::Nothing),
+            ("  \n", ChatInput::Nothing),
+            ("hello there\n", ChatInput::Message("hello there")),
+            ("/exit\n", ChatInput::Exit),
+            ("/exit now", ChatInput::Message("/exit now")),
+            ("/constraint --choice a --choice b\n", ChatInput::Constraint("--choice a --choice b")),
+            ("/free", ChatInput::Free),
+            ("/unknown", ChatInput::Message("/unknown")),
         ] {
             assert_eq!(read(line), expected, "{line}");
         }

@@ -1,13 +1,14 @@
-//! `maskwright check`: is a text accepted, and if not, where is it first rejected?
+//! `maskwright check`: whether a text is accepted, and where it is first rejected.
 //!
 //! This is the matcher itself, never a validator: what it says is what a model could have written.
 
 use std::cell::OnceCell;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cli::input;
 use maskwright::constraint::ConstraintPart;
 use maskwright::error::{Error, ErrorKind, Result, caret_excerpt, line_column};
 use maskwright::lint::{Certainty, ObjectFault, ObjectFaultKind, enclosing_content};
@@ -15,16 +16,16 @@ use maskwright::vocabulary::Trie;
 use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::model::vocabulary;
-use super::output::{self, Format, Stop};
+use super::output::{self, OutputFormat, Stop};
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::model::vocabulary;
 
-/// How many characters of a text are repeated in an error.
-const PIECE: usize = 20;
-/// How many bytes are told of what must come next.
-const FORCED: usize = 40;
-/// How many rules are named that could go on.
-const RULES: usize = 3;
+/// Characters of a text that an error repeats.
+const MAX_QUOTED_CHARS: usize = 20;
+/// Bytes of forced text that a message shows.
+const MAX_FORCED_BYTES: usize = 40;
+/// Rules or keywords that a message names.
+const MAX_LISTED_PARTS: usize = 3;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("texts").required(true).args(["file", "input", "lines"]))]
@@ -44,9 +45,9 @@ pub(super) struct Args {
     /// tokenizer.json, .tiktoken or .gguf file, or `tiny`; without it, in single bytes
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
-    /// How the answer is written [default: text, and json for each of many lines]
+    /// Format of the answer [default: text, and json for each of many lines]
     #[arg(long, value_enum, value_name = "FORMAT")]
-    output: Option<Format>,
+    output: Option<OutputFormat>,
 }
 
 impl Args {
@@ -72,35 +73,35 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others, schema };
     let mut outcome = Outcome::Success;
     if let Some(file) = args.file.as_ref().or(args.input.as_ref()) {
-        let text = output::read(file, "the text to check")?;
+        let text = input::read(file, "the text to check")?;
         let verdict = checker.verdict(strip_line_break(&text))?;
         match args.output.unwrap_or_default() {
-            Format::Json => output::line(&verdict.to_json().to_string())?,
-            Format::Text => output::line(&verdict.describe(&file.display().to_string(), 1))?,
+            OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
+            OutputFormat::Text => output::line(&verdict.describe(&file.display().to_string(), 1))?,
         }
         outcome = verdict.outcome();
     }
     if let Some(file) = &args.lines {
-        let open = output::open(file).map_err(|error| unreadable(file, &error))?;
+        let open = input::open(file).map_err(|error| unreadable(file, error))?;
         let mut lines = BufReader::new(open);
         for number in 1.. {
             let mut line = Vec::new();
-            let most = output::LARGEST as u64 + 1;
+            let most = input::MAX_INPUT_BYTES as u64 + 1;
             let length = lines.by_ref().take(most).read_until(b'\n', &mut line);
-            if length.map_err(|error| unreadable(file, &error))? == 0 {
+            if length.map_err(|error| unreadable(file, error))? == 0 {
                 break;
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
             }
-            if line.len() > output::LARGEST {
-                let error = output::too_large("a line", file).at_line_column(number, 1);
+            if line.len() > input::MAX_INPUT_BYTES {
+                let error = input::too_large("a line", file).at_line_column(number, 1);
                 return Err(error.with_help("give a file with one text a line").into());
             }
             let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;
-            match args.output.unwrap_or(Format::Json) {
-                Format::Json => output::line(&verdict.to_json().to_string())?,
-                Format::Text => {
+            match args.output.unwrap_or(OutputFormat::Json) {
+                OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
+                OutputFormat::Text => {
                     output::line(&verdict.describe(&file.display().to_string(), number))?;
                 }
             }
@@ -112,10 +113,8 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-fn unreadable(file: &std::path::Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
-        .in_file(file)
-        .with_help("give the path of a file with one text a line")
+fn unreadable(file: &Path, error: std::io::Error) -> Error {
+    input::unreadable(file, error, "give the path of a file with one text a line")
 }
 
 /// Without the one line break that editors put at the end of a file.
@@ -137,16 +136,16 @@ enum Verdict {
         byte: usize,
         line: usize,
         column: usize,
-        /// What stands there, in words.
+        /// The rejected character, in words.
         found: String,
         expected: String,
         /// The keywords of the schema, or the rules of the grammar, that were being read.
         parts: Vec<ConstraintPart>,
         /// An option under which the text is accepted.
         option: Option<String>,
-        /// What is wrong with the members of an object there.
+        /// A fault of the members of the object there.
         fault: Option<Box<ObjectFault>>,
-        /// The line, and a caret under the byte.
+        /// The line with a caret under the byte.
         excerpt: String,
     },
 }
@@ -202,7 +201,7 @@ impl Verdict {
         };
         let expected = matcher.expected()?;
         let forced = match expected.bytes.len() {
-            1 => String::from_utf8(matcher.forced_bytes(FORCED)?).unwrap_or_default(),
+            1 => String::from_utf8(matcher.forced_bytes(MAX_FORCED_BYTES)?).unwrap_or_default(),
             _ => String::new(),
         };
         let mut parts = expected.sources.clone();
@@ -282,8 +281,8 @@ impl Verdict {
                     .map(ConstraintPart::to_string)
                     .collect();
                 if !named.is_empty() {
-                    let more = if named.len() > RULES { ", …" } else { "" };
-                    let named = named[..named.len().min(RULES)].join(", ");
+                    let more = if named.len() > MAX_LISTED_PARTS { ", …" } else { "" };
+                    let named = named[..named.len().min(MAX_LISTED_PARTS)].join(", ");
                     text += &format!(" (at {named}{more})");
                 }
                 if let Some(option) = option {
@@ -335,7 +334,7 @@ struct Checker<'a> {
     compiler: &'a Compiler,
     matcher: Matcher,
     tokens: Option<&'a Trie>,
-    /// The same constraint with other options of how JSON is written, made when first needed.
+    /// The same constraint with other options of JSON, compiled when first needed.
     others: OnceCell<Vec<(&'static str, Constraint)>>,
     /// The constraint as a schema, if it is one, read when first needed.
     schema: OnceCell<Option<Value>>,
@@ -356,7 +355,7 @@ impl Checker<'_> {
         // Without a tokenizer, all of the text; with one, what begins with a token that the mask
         // does not allow, whose bytes tell where and why.
         match matcher.accept_bytes(&text[at..]) {
-            Ok(()) if self.tokens.is_some() && at < text.len() => Err(no_way(text, at)),
+            Ok(()) if self.tokens.is_some() && at < text.len() => Err(unspellable(text, at)),
             Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted),
             Ok(()) => Verdict::rejected(
                 text,
@@ -385,8 +384,7 @@ impl Checker<'_> {
         self.schema.get_or_init(|| self.constraint.schema_value()).as_ref()
     }
 
-    /// The option under which a text is accepted whose rejection is only a matter of how JSON is
-    /// written.
+    /// The option of JSON under which a rejected text is accepted, if there is one.
     fn other_option(&self, text: &[u8]) -> Option<String> {
         let others = self.others.get_or_init(|| self.constraint.written_otherwise(self.compiler));
         let accepts = |constraint: &Constraint| {
@@ -409,9 +407,9 @@ fn most_digits(text: &[u8]) -> u32 {
 }
 
 /// The constraint accepts the text, but the vocabulary cannot write it.
-fn no_way(text: &[u8], at: usize) -> Error {
+fn unspellable(text: &[u8], at: usize) -> Error {
     let rest = String::from_utf8_lossy(&text[at..]);
-    let piece: String = rest.chars().take(PIECE).collect();
+    let piece: String = rest.chars().take(MAX_QUOTED_CHARS).collect();
     Error::new(ErrorKind::Vocabulary, format!("no token of the tokenizer writes {piece:?}"))
         .at_byte(at)
         .with_help("check without --tokenizer, or with one that has a token for every byte")

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::output;
+use crate::cli::output;
 use maskwright::Vocabulary;
 use maskwright::engine::Engine;
 use maskwright::error::Result;
 use maskwright::model::{DType, Device, Model, ModelOptions, ModelSource};
 use maskwright::vocabulary::cache_folder;
 
-/// Which model writes, and where it runs.
+/// The model and its device.
 #[derive(Debug, clap::Args)]
-pub(super) struct ModelArgs {
+pub(crate) struct ModelArgs {
     /// `tiny`, the embedded model, or a folder with config.json, tokenizer.json and safetensors
     #[arg(long, value_name = "tiny|DIR", default_value = "tiny")]
     model: ModelSource,
-    /// Where the model runs: `cpu`, `cuda` or `cuda:N`
+    /// The device: `cpu`, `cuda` or `cuda:N`
     #[arg(long, value_name = "cpu|cuda[:N]", default_value = "cpu")]
     device: Device,
-    /// What the weights are converted to
+    /// Number format that the weights are converted to
     #[arg(long, value_name = "f32|bf16|f16", default_value = "f32")]
     dtype: DType,
 }
 
 impl ModelArgs {
-    /// Which model, where, and in which numbers.
-    pub(super) fn options(&self) -> ModelOptions {
+    /// The options for loading.
+    pub(crate) fn options(&self) -> ModelOptions {
         ModelOptions {
             source: self.model.clone(),
             device: self.device,
@@ -35,7 +35,7 @@ impl ModelArgs {
     }
 
     /// Loads the model.
-    pub(super) fn load(&self) -> Result<Engine> {
+    pub(crate) fn load(&self) -> Result<Engine> {
         let engine = Engine::load(&self.options())?;
         warn(engine.model().vocabulary());
         let config = engine.model().config();
@@ -52,7 +52,7 @@ impl ModelArgs {
 }
 
 /// The vocabulary of `--tokenizer`: the embedded model's, or a file's.
-pub(super) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
+pub(crate) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
     match tokenizer {
         "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
         file => {
@@ -72,7 +72,7 @@ pub(super) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
     }
 }
 
-/// Says why the vocabulary will not be loaded faster the next time.
+/// Warns if the vocabulary's index could not be written, so that loading stays slow.
 fn warn(vocabulary: &Vocabulary) {
     if let Some(error) = vocabulary.index_error() {
         output::note(&format!("warning: {error}"));

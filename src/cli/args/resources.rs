@@ -3,21 +3,20 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use maskwright::error::{Error, ErrorKind, Result};
+use crate::cli::input;
+use maskwright::error::Result;
 use maskwright::json_schema::{Resources, Schema};
-
-use super::output;
 
 /// A folder whose files stand for documents below a base URI.
 #[derive(Clone, Debug)]
-pub(super) struct ResourceFolder {
+pub(crate) struct ResourceFolder {
     /// Ends in a slash.
     base: String,
     folder: PathBuf,
 }
 
 /// Reads `BASE_URI=DIR`.
-pub(super) fn parse(text: &str) -> std::result::Result<ResourceFolder, String> {
+pub(crate) fn parse(text: &str) -> std::result::Result<ResourceFolder, String> {
     let wanted = "write it as BASE_URI=DIR, such as https://example.org/schemas/=schemas";
     let (base, folder) = text.split_once('=').ok_or(wanted)?;
     let is_scheme = |scheme: &str| {
@@ -39,16 +38,15 @@ pub(super) fn parse(text: &str) -> std::result::Result<ResourceFolder, String> {
 ///
 /// Errors if a folder or a file cannot be read, if a file is not JSON, or if two files have the same
 /// URI.
-pub(super) fn load(folders: &[ResourceFolder]) -> Result<Resources> {
+pub(crate) fn load(folders: &[ResourceFolder]) -> Result<Resources> {
     folders.iter().try_fold(Resources::default(), |resources, folder| folder.load(resources))
 }
 
 impl ResourceFolder {
     fn load(&self, mut resources: Resources) -> Result<Resources> {
         let unreadable = |path: &Path, error: std::io::Error| {
-            Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
-                .in_file(path)
-                .with_help("give --resources BASE_URI=DIR with a folder of JSON documents")
+            let help = "give --resources BASE_URI=DIR with a folder of JSON documents";
+            input::unreadable(path, error, help)
         };
         // Folders that are still to be listed, with the URI that stands for each.
         let mut open = vec![(self.folder.clone(), self.base.clone())];
@@ -63,7 +61,7 @@ impl ResourceFolder {
                 if kind.is_dir() {
                     open.push((path, format!("{uri}/")));
                 } else if path.extension() == Some(OsStr::new("json")) && path.is_file() {
-                    let text = output::read_text(&path, "a JSON document")?;
+                    let text = input::read_text(&path, "a JSON document")?;
                     // So that errors name the file, and not only the URI.
                     Schema::from_text(&text).map_err(|error| error.in_file(&path))?;
                     let added = resources.with_text(&uri, text);

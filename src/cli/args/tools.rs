@@ -1,4 +1,4 @@
-//! The options of tool calls and of reasoning, and what is shown of them.
+//! Options of tool calls and reasoning, and the printer of messages with them.
 
 use std::io::{self, Write as _};
 
@@ -12,17 +12,18 @@ use maskwright::tools::{
 };
 use maskwright::{Compiler, Constraint};
 
-use super::constraint::{ConstraintArgs, parse_json, read_file_or_json};
-use super::output;
+use super::constraint::ConstraintArgs;
+use crate::cli::input::{parse_json, read_file_or_json};
+use crate::cli::output;
 
-/// Tools that the model may call, and what it may think before.
+/// Tools that the model may call, and reasoning before the answer.
 #[derive(Debug, clap::Args)]
-pub(super) struct ToolArgs {
+pub(crate) struct ToolArgs {
     /// Tools that the model may call, as a JSON array in the shape of OpenAI, Anthropic or MCP: a
     /// file, or the array itself. With a constraint, a text without calls must satisfy it
     #[arg(long, value_name = "FILE|JSON", help_heading = "Tools", allow_hyphen_values = true)]
     tools: Option<String>,
-    /// Which calls are made: auto (text or calls), none, required (at least one), or a tool's name
+    /// The calls that are made: auto (text or calls), none, required (at least one), or a tool's name
     /// (exactly that one) [default: auto; required where no chat template tells the model of
     /// tools and nothing is asked of a text]
     #[arg(
@@ -32,7 +33,7 @@ pub(super) struct ToolArgs {
         requires = "tools"
     )]
     tool_choice: Option<String>,
-    /// How the model writes calls: deepseek, gpt-oss, json, llama3, mistral or qwen [default: that of
+    /// Format of the calls: deepseek, gpt-oss, json, llama3, mistral or qwen [default: that of
     /// its chat template, or json]
     #[arg(long, value_name = "FORMAT", help_heading = "Tools", requires = "tools")]
     tool_format: Option<String>,
@@ -51,13 +52,13 @@ pub(super) struct ToolArgs {
 
 impl ToolArgs {
     /// Whether any tools are given.
-    pub(super) fn has_tools(&self) -> bool {
+    pub(crate) fn has_tools(&self) -> bool {
         self.tools.is_some()
     }
 
-    /// How the message is made up, and the constraint that says so; sets up the request, which has
-    /// its prompt.
-    pub(super) fn apply(
+    /// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
+    /// Gives the protocol by which the message is taken apart.
+    pub(crate) fn apply(
         &self,
         engine: &Engine,
         compiler: &Compiler,
@@ -102,7 +103,7 @@ impl ToolArgs {
         Ok(protocol)
     }
 
-    /// `must_call`: is at least one call made where no choice is given?
+    /// The calls; with `must_call`, at least one is made if no choice is given.
     fn calls(&self, engine: &Engine, given: &str, must_call: bool) -> Result<ToolCalls> {
         let (text, file) = read_file_or_json(given, "a JSON file of tools, or the array itself")?;
         let in_file = |error: Error| match &file {
@@ -131,34 +132,34 @@ fn any_text(compiler: &Compiler) -> Result<Constraint> {
     compiler.regex("(?s:.*)")
 }
 
-/// What was written, taken apart as it comes. Text goes to standard output where that is asked for,
-/// reasoning to standard error.
-pub(super) struct Message {
+/// Takes a message apart as it comes. When it streams, text goes to standard output and reasoning to
+/// standard error.
+pub(crate) struct MessagePrinter {
     reader: Option<MessageReader>,
     reply: AssistantMessage,
     streams: bool,
-    /// Does a line of reasoning stand open on standard error?
-    thinking: bool,
+    /// Whether standard error ends in an unfinished line of reasoning.
+    has_open_reasoning: bool,
 }
 
-impl Message {
-    pub(super) fn new(protocol: &Protocol, streams: bool) -> Self {
+impl MessagePrinter {
+    pub(crate) fn new(protocol: &Protocol, streams: bool) -> Self {
         let (reader, reply) = (Some(protocol.reader()), AssistantMessage::default());
-        Self { reader, reply, streams, thinking: false }
+        Self { reader, reply, streams, has_open_reasoning: false }
     }
 
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         let parts = self.reader.as_mut().map(|reader| reader.text(text));
         self.take(parts.unwrap_or_default())
     }
 
-    pub(super) fn special(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn special(&mut self, name: &str) -> io::Result<()> {
         let parts = self.reader.as_mut().map(|reader| reader.special(name));
         self.take(parts.unwrap_or_default())
     }
 
     /// The message, when nothing more comes.
-    pub(super) fn finish(&mut self) -> io::Result<&AssistantMessage> {
+    pub(crate) fn finish(&mut self) -> io::Result<&AssistantMessage> {
         let parts = self.reader.take().map(MessageReader::finish);
         self.take(parts.unwrap_or_default())?;
         Ok(&self.reply)
@@ -172,13 +173,13 @@ impl Message {
             }
             match part {
                 MessagePart::Reasoning(text) => {
-                    self.thinking = true;
+                    self.has_open_reasoning = true;
                     let mut err = io::stderr().lock();
                     // Where standard error is closed there is nobody to tell.
                     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
                 }
                 MessagePart::Text(text) => {
-                    if std::mem::take(&mut self.thinking) {
+                    if std::mem::take(&mut self.has_open_reasoning) {
                         output::note("");
                     }
                     let mut out = io::stdout().lock();
@@ -192,7 +193,7 @@ impl Message {
 }
 
 /// Calls for programs: the arguments as JSON, or as text where they were cut off.
-pub(super) fn calls(reply: &AssistantMessage) -> Vec<Value> {
+pub(crate) fn calls(reply: &AssistantMessage) -> Vec<Value> {
     let one = |call: &ToolCall| {
         let arguments = serde_json::from_str(&call.arguments);
         let arguments: Value = arguments.unwrap_or_else(|_| json!(call.arguments));

@@ -9,17 +9,17 @@ use rustyline::history::MemHistory;
 use super::output::Stop;
 use maskwright::error::{Error, ErrorKind};
 
-/// Where lines come from.
-pub(super) enum Lines {
+/// Source of lines.
+pub(super) enum LineReader {
     /// A terminal: a line is edited with the usual keys, and those before it come back with the
     /// arrow keys. The history is kept in memory alone.
     Terminal(Box<rustyline::Editor<(), MemHistory>>),
     Pipe,
 }
 
-/// What was typed.
+/// One event of a source of lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum LineEvent {
     Line(String),
     /// Ctrl-C: what was on the line is dropped.
     Interrupt,
@@ -27,7 +27,7 @@ pub(super) enum Typed {
     End,
 }
 
-impl Lines {
+impl LineReader {
     /// The lines of standard input. A terminal is spoken to directly, so that standard output holds
     /// nothing but results.
     pub(super) fn open() -> Result<Self, Stop> {
@@ -36,7 +36,8 @@ impl Lines {
         }
         let config =
             Config::builder().behavior(Behavior::PreferTerm).auto_add_history(true).build();
-        let editor = rustyline::Editor::with_history(config, MemHistory::new()).map_err(cannot)?;
+        let editor =
+            rustyline::Editor::with_history(config, MemHistory::new()).map_err(unreadable)?;
         Ok(Self::Terminal(Box::new(editor)))
     }
 
@@ -44,27 +45,27 @@ impl Lines {
         matches!(self, Self::Terminal(_))
     }
 
-    pub(super) fn read(&mut self, prompt: &str) -> Result<Typed, Stop> {
+    pub(super) fn read(&mut self, prompt: &str) -> Result<LineEvent, Stop> {
         match self {
             Self::Terminal(editor) => match editor.readline(prompt) {
-                Ok(line) => Ok(Typed::Line(line)),
-                Err(ReadlineError::Interrupted) => Ok(Typed::Interrupt),
-                Err(ReadlineError::Eof) => Ok(Typed::End),
-                Err(error) => Err(cannot(error)),
+                Ok(line) => Ok(LineEvent::Line(line)),
+                Err(ReadlineError::Interrupted) => Ok(LineEvent::Interrupt),
+                Err(ReadlineError::Eof) => Ok(LineEvent::End),
+                Err(error) => Err(unreadable(error)),
             },
             Self::Pipe => {
                 let mut line = String::new();
                 match io::stdin().lock().read_line(&mut line) {
-                    Ok(0) => Ok(Typed::End),
-                    Ok(_) => Ok(Typed::Line(line)),
-                    Err(error) => Err(cannot(error)),
+                    Ok(0) => Ok(LineEvent::End),
+                    Ok(_) => Ok(LineEvent::Line(line)),
+                    Err(error) => Err(unreadable(error)),
                 }
             }
         }
     }
 }
 
-fn cannot(error: impl std::fmt::Display) -> Stop {
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Stop {
     let message = format!("cannot read a line: {error}");
-    Error::new(ErrorKind::Io, message).with_help("write UTF-8").into()
+    Error::new(ErrorKind::Io, message).with_help("write UTF-8").with_source(error).into()
 }

@@ -1,4 +1,4 @@
-//! The options of how a text is written and when it ends.
+//! Options of generation: lengths, stop strings, beams, speculation.
 
 use std::num::NonZeroUsize;
 
@@ -8,12 +8,12 @@ use maskwright::model::{Model, ModelOptions, ModelSource, SpecialNames};
 
 use super::model::ModelArgs;
 
-/// How a text is written.
+/// Options of generation.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct GenerationArgs {
+pub(crate) struct GenerationArgs {
     /// The most tokens that are written
     #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
-    pub(super) max_tokens: NonZeroUsize,
+    pub(crate) max_tokens: NonZeroUsize,
     /// As many tokens are written before the text may end, as far as the constraint goes on
     #[arg(long, value_name = "N", default_value = "0")]
     min_tokens: usize,
@@ -22,7 +22,7 @@ pub(super) struct GenerationArgs {
     ignore_eos: bool,
     /// Ends the text before this string (repeat the option for more)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(super) stop: Vec<String>,
+    pub(crate) stop: Vec<String>,
     /// Ends the text after the stop string instead
     #[arg(long, alias = "include-stop-str-in-output")]
     include_stop: bool,
@@ -35,13 +35,13 @@ pub(super) struct GenerationArgs {
     /// Searches with N beams for the most probable text instead of drawing
     #[arg(long, alias = "num-beams", value_name = "N", value_parser = at_least_one)]
     #[arg(conflicts_with_all = ["best_of", "speculate"])]
-    pub(super) beam: Option<NonZeroUsize>,
+    pub(crate) beam: Option<NonZeroUsize>,
     /// Divides a beam's log-probability by its length to this power
     #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "1")]
     length_penalty: f32,
-    /// When a search with beams stops
+    /// The end of a search with beams
     #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
-    early_stopping: Early,
+    early_stopping: EarlyStoppingName,
     /// Keeps room for the rest of what the constraint asks for, so that --max-tokens cuts nothing off
     #[arg(long, value_enum, value_name = "on|off", default_value = "on")]
     budget: Switch,
@@ -50,7 +50,7 @@ pub(super) struct GenerationArgs {
     token_healing: bool,
     /// Asks the constraint about drawn tokens instead of computing masks; same distribution
     #[arg(long, conflicts_with_all = ["best_of", "beam"])]
-    pub(super) rejection: bool,
+    pub(crate) rejection: bool,
     /// Writes only tokens that the tokenizer itself would write, as far as the constraint leaves one
     #[arg(long, conflicts_with = "beam")]
     canonical: bool,
@@ -58,26 +58,26 @@ pub(super) struct GenerationArgs {
     /// a message can then end its turn
     #[arg(long)]
     parse_special: bool,
-    /// Who guesses tokens ahead, for fewer passes of the model
+    /// Source of guessed tokens, for fewer passes of the model
     #[arg(long, value_enum, value_name = "WHO", default_value = "off")]
-    speculate: Who,
+    speculate: SpeculationName,
     /// The model that guesses: a model folder, or `layers:N` for the first N layers of the model
     #[arg(long, value_name = "DIR|layers:N")]
     draft_model: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Early {
-    /// When there are as many texts as beams
+enum EarlyStoppingName {
+    /// As soon as there are as many texts as beams
     Yes,
-    /// When none that grows is better
+    /// As soon as no unfinished text is better
     No,
-    /// When none that grows can become better
+    /// As soon as no unfinished text can become better
     Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Who {
+enum SpeculationName {
     /// Nobody
     Off,
     /// The constraint, where it leaves no choice
@@ -90,13 +90,13 @@ enum Who {
     Draft,
 }
 
-pub(super) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static str> {
+pub(crate) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number from 1 up")
 }
 
 impl GenerationArgs {
-    /// Sets what the request is told.
-    pub(super) fn apply(&self, request: Request) -> Request {
+    /// Sets the fields of a request.
+    pub(crate) fn apply(&self, request: Request) -> Request {
         Request {
             max_tokens: self.max_tokens.get(),
             min_tokens: self.min_tokens,
@@ -108,9 +108,9 @@ impl GenerationArgs {
             beam: self.beam.map(|width| BeamSearch {
                 length_penalty: self.length_penalty,
                 early_stopping: match self.early_stopping {
-                    Early::Yes => EarlyStopping::Yes,
-                    Early::No => EarlyStopping::No,
-                    Early::Never => EarlyStopping::Never,
+                    EarlyStoppingName::Yes => EarlyStopping::Yes,
+                    EarlyStoppingName::No => EarlyStopping::No,
+                    EarlyStoppingName::Never => EarlyStopping::Never,
                 },
                 ..BeamSearch::new(width.get())
             }),
@@ -120,18 +120,18 @@ impl GenerationArgs {
             canonical: self.canonical,
             parse_special: self.parse_special,
             speculate: match self.speculate {
-                Who::Off => Speculation::Off,
-                Who::Forced => Speculation::Forced,
-                Who::Grammar => Speculation::Grammar,
-                Who::Ngram => Speculation::Ngram,
-                Who::Draft => Speculation::Draft,
+                SpeculationName::Off => Speculation::Off,
+                SpeculationName::Forced => Speculation::Forced,
+                SpeculationName::Grammar => Speculation::Grammar,
+                SpeculationName::Ngram => Speculation::Ngram,
+                SpeculationName::Draft => Speculation::Draft,
             },
             ..request
         }
     }
 
-    /// How names of special tokens in messages are read.
-    pub(super) fn special_names(&self) -> SpecialNames {
+    /// The reading of names of special tokens in messages.
+    pub(crate) fn special_names(&self) -> SpecialNames {
         match self.parse_special {
             true => SpecialNames::AsTokens,
             false => SpecialNames::AsText,
@@ -139,8 +139,8 @@ impl GenerationArgs {
     }
 
     /// Loads the model, and the one that guesses where there is one.
-    pub(super) fn load(&self, model: &ModelArgs) -> Result<Engine> {
-        let asked = self.speculate == Who::Draft;
+    pub(crate) fn load(&self, model: &ModelArgs) -> Result<Engine> {
+        let asked = self.speculate == SpeculationName::Draft;
         if asked != self.draft_model.is_some() {
             let message = "--speculate draft and --draft-model go together";
             return Err(Error::new(ErrorKind::Request, message).with_help("give both, or neither"));
@@ -154,7 +154,7 @@ impl GenerationArgs {
 }
 
 /// The engine with a model that guesses: `layers:N`, or a model folder.
-pub(super) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Result<Engine> {
+pub(crate) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Result<Engine> {
     let draft = match draft.strip_prefix("layers:") {
         Some(layers) => {
             let layers = layers.parse().map_err(|_| {

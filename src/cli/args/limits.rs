@@ -1,4 +1,4 @@
-//! The option that raises or lowers limits.
+//! The option `--limit`, which raises or lowers limits by their names.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use maskwright::{Compiler, Limits};
 /// Limits that are not to be the default ones.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Constraint")]
-pub(super) struct LimitArgs {
+pub(crate) struct LimitArgs {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse, help = help())]
-    limits: Vec<Given>,
+    limits: Vec<GivenLimit>,
 }
 
-/// What a limit bounds, and what it is.
+/// Access to the field of a limit.
 #[derive(Clone, Copy)]
-enum Bound {
+enum LimitField {
     Count(for<'a> fn(&'a mut Limits, &'a mut Options) -> &'a mut usize),
     /// In seconds.
     Time(fn(&mut Limits) -> &mut Option<Duration>),
 }
 
-use Bound::{Count, Time};
+use LimitField::{Count, Time};
 
 /// All limits, by the names that errors call them by.
-const LIMITS: &[(&str, Bound)] = &[
+const LIMITS: &[(&str, LimitField)] = &[
     ("work", Count(|_, options| &mut options.work)),
     ("alternatives", Count(|_, options| &mut options.alternatives)),
     ("grammar_size", Count(|limits, _| &mut limits.grammar_size)),
@@ -41,42 +41,39 @@ const LIMITS: &[(&str, Bound)] = &[
 
 /// A limit that was given.
 #[derive(Clone, Copy, Debug)]
-enum Given {
+enum GivenLimit {
     Count(usize, usize),
     Time(usize, Option<Duration>),
 }
 
 impl LimitArgs {
     /// All limits but those of schemas alone.
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         self.apply(Options::default()).0
     }
 
     /// The options with those limits that are of schemas.
-    pub(super) fn options(&self, options: Options) -> Options {
+    pub(crate) fn options(&self, options: Options) -> Options {
         self.apply(options).1
     }
 
     /// A compiler that keeps to these limits and writes JSON by these options.
-    pub(super) fn configure(&self, compiler: &Compiler, options: Options) -> Compiler {
+    pub(crate) fn configure(&self, compiler: &Compiler, options: Options) -> Compiler {
         let (limits, options) = self.apply(options);
         let compiler = compiler.clone().with_json_options(options);
-        match self.limits.is_empty() {
-            true => compiler,
-            false => compiler.with_limits(limits),
-        }
+        if self.limits.is_empty() { compiler } else { compiler.with_limits(limits) }
     }
 
     fn apply(&self, mut options: Options) -> (Limits, Options) {
         let mut limits = Limits::default();
         for &given in &self.limits {
             match given {
-                Given::Count(index, value) => {
+                GivenLimit::Count(index, value) => {
                     if let Count(field) = LIMITS[index].1 {
                         *field(&mut limits, &mut options) = value;
                     }
                 }
-                Given::Time(index, value) => {
+                GivenLimit::Time(index, value) => {
                     if let Time(field) = LIMITS[index].1 {
                         *field(&mut limits) = value;
                     }
@@ -92,13 +89,13 @@ impl LimitArgs {
 }
 
 /// The option that raises the limit that an error names.
-pub(super) fn option(error: &Error) -> Option<String> {
+pub(crate) fn option(error: &Error) -> Option<String> {
     let reached = error.limit()?.as_str();
     let (name, _) = LIMITS.iter().find(|(name, _)| *name == reached)?;
     Some(format!("--limit {name}=…"))
 }
 
-fn parse(text: &str) -> Result<Given, String> {
+fn parse(text: &str) -> Result<GivenLimit, String> {
     let (name, value) =
         text.split_once('=').ok_or("write it as NAME=VALUE, such as depth=20000")?;
     let names = || LIMITS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
@@ -108,15 +105,15 @@ fn parse(text: &str) -> Result<Given, String> {
         .ok_or_else(|| format!("there is no limit `{name}`; there are {}", names()))?;
     match LIMITS[index].1 {
         Count(_) => match value.parse() {
-            Ok(count) => Ok(Given::Count(index, count)),
+            Ok(count) => Ok(GivenLimit::Count(index, count)),
             Err(_) => Err(format!("`{name}` is a number such as 1000000")),
         },
-        Time(_) if value == "none" => Ok(Given::Time(index, None)),
+        Time(_) if value == "none" => Ok(GivenLimit::Time(index, None)),
         Time(_) => {
             let seconds = value.parse::<f64>().ok();
             let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let time = time.ok_or_else(|| format!("`{name}` is a number of seconds, or none"))?;
-            Ok(Given::Time(index, Some(time)))
+            Ok(GivenLimit::Time(index, Some(time)))
         }
     }
 }

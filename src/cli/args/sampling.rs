@@ -3,10 +3,10 @@
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
-/// How the next token is drawn from what the constraint allows.
+/// Parameters of the sampling chain, which draws from the allowed tokens.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Sampling")]
-pub(super) struct SamplingArgs {
+pub(crate) struct SamplingArgs {
     /// 0 takes the most probable token, higher values draw more evenly [default: 0; 1 where
     /// another option asks for a draw]
     #[arg(long, allow_negative_numbers = true, value_name = "T")]
@@ -26,7 +26,7 @@ pub(super) struct SamplingArgs {
     /// Draws from tokens whose logit is at most N standard deviations below the greatest
     #[arg(long, allow_negative_numbers = true, value_name = "N")]
     top_n_sigma: Option<f32>,
-    /// How often all top choices but the last are removed
+    /// Probability with which all top choices but the last are removed
     #[arg(long, allow_negative_numbers = true, value_name = "P")]
     xtc_probability: Option<f32>,
     /// From which probability on a token is a top choice
@@ -39,7 +39,7 @@ pub(super) struct SamplingArgs {
     #[arg(long, alias = "mirostat-ent", allow_negative_numbers = true, value_name = "BITS")]
     #[arg(default_value = "5")]
     mirostat_tau: f32,
-    /// How fast mirostat steers
+    /// Rate at which mirostat steers
     #[arg(long, alias = "mirostat-lr", allow_negative_numbers = true, value_name = "RATE")]
     #[arg(default_value = "0.1")]
     mirostat_eta: f32,
@@ -56,7 +56,7 @@ pub(super) struct SamplingArgs {
     /// The penalties look at the last N tokens only; -1: at all
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number_or_all)]
     repeat_last_n: Option<usize>,
-    /// What the penalties count [default: as each was published]
+    /// Tokens that the penalties count [default: as each was published]
     #[arg(
         long,
         value_enum,
@@ -64,7 +64,7 @@ pub(super) struct SamplingArgs {
         default_value = "published",
         hide_default_value = true
     )]
-    penalty_scope: Scope,
+    penalty_scope: PenaltyScopeName,
     /// Penalises text that the constraint forced, too
     #[arg(long)]
     penalize_forced: bool,
@@ -102,7 +102,7 @@ pub(super) struct SamplingArgs {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Scope {
+enum PenaltyScopeName {
     /// Repetition in prompt and text, frequency and presence in the text
     Published,
     /// The prompt
@@ -121,19 +121,19 @@ fn bias(text: &str) -> Result<(u32, f32)> {
     })
 }
 
-/// What `-1` is read as.
-const ALL: usize = usize::MAX;
+/// The value of `-1`: no limit.
+const UNLIMITED: usize = usize::MAX;
 
 /// A number of tokens; -1 is all of them, as in llama.cpp and vLLM.
 fn number_or_all(text: &str) -> std::result::Result<usize, &'static str> {
     match text {
-        "-1" => Ok(ALL),
+        "-1" => Ok(UNLIMITED),
         text => text.parse().map_err(|_| "write a whole number from 0 up, or -1 for all"),
     }
 }
 
 fn limit(given: Option<usize>) -> Option<usize> {
-    given.filter(|&number| number != ALL)
+    given.filter(|&number| number != UNLIMITED)
 }
 
 /// All 64 bits count, signed or not, as over HTTP.
@@ -144,12 +144,12 @@ fn seed(text: &str) -> std::result::Result<u64, &'static str> {
 
 impl SamplingArgs {
     /// The temperature, where one was given.
-    pub(super) fn temperature(&self) -> Option<f32> {
+    pub(crate) fn temperature(&self) -> Option<f32> {
         self.temperature
     }
 
     /// The settings, each within its range.
-    pub(super) fn params(&self) -> Result<SamplingParams> {
+    pub(crate) fn params(&self) -> Result<SamplingParams> {
         let off = SamplingParams::default();
         let draws = self.top_k.is_some()
             || [self.top_p, self.min_p, self.typical_p, self.top_n_sigma, self.xtc_probability]
@@ -166,10 +166,10 @@ impl SamplingArgs {
             presence_penalty: self.presence_penalty,
             repeat_last_n: limit(self.repeat_last_n),
             penalty_scope: match self.penalty_scope {
-                Scope::Published => PenaltyScope::Published,
-                Scope::Prompt => PenaltyScope::Prompt,
-                Scope::Output => PenaltyScope::Output,
-                Scope::All => PenaltyScope::All,
+                PenaltyScopeName::Published => PenaltyScope::Published,
+                PenaltyScopeName::Prompt => PenaltyScope::Prompt,
+                PenaltyScopeName::Output => PenaltyScope::Output,
+                PenaltyScopeName::All => PenaltyScope::All,
             },
             penalize_forced: self.penalize_forced,
             dry_multiplier: self.dry_multiplier,
