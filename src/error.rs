@@ -76,6 +76,7 @@ pub enum ErrorKind {
 /// The place of an [`Error`] in the user's input. Every part is optional: a schema given as a value
 /// has no file, a regex has no JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The file, where one was read.
     pub file: Option<PathBuf>,

@@ -21,10 +21,9 @@ use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
 ///
-/// Making one prepares tables for the vocabulary (about a second for 128,000 tokens, less from an
-/// [index](Vocabulary::from_file_indexed)); compiling is cheap beside that, and constraints of one
-/// compiler share the token slices that they compute. Clones share everything and may differ in
-/// options:
+/// Making one prepares tables for the vocabulary (faster from an
+/// [index](Vocabulary::from_file_indexed)); constraints of one compiler share these and the token
+/// slices that they compute. Clones share them, too, and may differ in options:
 ///
 /// ```
 /// use maskwright::json_schema::{Options, Whitespace};
