@@ -171,7 +171,7 @@ fn cases() -> Vec<Case> {
 
 impl Case {
     fn compile(&self, compiler: &Compiler) -> Constraint {
-        compiler.json_schema_text(self.schema).expect("the schema is sound")
+        compiler.json_schema_str(self.schema).expect("the schema is sound")
     }
 
     fn compiler(&self) -> Compiler {

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let engine = Engine::load(&options)?;
     // Compiled once, used for every text.
-    let constraint = Compiler::new(Arc::clone(engine.vocabulary())).for_type::<Person>()?;
+    let constraint = Compiler::new(Arc::clone(engine.vocabulary())).json_schema_for::<Person>()?;
     for text in TEXTS {
         let request = Request {
             constraint: Some(constraint.clone()),

@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     };
     // Once for a vocabulary; compiled constraints are shared between requests.
     let compiler = Compiler::new(vocabulary);
-    let constraint = compiler.json_schema_text(
+    let constraint = compiler.json_schema_str(
         r#"{"type": "array", "items": {"enum": ["red", "green", "blue"]}, "uniqueItems": true}"#,
     )?;
     // Once for a sequence.

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         options.source = model.parse()?;
     }
     let engine = Engine::load(&options)?;
-    let constraint = Compiler::new(Arc::clone(engine.vocabulary())).for_type::<Call>()?;
+    let constraint = Compiler::new(Arc::clone(engine.vocabulary())).json_schema_for::<Call>()?;
     let question = "What is the weather in London?";
     println!("user: {question}");
     let mut messages = vec![Message::new("user", question)];

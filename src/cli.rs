@@ -1,32 +1,37 @@
-//! The `maskwright` command: one file per subcommand, no logic of its own.
+//! The command line: one file for each subcommand, on the library's public API alone.
+//!
+//! ```text
+//! cli.rs             subcommands, exit codes, how an error is shown
+//! generate.rs, …     a subcommand: `Args`, `run`
+//! args/              groups of options that subcommands share
+//! input, output      files and standard streams
+//! ```
+//!
+//! To add a subcommand: a file with `struct Args` (derives `clap::Args`) and
+//! `fn run(Args) -> Result<Outcome, Stop>`; a variant of [`Command`] with its one-line help, an arm in
+//! [`run`], and, if it takes a constraint, one in [`Command::schema_file`]; a test in `tests/cli`.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 the
 //! input (or the text that a model wrote) is not accepted, 2 usage or a bad schema, grammar or
 //! model. An error is one line that names the place and the cure; below it, where the
 //! text has lines, the line that is wrong and a caret.
 
+mod args;
 mod bench;
 mod chat;
 mod check;
-mod constraint;
 mod explore;
 mod generate;
-mod limits;
-mod line;
+mod input;
+mod line_input;
 mod lint;
 mod mask;
-mod members;
-mod model;
 mod output;
-mod resources;
 mod sample;
-mod sampling;
 #[cfg(feature = "server")]
 mod serve;
-mod tools;
+mod shell_words;
 mod trace;
-mod words;
-mod writing;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -36,7 +41,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as Usage;
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, ErrorKind};
+use maskwright::error::{Error, ErrorKind};
 
 use output::Stop;
 
@@ -71,7 +76,7 @@ enum Command {
     Serve(serve::Args),
 }
 
-/// How a subcommand ended, where it ended well enough to have an answer.
+/// Answer of a subcommand that ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// Exit code 0.
@@ -84,7 +89,7 @@ enum Outcome {
 const EXIT_BAD: u8 = 2;
 
 /// Runs the command on these arguments (the first is the program's name).
-pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -109,7 +114,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(Stop::BrokenPipe) => ExitCode::SUCCESS,
         Err(Stop::Error(error)) => {
             let error = in_schema_file(error, schema_file);
-            let option = limits::option(&error);
+            let option = args::limits::option(&error);
             let option = option.map_or(String::new(), |option| format!(" (here: {option})"));
             output::note(&format!("error: {error}{option}"));
             if let Some(excerpt) = error.excerpt() {
@@ -121,7 +126,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 impl Command {
-    /// The file of the schema of its constraint, where that is in one.
+    /// The file of the constraint's schema, if it is in one.
     fn schema_file(&self) -> Option<PathBuf> {
         match self {
             Self::Generate(args) => args.schema_file(),
@@ -130,7 +135,7 @@ impl Command {
             Self::Check(args) => args.schema_file(),
             Self::Mask(args) => args.schema_file(),
             Self::Sample(args) => args.schema_file(),
-            // They say it themselves, or take no schema.
+            // These name the file themselves, or take no schema.
             Self::Lint(_) | Self::Bench(_) => None,
             #[cfg(feature = "server")]
             Self::Serve(_) => None,
@@ -138,7 +143,7 @@ impl Command {
     }
 }
 
-/// An error in a part of the schema that was compiled when a text came to it, with the file.
+/// Adds the file to an error in a part of the schema that was compiled when a text reached it.
 fn in_schema_file(error: Error, file: Option<PathBuf>) -> Error {
     let in_schema = matches!(
         error.kind(),

@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 use crate::recognizer::gss::{BOTTOM, Frame, StackId};
 use crate::recognizer::program::{ACCEPT, Point, PointId, Program, RETURN};
 use crate::recognizer::stepping::{ConfigId, Item, Machine, NO_TEXT, TextId};
@@ -159,6 +160,7 @@ fn too_few(needed: u32, left: u32) -> Error {
     let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
     Error::new(ErrorKind::Limit, message)
         .with_help(format!("{needed} is enough: allow more tokens, or ask for less"))
+        .with_limit(LimitName::MaxTokens)
 }
 
 /// What is too complex to be looked through is no way to the end.

@@ -42,3 +42,5 @@ pub use compiler::{Compiler, Constraint};
 pub use explain::Explanation;
 pub use formula::Formula;
 pub use matcher::{Expected, Matcher};
+
+pub use crate::error::ConstraintPart;

@@ -1,29 +1,42 @@
-//! How long one operation may take.
+//! Time limits: a deadline for the operation that the current thread is in.
 //!
 //! Every operation that a user's input can make long runs [`within`] a limit on time, and its loops
-//! [`check`] it. That is a matter of the thread that does the work, not of the data, so nothing in
-//! between need know: a check costs about a nanosecond, since the clock is read every
-//! [`CHECKS`]-th time only, and not at all in operations that are shorter.
+//! [`check`] it. The deadline belongs to the thread, not to the data, so no function in between
+//! carries it. A check costs about a nanosecond: the clock is read at every
+//! [`CHECKS_PER_CLOCK_READ`]th one only, and never in operations that are shorter.
 //!
-//! An operation that was cut short leaves caches as consistent as any other error does: what was
-//! found out is kept, what was being found out is not. Who takes an error for an answer ("too
-//! complex is not empty") asks [`is_over`] before it remembers that.
+//! ```text
+//! within(TimePerMask, 10 s, || {      // Compiler, Matcher: one for each public call
+//!     for node in trie {
+//!         check()?;                   // inner loops
+//!         spend(costly_round());      // a round that takes as long as many checks
+//!     }
+//! })
+//! ```
+//!
+//! Invariants: nested operations share the outer deadline. An operation that is cut short leaves
+//! caches as consistent as any other error does: finished results are kept, unfinished ones are
+//! dropped. Code that takes an error for an answer ("too complex, so not provably empty") asks
+//! [`is_over`] before it stores that answer. A swallowed error is reported at the end of the
+//! operation all the same.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 
-/// Checks from one look at the clock to the next. What is done between two checks, or for each unit
-/// that is spent, takes a microsecond or two at most, and mostly less than a tenth of one.
-const CHECKS: u32 = 256;
+/// Checks from one reading of the clock to the next. The work between two checks, or of one unit
+/// that is spent, takes two microseconds at most, and mostly less than a tenth of one; so a
+/// deadline is noticed half a millisecond late at most.
+const CHECKS_PER_CLOCK_READ: u32 = 256;
 
-/// What ends an operation.
+/// The event that ends an operation.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// So long after the first look at the clock.
+    /// This long after the first reading of the clock, which is the second field.
     After(Duration, Option<Instant>),
-    /// After so many checks.
+    /// After a number of checks, for tests.
     #[cfg(test)]
     Checks(u64),
 }
@@ -32,10 +45,10 @@ enum End {
 #[derive(Clone, Copy, Debug)]
 struct Running {
     end: End,
-    /// Checks until the next look.
+    /// Checks until the next reading of the clock.
     left: u32,
     over: bool,
-    limit: &'static str,
+    limit: LimitName,
     allowed: Duration,
 }
 
@@ -45,7 +58,7 @@ thread_local! {
     static CHECKS_ALLOWED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Puts back what was there before, whatever happens.
+/// Restores the outer operation when dropped, even by a panic.
 struct Restore(Option<Running>);
 
 impl Drop for Restore {
@@ -54,12 +67,12 @@ impl Drop for Restore {
     }
 }
 
-/// Runs an operation that may take no longer than is allowed; `limit` is the name of what allows
-/// it. Part of another operation, it has what is left of that one's time.
+/// Runs an operation that may take no longer than `allowed`; `limit` is named in the error. An
+/// operation within another one shares its deadline.
 ///
 /// Errors as the operation does, or if it took too long.
 pub(crate) fn within<T>(
-    limit: &'static str,
+    limit: LimitName,
     allowed: Option<Duration>,
     run: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
@@ -71,12 +84,12 @@ pub(crate) fn within<T>(
     let end = counted.or(allowed.map(|allowed| End::After(allowed, None)));
     let (None, Some(end)) = (before, end) else { return run() };
     let allowed = allowed.unwrap_or_default();
-    // None at all: there is no need to look at the clock.
+    // No time at all: there is no need to read the clock.
     let over = allowed.is_zero() && matches!(end, End::After(..));
     let restore = Restore(before);
-    RUNNING.set(Some(Running { end, left: CHECKS, over, limit, allowed }));
+    RUNNING.set(Some(Running { end, left: CHECKS_PER_CLOCK_READ, over, limit, allowed }));
     let result = check().and_then(|()| run());
-    // Whoever has swallowed the error cannot have meant to; who handed it on may know the place.
+    // A swallowed error counts all the same; one that was handed on may know the place.
     let result = match result {
         Err(found) if found.kind() == ErrorKind::Limit => Err(found),
         _ if is_over() => Err(error()),
@@ -95,8 +108,8 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// Counts as `units` checks towards the next look at the clock, for work of about a microsecond
-/// each. If time is over, the next check says so: who cannot return an error goes on to its end.
+/// Counts as `units` checks towards the next reading of the clock, for work of about a microsecond
+/// each. If time is over, the next check errors; this function does not, for callers that cannot.
 #[inline]
 pub(crate) fn spend(units: usize) {
     if units > 0
@@ -108,14 +121,14 @@ pub(crate) fn spend(units: usize) {
 }
 
 impl Running {
-    /// Counts so many checks, and looks at the clock if it is time.
+    /// Counts checks, and reads the clock when they are due.
     fn count(&mut self, checks: usize) {
         // Only tests end an operation otherwise than by the clock.
         #[allow(irrefutable_let_patterns)]
         let End::After(allowed, since) = &mut self.end else { return };
         self.left = self.left.saturating_sub(u32::try_from(checks).unwrap_or(u32::MAX));
         if self.left == 0 {
-            self.left = CHECKS;
+            self.left = CHECKS_PER_CLOCK_READ;
             let now = Instant::now();
             self.over |= now.duration_since(*since.get_or_insert(now)) > *allowed;
         }
@@ -137,7 +150,7 @@ fn check_running(mut running: Running) -> Result<()> {
     if running.over { Err(error()) } else { Ok(()) }
 }
 
-/// Has the operation taken too long already?
+/// Whether the operation has taken too long already.
 pub(crate) fn is_over() -> bool {
     RUNNING.get().is_some_and(|running| running.over)
 }
@@ -145,14 +158,15 @@ pub(crate) fn is_over() -> bool {
 #[cold]
 fn error() -> Error {
     let (limit, allowed) =
-        RUNNING.get().map_or(("time", Duration::ZERO), |running| (running.limit, running.allowed));
+        RUNNING.get().map_or((LimitName::TimePerMask, Duration::ZERO), |running| {
+            (running.limit, running.allowed)
+        });
     let message = format!("it takes longer than {allowed:?}");
     let help = format!("simplify the constraint, or raise the limit `{limit}`");
-    Error::new(ErrorKind::Limit, message).with_help(help)
+    Error::new(ErrorKind::Limit, message).with_help(help).with_limit(limit)
 }
 
-/// Runs operations whose time is over after so many checks; says how many were left at the end of
-/// the last one that was not cut short.
+/// Runs operations whose time is over after a number of checks.
 #[cfg(test)]
 pub(crate) fn with_checks<T>(checks: u64, run: impl FnOnce() -> T) -> T {
     let before = CHECKS_ALLOWED.replace(Some(checks));
@@ -168,8 +182,9 @@ mod tests {
 
     #[test]
     fn no_time_is_none() {
-        let error = within("time_per_mask", Some(Duration::ZERO), || Ok(())).unwrap_err();
+        let error = within(LimitName::TimePerMask, Some(Duration::ZERO), || Ok(())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
+        assert_eq!(error.limit(), Some(LimitName::TimePerMask));
         assert_eq!(
             error.to_string(),
             "it takes longer than 0ns; simplify the constraint, or raise the limit `time_per_mask`"
@@ -182,9 +197,9 @@ mod tests {
         let run = |checks| {
             with_checks(checks, || {
                 let mut done = 0;
-                let result = within("time", None, || {
+                let result = within(LimitName::TimePerMask, None, || {
                     // Part of the operation: no time of its own.
-                    within("more", Some(Duration::MAX), || {
+                    within(LimitName::TimePerConstraint, Some(Duration::MAX), || {
                         for _ in 0..10 {
                             check()?;
                             done += 1;
@@ -203,7 +218,7 @@ mod tests {
     #[test]
     fn a_swallowed_error_is_one_all_the_same() {
         let result = with_checks(1, || {
-            within("time", None, || {
+            within(LimitName::TimePerMask, None, || {
                 assert!(check().is_err() && is_over());
                 Ok(1)
             })
@@ -213,9 +228,9 @@ mod tests {
 
     #[test]
     fn few_checks_of_much_work_look_at_the_clock() {
-        let result = within("time", Some(Duration::from_nanos(1)), || {
+        let result = within(LimitName::TimePerMask, Some(Duration::from_nanos(1)), || {
             for _ in 0..4 {
-                spend(CHECKS as usize);
+                spend(CHECKS_PER_CLOCK_READ as usize);
                 check()?;
             }
             Ok(())
@@ -225,9 +240,12 @@ mod tests {
 
     #[test]
     fn what_has_time_ends() {
-        let all =
-            within("time", Some(Duration::from_secs(3600)), || (0..1000).try_for_each(|_| check()));
+        let all = within(LimitName::TimePerMask, Some(Duration::from_secs(3600)), || {
+            (0..1000).try_for_each(|_| check())
+        });
         assert!(all.is_ok());
-        assert!(within("time", None, || (0..1000).try_for_each(|_| check())).is_ok());
+        assert!(
+            within(LimitName::TimePerMask, None, || (0..1000).try_for_each(|_| check())).is_ok()
+        );
     }
 }

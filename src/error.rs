@@ -1,13 +1,48 @@
-//! Errors are values: what was wrong, where, and what would be accepted.
+//! One error type for the whole crate: kind, message, place, cure.
+//!
+//! An [`Error`] is built by the reader that knows what is wrong and completed on its way up by those
+//! that know where:
+//!
+//! ```
+//! use maskwright::{Error, ErrorKind, LimitName};
+//! let error = Error::new(ErrorKind::Limit, "the grammar needs more than 9 nodes")
+//!     .with_limit(LimitName::GrammarSize) // the limit that was reached
+//!     .with_help("simplify it, or raise the limit `grammar_size`") // the cure
+//!     .at_line_column(3, 7) // the place
+//!     .in_file("calc.lark");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "calc.lark:3:7: the grammar needs more than 9 nodes; simplify it, or raise the limit \
+//!      `grammar_size`"
+//! );
+//! assert_eq!(error.limit(), Some(LimitName::GrammarSize));
+//! assert_eq!(error.place().line_column, Some((3, 7)));
+//! ```
+//!
+//! Invariants: a message has no final full stop and quotes what it names in backticks; it displays
+//! on one line, whatever it quotes. Programs branch on [`kind`](Error::kind), on
+//! [`limit`](Error::limit) and on the parts of [`place`](Error::place), never on words.
 
-use std::borrow::Cow;
+mod constraint_part;
+mod text_position;
+mod wording;
+
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::limits::LimitName;
+
+pub use constraint_part::ConstraintPart;
+pub use text_position::{caret_excerpt, line_column};
+pub(crate) use wording::{listed, shortened};
+
+use wording::write_message;
 
 /// Shorthand for a result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The room that an [`Error`] comes from, coarse enough to branch on.
+/// Kind of an [`Error`]: the input or the stage that it is about, coarse enough to branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -21,7 +56,7 @@ pub enum ErrorKind {
     Schema,
     /// A constraint that no text satisfies.
     Unsatisfiable,
-    /// A limit was reached; the message names it.
+    /// A limit was reached; [`Error::limit`] names it, where it is one that can be raised.
     Limit,
     /// A token or byte that the constraint does not allow here.
     Rejected,
@@ -38,9 +73,10 @@ pub enum ErrorKind {
     Io,
 }
 
-/// Where an [`Error`] was found. Every part is optional: a schema given as a value has no file,
-/// a regex has no JSON pointer.
+/// The place of an [`Error`] in the user's input. Every part is optional: a schema given as a value
+/// has no file, a regex has no JSON pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The file, where one was read.
     pub file: Option<PathBuf>,
@@ -50,9 +86,14 @@ pub struct Place {
     pub pointer: Option<String>,
     /// Byte offset from 0.
     pub byte: Option<usize>,
+    /// Rule of the grammar that a rejected text was in. Not displayed.
+    pub rule: Option<String>,
+    /// Field of a [`Request`](crate::Request) or of sampling parameters that is out of range. Not
+    /// displayed: the message names it.
+    pub field: Option<&'static str>,
 }
 
-/// What was wrong, where, and what would be accepted; displayed on one line.
+/// An error: what was wrong, where, and what would be accepted. Displayed on one line.
 ///
 /// ```
 /// use maskwright::{Error, ErrorKind};
@@ -75,19 +116,67 @@ struct Inner {
     place: Place,
     help: Option<String>,
     excerpt: Option<String>,
+    limit: Option<LimitName>,
+    source: Option<Source>,
 }
+
+/// Error of another library that caused this one. Two are equal if they read the same.
+#[derive(Clone, Debug)]
+struct Source(Arc<dyn std::error::Error + Send + Sync>);
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Source {}
 
 impl Error {
     /// An error of a kind, with a message that says what was wrong and no final full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let (message, place) = (message.into(), Place::default());
-        Self(Box::new(Inner { kind, message, place, help: None, excerpt: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            place: Place::default(),
+            help: None,
+            excerpt: None,
+            limit: None,
+            source: None,
+        }))
     }
 
     /// Adds the cure: what would be accepted instead.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
+        self
+    }
+
+    /// Adds the limit that was reached.
+    #[must_use]
+    pub fn with_limit(mut self, limit: LimitName) -> Self {
+        self.0.limit = Some(limit);
+        self
+    }
+
+    /// Adds the error of another library that is the cause.
+    #[must_use]
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.0.source = Some(Source(Arc::from(source.into())));
+        self
+    }
+
+    /// Takes over cure, limit and source of an error whose message this one repeats in other words
+    /// or at another place.
+    #[must_use]
+    pub(crate) fn wrapping(mut self, inner: &Self) -> Self {
+        self.0.help = inner.0.help.clone().or(self.0.help);
+        self.0.limit = inner.0.limit.or(self.0.limit);
+        self.0.source = inner.0.source.clone().or(self.0.source);
         self
     }
 
@@ -119,25 +208,40 @@ impl Error {
         self
     }
 
+    /// Adds the rule of a grammar.
+    #[must_use]
+    pub(crate) fn at_rule(mut self, rule: impl Into<String>) -> Self {
+        self.0.place.rule = Some(rule.into());
+        self
+    }
+
+    /// Adds the field of a request.
+    #[cfg(feature = "model")]
+    #[must_use]
+    pub(crate) fn at_field(mut self, field: &'static str) -> Self {
+        self.0.place.field = Some(field);
+        self
+    }
+
     /// Adds the line of a text and a caret under one of its bytes, unless there is one already
     /// (the innermost reader knows best).
     #[must_use]
     pub(crate) fn with_excerpt(mut self, text: &str, byte: usize) -> Self {
-        self.0.excerpt.get_or_insert_with(|| caret(text, byte));
+        self.0.excerpt.get_or_insert_with(|| caret_excerpt(text, byte));
         self
     }
 
-    /// The room it comes from.
+    /// Kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What was wrong, without place and cure.
+    /// Message alone, without place and cure.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where it was found.
+    /// Place in the user's input.
     pub fn place(&self) -> &Place {
         &self.0.place
     }
@@ -145,6 +249,11 @@ impl Error {
     /// The cure, where one is known.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+
+    /// The limit that was reached, where it is one that can be raised.
+    pub fn limit(&self) -> Option<LimitName> {
+        self.0.limit
     }
 
     /// The line that is wrong and, on a second line, a caret under the place; for errors of texts
@@ -174,123 +283,22 @@ impl fmt::Display for Error {
         if let Some(byte) = place.byte {
             write!(f, "byte {byte}: ")?;
         }
-        on_one_line(f, &within(message, MOST_OF_A_MESSAGE))?;
+        write_message(f, message)?;
         match help {
             Some(help) => {
                 f.write_str("; ")?;
-                on_one_line(f, &within(help, MOST_OF_A_MESSAGE))
+                write_message(f, help)
             }
             None => Ok(()),
         }
     }
 }
 
-/// Characters of a name, a path or a pointer that a message repeats at most.
-const MOST_OF_A_NAME: usize = 240;
-
-/// Characters of a message that are shown at most, and of a cure: whoever makes one lists and
-/// shortens what it repeats, and this is for what was forgotten.
-const MOST_OF_A_MESSAGE: usize = 1_200;
-
-/// Names that a message lists at most.
-const MOST_NAMES: usize = 20;
-
-/// A name as a message repeats it: a long one without its middle.
-///
-/// ```text
-/// aaaaaaaaaaaaaaaaaaaa…aaaaaaaaaaaaaaaaaaaa
-/// ```
-pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
-    within(name, MOST_OF_A_NAME)
-}
-
-/// A text of so many characters at most: of a longer one the beginning and, half as long, the end.
-fn within(text: &str, most: usize) -> Cow<'_, str> {
-    // A text of so few bytes has no more characters.
-    if text.len() <= most || text.char_indices().nth(most).is_none() {
-        return text.into();
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let Source(source) = self.0.source.as_ref()?;
+        Some(&**source)
     }
-    let last = most / 3;
-    let cut = |(at, _): (usize, char)| at;
-    let start = text.char_indices().nth(most - last - 1).map_or(text.len(), cut);
-    let end = text.char_indices().rev().nth(last - 1).map_or(0, cut);
-    format!("{}…{}", &text[..start], &text[end..]).into()
-}
-
-/// Names as a message lists them, each shortened, with commas between: of many the first ones, and
-/// how many there are besides.
-///
-/// ```text
-/// a, b, c … and 99,997 more
-/// ```
-pub(crate) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
-    let mut names = names.into_iter();
-    let mut list = String::new();
-    for (index, name) in names.by_ref().take(MOST_NAMES).enumerate() {
-        if index > 0 {
-            list.push_str(", ");
-        }
-        list.push_str(&shortened(name.as_ref()));
-    }
-    match names.count() {
-        0 => {}
-        more => list.push_str(&format!(" … and {} more", grouped(more))),
-    }
-    list
-}
-
-/// A number with its digits in groups of three.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Messages quote their input, in which lines may end.
-fn on_one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    text.split_inclusive(char::is_control).try_for_each(|part| {
-        let end = part.chars().next_back().filter(|c| c.is_control());
-        f.write_str(part.trim_end_matches(char::is_control))?;
-        end.map_or(Ok(()), |end| write!(f, "{}", end.escape_default()))
-    })
-}
-
-impl std::error::Error for Error {}
-
-/// Line and column (both from 1, columns in characters) of a byte offset in a text.
-pub(crate) fn line_column(text: &[u8], byte: usize) -> (usize, usize) {
-    let before = &text[..byte.min(text.len())];
-    let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
-    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-    let column = before[start..].iter().filter(|&&b| b & 0xC0 != 0x80).count() + 1;
-    (line, column)
-}
-
-/// The line of a text that holds a byte, and a caret under that byte, as two lines. Of a long line
-/// only what is near is shown; blanks stand for controls.
-pub(crate) fn caret(text: &str, byte: usize) -> String {
-    /// How many characters are shown before the place, and from it on.
-    const NEAR: usize = 60;
-    let byte = byte.min(text.len());
-    let byte = (0..=byte).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    let before = text[..byte].rsplit('\n').next().unwrap_or_default();
-    let after = text[byte..].split('\n').next().unwrap_or_default();
-    let mut start: Vec<char> = before.chars().rev().take(NEAR + 1).collect();
-    if start.len() > NEAR {
-        start[NEAR] = '…';
-    }
-    start.reverse();
-    let end: String = after.chars().take(NEAR).collect();
-    let more = if after.chars().nth(NEAR).is_some() { "…" } else { "" };
-    let visible = |c: char| if c.is_control() { ' ' } else { c };
-    let line: String = start.iter().copied().chain(end.chars()).map(visible).collect();
-    format!("{}{more}\n{}^", line.trim_end(), " ".repeat(start.len()))
 }
 
 #[cfg(test)]
@@ -312,44 +320,34 @@ mod tests {
     }
 
     #[test]
-    fn long_names_and_lists_are_cut() {
-        let long = format!("{}é{}", "a".repeat(3_000), "b".repeat(3_000));
-        let short = shortened(&long);
-        assert_eq!(short.chars().count(), MOST_OF_A_NAME);
-        assert!(short.starts_with("aaa") && short.ends_with("bbb") && short.contains("a…b"));
-        let exact = "é".repeat(MOST_OF_A_NAME);
-        assert_eq!(shortened(&exact), exact);
-        assert_eq!(shortened(&(exact + "é")).chars().count(), MOST_OF_A_NAME);
-
-        assert_eq!(listed(["a", "b"]), "a, b");
-        assert_eq!(listed([""; 0]), "");
-        let many: Vec<String> = (0..1_234_567).map(|i| i.to_string()).collect();
-        let list = listed(&many);
-        assert!(list.starts_with("0, 1, 2, ") && list.ends_with(", 19 … and 1,234,547 more"));
-
+    fn long_messages_are_cut() {
         let e = Error::new(ErrorKind::Schema, "x".repeat(99_999))
-            .at_pointer(format!("/{long}"))
-            .in_file(long)
+            .at_pointer(format!("/{}", "a".repeat(9_999)))
+            .in_file("b".repeat(9_999))
             .with_help("y".repeat(99_999));
         assert!(e.to_string().len() < 10_000);
     }
 
     #[test]
-    fn a_caret_stands_under_its_character() {
-        assert_eq!(caret("a\n\té b\nc", 5), " é b\n  ^");
-        assert_eq!(caret("ab", 2), "ab\n  ^");
-        assert_eq!(caret("", 7), "\n^");
-        let long = "x".repeat(200);
-        let shown = caret(&long, 100);
-        let (line, mark) = shown.split_once('\n').unwrap();
-        assert_eq!(line.chars().count(), 122);
-        assert_eq!(mark.chars().count(), 62);
+    fn a_cause_is_a_source() {
+        use std::error::Error as _;
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let e = Error::new(ErrorKind::Io, "cannot read").with_source(missing());
+        let source = e.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+        assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
+        assert_eq!(e, e.clone());
+        assert_ne!(e, Error::new(ErrorKind::Io, "cannot read"));
     }
 
     #[test]
-    fn columns_count_characters() {
-        assert_eq!(line_column("é\nüb".as_bytes(), 5), (2, 2));
-        assert_eq!(line_column(b"", 0), (1, 1));
-        assert_eq!(line_column(b"a", 9), (1, 2));
+    fn a_wrapper_takes_over_limit_cure_and_source() {
+        let inner = Error::new(ErrorKind::Limit, "too deep")
+            .with_limit(LimitName::Depth)
+            .with_help("nest less")
+            .with_source(std::fmt::Error);
+        let outer = Error::new(ErrorKind::Limit, "t: too deep").wrapping(&inner);
+        assert_eq!(outer.to_string(), "t: too deep; nest less");
+        assert_eq!(outer.limit(), Some(LimitName::Depth));
+        assert!(std::error::Error::source(&outer).is_some());
     }
 }

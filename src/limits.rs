@@ -1,5 +1,12 @@
-//! Bounds on what a user's input can make the engine do.
+//! Limits: bounds on what a user's input can make the engine do.
+//!
+//! Every loop whose length an input decides counts against one of them. Reaching a limit is an
+//! error of kind [`Limit`](crate::ErrorKind::Limit) whose [`limit`](crate::Error::limit) is the
+//! [`LimitName`]; caches over their limits are emptied instead. To add a limit: a field of
+//! [`Limits`] with its default, a [`LimitName`] if reaching it is an error, and a row in the
+//! command line's table (`cli/limits.rs`), which a test compares with the struct.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::deadline;
@@ -17,24 +24,24 @@ pub struct Limits {
     pub states_per_step: usize,
     /// Nested rule calls that are not in tail position: how deep a document may nest.
     pub depth: usize,
-    /// How long it may take to compile a constraint; `None` for as long as it takes.
+    /// Longest time to compile a constraint; `None` for no limit.
     pub time_per_constraint: Option<Duration>,
-    /// How long any one call of a matcher may take: a mask, a token, a search for the end. After
-    /// an error the matcher is where it was, and what was found out so far is kept.
+    /// Longest time of any one call of a matcher: a mask, a token, a search for the end; `None` for
+    /// no limit. After an error the matcher is where it was, and what was found out so far is kept.
     pub time_per_mask: Option<Duration>,
     /// Bytes that the caches of one constraint may hold before they are emptied.
     pub cache_bytes: usize,
-    /// Bytes of vocabulary slices that the constraints of one compiler share.
+    /// Bytes of token slices that the constraints of one compiler share.
     pub slice_bytes: usize,
-    /// A terminal state gets a slice of the vocabulary if more nodes of the trie than this can be
-    /// reached within it; a smaller one is walked as fast as it is looked up.
+    /// Least number of trie nodes reachable within a terminal state for it to get a token slice;
+    /// a smaller subtree is walked as fast as a slice is looked up.
     pub slice_nodes: usize,
 }
 
 impl Limits {
-    /// Compiles something, in the time that it may take.
+    /// Runs a compilation within [`time_per_constraint`](Self::time_per_constraint).
     pub(crate) fn compiling<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        deadline::within("time_per_constraint", self.time_per_constraint, run)
+        deadline::within(LimitName::TimePerConstraint, self.time_per_constraint, run)
     }
 }
 
@@ -51,5 +58,53 @@ impl Default for Limits {
             slice_bytes: 64 << 20,
             slice_nodes: 256,
         }
+    }
+}
+
+/// Name of a limit that an error reports and a user can raise. Displayed as the field is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitName {
+    /// [`Limits::grammar_size`], and that of JSON Schema's options.
+    GrammarSize,
+    /// [`Limits::language_states`].
+    LanguageStates,
+    /// [`Limits::states_per_step`].
+    StatesPerStep,
+    /// [`Limits::depth`].
+    Depth,
+    /// [`Limits::time_per_constraint`].
+    TimePerConstraint,
+    /// [`Limits::time_per_mask`].
+    TimePerMask,
+    /// [`json_schema::Options::work`](crate::json_schema::Options::work).
+    Work,
+    /// [`json_schema::Options::alternatives`](crate::json_schema::Options::alternatives).
+    Alternatives,
+    /// The tokens that a text may still take: the budget given to a matcher, or `max_tokens` of a
+    /// [`Request`](crate::Request).
+    MaxTokens,
+}
+
+impl LimitName {
+    /// The name of the field that holds the limit.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GrammarSize => "grammar_size",
+            Self::LanguageStates => "language_states",
+            Self::StatesPerStep => "states_per_step",
+            Self::Depth => "depth",
+            Self::TimePerConstraint => "time_per_constraint",
+            Self::TimePerMask => "time_per_mask",
+            Self::Work => "work",
+            Self::Alternatives => "alternatives",
+            Self::MaxTokens => "max_tokens",
+        }
+    }
+}
+
+impl fmt::Display for LimitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

@@ -37,11 +37,15 @@ mod keywords;
 mod linter;
 mod members;
 mod mistakes;
+mod object_fault;
 mod patterns;
 mod text_size;
 mod values;
 
 pub use finding::{Finding, FindingKind, Lint};
+pub use object_fault::{
+    Certainty, MissingMembers, ObjectFault, ObjectFaultKind, enclosing_content,
+};
 
 use crate::constraint::Compiler;
 use crate::error::Error;
@@ -145,7 +149,7 @@ impl Schema {
                 .with_limits(limits.clone())
                 // The documents are part of the schema already.
                 .with_json_options(Options { resources: Resources::default(), ..options.clone() });
-            compiler.schema(self.clone())?.matcher().mask().map(drop)
+            compiler.json_schema_document(self.clone())?.matcher().mask().map(drop)
         };
         Vocabulary::from_tokens(bytes, &[], &[]).and_then(compile).err()
     }

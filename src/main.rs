@@ -1,7 +1,9 @@
 //! The `maskwright` command; see `maskwright --help`.
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    maskwright::cli::run(std::env::args_os())
+    cli::run(std::env::args_os())
 }

@@ -6,31 +6,32 @@
 //! | `GET /v1/models`, `GET /v1/models/{model}` | the one model that is served |
 //! | `GET /health` | the server is up |
 //!
-//! A connection (`connections`) brings requests, each of which goes from `routes` through `chat`,
-//! which reads its body (`body`) and what it says (`request`, field by field) and compiles its
-//! constraint, so many at a time as leave the model a core, to the one thread that owns the model (`worker`); what that thread
-//! writes comes back over a channel and leaves as one answer or as events (`response`). Whatever
-//! is wrong becomes an `ApiError`, OpenAI's error object.
+//! A request on its way:
+//!
+//! ```text
+//! admission/   connection accepted, key checked, body read        (bounds on what a client may take)
+//! routes       path → handler
+//! chat         the handler: reads, compiles, submits, answers
+//! request/     body → ChatRequest, field by field
+//! worker       one thread that owns the model; jobs in order
+//! response/    replies → one object, or a stream of events
+//! api_error    any error → OpenAI's error object
+//! ```
+//!
+//! Reading and compiling run on tokio's blocking pool, as many at a time as leave the model a core.
+//! To add a field of a request, see `server/request.rs`; to add a route, `server/routes.rs`.
 //!
 //! Deliberately absent: a field that would change the answer is never ignored. It is enforced, or
-//! the request is refused with the field's name.
+//! the request is refused with the field's name. There is no batching across requests: the worker
+//! does one job after another.
 
-mod auth;
-mod body;
-mod bounds;
+mod admission;
+mod api_error;
 mod chat;
-mod connections;
-mod constraint;
-mod error;
-mod fields;
-mod messages;
 mod models;
 mod request;
 mod response;
 mod routes;
-mod sampling;
-mod stream;
-mod tools;
 mod worker;
 
 use std::future::Future;
@@ -46,53 +47,51 @@ use crate::json_schema;
 use crate::vocabulary::Vocabulary;
 use crate::{Compiler, Limits};
 
-pub use bounds::Bounds;
+pub use admission::ServerBounds;
 
-use auth::Keys;
-use body::Bodies;
-use error::ApiError;
+use admission::{ApiKeys, BodyReader};
+use api_error::ApiError;
 use worker::Worker;
 
-/// How long requests in flight may go on once the server is told to stop.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Longest time for requests in flight to end once the server is told to stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a server is told beside its model and its address.
+/// Options of a server, beside its model and its address.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Requests must carry one of these as a bearer token; where there are none, all are served.
+pub struct ServerOptions {
+    /// Keys of which requests must carry one as a bearer token; without any, all requests are served.
     pub api_keys: Vec<String>,
-    /// The names that requests may call the model by, the first of which answers do, too; the model's
-    /// own where there are none.
+    /// Names of the model in requests; answers use the first. Empty for the model's own name.
     pub model_names: Vec<String>,
-    /// How JSON is written where a request says nothing else, and what references may lead to.
+    /// Options of JSON for requests that choose none, and the documents that references may lead to.
     pub json_options: json_schema::Options,
     /// The limits of constraints.
     pub limits: Limits,
     /// Bounds on what one client may take of the server.
-    pub bounds: Bounds,
-    /// Names of special tokens in messages and tools are these tokens, not text
+    pub bounds: ServerBounds,
+    /// Whether names of special tokens in messages and tools are these tokens, not text
     /// ([`Request::parse_special`](crate::engine::Request::parse_special)).
     pub parse_special: bool,
 }
 
-/// What every handler may look at.
+/// State that all handlers share.
 struct App {
-    /// One at least.
+    /// Names of the model, one at least.
     names: Vec<String>,
     created: u64,
-    keys: Keys,
+    keys: ApiKeys,
     compiler: Compiler,
     vocabulary: Arc<Vocabulary>,
-    /// The model that the worker runs, for what is known of it without running it.
+    /// The worker's engine, for tokenizer, template and vocabulary; only the worker runs the model.
     engine: Engine,
     context_length: usize,
     parse_special: bool,
-    /// Why conversations cannot be answered, where the model has no chat template.
+    /// The error that answers conversations if the model has no chat template.
     no_chat: Option<Error>,
     worker: Worker,
-    bounds: Bounds,
-    bodies: Bodies,
-    /// One permit for each constraint that may be compiled at a time.
+    bounds: ServerBounds,
+    bodies: BodyReader,
+    /// Permits to compile a constraint.
     compiles: Arc<Semaphore>,
 }
 
@@ -102,12 +101,12 @@ impl App {
         self.names.first().map_or("", String::as_str)
     }
 
-    /// Waits for the turn to compile a constraint, which lasts as long as what comes back.
+    /// Waits for a turn to compile a constraint, which ends when the permit is dropped.
     async fn turn(&self) -> std::result::Result<OwnedSemaphorePermit, ApiError> {
         Arc::clone(&self.compiles).acquire_owned().await.map_err(|_| ApiError::gone())
     }
 
-    /// The model has worked on a request for as long as it may.
+    /// The error for a request that the model has worked on for too long.
     fn out_of_time(&self) -> ApiError {
         ApiError::out_of_time(self.bounds.request.unwrap_or_default())
     }
@@ -121,7 +120,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes a port; errors at once where another process has it.
+    /// Binds a port; errors at once if another process has it.
     pub fn listen(address: SocketAddr) -> Result<TcpListener> {
         TcpListener::bind(address).map_err(|error| {
             let port = address.port();
@@ -131,14 +130,14 @@ impl Server {
                 _ => "choose a --host that this machine has",
             };
             let message = format!("cannot listen on {}, port {port}: {error}", address.ip());
-            Error::new(ErrorKind::Io, message).with_help(help)
+            Error::new(ErrorKind::Io, message).with_help(help).with_source(error)
         })
     }
 
     /// A server of this model on a listener that [`listen`](Self::listen) made.
-    pub fn new(listener: TcpListener, engine: Engine, options: Options) -> Result<Self> {
+    pub fn new(listener: TcpListener, engine: Engine, options: ServerOptions) -> Result<Self> {
         let address = listener.local_addr().map_err(socket)?;
-        let Options { api_keys, model_names, json_options, limits, bounds, parse_special } =
+        let ServerOptions { api_keys, model_names, json_options, limits, bounds, parse_special } =
             options;
         let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
         let compiler =
@@ -146,7 +145,7 @@ impl Server {
         let app = Arc::new(App {
             names: if model_names.is_empty() { vec![engine.model().name()] } else { model_names },
             created: response::now(),
-            keys: Keys::new(&api_keys),
+            keys: ApiKeys::new(&api_keys),
             compiler: compiler.with_json_options(json_options),
             vocabulary: Arc::clone(engine.vocabulary()),
             context_length: engine.model().context_length(),
@@ -154,14 +153,14 @@ impl Server {
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
             worker: Worker::start(engine, bounds.request)?,
-            bodies: Bodies::new(&bounds),
+            bodies: BodyReader::new(&bounds),
             compiles: Arc::new(Semaphore::new(bounds.compiles.clamp(1, Semaphore::MAX_PERMITS))),
             bounds,
         });
         Ok(Self { listener, address, app })
     }
 
-    /// Where it listens; tells the port where 0 was asked for.
+    /// Address of the listener, with the port that the system chose for 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -169,10 +168,11 @@ impl Server {
     /// Serves until `stop` is ready and the requests in flight are answered (or have had a few
     /// seconds more). Blocks the thread; must not be called inside an async runtime.
     pub fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Io, format!("cannot start threads: {error}")))?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+                let message = format!("cannot start threads: {error}");
+                Error::new(ErrorKind::Io, message).with_source(error)
+            })?;
         let result = runtime.block_on(self.serve(stop));
         runtime.shutdown_background();
         result
@@ -182,13 +182,13 @@ impl Server {
         self.listener.set_nonblocking(true).map_err(socket)?;
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(socket)?;
         let bounds = self.app.bounds.clone();
-        connections::serve(listener, routes::router(self.app), &bounds, stop, DRAIN).await;
+        admission::serve(listener, routes::router(self.app), &bounds, stop, DRAIN_TIMEOUT).await;
         Ok(())
     }
 }
 
 fn socket(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("the listening socket failed: {error}"))
+    Error::new(ErrorKind::Io, format!("the listening socket failed: {error}")).with_source(error)
 }
 
 /// Ready when the process is asked to end: Ctrl-C, or SIGTERM on Unix. A second Ctrl-C ends the

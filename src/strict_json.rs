@@ -20,7 +20,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// Errors with line and column if the text is not JSON, and besides with the JSON pointer of the
 /// member if an object has two members with the same key.
-pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
+pub fn parse(text: impl AsRef<[u8]>) -> Result<Value> {
     let text = text.as_ref();
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let repeated = RefCell::new(None);

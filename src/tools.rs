@@ -1,14 +1,29 @@
-//! Tool calls and structural tags: free text until a trigger, then a constrained body, then free
-//! text again.
+//! Tool calls, reasoning and structural tags: messages with free text around constrained parts.
 //!
-//! [`ToolCalls`] says which tools may be called, how often, and in which [`Format`]; the formats of
-//! the usual model families are data (`formats/`). [`Tags`] are the general case, with bodies of any
-//! kind. [`Reasoning`] is what a model writes in its thinking tags before either. A [`Reader`] takes
-//! apart what was written. All become a [`Grammar`](crate::grammar::Grammar), and special tokens stand in it by
-//! name, so that the model's own ids are used.
+//! A model family writes tool calls and thoughts in a format of its own. Formats are data
+//! (`tool_formats/*.json`, `reasoning_formats/*.json`); each is used in both directions, to write a
+//! grammar and to read a message:
+//!
+//! ```text
+//! Tool, ToolChoice ─┐                 ┌─► Grammar ──► Constraint      (what the model may write)
+//! ToolFormat ───────┼─► ToolCalls ────┤
+//! ReasoningFormat ──┘                 └─► MessageReader ──► MessagePart (what it has written)
+//! ```
+//!
+//! - [`ToolCalls`] says which tools may be called, how often, and in which [`ToolFormat`].
+//! - [`ReasoningFormat`] is what a model writes in its thinking tags before that.
+//! - [`MessageReader`] takes a message apart as it comes: text, reasoning, calls.
+//! - [`Tags`] and [`structural_tag`] are the general case: bodies of any kind behind triggers.
+//!
+//! Special tokens stand in grammars by name, so a model's own ids are used.
+//!
+//! To add a format of tool calls: write `tool_formats/<name>.json` (its members are documented at
+//! [`ToolFormat`]), add it to `TOOL_FORMATS` and its mark in chat templates to
+//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/messages.rs`. No code
+//! writes or reads a particular format. A format of reasoning is added likewise.
 //!
 //! ```
-//! use maskwright::tools::{Format, Tool, ToolCalls};
+//! use maskwright::tools::{Tool, ToolCalls, ToolFormat};
 //! use maskwright::{Compiler, Vocabulary};
 //! use serde_json::json;
 //! # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
@@ -19,7 +34,7 @@
 //!     "required": ["city"],
 //!     "additionalProperties": false,
 //! }))?;
-//! let calls = ToolCalls::new([weather], Format::named("qwen")?);
+//! let calls = ToolCalls::new([weather], ToolFormat::named("qwen")?);
 //! let mut matcher = calls.compile(&compiler)?.matcher();
 //! matcher.accept_bytes(b"Let me see.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>")?;
 //! assert!(matcher.is_accepting());
@@ -27,19 +42,21 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-mod calls;
-mod format;
+mod message;
+mod message_reader;
 mod pieces;
-mod reader;
-mod reasoning;
+mod reasoning_format;
 mod structural_tag;
 mod tags;
 mod tool;
+mod tool_calls;
+mod tool_format;
 
-pub use calls::{ToolCalls, ToolChoice};
-pub use format::Format;
-pub use reader::{Call, Part, Reader, Reply};
-pub use reasoning::{Marker, Reasoning};
+pub use message::{AssistantMessage, MessagePart, ToolCall};
+pub use message_reader::MessageReader;
+pub use reasoning_format::{Marker, ReasoningFormat};
 pub use structural_tag::structural_tag;
-pub use tags::{Body, Tag, Tags};
+pub use tags::{Tag, TagBody, Tags};
 pub use tool::Tool;
+pub use tool_calls::{ToolCalls, ToolChoice};
+pub use tool_format::ToolFormat;

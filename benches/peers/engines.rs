@@ -112,7 +112,7 @@ impl Engine for Ours {
 
     fn compile(&self, input: Input<'_>) -> Result<Box<dyn Compiled>> {
         Ok(Box::new(match input {
-            Input::JsonSchema(schema) => self.compiler.json_schema_text(schema)?,
+            Input::JsonSchema(schema) => self.compiler.json_schema_str(schema)?,
             Input::Lark(grammar) => self.compiler.lark(grammar)?,
             Input::Ready(name) => {
                 let ready = maskwright::ebnf::builtin(name);

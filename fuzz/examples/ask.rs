@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     options.whitespace = Whitespace::Any;
     let any = plain.clone().with_json_options(options);
     for (name, compiler) in [("by default", plain), ("any spelling", any)] {
-        let said = compiler.json_schema_text(&schema).and_then(|constraint| {
+        let said = compiler.json_schema_str(&schema).and_then(|constraint| {
             let mut matcher = constraint.matcher();
             matcher.accept_bytes(text.as_bytes())?;
             Ok(if matcher.is_accepting() { "accepted" } else { "incomplete" })

@@ -65,7 +65,7 @@ impl Ours {
 }
 
 fn compile(compiler: &Compiler, schema: &Value) -> Compiled {
-    match compiler.json_schema_text(&schema.to_string()) {
+    match compiler.json_schema_str(&schema.to_string()) {
         Ok(constraint) => Compiled::Some(constraint),
         Err(e) if e.kind() == ErrorKind::Unsatisfiable => Compiled::Nothing,
         Err(e) => Compiled::Refused(e.to_string()),

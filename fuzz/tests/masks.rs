@@ -123,7 +123,7 @@ impl Tally {
             .map(String::as_str)
             .filter(|text| validator.judge(text).is_ok())
             .collect();
-        let constraint = match tokens.compiler.json_schema_text(&schema.to_string()) {
+        let constraint = match tokens.compiler.json_schema_str(&schema.to_string()) {
             Ok(constraint) => constraint,
             Err(e) if e.kind() == ErrorKind::Unsatisfiable => {
                 self.empty += 1;

@@ -1,4 +1,4 @@
-//! `maskwright bench`: how fast a model reads and writes, and what masks cost.
+//! `maskwright bench`: speed of reading and writing, and cost of masks.
 
 mod corpus;
 mod decode;
@@ -13,11 +13,11 @@ use super::output::Stop;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    command: BenchCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum BenchCommand {
     /// Reading and writing apart, with and without the cache of keys and values, with and without
     /// a constraint
     Decode(Box<decode::Args>),
@@ -26,8 +26,8 @@ enum What {
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
-    match args.what {
-        What::Decode(args) => decode::run(&args),
-        What::Masks(args) => masks::run(&args),
+    match args.command {
+        BenchCommand::Decode(args) => decode::run(&args),
+        BenchCommand::Masks(args) => masks::run(&args),
     }
 }

@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
-use crate::engine::{Engine, Event, FinishReason, Request};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::Message;
-use crate::{Compiler, Constraint};
+use maskwright::engine::{Engine, Event, FinishReason, Request};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::Message;
+use maskwright::{Compiler, Constraint};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::line::{Lines, Typed};
-use super::model::ModelArgs;
+use super::line_input::{LineEvent, LineReader};
 use super::output::{self, Stop};
-use super::sampling::SamplingArgs;
-use super::words::words;
-use super::writing::WritingArgs;
+use super::shell_words::shell_words;
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::generation::GenerationArgs;
+use crate::cli::args::model::ModelArgs;
+use crate::cli::args::sampling::SamplingArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -28,11 +28,11 @@ pub(super) struct Args {
     constraint: ConstraintArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// What the model is told before the conversation
+    /// System message before the conversation
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system: Option<String>,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
 }
@@ -49,9 +49,9 @@ const HELP: &str = "a line is a message; /constraint OPTIONS sets the constraint
 (--schema, --regex, --grammar, --choice, --json-object, as on the command line), /free takes it \
 off, /reset forgets the conversation, /exit or ctrl-d ends it; ctrl-c ends an answer";
 
-/// What a line asks for.
+/// A typed line, read.
 #[derive(Debug, PartialEq, Eq)]
-enum Line<'a> {
+enum ChatInput<'a> {
     Nothing,
     Exit,
     Reset,
@@ -61,16 +61,16 @@ enum Line<'a> {
     Message(&'a str),
 }
 
-fn read(line: &str) -> Line<'_> {
+fn read(line: &str) -> ChatInput<'_> {
     let line = line.trim();
     match line.split_once(char::is_whitespace).unwrap_or((line, "")) {
-        ("", _) => Line::Nothing,
-        ("/exit" | "/quit", "") => Line::Exit,
-        ("/reset", "") => Line::Reset,
-        ("/help", "") => Line::Help,
-        ("/free", "") => Line::Free,
-        ("/constraint", options) => Line::Constraint(options),
-        _ => Line::Message(line),
+        ("", _) => ChatInput::Nothing,
+        ("/exit" | "/quit", "") => ChatInput::Exit,
+        ("/reset", "") => ChatInput::Reset,
+        ("/help", "") => ChatInput::Help,
+        ("/free", "") => ChatInput::Free,
+        ("/constraint", options) => ChatInput::Constraint(options),
+        _ => ChatInput::Message(line),
     }
 }
 
@@ -87,7 +87,7 @@ struct Chat {
     args: Args,
 }
 
-/// Was ctrl-c pressed while an answer was written?
+/// Whether ctrl-c was pressed while an answer was written.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The exit code of a program that SIGINT ended.
 const ENDED_BY_SIGINT: i32 = 130;
@@ -114,7 +114,7 @@ impl Args {
 }
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     engine.model().chat_template()?;
     args.sampling.params()?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
@@ -123,36 +123,36 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         args.system.iter().map(|text| Message::new("system", text)).collect();
     let fixed = messages.len();
     let mut chat = Chat { engine, compiler, constraint, messages, fixed, answers: 0, args };
-    let mut lines = Lines::open()?;
+    let mut lines = LineReader::open()?;
     if lines.is_terminal() {
         output::note(HELP);
         end_answers_by_ctrl_c()?;
     }
     loop {
         let line = match lines.read("> ")? {
-            Typed::Line(line) => line,
-            Typed::Interrupt => continue,
-            Typed::End => return Ok(Outcome::Success),
+            LineEvent::Line(line) => line,
+            LineEvent::Interrupt => continue,
+            LineEvent::End => return Ok(Outcome::Success),
         };
         match read(&line) {
-            Line::Nothing => {}
-            Line::Exit => return Ok(Outcome::Success),
-            Line::Help => output::note(HELP),
-            Line::Reset => chat.messages.truncate(chat.fixed),
-            Line::Free => chat.constraint = None,
-            Line::Constraint(options) => match chat.compile(options) {
+            ChatInput::Nothing => {}
+            ChatInput::Exit => return Ok(Outcome::Success),
+            ChatInput::Help => output::note(HELP),
+            ChatInput::Reset => chat.messages.truncate(chat.fixed),
+            ChatInput::Free => chat.constraint = None,
+            ChatInput::Constraint(options) => match chat.compile(options) {
                 Ok(constraint) => chat.constraint = constraint,
                 // A conversation goes on after a slip of the hand.
                 Err(error) => output::note(&format!("error: {error}")),
             },
-            Line::Message(text) => chat.answer(text)?,
+            ChatInput::Message(text) => chat.answer(text)?,
         }
     }
 }
 
 impl Chat {
     fn compile(&self, options: &str) -> Result<Option<Constraint>> {
-        let turn = Turn::try_parse_from(words(options)?).map_err(|error| {
+        let turn = Turn::try_parse_from(shell_words(options)?).map_err(|error| {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Error::new(ErrorKind::Request, line).with_help("see `maskwright chat --help`")
@@ -173,7 +173,7 @@ impl Chat {
             sampling,
             ..Request::chat(self.messages.clone())
         };
-        let request = self.args.writing.apply(request);
+        let request = self.args.generation.apply(request);
         let mut failed = None;
         INTERRUPTED.store(false, Ordering::Relaxed);
         let response = self.engine.generate(&request, &mut |event| {
@@ -217,11 +217,11 @@ impl Chat {
     /// Drops the oldest exchanges until the rest and an answer fit the model's context.
     fn make_room(&mut self) -> Result<()> {
         let model = self.engine.model();
-        let room = model.context_length().saturating_sub(self.args.writing.max_tokens.get());
+        let room = model.context_length().saturating_sub(self.args.generation.max_tokens.get());
         // Where an answer alone fills the context, half of it is left to the conversation.
         let room = room.max(model.context_length() / 2);
         loop {
-            let names = self.args.writing.special_names();
+            let names = self.args.generation.special_names();
             let fits = match model.encode_chat(&self.messages, None, names) {
                 Ok(prompt) => prompt.len() <= room,
                 Err(error) if error.kind() == ErrorKind::Context => false,
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn lines_are_messages_or_commands() {
         for (line, expected) in [
-            ("", Line::Nothing),
-            ("  \n", Line::Nothing),
-            ("hello there\n", Line::Message("hello there")),
-            ("/exit\n", Line::Exit),
-            ("/exit now", Line::Message("/exit now")),
-            ("/constraint --choice a --choice b\n", Line::Constraint("--choice a --choice b")),
-            ("/free", Line::Free),
-            ("/unknown", Line::Message("/unknown")),
+            ("", ChatInput::Nothing),
+            ("  \n", ChatInput::Nothing),
+            ("hello there\n", ChatInput::Message("hello there")),
+            ("/exit\n", ChatInput::Exit),
+            ("/exit now", ChatInput::Message("/exit now")),
+            ("/constraint --choice a --choice b\n", ChatInput::Constraint("--choice a --choice b")),
+            ("/free", ChatInput::Free),
+            ("/unknown", ChatInput::Message("/unknown")),
         ] {
             assert_eq!(read(line), expected, "{line}");
         }

@@ -1,29 +1,31 @@
-//! `maskwright check`: is a text accepted, and if not, where is it first rejected?
+//! `maskwright check`: whether a text is accepted, and where it is first rejected.
 //!
 //! This is the matcher itself, never a validator: what it says is what a model could have written.
 
 use std::cell::OnceCell;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind, Result, caret, line_column, listed};
-use crate::vocabulary::Trie;
-use crate::{Compiler, Constraint, Matcher, Vocabulary};
+use crate::cli::input;
+use maskwright::constraint::ConstraintPart;
+use maskwright::error::{Error, ErrorKind, Result, caret_excerpt, line_column};
+use maskwright::lint::{Certainty, ObjectFault, ObjectFaultKind, enclosing_content};
+use maskwright::vocabulary::Trie;
+use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::members::{self, Fault};
-use super::model::vocabulary;
-use super::output::{self, Format, Stop};
+use super::output::{self, OutputFormat, Stop};
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::model::vocabulary;
 
-/// How many characters of a text are repeated in an error.
-const PIECE: usize = 20;
-/// How many bytes are told of what must come next.
-const FORCED: usize = 40;
-/// How many rules are named that could go on.
-const RULES: usize = 3;
+/// Characters of a text that an error repeats.
+const MAX_QUOTED_CHARS: usize = 20;
+/// Bytes of forced text that a message shows.
+const MAX_FORCED_BYTES: usize = 40;
+/// Rules or keywords that a message names.
+const MAX_LISTED_PARTS: usize = 3;
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("texts").required(true).args(["file", "input", "lines"]))]
@@ -43,9 +45,9 @@ pub(super) struct Args {
     /// tokenizer.json, .tiktoken or .gguf file, or `tiny`; without it, in single bytes
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
-    /// How the answer is written [default: text, and json for each of many lines]
+    /// Format of the answer [default: text, and json for each of many lines]
     #[arg(long, value_enum, value_name = "FORMAT")]
-    output: Option<Format>,
+    output: Option<OutputFormat>,
 }
 
 impl Args {
@@ -71,35 +73,35 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let checker = Checker { constraint, compiler: &compiler, matcher, tokens, others, schema };
     let mut outcome = Outcome::Success;
     if let Some(file) = args.file.as_ref().or(args.input.as_ref()) {
-        let text = output::read(file, "the text to check")?;
+        let text = input::read(file, "the text to check")?;
         let verdict = checker.verdict(strip_line_break(&text))?;
         match args.output.unwrap_or_default() {
-            Format::Json => output::line(&verdict.to_json().to_string())?,
-            Format::Text => output::line(&verdict.describe(&file.display().to_string(), 1))?,
+            OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
+            OutputFormat::Text => output::line(&verdict.describe(&file.display().to_string(), 1))?,
         }
         outcome = verdict.outcome();
     }
     if let Some(file) = &args.lines {
-        let open = output::open(file).map_err(|error| unreadable(file, &error))?;
+        let open = input::open(file).map_err(|error| unreadable(file, error))?;
         let mut lines = BufReader::new(open);
         for number in 1.. {
             let mut line = Vec::new();
-            let most = output::LARGEST as u64 + 1;
+            let most = input::MAX_INPUT_BYTES as u64 + 1;
             let length = lines.by_ref().take(most).read_until(b'\n', &mut line);
-            if length.map_err(|error| unreadable(file, &error))? == 0 {
+            if length.map_err(|error| unreadable(file, error))? == 0 {
                 break;
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
             }
-            if line.len() > output::LARGEST {
-                let error = output::too_large("a line", file).at_line_column(number, 1);
+            if line.len() > input::MAX_INPUT_BYTES {
+                let error = input::too_large("a line", file).at_line_column(number, 1);
                 return Err(error.with_help("give a file with one text a line").into());
             }
             let verdict = checker.verdict(line.strip_suffix(b"\r").unwrap_or(&line))?;
-            match args.output.unwrap_or(Format::Json) {
-                Format::Json => output::line(&verdict.to_json().to_string())?,
-                Format::Text => {
+            match args.output.unwrap_or(OutputFormat::Json) {
+                OutputFormat::Json => output::line(&verdict.to_json().to_string())?,
+                OutputFormat::Text => {
                     output::line(&verdict.describe(&file.display().to_string(), number))?;
                 }
             }
@@ -111,10 +113,8 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-fn unreadable(file: &std::path::Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
-        .in_file(file)
-        .with_help("give the path of a file with one text a line")
+fn unreadable(file: &Path, error: std::io::Error) -> Error {
+    input::unreadable(file, error, "give the path of a file with one text a line")
 }
 
 /// Without the one line break that editors put at the end of a file.
@@ -136,23 +136,23 @@ enum Verdict {
         byte: usize,
         line: usize,
         column: usize,
-        /// What stands there, in words.
+        /// The rejected character, in words.
         found: String,
         expected: String,
-        /// The schema's keywords, by their JSON pointers, or the grammar's rules.
-        keywords: Vec<String>,
+        /// The keywords of the schema, or the rules of the grammar, that were being read.
+        parts: Vec<ConstraintPart>,
         /// An option under which the text is accepted.
         option: Option<String>,
-        /// What is wrong with the members of an object there.
-        fault: Option<Box<Fault>>,
-        /// The line, and a caret under the byte.
+        /// A fault of the members of the object there.
+        fault: Option<Box<ObjectFault>>,
+        /// The line with a caret under the byte.
         excerpt: String,
     },
 }
 
 /// The keywords that decide which key may come where an object cannot end: behind a comma, unless
 /// the object has no member yet.
-fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
+fn sources_of_key(matcher: &Matcher) -> Result<Vec<ConstraintPart>> {
     for before in [",\"", ", \"", "\""] {
         let mut matcher = matcher.clone();
         if matcher.accept_bytes(before.as_bytes()).is_ok() {
@@ -163,9 +163,9 @@ fn sources_of_key(matcher: &Matcher) -> Result<Vec<String>> {
 }
 
 /// The keywords that decide about the object or array in which a byte stands, or about the whole.
-fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<String>> {
+fn sources_around(matcher: &Matcher, text: &[u8], byte: usize) -> Result<Vec<ConstraintPart>> {
     let mut start = matcher.constraint().matcher();
-    start.accept_bytes(&text[..members::inside(text, byte)])?;
+    start.accept_bytes(&text[..enclosing_content(text, byte)])?;
     Ok(start.expected()?.sources)
 }
 
@@ -193,7 +193,7 @@ impl Verdict {
             }
         };
         let (line, column) = line_column(shown.as_bytes(), at);
-        let excerpt = caret(&shown, at);
+        let excerpt = caret_excerpt(&shown, at);
         let found = match (text.get(byte), shown[at..].chars().next()) {
             (None, _) | (_, None) => "the text ends too early".to_owned(),
             (Some(byte), Some(char::REPLACEMENT_CHARACTER)) => format!("byte 0x{byte:02x}"),
@@ -201,12 +201,12 @@ impl Verdict {
         };
         let expected = matcher.expected()?;
         let forced = match expected.bytes.len() {
-            1 => String::from_utf8(matcher.forced_bytes(FORCED)?).unwrap_or_default(),
+            1 => String::from_utf8(matcher.forced_bytes(MAX_FORCED_BYTES)?).unwrap_or_default(),
             _ => String::new(),
         };
-        let mut keywords = expected.sources.clone();
-        if keywords.is_empty() && schema.is_some() {
-            keywords = sources_around(matcher, text, byte)?;
+        let mut parts = expected.sources.clone();
+        if parts.is_empty() && schema.is_some() {
+            parts = sources_around(matcher, text, byte)?;
         }
         let expected = match forced.chars().count() {
             0 | 1 => expected.describe(),
@@ -216,13 +216,15 @@ impl Verdict {
             Some(schema) if option.is_none() => {
                 let sources = match text.get(byte) {
                     Some(b'}') => sources_of_key(matcher)?,
-                    _ => keywords.clone(),
+                    _ => parts.clone(),
                 };
-                Fault::find(text, byte, &sources, schema).map(Box::new)
+                let keywords: Vec<&str> =
+                    sources.iter().filter_map(|part| part.keyword()).collect();
+                ObjectFault::find(text, byte, &keywords, schema).map(Box::new)
             }
             _ => None,
         };
-        Ok(Self::Rejected { byte, line, column, found, expected, keywords, option, fault, excerpt })
+        Ok(Self::Rejected { byte, line, column, found, expected, parts, option, fault, excerpt })
     }
 
     fn outcome(&self) -> Outcome {
@@ -235,7 +237,7 @@ impl Verdict {
     fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Accepted => json!({ "accepted": true }),
-            Self::Rejected { byte, line, column, expected, keywords, option, fault, .. } => {
+            Self::Rejected { byte, line, column, expected, parts, option, fault, .. } => {
                 let mut answer = json!({
                     "accepted": false,
                     "byte": byte,
@@ -243,12 +245,12 @@ impl Verdict {
                     "column": column,
                     "expected": expected,
                     // Schema keywords have JSON pointers, rules of grammars have names.
-                    "keyword": keywords.first(),
+                    "keyword": parts.first().map(ConstraintPart::as_str),
                 });
                 if let Some(option) = option {
                     answer["option"] = json!(option);
                 }
-                if let Some((name, said)) = fault.as_ref().map(|fault| fault.to_json()) {
+                if let Some((name, said)) = fault.as_ref().map(|fault| fault_to_json(fault)) {
                     answer[name] = said;
                 }
                 answer
@@ -261,26 +263,26 @@ impl Verdict {
         match self {
             Self::Accepted => "accepted".to_owned(),
             Self::Rejected { line, column, fault: Some(fault), excerpt, .. } => {
-                let (line, what) = (first + line - 1, fault.describe());
+                let (line, what) = (first + line - 1, fault.to_string());
                 let mut text = format!("{file}:{line}:{column}: not accepted: {what}");
                 for line in excerpt.lines() {
                     text += &format!("\n  | {line}");
                 }
                 text
             }
-            Self::Rejected { line, column, found, expected, keywords, option, excerpt, .. } => {
+            Self::Rejected { line, column, found, expected, parts, option, excerpt, .. } => {
                 let line = first + line - 1;
                 let mut text =
                     format!("{file}:{line}:{column}: not accepted: {found}, expected {expected}");
                 // A regular expression or a choice has no parts with names.
-                let named: Vec<&str> = keywords
+                let named: Vec<String> = parts
                     .iter()
-                    .map(String::as_str)
-                    .filter(|keyword| !matches!(*keyword, "regex" | "choice"))
+                    .filter(|part| !matches!(part.rule(), Some("regex" | "choice")))
+                    .map(ConstraintPart::to_string)
                     .collect();
                 if !named.is_empty() {
-                    let more = if named.len() > RULES { ", …" } else { "" };
-                    let named = listed(&named[..named.len().min(RULES)]);
+                    let more = if named.len() > MAX_LISTED_PARTS { ", …" } else { "" };
+                    let named = named[..named.len().min(MAX_LISTED_PARTS)].join(", ");
                     text += &format!(" (at {named}{more})");
                 }
                 if let Some(option) = option {
@@ -292,6 +294,26 @@ impl Verdict {
                 text
             }
         }
+    }
+}
+
+/// The member of the answer that tells of a fault: its name and its value.
+fn fault_to_json(fault: &ObjectFault) -> (&'static str, Value) {
+    match &fault.kind {
+        ObjectFaultKind::Lacks { missing, certainty } => {
+            let value = json!({
+                "object": fault.object,
+                "names": fault.missing_names(),
+                "keyword": missing.first().map(|missing| &missing.keyword),
+                "certain": *certainty == Certainty::Certain,
+            });
+            ("missing", value)
+        }
+        ObjectFaultKind::Repeats(name) => {
+            ("repeated", json!({ "object": fault.object, "name": name }))
+        }
+        // A kind that this program does not know has words.
+        _ => ("fault", json!({ "object": fault.object, "message": fault.to_string() })),
     }
 }
 
@@ -312,7 +334,7 @@ struct Checker<'a> {
     compiler: &'a Compiler,
     matcher: Matcher,
     tokens: Option<&'a Trie>,
-    /// The same constraint with other options of how JSON is written, made when first needed.
+    /// The same constraint with other options of JSON, compiled when first needed.
     others: OnceCell<Vec<(&'static str, Constraint)>>,
     /// The constraint as a schema, if it is one, read when first needed.
     schema: OnceCell<Option<Value>>,
@@ -333,7 +355,7 @@ impl Checker<'_> {
         // Without a tokenizer, all of the text; with one, what begins with a token that the mask
         // does not allow, whose bytes tell where and why.
         match matcher.accept_bytes(&text[at..]) {
-            Ok(()) if self.tokens.is_some() && at < text.len() => Err(no_way(text, at)),
+            Ok(()) if self.tokens.is_some() && at < text.len() => Err(unspellable(text, at)),
             Ok(()) if matcher.is_accepting() => Ok(Verdict::Accepted),
             Ok(()) => Verdict::rejected(
                 text,
@@ -362,8 +384,7 @@ impl Checker<'_> {
         self.schema.get_or_init(|| self.constraint.schema_value()).as_ref()
     }
 
-    /// The option under which a text is accepted whose rejection is only a matter of how JSON is
-    /// written.
+    /// The option of JSON under which a rejected text is accepted, if there is one.
     fn other_option(&self, text: &[u8]) -> Option<String> {
         let others = self.others.get_or_init(|| self.constraint.written_otherwise(self.compiler));
         let accepts = |constraint: &Constraint| {
@@ -386,9 +407,9 @@ fn most_digits(text: &[u8]) -> u32 {
 }
 
 /// The constraint accepts the text, but the vocabulary cannot write it.
-fn no_way(text: &[u8], at: usize) -> Error {
+fn unspellable(text: &[u8], at: usize) -> Error {
     let rest = String::from_utf8_lossy(&text[at..]);
-    let piece: String = rest.chars().take(PIECE).collect();
+    let piece: String = rest.chars().take(MAX_QUOTED_CHARS).collect();
     Error::new(ErrorKind::Vocabulary, format!("no token of the tokenizer writes {piece:?}"))
         .at_byte(at)
         .with_help("check without --tokenizer, or with one that has a token for every byte")

@@ -10,29 +10,29 @@ use clap::Parser;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::Compiler;
-use crate::engine::{Event, Request, Response};
-use crate::error::{Error, ErrorKind, Result};
-use crate::sampling::SamplingParams;
+use maskwright::Compiler;
+use maskwright::engine::{Event, Request, Response};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::sampling::SamplingParams;
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::model::ModelArgs;
-use super::output::{self, Format, Stop};
-use super::sampling::SamplingArgs;
-use super::words::words;
-use super::writing::WritingArgs;
+use super::output::{self, OutputFormat, Stop};
+use super::shell_words::shell_words;
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::generation::GenerationArgs;
+use crate::cli::args::model::ModelArgs;
+use crate::cli::args::sampling::SamplingArgs;
 
-/// Columns of a page where nothing says how wide a terminal is.
-const WIDTH: usize = 100;
-/// Between two columns.
-const GAP: usize = 3;
-/// The narrowest column.
-const LEAST: usize = 15;
+/// Characters of a line where nothing tells the width of the terminal.
+const DEFAULT_WIDTH: usize = 100;
+/// Characters between two columns.
+const COLUMN_GAP: usize = 3;
+/// Least characters of a column.
+const MIN_COLUMN_WIDTH: usize = 15;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// What the model reads before it writes
+    /// The prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
     /// Gives the prompt to the model as it is, without its chat template
@@ -47,22 +47,22 @@ pub(super) struct Args {
     #[arg(conflicts_with = "temperatures")]
     settings: Vec<String>,
     /// Texts of each column
-    #[arg(long, value_name = "N", default_value = "3", value_parser = super::writing::at_least_one)]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = crate::cli::args::generation::at_least_one)]
     samples: std::num::NonZeroUsize,
     #[command(flatten)]
     constraint: ConstraintArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Columns that the table may fill [default: $COLUMNS, or 100]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
 /// The options of a column.
@@ -73,7 +73,7 @@ struct Settings {
     sampling: SamplingArgs,
 }
 
-/// What was written at one temperature, or with the same settings.
+/// Texts at one temperature, or with the same settings.
 struct Column {
     title: String,
     params: SamplingParams,
@@ -89,7 +89,7 @@ impl Args {
 
 pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let base = args.sampling.params()?;
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let constraint = args.constraint.compile(&compiler)?;
     let mut columns = args.columns(&base)?;
@@ -104,7 +104,7 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
             faithfulness: true,
             ..Request::text(&args.prompt)
         };
-        args.writing.apply(request).times(samples)
+        args.generation.apply(request).times(samples)
     };
     let requests: Vec<Request> = columns.iter().flat_map(of).collect();
     // indicatif draws on standard error, and only on a terminal.
@@ -117,14 +117,14 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
     let mut responses = responses?.into_iter();
     columns.iter_mut().for_each(|column| column.responses.extend(responses.by_ref().take(samples)));
     match args.output {
-        Format::Json => {
+        OutputFormat::Json => {
             for column in &columns {
                 output::line(&column.describe().to_string())?;
             }
         }
-        Format::Text => {
+        OutputFormat::Text => {
             let columns_of_terminal = || std::env::var("COLUMNS").ok()?.parse().ok();
-            let width = args.width.or_else(columns_of_terminal).unwrap_or(WIDTH);
+            let width = args.width.or_else(columns_of_terminal).unwrap_or(DEFAULT_WIDTH);
             output::line(&table(&columns, width))?;
         }
     }
@@ -156,7 +156,7 @@ impl Args {
             Ok(column(format!("temperature {temperature}"), params))
         };
         let with = |options: &String| {
-            let settings = Settings::try_parse_from(words(options)?).map_err(|error| {
+            let settings = Settings::try_parse_from(shell_words(options)?).map_err(|error| {
                 let text = error.to_string();
                 let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
                 Error::new(ErrorKind::Request, format!("--settings: {line}"))
@@ -180,7 +180,7 @@ impl Column {
         distinct as f64 / count.max(1) as f64
     }
 
-    /// How many texts satisfy the constraint.
+    /// Number of texts that satisfy the constraint.
     fn complete(&self) -> usize {
         self.responses.iter().filter(|response| response.complete).count()
     }
@@ -212,10 +212,11 @@ impl Column {
 
 /// The columns side by side; as many abreast as are not too narrow.
 fn table(columns: &[Column], width: usize) -> String {
-    let abreast = ((width + GAP) / (LEAST + GAP)).clamp(1, columns.len().max(1));
+    let abreast =
+        ((width + COLUMN_GAP) / (MIN_COLUMN_WIDTH + COLUMN_GAP)).clamp(1, columns.len().max(1));
     let mut out = Vec::new();
     for columns in columns.chunks(abreast) {
-        let each = ((width + GAP) / columns.len()).saturating_sub(GAP).max(1);
+        let each = ((width + COLUMN_GAP) / columns.len()).saturating_sub(COLUMN_GAP).max(1);
         let mut row = |cells: Vec<String>| {
             let cells: Vec<Vec<String>> = cells.iter().map(|cell| wrap(cell, each)).collect();
             let height = cells.iter().map(Vec::len).max().unwrap_or(0);
@@ -227,7 +228,7 @@ fn table(columns: &[Column], width: usize) -> String {
                         format!("{part}{}", " ".repeat(each.saturating_sub(part.chars().count())))
                     })
                     .collect();
-                out.push(parts.join(&" ".repeat(GAP)).trim_end().to_owned());
+                out.push(parts.join(&" ".repeat(COLUMN_GAP)).trim_end().to_owned());
             }
             out.push(String::new());
         };

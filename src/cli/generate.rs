@@ -10,26 +10,27 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
-use crate::error::{Error, ErrorKind};
-use crate::tools::Reply;
-use crate::{Compiler, Vocabulary};
+use maskwright::engine::{Engine, Event, FinishReason, Protocol, Request, Response, StopReason};
+use maskwright::error::{Error, ErrorKind};
+use maskwright::tools::AssistantMessage;
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::model::ModelArgs;
-use super::output::{self, Format, Stop};
-use super::sampling::SamplingArgs;
-use super::tools::{self, Message, ToolArgs};
+use super::output::{self, OutputFormat, Stop};
 use super::trace::{Trace, TraceFormat};
-use super::writing::{WritingArgs, at_least_one};
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::generation::{GenerationArgs, at_least_one};
+use crate::cli::args::model::ModelArgs;
+use crate::cli::args::sampling::SamplingArgs;
+use crate::cli::args::tools;
+use crate::cli::args::tools::{MessagePrinter, ToolArgs};
 
-/// How often the progress spinner turns.
-const TICK: Duration = Duration::from_millis(100);
+/// Interval at which the progress spinner turns.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// What the model reads before it writes
+    /// The prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
     /// Gives the prompt to the model as it is, without its chat template
@@ -42,7 +43,7 @@ pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
-    writing: WritingArgs,
+    generation: GenerationArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// Writes N texts instead of one, with seeds that count up; the prompt is read once for all
@@ -61,31 +62,31 @@ pub(super) struct Args {
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "table")]
     trace: Option<TraceFormat>,
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let sampling = args.sampling.params()?;
-    let engine = args.writing.load(&args.model)?;
+    let engine = args.generation.load(&args.model)?;
     let compiler = Compiler::new(Arc::clone(engine.vocabulary()));
     let mut request = Request {
         raw: args.raw,
         sampling,
         trace: args.trace.is_some(),
-        faithfulness: args.output == Format::Json,
+        faithfulness: args.output == OutputFormat::Json,
         ..Request::text(&args.prompt)
     };
     let protocol = args.tools.apply(&engine, &compiler, &args.constraint, &mut request)?;
-    let request = args.writing.apply(request);
+    let request = args.generation.apply(request);
     if let Some(most) = args.n_best {
         return ranked(&engine, &request, most, &protocol, args.output);
     }
     if let Some(n) = args.several {
         return several(&engine, &request, n, &protocol, args.output);
     }
-    let mut show = Show::new(&args, engine.vocabulary(), &protocol);
+    let mut show = LiveOutput::new(&args, engine.vocabulary(), &protocol);
     let result = engine.generate(&request, &mut |event| show.event(event));
     let response = result?;
     let page = show.trace.as_ref().map_or_else(String::new, |trace| {
@@ -122,7 +123,7 @@ fn ranked(
     request: &Request,
     most: NonZeroUsize,
     protocol: &Protocol,
-    format: Format,
+    format: OutputFormat,
 ) -> Result<Outcome, Stop> {
     let several = request.beam.as_ref().map_or(request.best_of, |beam| beam.width);
     if !protocol.is_plain() {
@@ -140,10 +141,10 @@ fn ranked(
         if !response.complete {
             outcome = Outcome::NotAccepted;
         }
-        let reply = Reply { text: response.text.clone(), ..Reply::default() };
+        let reply = AssistantMessage { text: response.text.clone(), ..AssistantMessage::default() };
         match format {
-            Format::Json => output::line(&describe(response, &reply, protocol).to_string())?,
-            Format::Text => {
+            OutputFormat::Json => output::line(&describe(response, &reply, protocol).to_string())?,
+            OutputFormat::Text => {
                 let drawn = response.summary.as_ref().map(|summary| summary.logprob);
                 let score = response.score.or(drawn).unwrap_or_default();
                 output::line(&format!("{score:.4}\t{}", response.text))?;
@@ -159,16 +160,17 @@ fn several(
     request: &Request,
     n: NonZeroUsize,
     protocol: &Protocol,
-    format: Format,
+    format: OutputFormat,
 ) -> Result<Outcome, Stop> {
-    let mut message = Message::new(protocol, false);
+    let mut message = MessagePrinter::new(protocol, false);
     let mut failed = None;
     let responses = engine.generate_each(&request.times(n.get()), &mut |_, event| {
         let told = match event {
             Event::Text(text) => message.text(text),
             Event::Special(token) => message.special(&engine.vocabulary().token_name(token)),
             Event::Ended(response) => {
-                let mut message = std::mem::replace(&mut message, Message::new(protocol, false));
+                let mut message =
+                    std::mem::replace(&mut message, MessagePrinter::new(protocol, false));
                 message.finish().and_then(|reply| tell(response, reply, protocol, format))
             }
             Event::Step(_) | Event::Working => Ok(()),
@@ -194,8 +196,13 @@ fn several(
 }
 
 /// Writes a text that was not streamed.
-fn tell(response: &Response, reply: &Reply, protocol: &Protocol, format: Format) -> io::Result<()> {
-    if format == Format::Json {
+fn tell(
+    response: &Response,
+    reply: &AssistantMessage,
+    protocol: &Protocol,
+    format: OutputFormat,
+) -> io::Result<()> {
+    if format == OutputFormat::Json {
         return output::line(&describe(response, reply, protocol).to_string());
     }
     if !reply.reasoning.is_empty() {
@@ -207,13 +214,13 @@ fn tell(response: &Response, reply: &Reply, protocol: &Protocol, format: Format)
     tools::calls(reply).iter().try_for_each(|call| output::line(&call.to_string()))
 }
 
-/// What ended a text before the constraint was satisfied, and what to do about it.
+/// The cause of an incomplete text, and its cure.
 fn why_incomplete(response: &Response, args: &Args) -> String {
     match response.finish {
         FinishReason::StopString => "a stop string ended it; leave out --stop".to_owned(),
         FinishReason::StopToken => "a stop token ended it; leave out --stop-token-id".to_owned(),
-        _ if response.tokens.len() >= args.writing.max_tokens.get() => {
-            let most = args.writing.max_tokens;
+        _ if response.tokens.len() >= args.generation.max_tokens.get() => {
+            let most = args.generation.max_tokens;
             format!("it ended after --max-tokens {most}; raise --max-tokens")
         }
         _ => "the model's context is full; shorten the prompt".to_owned(),
@@ -228,13 +235,13 @@ impl Args {
 
     /// A terminal gets text as it comes; a program, or a reader of the trace, in one piece.
     fn streams(&self) -> bool {
-        let live = io::stdout().is_terminal() && self.output == Format::Text;
+        let live = io::stdout().is_terminal() && self.output == OutputFormat::Text;
         self.trace != Some(TraceFormat::Html) && (self.stream || (live && self.trace.is_none()))
     }
 }
 
 /// The result for programs.
-fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
+fn describe(response: &Response, reply: &AssistantMessage, protocol: &Protocol) -> Value {
     let finish = match response.finish {
         FinishReason::Length => "length",
         FinishReason::Stop
@@ -278,10 +285,10 @@ fn describe(response: &Response, reply: &Reply, protocol: &Protocol) -> Value {
     described
 }
 
-/// What is seen while the model writes: the text, the trace, or a spinner.
-struct Show {
+/// Output while the model writes: the text, the trace, or a spinner.
+struct LiveOutput {
     streams: bool,
-    message: Message,
+    message: MessagePrinter,
     vocabulary: Arc<Vocabulary>,
     trace: Option<Trace>,
     spinner: ProgressBar,
@@ -289,7 +296,7 @@ struct Show {
     failed: Option<io::Error>,
 }
 
-impl Show {
+impl LiveOutput {
     fn new(args: &Args, vocabulary: &Arc<Vocabulary>, protocol: &Protocol) -> Self {
         let (streams, trace) =
             (args.streams(), args.trace.map(|format| Trace::new(Arc::clone(vocabulary), format)));
@@ -298,8 +305,8 @@ impl Show {
             true => ProgressBar::hidden(),
             false => ProgressBar::new_spinner(),
         };
-        spinner.enable_steady_tick(TICK);
-        let message = Message::new(protocol, streams);
+        spinner.enable_steady_tick(SPINNER_INTERVAL);
+        let message = MessagePrinter::new(protocol, streams);
         let vocabulary = Arc::clone(vocabulary);
         Self { streams, message, vocabulary, trace, spinner, written: 0, failed: None }
     }
@@ -337,8 +344,8 @@ impl Show {
         }
     }
 
-    /// What was written, and the end of the line that was streamed.
-    fn finish(mut self) -> Result<Reply, Stop> {
+    /// The whole message; ends the line that was streamed.
+    fn finish(mut self) -> Result<AssistantMessage, Stop> {
         self.spinner.finish_and_clear();
         if let Some(error) = self.failed {
             return Err(error.into());

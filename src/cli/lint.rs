@@ -1,20 +1,21 @@
-//! `maskwright lint`: what a schema does to generation, and what its author probably meant.
+//! `maskwright lint`: effects of a schema on generation, and mistakes that its author probably made.
 
 use std::io::{self, BufWriter, Write as _};
 
 use serde_json::json;
 
-use crate::ErrorKind;
-use crate::json_schema::Schema;
-use crate::lint::{FindingKind, Lint};
+use maskwright::ErrorKind;
+use maskwright::json_schema::Schema;
+use maskwright::lint::{FindingKind, Lint};
 
 use super::Outcome;
-use super::constraint::{JsonArgs, read_schema};
-use super::limits::LimitArgs;
-use super::output::{self, Format, Stop};
+use super::output::{self, OutputFormat, Stop};
+use crate::cli::args::constraint::read_schema;
+use crate::cli::args::json::JsonArgs;
+use crate::cli::args::limits::LimitArgs;
 
-/// Findings of one kind that are shown.
-const SHOWN: usize = 200;
+/// Findings of one kind that are shown without `--all`.
+const MAX_SHOWN_PER_KIND: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -34,16 +35,16 @@ pub(super) struct Args {
     /// All findings, however many there are of one kind
     #[arg(long)]
     all: bool,
-    /// How the findings are written: one a line, the first of each kind, or one JSON value
+    /// Format of the findings: one a line, the first of each kind, or one JSON value
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     // One of the two is there, or clap has refused.
     let schema = args.schema.or(args.option).unwrap_or_default();
     let (text, file) = read_schema(&schema)?;
-    let in_file = |error: crate::Error| match &file {
+    let in_file = |error: maskwright::Error| match &file {
         Some(file) => error.in_file(file),
         None => error,
     };
@@ -56,11 +57,11 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
         lint.findings.retain(|finding| attention.contains(&finding.kind));
     }
     match args.output {
-        Format::Json => output::line(&to_json(&lint).to_string())?,
-        Format::Text => {
+        OutputFormat::Json => output::line(&to_json(&lint).to_string())?,
+        OutputFormat::Text => {
             let mut out = BufWriter::new(io::stdout().lock());
             let name = file.as_ref().map_or(String::new(), |file| format!("{}:", file.display()));
-            let most = if args.all { usize::MAX } else { SHOWN };
+            let most = if args.all { usize::MAX } else { MAX_SHOWN_PER_KIND };
             let mut kinds: Vec<(FindingKind, usize)> = Vec::new();
             for finding in &lint.findings {
                 let index = kinds.iter().position(|(kind, _)| *kind == finding.kind);

@@ -1,17 +1,17 @@
-//! `maskwright mask`: which tokens does a constraint allow after a prefix?
+//! `maskwright mask`: the tokens that a constraint allows after a prefix, or why one is not.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::error::{Error, ErrorKind};
-use crate::{Compiler, Vocabulary};
+use maskwright::error::{Error, ErrorKind};
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::model::vocabulary;
-use super::output::{self, Format, Stop};
+use super::output::{self, OutputFormat, Stop};
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::model::vocabulary;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -27,9 +27,9 @@ pub(super) struct Args {
     /// the token's text
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     why: Option<String>,
-    /// How the tokens are written: one `id<TAB>name` a line, or one JSON line each
+    /// Format of the tokens: one `id<TAB>name` a line, or one JSON line each
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl Args {
@@ -53,13 +53,15 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     if let Some(token) = &args.why {
         let why = matcher.explain(find(vocabulary, token)?)?;
         match args.output {
-            Format::Text => writeln!(io::stdout(), "{why}")?,
-            Format::Json => {
+            OutputFormat::Text => writeln!(io::stdout(), "{why}")?,
+            OutputFormat::Json => {
                 let expected = json!({
                     "bytes": format!("{:?}", why.expected.bytes),
                     "special_tokens": why.expected.special_tokens,
                     "end": why.expected.end,
                 });
+                let decided_by: Vec<&str> =
+                    why.decided_by().iter().map(|part| part.as_str()).collect();
                 let why = json!({
                     "token": why.token,
                     "name": why.name,
@@ -67,7 +69,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
                     "fits": why.fits,
                     "failed": why.failed,
                     "expected": expected,
-                    "decided_by": why.decided_by(),
+                    "decided_by": decided_by,
                     "reason": why.to_string(),
                 });
                 writeln!(io::stdout(), "{why}")?;
@@ -80,8 +82,8 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     for token in mask.iter() {
         let name = vocabulary.token_name(token);
         match args.output {
-            Format::Text => writeln!(out, "{token}\t{name}")?,
-            Format::Json => {
+            OutputFormat::Text => writeln!(out, "{token}\t{name}")?,
+            OutputFormat::Json => {
                 let text = vocabulary.token_bytes(token).map(String::from_utf8_lossy);
                 writeln!(out, "{}", json!({ "token": token, "name": name, "text": text }))?;
             }

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::error::Result;
-use crate::sample::{Bounds, Texts};
-use crate::{Compiler, Vocabulary};
+use maskwright::error::Result;
+use maskwright::sample::{Bounds, Texts};
+use maskwright::{Compiler, Vocabulary};
 
 use super::Outcome;
-use super::constraint::ConstraintArgs;
-use super::output::{self, Format, Stop};
+use super::output::{self, OutputFormat, Stop};
+use crate::cli::args::constraint::ConstraintArgs;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     constraint: ConstraintArgs,
-    /// How many texts
+    /// Number of texts
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     count: usize,
     /// The same seed gives the same texts on every machine
@@ -42,9 +42,9 @@ pub(super) struct Args {
     /// Ends each text with a NUL byte instead of a line break, for texts of several lines
     #[arg(short = '0', long, conflicts_with = "output")]
     null: bool,
-    /// How texts are written: as they are, one a line, or one JSON line each
+    /// Format of the texts: as they are, one a line, or one JSON line each
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
 impl Args {
@@ -73,12 +73,12 @@ pub(super) fn run(args: Args) -> std::result::Result<Outcome, Stop> {
         shortest = shortest.min(text.len());
         longest = longest.max(text.len());
         match (args.output, String::from_utf8(text)) {
-            (Format::Json, Ok(text)) => writeln!(out, "{}", json!({ "text": text }))?,
+            (OutputFormat::Json, Ok(text)) => writeln!(out, "{}", json!({ "text": text }))?,
             // JSON has no other way to write what is no UTF-8.
-            (Format::Json, Err(error)) => {
+            (OutputFormat::Json, Err(error)) => {
                 writeln!(out, "{}", json!({ "bytes": error.as_bytes() }))?;
             }
-            (Format::Text, text) => {
+            (OutputFormat::Text, text) => {
                 out.write_all(&text.map_or_else(|error| error.into_bytes(), String::into_bytes))?;
                 out.write_all(if args.null { b"\0" } else { b"\n" })?;
             }

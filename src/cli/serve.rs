@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::error::{Error, ErrorKind};
-use crate::server::{Bounds, Options, Server};
+use crate::cli::input;
+use maskwright::error::{Error, ErrorKind};
+use maskwright::server::{Server, ServerBounds, ServerOptions};
 
 use super::Outcome;
-use super::constraint::JsonArgs;
-use super::limits::LimitArgs;
-use super::model::ModelArgs;
 use super::output::{self, Stop};
-use super::writing;
+use crate::cli::args::generation;
+use crate::cli::args::json::JsonArgs;
+use crate::cli::args::limits::LimitArgs;
+use crate::cli::args::model::ModelArgs;
 
 /// The variable with keys, which other users of the machine cannot see as they see arguments.
 const KEY_VARIABLE: &str = "MASKWRIGHT_API_KEY";
@@ -70,22 +71,22 @@ struct BoundArgs {
     /// Constraints that are compiled at a time [default: one less than there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     max_compiles: Option<u32>,
-    /// How long the model may work on a request, in seconds, or none [default: 600]
+    /// Longest time that the model works on a request, in seconds, or none [default: 600]
     #[arg(long, value_name = "SECONDS|none", value_parser = seconds_or_none)]
     request_timeout: Option<Timeout>,
-    /// How long the head of a request may take to arrive, in seconds, since the connection was made
+    /// Longest time for the head of a request to arrive, in seconds, since the connection was made
     /// or the last answer was sent: idle connections are closed after it [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     head_timeout: Option<Duration>,
-    /// How long the body of a request may take to arrive, in seconds [default: 60]
+    /// Longest time for the body of a request to arrive, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     body_timeout: Option<Duration>,
-    /// How long a client may take nothing of its answer, in seconds [default: 60]
+    /// Longest time for which a client takes nothing of its answer, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     write_timeout: Option<Duration>,
 }
 
-/// A time, or as long as it takes.
+/// A time limit, or none.
 #[derive(Clone, Copy, Debug)]
 struct Timeout(Option<Duration>);
 
@@ -105,8 +106,8 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl BoundArgs {
-    fn bounds(&self) -> Bounds {
-        let mut bounds = Bounds::default();
+    fn bounds(&self) -> ServerBounds {
+        let mut bounds = ServerBounds::default();
         if let Some(megabytes) = self.max_body {
             let room = bounds.bodies / bounds.body;
             bounds.body = usize::try_from(megabytes).unwrap_or(usize::MAX) << 20;
@@ -130,7 +131,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
             "warning: anyone on the network can use this server; --api-key-file keeps them out",
         );
     }
-    let options = Options {
+    let options = ServerOptions {
         api_keys,
         json_options: args.limits.options(args.json.options()?),
         limits: args.limits.limits(),
@@ -142,7 +143,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     let listener = Server::listen((args.host, args.port).into())?;
     let mut engine = args.model.load()?;
     if let Some(draft) = &args.draft_model {
-        engine = writing::with_draft(engine, draft, &args.model)?;
+        engine = generation::with_draft(engine, draft, &args.model)?;
     }
     if !engine.model().has_chat_template() {
         output::note(&format!(
@@ -153,7 +154,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
     }
     let server = Server::new(listener, engine, options)?;
     output::note(&format!("listening on http://{}/v1", server.address()));
-    server.run(crate::server::interrupted())?;
+    server.run(maskwright::server::interrupted())?;
     Ok(Outcome::Success)
 }
 
@@ -161,7 +162,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Stop> {
 fn keys(args: &Args) -> Result<Vec<String>, Error> {
     let mut keys = args.api_key.clone();
     if let Some(file) = &args.api_key_file {
-        keys.extend(lines_of_keys(&output::read_text(file, "a file with one key a line")?));
+        keys.extend(lines_of_keys(&input::read_text(file, "a file with one key a line")?));
         if keys.len() == args.api_key.len() {
             return Err(Error::new(ErrorKind::Request, "there is no key in the file")
                 .in_file(Path::new(file))

@@ -1,15 +1,15 @@
-//! `--trace`: what the model did at each step and what the mask left it, as a table on standard
-//! error or as a page.
+//! `--trace`: the steps of the model and the effect of the mask on each, as a table on standard error
+//! or as an HTML page.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::Vocabulary;
-use crate::engine::{Response, Step, Wanted};
+use maskwright::Vocabulary;
+use maskwright::engine::{Response, Step, Wanted};
 
 use super::output;
 
-/// How a trace is shown.
+/// Format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum TraceFormat {
     /// A table on standard error, a line a step
@@ -33,7 +33,7 @@ impl Trace {
         Self { vocabulary, format, steps: Vec::new(), text: Vec::new() }
     }
 
-    /// One step; before the first of a table, what the columns are. The probabilities are the model's
+    /// Adds a step; the first of a table comes behind the heading. The probabilities are the model's
     /// own, before temperature and truncation: among the allowed tokens, and among all.
     pub(super) fn step(&mut self, step: &Step) {
         self.steps.push(step.clone());
@@ -74,7 +74,7 @@ impl Trace {
         ));
     }
 
-    /// What is told at the end: a line for a table, nothing for a page.
+    /// Shows the summary of a table; a page has its own.
     pub(super) fn summary(&self, response: &Response) {
         if self.format == TraceFormat::Table
             && let Some(summary) = &response.summary
@@ -134,7 +134,7 @@ impl Trace {
 /// The page without its content.
 const PAGE: &str = include_str!("trace.html");
 
-/// How much choice there was.
+/// Class of a step in the page: `forced`, `pressed` by the mask, or `free`.
 fn kind(step: &Step) -> &'static str {
     match (step.forced, step.argmax_masked) {
         (true, _) => "forced",

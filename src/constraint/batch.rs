@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn a_batch_is_what_each_of_it_is() {
         let (compiler, alone) = (self::compiler(), self::compiler());
-        let constraint = compiler.json_schema_text(SCHEMA).unwrap();
-        let one = alone.json_schema_text(SCHEMA).unwrap();
+        let constraint = compiler.json_schema_str(SCHEMA).unwrap();
+        let one = alone.json_schema_str(SCHEMA).unwrap();
         let mut matchers: Vec<Matcher> = (0..100).map(|_| constraint.matcher()).collect();
         for (index, matcher) in matchers.iter_mut().enumerate() {
             matcher.accept_bytes(&TEXT[..index % TEXT.len()]).unwrap();
@@ -226,7 +226,7 @@ mod tests {
     /// Many matchers have more than one memory, where there is more than one core.
     #[test]
     fn few_matchers_share_a_memory() {
-        let constraint = compiler().json_schema_text(SCHEMA).unwrap();
+        let constraint = compiler().json_schema_str(SCHEMA).unwrap();
         let addresses = |count: usize| {
             let matchers: Vec<_> = (0..count).map(|_| constraint.matcher()).collect();
             let all: std::collections::BTreeSet<_> =
@@ -242,7 +242,7 @@ mod tests {
     /// What is lent stays what is written, however often it is asked for.
     #[test]
     fn masks_that_are_asked_for_often_stay_the_same() {
-        let constraint = compiler().json_schema_text(SCHEMA).unwrap();
+        let constraint = compiler().json_schema_str(SCHEMA).unwrap();
         let mut row = vec![0; constraint.vocabulary().len().div_ceil(32)];
         for _ in 0..20 {
             let mut matcher = constraint.matcher();
@@ -265,7 +265,7 @@ mod tests {
             time_per_mask: Some(std::time::Duration::ZERO),
             ..crate::Limits::default()
         };
-        let constraint = compiler().with_limits(limits).json_schema_text(SCHEMA).unwrap();
+        let constraint = compiler().with_limits(limits).json_schema_str(SCHEMA).unwrap();
         // By one thread, and by all.
         for count in [40, MANY] {
             let mut matchers: Vec<Matcher> = (0..count).map(|_| constraint.matcher()).collect();

@@ -63,7 +63,7 @@ fn compile(compiler: &Compiler, text: &str) -> crate::Result<Constraint> {
             if text.contains("spelled") {
                 options.spelling = Spelling::Any;
             }
-            compiler.clone().with_json_options(options).json_schema_text(text)
+            compiler.clone().with_json_options(options).json_schema_str(text)
         }
         false => compiler.gbnf(text),
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
 use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
-use crate::limits::Limits;
+use crate::limits::{LimitName, Limits};
 use crate::mask::slices::Slices;
 use crate::recognizer::liveness::Spelling;
 use crate::recognizer::program::{Program, find_special};
@@ -20,6 +20,50 @@ use crate::regular::Languages;
 use crate::vocabulary::Vocabulary;
 
 /// Compiles constraints for one vocabulary. `Send + Sync`; one per vocabulary is enough.
+///
+/// Making one prepares tables for the vocabulary (faster from an
+/// [index](Vocabulary::from_file_indexed)); constraints of one compiler share these and the token
+/// slices that they compute. Clones share them, too, and may differ in options:
+///
+/// ```
+/// use maskwright::json_schema::{Options, Whitespace};
+/// use maskwright::{Compiler, Limits};
+/// # use maskwright::Vocabulary;
+/// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+/// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+/// let mut options = Options::default();
+/// options.whitespace = Whitespace::Compact;
+/// let compiler = Compiler::new(vocabulary)
+///     .with_json_options(options)
+///     .with_limits(Limits { depth: 100, ..Limits::default() });
+/// assert!(compiler.json_schema_str(r#"{"type": "array"}"#)?.matcher().accept_bytes(b"[1,2]").is_ok());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Methods
+///
+/// The name of a method is the front end; a suffix says what it takes or gives.
+///
+/// | the text must be | method | takes |
+/// |---|---|---|
+/// | JSON of a schema | [`json_schema`](Self::json_schema) | a `&serde_json::Value` |
+/// | | [`json_schema_str`](Self::json_schema_str) | the schema's text; errors name line and column |
+/// | | `json_schema_for::<T>` | a Rust type (feature `schemars`) |
+/// | | [`json_schema_document`](Self::json_schema_document) | a parsed [`Schema`] |
+/// | any JSON object | [`json_object`](Self::json_object) | |
+/// | a match of a pattern | [`regex`](Self::regex), [`regex_search`](Self::regex_search) | a pattern |
+/// | derived from a grammar | [`grammar`](Self::grammar) | text and [`Dialect`](crate::ebnf::Dialect) |
+/// | | [`gbnf`](Self::gbnf), [`lark`](Self::lark), [`w3c_ebnf`](Self::w3c_ebnf), [`iso_ebnf`](Self::iso_ebnf), [`abnf`](Self::abnf) | text |
+/// | one of a list | [`choice`](Self::choice) | texts |
+/// | a quotation | [`quotation`](Self::quotation) | the units of the quoted text |
+/// | several of these combined | [`formula`](Self::formula) | `{"allOf": […]}` and so on |
+/// | a [`Grammar`] | [`compile`](Self::compile) | one that was built or parsed |
+///
+/// `…_grammar` methods ([`parse_grammar`](Self::parse_grammar),
+/// [`regex_grammar`](Self::regex_grammar), [`choice_grammar`](Self::choice_grammar),
+/// [`quotation_grammar`](Self::quotation_grammar)) stop before compiling: they give the [`Grammar`],
+/// to embed in another one, to answer beside tool calls
+/// ([`ToolCalls::with_answer`](crate::tools::ToolCalls::with_answer)), or to look at.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
@@ -47,22 +91,22 @@ impl Compiler {
         Self { vocabulary, limits, json_options, slices, schemas, spelling, prefix: None }
     }
 
-    /// The same with other limits.
+    /// The same with other limits. Token slices beyond a smaller bound are dropped.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         let slices = Arc::new(self.slices.with_limits(&limits));
         Self { limits, slices, ..self }
     }
 
-    /// The same with other choices of whitespace, digits, formats for JSON. Cheap: caches stay
-    /// shared with the compiler that it was made from.
+    /// The same with other options of JSON: whitespace, digits, formats, resources. Cheap: caches
+    /// stay shared with the compiler that it was made from.
     #[must_use]
     pub fn with_json_options(self, json_options: Options) -> Self {
         Self { json_options, ..self }
     }
 
     /// The same for constraints that begin behind text of this grammar, such as a model's
-    /// [reasoning](crate::tools::Reasoning): both together are the language.
+    /// [reasoning](crate::tools::ReasoningFormat): both together are the language.
     ///
     /// Errors if the prefix is recursive or holds the empty text, or if it names a special token
     /// that the vocabulary does not have.
@@ -124,18 +168,19 @@ impl Compiler {
         Ok(Constraint { shared: Arc::new(Shared { compiler: self.clone(), recipe, cells }) })
     }
 
-    /// JSON that a schema accepts, by the compiler's [`Options`].
+    /// JSON that a schema accepts, written by the compiler's [`Options`].
     pub fn json_schema(&self, schema: &serde_json::Value) -> Result<Constraint> {
-        self.schema(Schema::from_value(schema)?)
+        self.json_schema_document(Schema::from_value(schema)?)
     }
 
     /// The same from the schema's text: errors name line and column, and numbers are taken as they
-    /// are written.
-    pub fn json_schema_text(&self, schema: &str) -> Result<Constraint> {
-        self.schema(Schema::from_text(schema)?)
+    /// are written, digit by digit.
+    pub fn json_schema_str(&self, schema: &str) -> Result<Constraint> {
+        self.json_schema_document(Schema::from_text(schema)?)
     }
 
-    /// JSON that deserialises into a `T`, by the schema that `schemars` derives for it.
+    /// JSON that deserialises into a `T`, by the schema that `schemars` derives for it. Needs the
+    /// feature `schemars`.
     ///
     /// ```
     /// # use maskwright::{Compiler, Vocabulary};
@@ -146,24 +191,26 @@ impl Compiler {
     /// }
     /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
     /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
-    /// let constraint = Compiler::new(vocabulary).for_type::<Person>()?;
+    /// let constraint = Compiler::new(vocabulary).json_schema_for::<Person>()?;
     /// let mut matcher = constraint.matcher();
     /// matcher.accept_bytes(br#"{"name": "Grace", "age": 85}"#)?;
     /// assert!(matcher.is_accepting());
     /// # Ok::<(), maskwright::Error>(())
     /// ```
-    pub fn for_type<T: schemars::JsonSchema>(&self) -> Result<Constraint> {
+    #[cfg(feature = "schemars")]
+    pub fn json_schema_for<T: schemars::JsonSchema>(&self) -> Result<Constraint> {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
         self.json_schema(&schema.to_value())
     }
 
     /// Any JSON object.
     pub fn json_object(&self) -> Result<Constraint> {
-        self.json_schema_text(r#"{"type": "object"}"#)
+        self.json_schema_str(r#"{"type": "object"}"#)
     }
 
-    /// JSON that a schema accepts whose references lead to other documents, too.
-    pub fn schema(&self, schema: Schema) -> Result<Constraint> {
+    /// JSON that a parsed schema accepts: one whose references lead to other documents, or whose
+    /// draft was chosen.
+    pub fn json_schema_document(&self, schema: Schema) -> Result<Constraint> {
         self.limits.compiling(|| {
             let schema = schema.with_resources(&self.json_options.resources)?;
             self.constraint(Recipe::Schema(Arc::new(schema)))
@@ -336,7 +383,7 @@ impl Shared {
 
     /// Runs what a matcher asks for, in the time that it may take.
     pub(crate) fn timed<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
-        deadline::within("time_per_mask", self.compiler.limits.time_per_mask, run)
+        deadline::within(LimitName::TimePerMask, self.compiler.limits.time_per_mask, run)
     }
 
     /// Forgets the masks in a memory that has outgrown its limit while a matcher holds it.
@@ -406,7 +453,7 @@ mod tests {
         let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
         let constraint = compiler
             .with_limits(limits)
-            .json_schema_text(r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#)
+            .json_schema_str(r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#)
             .unwrap();
         let mut states = 0;
         for n in 0..300 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::compiler::Memory;
 use super::matcher::{Expected, Matcher, expected, show};
-use crate::error::Result;
+use crate::error::{ConstraintPart, Result};
 
 /// Why a token may come or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The rules, or the JSON pointers of the schema's keywords, that decide: those that are being
+    /// The rules of the grammar, or the keywords of the schema, that decide: those that are being
     /// read where the first byte fails, or, of an allowed token, after it.
-    pub fn decided_by(&self) -> &[String] {
+    pub fn decided_by(&self) -> &[ConstraintPart] {
         &self.expected.sources
     }
 }

@@ -7,7 +7,7 @@ use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::Schema;
-use crate::regular::{Language, Languages, QuoteBy, Utf8, any_text};
+use crate::regular::{Anchoring, Language, Languages, QuoteBy, Utf8, any_text};
 
 /// A constraint made of others. Or is for constraints of every kind; and and not are for regular
 /// ones: those whose rules do not call themselves, and name no special tokens.
@@ -82,8 +82,8 @@ impl Formula {
                 let inner = Self::read_at(inner, compiler, &pointer)?;
                 return Ok(Self::Not(Box::new(inner)));
             }
-            "regex" => compiler.regex_grammar(text()?, false),
-            "search" => compiler.regex_grammar(text()?, true),
+            "regex" => compiler.regex_grammar(text()?, Anchoring::Whole),
+            "search" => compiler.regex_grammar(text()?, Anchoring::Search),
             "quote" => compiler.quotation_grammar(&QuoteBy::default().units(text()?)),
             "grammar" => Environment::grammar(compiler, text()?),
             "choice" => {

@@ -1,12 +1,13 @@
 //! From grammars in any dialect to compiled constraints.
 
 use super::compiler::{Compiler, Constraint};
+use super::formula::Formula;
 use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, SpecialToken};
 use crate::json_schema::{Options, Schema};
 use crate::regular;
-use crate::regular::Utf8;
+use crate::regular::{Anchoring, Utf8};
 
 impl Compiler {
     /// Text of a grammar in a dialect. The grammar may embed JSON Schemas (by the compiler's
@@ -15,21 +16,21 @@ impl Compiler {
         self.compile(self.parse_grammar(grammar, dialect)?)
     }
 
-    /// The grammar before it is compiled; for explanations and sampling.
+    /// The grammar before it is compiled.
     ///
     /// Errors name line and column.
     pub fn parse_grammar(&self, grammar: &str, dialect: Dialect) -> Result<Grammar> {
         ebnf::parse(grammar, dialect, self)
     }
 
-    /// The same language as [`grammar`](Self::grammar), with all rules and alternatives kept apart,
-    /// even where they could be one terminal: for drawing texts that reach each of them
-    /// ([`sample`](crate::sample)). Masks are slower.
+    /// The same language as [`grammar`](Self::grammar), with every rule and alternative kept, even
+    /// where several could be merged into one terminal: for drawing texts that reach each of them
+    /// ([`sample`](crate::sample)), and for messages that name the innermost rule. Masks are slower.
     pub fn grammar_by_rules(&self, grammar: &str, dialect: Dialect) -> Result<Constraint> {
         self.compile(ebnf::parse(grammar, dialect, &ByRules(self))?)
     }
 
-    /// How JSON is written.
+    /// The options of JSON.
     pub fn json_options(&self) -> &Options {
         &self.json_options
     }
@@ -56,18 +57,17 @@ impl Compiler {
 
     /// Text that matches a regular expression, whole, in the syntax of Rust's `regex` crate.
     pub fn regex(&self, pattern: &str) -> Result<Constraint> {
-        self.compile(self.regex_grammar(pattern, false)?)
+        self.compile(self.regex_grammar(pattern, Anchoring::Whole)?)
     }
 
     /// Text some part of which matches a regular expression, in the syntax of Rust's `regex` crate.
     pub fn regex_search(&self, pattern: &str) -> Result<Constraint> {
-        self.compile(self.regex_grammar(pattern, true)?)
+        self.compile(self.regex_grammar(pattern, Anchoring::Search)?)
     }
 
-    /// The grammar of a regular expression that is to match the whole text, or some part of it.
-    pub fn regex_grammar(&self, pattern: &str, search: bool) -> Result<Grammar> {
+    /// The grammar of a regular expression that matches the whole text, or some part of it.
+    pub fn regex_grammar(&self, pattern: &str, anchoring: Anchoring) -> Result<Grammar> {
         let mut grammar = GrammarBuilder::new();
-        let anchoring = if search { regular::Anchoring::Search } else { regular::Anchoring::Whole };
         let options = regular::Options { anchoring, ..regular::Options::default() };
         let language = regular::parse(grammar.languages(), pattern, options, &Utf8)?;
         let body = grammar.regular(language);
@@ -79,7 +79,7 @@ impl Compiler {
     ///
     /// ```
     /// # use maskwright::{Compiler, Vocabulary};
-    /// use maskwright::regex::QuoteBy;
+    /// use maskwright::regular::QuoteBy;
     /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
     /// # let compiler = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[])?);
     /// let quotation = compiler.quotation(&QuoteBy::Words.units("To be, or not to be."))?;
@@ -100,6 +100,12 @@ impl Compiler {
         let body = grammar.regular(language);
         let rule = grammar.rule("quotation", body);
         grammar.finish(rule)
+    }
+
+    /// Text of a formula: constraints combined by `allOf`, `anyOf` and `not`, as [`Formula::read`]
+    /// reads them.
+    pub fn formula(&self, formula: &serde_json::Value) -> Result<Constraint> {
+        Formula::read(formula, self)?.compile(self)
     }
 
     /// Exactly one of these texts.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compiler::{Cell, Constraint, Memory};
 use crate::completion::TokensToFinish;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::mask::Form;
 use crate::recognizer::program::{ACCEPT, Point, Program};
 use crate::recognizer::stepping::{ConfigId, Machine};
@@ -20,8 +20,8 @@ pub struct Expected {
     pub special_tokens: Vec<u32>,
     /// May the text end here?
     pub end: bool,
-    /// The rules, or the JSON pointers of the schema keywords, that are being read.
-    pub sources: Vec<String>,
+    /// The rules of the grammar, or the keywords of the schema, that are being read.
+    pub sources: Vec<ConstraintPart>,
 }
 
 impl Expected {
@@ -422,9 +422,11 @@ pub(super) fn show(byte: u8) -> String {
 fn rejection(message: String, expected: &Expected) -> Error {
     let error = Error::new(ErrorKind::Rejected, message)
         .with_help(format!("expected {}", expected.describe()));
-    // JSON pointers begin with a slash; rules of grammars are named in words.
-    match expected.sources.iter().find(|source| source.starts_with('/')) {
-        Some(pointer) => error.at_pointer(pointer.as_str()),
+    if let Some(pointer) = expected.sources.iter().find_map(ConstraintPart::keyword) {
+        return error.at_pointer(pointer);
+    }
+    match expected.sources.iter().find_map(ConstraintPart::rule) {
+        Some(rule) => error.at_rule(rule),
         None => error,
     }
 }
@@ -448,7 +450,7 @@ pub(super) fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -
             _ => {}
         }
         for source in program.sources(item.point) {
-            if !source.is_empty() && !expected.sources.contains(&source) {
+            if !source.as_str().is_empty() && !expected.sources.contains(&source) {
                 expected.sources.push(source);
             }
         }

@@ -53,11 +53,7 @@ impl<'a> GrammarText<'a> {
             (Some(byte), _) => format!("byte {byte}: "),
             _ => String::new(),
         };
-        let outer = self.error(at, format!("{inner}{}", error.message()));
-        match error.help() {
-            Some(help) => outer.with_help(help),
-            None => outer,
-        }
+        self.error(at, format!("{inner}{}", error.message())).wrapping(error)
     }
 
     /// Line and column, both from 1, of a byte offset between two characters.

@@ -206,7 +206,7 @@ impl Engine {
     }
 
     /// Writes a value of a type: deserialises the text of [`generate`](Self::generate) under the constraint
-    /// that [`Compiler::for_type`] derives for the type. For many values of one type, compile that
+    /// that [`Compiler::json_schema_for`] derives for the type. For many values of one type, compile that
     /// constraint once and put it into each request: a request's own constraint is used.
     ///
     /// ```no_run
@@ -228,7 +228,7 @@ impl Engine {
     pub fn generate_as<T: JsonSchema + DeserializeOwned>(&self, request: &Request) -> Result<T> {
         let constraint = match &request.constraint {
             Some(constraint) => constraint.clone(),
-            None => Compiler::new(Arc::clone(self.vocabulary())).for_type::<T>()?,
+            None => Compiler::new(Arc::clone(self.vocabulary())).json_schema_for::<T>()?,
         };
         let request = Request { constraint: Some(constraint), ..request.clone() };
         let response = self.generate(&request, &mut |_| ControlFlow::Continue(()))?;

@@ -5,7 +5,7 @@ use super::reasoning_budget::Thinking;
 use super::request::Request;
 use crate::constraint::Compiler;
 use crate::error::Result;
-use crate::tools::{Format, Reader, Reasoning, ToolCalls};
+use crate::tools::{MessageReader, ReasoningFormat, ToolCalls, ToolFormat};
 
 /// The parts of a model's message beside the answer, and the format that the model writes them in.
 /// Sets up requests and compilers for it, and splits the text that comes back.
@@ -25,17 +25,17 @@ use crate::tools::{Format, Reader, Reasoning, ToolCalls};
 #[derive(Clone, Debug, Default)]
 pub struct Protocol {
     /// The format of the reasoning, and whether the prompt ends in its opening tag.
-    reasoning: Option<(Reasoning, bool)>,
+    reasoning: Option<(ReasoningFormat, bool)>,
     calls: Option<ToolCalls>,
 }
 
 impl Protocol {
     /// The format in which a model calls tools: that of its chat template, or plain JSON.
-    pub fn tool_format(engine: &Engine) -> Result<Format> {
+    pub fn tool_format(engine: &Engine) -> Result<ToolFormat> {
         let template = engine.model().chat_template().ok();
-        match template.and_then(|template| Format::of_template(template.text())) {
+        match template.and_then(|template| ToolFormat::of_template(template.text())) {
             Some(format) => Ok(format),
-            None => Format::named("json"),
+            None => ToolFormat::named("json"),
         }
     }
 
@@ -56,13 +56,13 @@ impl Protocol {
         self,
         engine: &Engine,
         request: &mut Request,
-        format: Option<Reasoning>,
+        format: Option<ReasoningFormat>,
         budget: Option<usize>,
     ) -> Result<Self> {
         let template = engine.model().chat_template().ok();
-        let reasoning = match format.or_else(|| Reasoning::of_template(template?.text())) {
+        let reasoning = match format.or_else(|| ReasoningFormat::of_template(template?.text())) {
             Some(reasoning) => reasoning,
-            None => Reasoning::named("think")?,
+            None => ReasoningFormat::named("think")?,
         };
         let opened = reasoning.is_open_after(&engine.prompt(request)?);
         let vocabulary = engine.vocabulary();
@@ -96,11 +96,11 @@ impl Protocol {
     }
 
     /// A reader that splits one message.
-    pub fn reader(&self) -> Reader {
+    pub fn reader(&self) -> MessageReader {
         let reasoning = self.reasoning.as_ref().map(|(reasoning, opened)| (reasoning, *opened));
         match &self.calls {
             Some(calls) => calls.reader(reasoning),
-            None => Reader::new(reasoning),
+            None => MessageReader::new(reasoning),
         }
     }
 }

@@ -116,7 +116,8 @@ impl ModelRunner {
         if request.speculate == Speculation::Draft && self.draft.is_none() {
             let message = "`speculate` asks for a draft model, and there is none";
             return Err(Error::new(ErrorKind::Request, message)
-                .with_help("give the engine one, or speculate by `grammar` or `ngram`"));
+                .with_help("give the engine one, or speculate by `grammar` or `ngram`")
+                .at_field("speculate"));
         }
         if let Some(constraint) = &request.constraint {
             self.check_vocabulary(constraint)?;
@@ -152,7 +153,8 @@ impl ModelRunner {
                 let message =
                     format!("`{field}` names token {token}, which the model does not have");
                 return Err(Error::new(ErrorKind::Request, message)
-                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1))));
+                    .with_help(format!("write ids from 0 to {}", width.saturating_sub(1)))
+                    .at_field(field));
             }
         }
         Ok(())

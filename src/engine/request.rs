@@ -240,61 +240,66 @@ impl Request {
 
     /// Errors, naming the field, on values out of range and on fields that exclude each other.
     pub(crate) fn validate(&self) -> Result<()> {
-        let error =
-            |message: &str, help| Err(Error::new(ErrorKind::Request, message).with_help(help));
+        let error = |message: &str, help| Error::new(ErrorKind::Request, message).with_help(help);
         if self.max_tokens == 0 {
-            return error("`max_tokens` is 0", "write a number from 1");
+            return Err(error("`max_tokens` is 0", "write a number from 1").at_field("max_tokens"));
         }
         if self.stop.iter().any(String::is_empty) {
-            return error("`stop` holds an empty text", "a stop string has at least one character");
+            let help = "a stop string has at least one character";
+            return Err(error("`stop` holds an empty text", help).at_field("stop"));
         }
         if self.min_tokens > self.max_tokens {
-            return error(
+            return Err(error(
                 "`min_tokens` is above `max_tokens`",
                 "write a number up to `max_tokens`",
-            );
+            )
+            .at_field("min_tokens"));
         }
         if self.best_of == 0 {
-            return error("`best_of` is 0", "write a number from 1");
+            return Err(error("`best_of` is 0", "write a number from 1").at_field("best_of"));
         }
         if let Some(beam) = &self.beam {
             if beam.width == 0 || !beam.length_penalty.is_finite() {
-                return error(
+                return Err(error(
                     "a beam search has a width from 1 and a finite length penalty",
                     "write such numbers",
-                );
+                ));
             }
             if self.best_of > 1 || self.speculate != Speculation::Off {
-                return error(
+                return Err(error(
                     "beam search goes with neither `best_of` nor `speculate`",
                     "leave one of them out",
-                );
+                ));
             }
         }
         if self.canonical && (self.beam.is_some() || self.speculate == Speculation::Draft) {
-            return error(
+            return Err(error(
                 "`canonical` goes with neither beams nor a draft model",
                 "leave one of them out",
-            );
+            )
+            .at_field("canonical"));
         }
         if self.rejection {
             let alone = self.beam.is_none() && self.best_of == 1;
             if !alone || self.speculate == Speculation::Draft {
-                return error(
+                return Err(error(
                     "`rejection` goes with neither beams, `best_of` nor a draft model",
                     "leave one of them out",
-                );
+                )
+                .at_field("rejection"));
             }
             if self.is_traced() {
-                return error(
+                return Err(error(
                     "`rejection` computes no masks, of which a trace would tell",
                     "leave out the trace and log-probabilities, or `rejection`",
-                );
+                )
+                .at_field("rejection"));
             }
             if let Some(step) = self.sampling.first_truncation() {
                 let message =
                     format!("`rejection` cannot know which tokens `{step}` would have to compare");
-                return error(&message, "leave out every step that removes tokens");
+                let help = "leave out every step that removes tokens";
+                return Err(error(&message, help).at_field("rejection"));
             }
         }
         self.sampling.validate()

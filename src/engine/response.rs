@@ -183,7 +183,7 @@ pub struct Response {
 
 impl Response {
     /// The summary as JSON, for command line and server; null if there is none.
-    pub(crate) fn faithfulness(&self) -> Value {
+    pub fn faithfulness(&self) -> Value {
         self.summary.as_ref().map_or(Value::Null, |summary| {
             json!({
                 "steps": summary.steps,

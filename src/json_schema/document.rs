@@ -426,13 +426,7 @@ impl Document {
     pub(crate) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
         let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
         match at {
-            Some(at) if !known => {
-                let placed = self.error(error.kind(), at, error.message());
-                match error.help() {
-                    Some(help) => placed.with_help(help),
-                    None => placed,
-                }
-            }
+            Some(at) if !known => self.error(error.kind(), at, error.message()).wrapping(&error),
             _ => error,
         }
     }

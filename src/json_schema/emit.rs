@@ -20,6 +20,7 @@ use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
+use crate::limits::LimitName;
 use crate::regular::Language;
 
 /// The grammar of a set.
@@ -359,7 +360,8 @@ impl<'d> Emitter<'d> {
         }
         let message = format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
         let error = self.sets.error(ErrorKind::Limit, set, message);
-        Err(error.with_help("split the schema, or raise the limit"))
+        let help = "split the schema, or raise the limit";
+        Err(error.with_help(help).with_limit(LimitName::GrammarSize))
     }
 
     fn too_few_digits(&self, set: Set) -> Error {

@@ -20,6 +20,7 @@ use super::object::{Class, Named, ObjectSet};
 use super::quotation::QUOTE_FROM;
 use super::set::{HALVED, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 use crate::regular::Language;
 
 /// Dependencies that are told apart as alternatives, two for each.
@@ -574,7 +575,8 @@ impl<'d> Sets<'d> {
             "the properties combine into more than {most} alternatives (the limit `alternatives`)"
         );
         let error = self.document.error(ErrorKind::Limit, reader.schema, message);
-        Err(error.with_help("let fewer patterns match the same names, or raise the limit"))
+        let help = "let fewer patterns match the same names, or raise the limit";
+        Err(error.with_help(help).with_limit(LimitName::Alternatives))
     }
 
     /// The members of a keyword that holds an object.

@@ -15,6 +15,7 @@ use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, RuleId};
+use crate::limits::LimitName;
 
 /// What is known after a part of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -248,7 +249,8 @@ impl Emitter<'_> {
             let message =
                 format!("the grammar has more than {most} nodes (the limit `grammar_size`)");
             let error = self.sets.error(ErrorKind::Limit, Set::ANY, message);
-            return Err(error.with_help("split the schema, or raise the limit"));
+            let help = "split the schema, or raise the limit";
+            return Err(error.with_help(help).with_limit(LimitName::GrammarSize));
         }
         self.check_size(Set::ANY)
     }

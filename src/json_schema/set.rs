@@ -28,6 +28,7 @@ use super::string::Strings;
 use super::written::{Text, WrittenItems};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 use crate::regular::{Anchoring, Language, Languages};
 pub(crate) use base::Base;
 pub(crate) use base::Shared;
@@ -262,7 +263,8 @@ impl<'d> Sets<'d> {
         // Whoever asks whether something is plain takes an error for a no.
         let at = *self.broken.get_or_insert(self.open.last().copied().unwrap_or(set));
         let help = "let fewer alternatives hold at the same time, or raise the limit";
-        Err(self.error(ErrorKind::Limit, at, message).with_help(help))
+        let error = self.error(ErrorKind::Limit, at, message).with_help(help);
+        Err(error.with_limit(LimitName::Work))
     }
 
     /// A limit that was reached without a place was reached in a set.

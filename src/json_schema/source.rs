@@ -82,10 +82,7 @@ pub(crate) fn named(name: &str, error: &Error) -> Error {
     if let Some(pointer) = &error.place().pointer {
         named = named.at_pointer(pointer.as_str());
     }
-    match error.help() {
-        Some(help) => named.with_help(help),
-        None => named,
-    }
+    named.wrapping(error)
 }
 
 struct Inputs {

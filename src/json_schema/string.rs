@@ -180,11 +180,7 @@ impl Sets<'_> {
         };
         let message = format!("the pattern {shown}{byte}: {}", e.message());
         let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
-        let error = self.document.error(kind, at, message);
-        match e.help() {
-            Some(help) => error.with_help(help),
-            None => error,
-        }
+        self.document.error(kind, at, message).wrapping(e)
     }
 
     fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {

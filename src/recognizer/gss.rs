@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::program::{ACCEPT, PointId, SCOPE};
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
 
 /// A set of stacks, by identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,7 +86,9 @@ impl Stacks {
         let depth = below.max().unwrap_or(0) + 1;
         if depth > self.limit {
             let message = format!("the text nests more than {} levels deep", self.limit);
-            return Err(Error::new(ErrorKind::Limit, message).with_help("raise the limit `depth`"));
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_help("raise the limit `depth`")
+                .with_limit(LimitName::Depth));
         }
         let id = StackId(self.sets.len() as u32);
         let scope = |f: &Frame| f.count & SCOPE != 0 && f.count != CALLED;

@@ -22,7 +22,7 @@ pub(crate) use compile::find_special;
 use compile::{Part, ProgramCompiler, Whole, check_nesting, resolve_specials, spelled_languages};
 
 use super::liveness::Spelling;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
@@ -205,17 +205,21 @@ impl Program {
         }
     }
 
-    /// Where a point comes from: JSON pointers of keywords, or a rule.
-    pub(crate) fn sources(&self, id: PointId) -> Vec<String> {
+    /// The parts of the constraint that a point was compiled from: keywords, or a rule.
+    pub(crate) fn sources(&self, id: PointId) -> Vec<ConstraintPart> {
         let inner = self.inner.borrow();
         match (&inner.labels[inner.sources[id as usize] as usize], &inner.source) {
             // Nothing is asked of any value, and the first rule has no place either.
             (Origin::Text(_), Some(_)) => Vec::new(),
             (Origin::Places(places), Some(source)) => {
                 let pointer = |place| source.places(std::slice::from_ref(place));
-                places.iter().map(pointer).filter(|pointer| !pointer.is_empty()).collect()
+                let pointers = places.iter().map(pointer).filter(|pointer| !pointer.is_empty());
+                pointers.map(ConstraintPart::Keyword).collect()
             }
-            _ => vec![self.label_text(inner.sources[id as usize])],
+            _ => {
+                let label = self.label_text(inner.sources[id as usize]);
+                vec![ConstraintPart::from_label(label)]
+            }
         }
     }
 

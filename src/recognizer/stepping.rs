@@ -20,7 +20,7 @@ use crate::completion::Finishing;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::NameStep;
-use crate::limits::Limits;
+use crate::limits::{LimitName, Limits};
 use crate::mask::hot_masks::Lent;
 use crate::mask::slices::Slices;
 use crate::mask::{Json, Masks};
@@ -121,6 +121,7 @@ pub(crate) type Found<'a> = dyn FnMut(&mut Machine, usize, &[Item]) -> Result<()
 pub(crate) fn too_many(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("one step needs more than {limit} parallel states"))
         .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
+        .with_limit(LimitName::StatesPerStep)
 }
 
 impl Machine {

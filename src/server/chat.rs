@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions`.
+//! Handler of `POST /v1/chat/completions`: reads, compiles, submits, answers.
 
 use std::sync::Arc;
 
@@ -13,63 +13,68 @@ use crate::engine::{Prompt, Protocol, Request, Usage};
 use crate::strict_json;
 
 use super::App;
-use super::body::{Held, Room};
-use super::error::ApiError;
-use super::messages;
-use super::request::ChatRequest;
-use super::response::{self, Choice, Head, Message, add_usage};
-use super::stream::Chunks;
-use super::tools;
-use super::worker::{Replies, Reply, Texts};
+use super::admission::{BodyPermit, ReceivedBody};
+use super::api_error::ApiError;
+use super::request::{ChatRequest, TokenBudget, apply_tools, readable_messages};
+use super::response::{self, Choice, ChunkStream, CompletionHead, MessageBuilder, add_usage};
+use super::worker::{Replies, RequestedTexts, WorkerReply};
 
-/// One answer, or several, to a conversation.
+/// Answers a conversation, with one choice or several.
 pub(super) async fn completions(
     State(app): State<Arc<App>>,
     request: HttpRequest,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let asked = prepare(&app, &parts.headers, body).await?;
-    let head = Head::new(app.name());
-    let mut replies = app.worker.submit(asked.texts, asked.room)?;
-    if asked.stream {
+    let prepared = prepare(&app, &parts.headers, body).await?;
+    let head = CompletionHead::new(app.name());
+    let mut replies = app.worker.submit(prepared.texts, prepared.permit)?;
+    if prepared.stream {
         // The status line waits for the first reply, so that a request which the model's thread
         // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
         let first = match tokio::time::timeout(app.bounds.silence, replies.recv()).await {
-            Ok(first) => Some(begun(first, &app)?),
+            Ok(first) => Some(first_reply(first, &app, prepared.budget)?),
             Err(_) => None,
         };
-        let chunks = (head, Arc::clone(&app), asked.protocol);
-        return Ok(Chunks::new(chunks, first, replies, asked.include_usage).into_response());
+        let chunks = (head, Arc::clone(&app), prepared.protocol, prepared.budget.field);
+        return Ok(ChunkStream::new(chunks, first, replies, prepared.include_usage).into_response());
     }
-    let first = begun(replies.recv().await, &app)?;
-    let answer = whole(&app, head, &asked.protocol, first, replies).await;
+    let first = first_reply(replies.recv().await, &app, prepared.budget)?;
+    let answer = whole(&app, head, (&prepared.protocol, prepared.budget), first, replies).await;
     answer.map(IntoResponse::into_response)
 }
 
-/// The first reply, unless it is that there will be no answer.
-fn begun(first: Option<Reply>, app: &App) -> Result<Reply, ApiError> {
+/// The first reply, unless it says that there will be no answer.
+fn first_reply(
+    first: Option<WorkerReply>,
+    app: &App,
+    budget: TokenBudget,
+) -> Result<WorkerReply, ApiError> {
     match first {
-        Some(Reply::Failed(error)) => Err(ApiError::from_engine(&error)),
-        Some(Reply::OutOfTime) => Err(app.out_of_time()),
+        Some(WorkerReply::Failed(error)) => Err(ApiError::from_generation(&error, budget.field)),
+        Some(WorkerReply::OutOfTime) => Err(app.out_of_time()),
         Some(first) => Ok(first),
         None => Err(ApiError::gone()),
     }
 }
 
-/// What a request asks of the model's thread, and how the answer is told.
-struct Asked {
-    texts: Texts,
-    /// What its body takes.
-    room: Option<Room>,
+/// A request that is ready for the model's thread.
+struct PreparedRequest {
+    texts: RequestedTexts,
+    /// Held until the request is answered.
+    permit: Option<BodyPermit>,
     protocol: Protocol,
+    budget: TokenBudget,
     stream: bool,
     include_usage: bool,
 }
 
-/// Reads and compiles a request, not on a thread that serves connections, and at most so many at a
-/// time as leave the model's thread a core. A client that leaves while it waits for its turn is
-/// not waited for any more.
-async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Asked, ApiError> {
+/// Reads and compiles a request, on a thread of the blocking pool, and at most as many at a time as
+/// leave the model's thread a core. If the client leaves meanwhile, the request gives up its turn.
+async fn prepare(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<PreparedRequest, ApiError> {
     check_media_type(headers)?;
     let body = app.bodies.read(body).await?;
     let turn = if body.is_large() { Some(app.turn().await?) } else { None };
@@ -77,7 +82,7 @@ async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Aske
         let app = Arc::clone(app);
         blocking(move || (read(&app, body), turn)).await?
     };
-    let (chat, room) = read?;
+    let (chat, permit) = read?;
     if let Some(error) = &app.no_chat {
         return Err(ApiError::no_chat_template(error));
     }
@@ -87,14 +92,14 @@ async fn prepare(app: &Arc<App>, headers: &HeaderMap, body: Body) -> Result<Aske
     };
     let app = Arc::clone(app);
     blocking(move || {
-        let prepared = requests(&app, chat, room);
+        let prepared = compile(&app, chat, permit);
         drop(turn);
         prepared
     })
     .await?
 }
 
-/// Does work that takes a while on a thread of its own.
+/// Runs work that takes a while on the blocking pool.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -107,66 +112,75 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), ApiError> {
     if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(ApiError::media_type()) }
 }
 
-fn read(app: &App, body: Held) -> Result<(ChatRequest, Option<Room>), ApiError> {
-    let Held { bytes, room } = body;
+fn read(app: &App, body: ReceivedBody) -> Result<(ChatRequest, Option<BodyPermit>), ApiError> {
+    let ReceivedBody { bytes, permit } = body;
     let value = strict_json::parse(&bytes).map_err(|error| ApiError::json(None, &error))?;
     drop(bytes);
-    Ok((ChatRequest::read(value, &app.names)?, room))
+    Ok((ChatRequest::read(value, &app.names)?, permit))
 }
 
-/// What the model's thread is asked for.
-fn requests(app: &App, chat: ChatRequest, room: Option<Room>) -> Result<Asked, ApiError> {
+/// Compiles a request.
+fn compile(
+    app: &App,
+    chat: ChatRequest,
+    permit: Option<BodyPermit>,
+) -> Result<PreparedRequest, ApiError> {
     let (stream, include_usage) = (chat.stream, chat.include_usage);
     let mut request = Request {
         sampling: chat.sampling,
-        max_tokens: chat.max_tokens.unwrap_or(app.context_length),
+        max_tokens: chat.budget.tokens.unwrap_or(app.context_length),
         stop: chat.stop,
         parse_special: app.parse_special,
-        prompt: Prompt::Chat(messages::readable(&app.engine, chat.messages)),
-        ..chat.writing
+        prompt: Prompt::Chat(readable_messages(&app.engine, chat.messages)),
+        ..chat.settings
     };
     let mut format = chat.format;
     let compiler = format.with_resources(&app.compiler)?;
-    let asked = (chat.tools, chat.reasoning, &format);
-    let protocol = tools::apply(&app.engine, &compiler, asked, &mut request)?;
-    // What cannot fit is told now: the model's thread is for texts that can be written.
-    request.check_budget(app.context_length).map_err(|error| ApiError::from_engine(&error))?;
+    let tool_fields = (chat.tools, chat.reasoning, &format);
+    let protocol = apply_tools(&app.engine, &compiler, tool_fields, &mut request)?;
+    // Checked before the request waits for the model's thread, and without its prompt.
+    let budget = chat.budget;
+    let fits = request.check_budget(app.context_length);
+    fits.map_err(|error| ApiError::from_generation(&error, budget.field))?;
     let texts = if request.beam.is_some() || request.best_of > 1 {
-        Texts::Best(Box::new(request), chat.choices)
+        RequestedTexts::Best(Box::new(request), chat.choices)
     } else {
         // Choices differ in their seeds, so that one seed gives the same set again.
-        Texts::Each(request.times(chat.choices))
+        RequestedTexts::Each(request.times(chat.choices))
     };
-    Ok(Asked { texts, room, protocol, stream, include_usage })
+    Ok(PreparedRequest { texts, permit, protocol, budget, stream, include_usage })
 }
 
 /// All choices in one answer.
 async fn whole(
     app: &App,
-    head: Head,
-    protocol: &Protocol,
-    first: Reply,
+    head: CompletionHead,
+    (protocol, budget): (&Protocol, TokenBudget),
+    first: WorkerReply,
     mut replies: Replies,
 ) -> Result<Json<Value>, ApiError> {
-    let mut message = Message::new(protocol);
+    let mut message = MessageBuilder::new(protocol);
     let (mut choices, mut usage) = (Vec::new(), Usage::default());
     let mut tokens = Vec::new();
     let mut next = first;
     loop {
         match next {
-            Reply::Text(_, text) => message.text(&text),
-            Reply::Special(_, token) => message.special(&app.vocabulary.token_name(token)),
-            Reply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
-            Reply::Done(_, response) => {
+            WorkerReply::Text(_, text) => message.text(&text),
+            WorkerReply::Special(_, token) => message.special(&app.vocabulary.token_name(token)),
+            WorkerReply::Step(step) => tokens.extend(response::logprob(&app.vocabulary, &step)),
+            WorkerReply::Done(_, response) => {
                 add_usage(&mut usage, &response.usage);
-                let message = std::mem::replace(&mut message, Message::new(protocol)).finish();
-                // What a stop string cut off is not told of.
+                let message =
+                    std::mem::replace(&mut message, MessageBuilder::new(protocol)).finish();
+                // Tokens that a stop string cut off are not reported.
                 tokens.truncate(response.text_tokens);
                 choices.push(Choice::new(*response, message, std::mem::take(&mut tokens)));
             }
-            Reply::Finished => return Ok(Json(head.completion(&choices, &usage))),
-            Reply::Failed(error) => return Err(ApiError::from_engine(&error)),
-            Reply::OutOfTime => return Err(app.out_of_time()),
+            WorkerReply::Finished => return Ok(Json(head.completion(&choices, &usage))),
+            WorkerReply::Failed(error) => {
+                return Err(ApiError::from_generation(&error, budget.field));
+            }
+            WorkerReply::OutOfTime => return Err(app.out_of_time()),
         }
         next = replies.recv().await.ok_or_else(ApiError::gone)?;
     }

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use serde_json::{Value, json};
 
 use super::App;
-use super::error::ApiError;
+use super::api_error::ApiError;
 
 /// All names of the model.
 pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
@@ -21,7 +21,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     model: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    // What is no text is no name either.
+    // A path that is not UTF-8 is no name.
     let Ok(Path(model)) = model else {
         return Err(ApiError::unknown_model("\u{fffd}", app.name()));
     };

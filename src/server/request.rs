@@ -1,7 +1,26 @@
 //! The body of a chat completion, read field by field.
 //!
-//! A field is read, or accepted because it cannot change the answer, or refused by its name. There
-//! is no fourth way.
+//! A field is read, or accepted because it cannot change the answer, or refused by its name; there is
+//! no fourth case. [`Fields`] hands out each field once, and [`Fields::finish`] refuses the rest:
+//!
+//! ```text
+//! messages.rs        messages
+//! answer_format.rs   response_format, structured_outputs, guided_*, grammar, json_schema, …
+//! tools.rs           tools, tool_choice, parallel_tool_calls, reasoning_*
+//! generation.rs      temperature, top_p, … best_of, num_beams, speculate, …
+//! request.rs         model, max_tokens, stop, n, stream, and the fields that are refused
+//! ```
+//!
+//! To add a field: read it in the file of its group (`fields.number("x", 0.0..=1.0)?`), put it into
+//! [`ChatRequest`] or one of its parts, add a wrong value to the tests below, and name it in
+//! `docs/http.md`. A field that cannot change the answer goes into [`refuse_what_is_not_done`], to the
+//! ignored ones.
+
+mod answer_format;
+mod fields;
+mod generation;
+mod messages;
+mod tools;
 
 use serde_json::{Value, json};
 
@@ -9,40 +28,50 @@ use crate::engine::Request;
 use crate::model::Message;
 use crate::sampling::SamplingParams;
 
-use super::constraint::{self, Format};
-use super::error::ApiError;
-use super::fields::Fields;
-use super::messages::messages;
-use super::sampling;
-use super::tools::{self, Reasoning, Tools};
+use super::api_error::ApiError;
+use answer_format::AnswerFormat;
+use fields::Fields;
+use messages::messages;
+use tools::{ReasoningRequest, RequestTools};
 
-/// The most answers to one request.
+pub(super) use messages::readable_messages;
+pub(super) use tools::apply_tools;
+
+/// Greatest number of answers to one request: each takes the model's thread in turn.
 const MAX_CHOICES: usize = 16;
 
-/// The most stop strings; OpenAI's limit is four.
+/// Greatest number of stop strings; OpenAI's limit is four.
 const MAX_STOPS: usize = 16;
 
-/// A chat completion as it was asked for.
+/// Greatest number of tokens to write, with the field that says so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TokenBudget {
+    /// Tokens; `None` for as many as fit into the model's context.
+    pub(super) tokens: Option<usize>,
+    /// The field that was sent with a number.
+    pub(super) field: Option<&'static str>,
+}
+
+/// A request for a chat completion, read and checked.
 pub(super) struct ChatRequest {
     pub(super) messages: Vec<Message>,
-    pub(super) format: Format,
-    pub(super) tools: Option<Tools>,
-    pub(super) reasoning: Option<Reasoning>,
+    pub(super) format: AnswerFormat,
+    pub(super) tools: Option<RequestTools>,
+    pub(super) reasoning: Option<ReasoningRequest>,
     pub(super) sampling: SamplingParams,
-    /// What else is said of how the text is written; prompt, constraint and what stands here by
-    /// itself are not yet in it.
-    pub(super) writing: Request,
-    /// The most tokens to write; as many as fit where nothing is said.
-    pub(super) max_tokens: Option<usize>,
+    /// All other settings of generation; the prompt, the constraint and the other fields of this
+    /// struct are not in it yet.
+    pub(super) settings: Request,
+    pub(super) budget: TokenBudget,
     pub(super) stop: Vec<String>,
-    /// How many answers.
+    /// Number of answers.
     pub(super) choices: usize,
     pub(super) stream: bool,
     pub(super) include_usage: bool,
 }
 
 impl ChatRequest {
-    /// Whether its answer has a constraint, which takes time to compile.
+    /// Whether the answer has a constraint, which takes time to compile.
     pub(super) fn is_constrained(&self) -> bool {
         !self.format.is_text() || self.tools.is_some() || self.reasoning.is_some()
     }
@@ -57,12 +86,12 @@ impl ChatRequest {
             None => return Err(ApiError::field("model", format!("is missing; write \"{model}\""))),
         }
         let messages = messages(&mut fields)?;
-        let format = constraint::read(&mut fields)?;
+        let format = answer_format::read(&mut fields)?;
         let tools = tools::read(&mut fields)?;
         let reasoning = tools::reasoning(&mut fields)?;
-        let sampling = sampling::read(&mut fields)?;
-        let writing = sampling::writing(&mut fields)?;
-        let max_tokens = max_tokens(&mut fields)?;
+        let sampling = generation::sampling_params(&mut fields)?;
+        let settings = generation::settings(&mut fields)?;
+        let budget = token_budget(&mut fields)?;
         let stop = stop(&mut fields)?;
         let wanted = format!("an integer from 1 to {MAX_CHOICES}");
         let choices = fields.read("n", &wanted, |value| {
@@ -74,9 +103,9 @@ impl ChatRequest {
         refuse_what_is_not_done(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
-        let several = writing.beam.as_ref().map_or(writing.best_of, |beam| beam.width);
+        let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
         if several > 1 && choices > several {
-            let from = if writing.beam.is_some() { "num_beams" } else { "best_of" };
+            let from = if settings.beam.is_some() { "num_beams" } else { "best_of" };
             let says = format!("is more than `{from}` {several}, of which the best are answered");
             return Err(ApiError::field("n", says));
         }
@@ -86,8 +115,8 @@ impl ChatRequest {
             tools,
             reasoning,
             sampling,
-            writing,
-            max_tokens,
+            settings,
+            budget,
             stop,
             choices,
             stream,
@@ -96,8 +125,8 @@ impl ChatRequest {
     }
 }
 
-fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
-    // `Some(None)` is said to be without limit.
+fn token_budget(fields: &mut Fields) -> Result<TokenBudget, ApiError> {
+    // `Some(None)`: explicitly without limit.
     let mut read = |field| {
         let wanted = "an integer from 1 up, or -1 for as many as fit";
         fields.read(field, wanted, |value| match value.as_i64() {
@@ -114,7 +143,11 @@ fn max_tokens(fields: &mut Fields) -> Result<Option<usize>, ApiError> {
             "max_tokens",
             "differs from `max_completion_tokens`, which says the same; write one of them",
         )),
-        _ => Ok(new.or(old).flatten()),
+        _ => {
+            let tokens = new.or(old).flatten();
+            let field = if new.is_some() { "max_completion_tokens" } else { "max_tokens" };
+            Ok(TokenBudget { tokens, field: tokens.map(|_| field) })
+        }
     }
 }
 
@@ -147,7 +180,8 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
     Ok(include_usage)
 }
 
-/// Fields of OpenAI's API that this server knows and does not do.
+/// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
+/// implemented.
 fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
     // Bookkeeping of the caller, and hints to a scheduler or a cache.
     for field in [

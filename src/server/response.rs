@@ -1,4 +1,8 @@
-//! Answers, as OpenAI's clients read them.
+//! Answers as OpenAI's objects: `chat.completion`, and the chunks of a stream.
+
+mod stream;
+
+pub(super) use stream::ChunkStream;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::engine::{FinishReason, Protocol, Response, Step, StopReason, Usage};
-use crate::tools::{Call, Part, Reader, Reply};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader, ToolCall};
 use crate::vocabulary::Vocabulary;
 
 /// Seconds since 1970.
@@ -14,15 +18,15 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// What all pieces of one answer share.
+/// Members that all chunks of one answer share.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct CompletionHead {
     id: String,
     created: u64,
     model: String,
 }
 
-impl Head {
+impl CompletionHead {
     pub(super) fn new(model: &str) -> Self {
         // Unique within this server by the count, and across restarts by the time.
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -45,7 +49,7 @@ impl Head {
                     "stop_reason": choice.stop_reason,
                     "complete": choice.complete,
                 });
-                choice.tell_more(&mut object);
+                choice.add_optional_members(&mut object);
                 object
             })
             .collect();
@@ -59,7 +63,7 @@ impl Head {
         })
     }
 
-    fn message(&self, reply: &Reply) -> Value {
+    fn message(&self, reply: &AssistantMessage) -> Value {
         let mut message = json!({ "role": "assistant", "content": reply.text, "refusal": null });
         if !reply.reasoning.is_empty() {
             message["reasoning_content"] = json!(reply.reasoning);
@@ -69,7 +73,7 @@ impl Head {
             if reply.text.trim().is_empty() {
                 message["content"] = Value::Null;
             }
-            let call = |call: &Call| {
+            let call = |call: &ToolCall| {
                 json!({
                     "id": call_id(),
                     "type": "function",
@@ -83,34 +87,34 @@ impl Head {
 
     /// The first piece of a streamed choice: who speaks. Where a call comes `first` there is no
     /// content, which clients would keep as an empty text beside the call.
-    pub(super) fn role_chunk(&self, index: usize, first: Option<&Part>) -> Value {
+    pub(super) fn role_chunk(&self, index: usize, first: Option<&MessagePart>) -> Value {
         let content = match first {
-            Some(Part::Call(_) | Part::Arguments(_)) => Value::Null,
-            Some(Part::Text(_) | Part::Reasoning(_)) | None => json!(""),
+            Some(MessagePart::Call(_) | MessagePart::Arguments(_)) => Value::Null,
+            Some(MessagePart::Text(_) | MessagePart::Reasoning(_)) | None => json!(""),
         };
         let delta = json!({ "role": "assistant", "content": content, "refusal": null });
         self.chunk(index, delta, Value::Null)
     }
 
-    /// A piece of what is written; `calls`: those begun so far, this piece included.
+    /// A chunk with a part of the message. `calls` is the number of calls begun so far, with this part.
     pub(super) fn part_chunk(
         &self,
         index: usize,
-        part: &Part,
+        part: &MessagePart,
         calls: usize,
         tokens: Vec<Value>,
     ) -> Value {
         let call = calls.saturating_sub(1);
         let delta = match part {
-            Part::Text(text) => json!({ "content": text }),
-            Part::Reasoning(text) => json!({ "reasoning_content": text }),
-            Part::Call(name) => json!({ "tool_calls": [{
+            MessagePart::Text(text) => json!({ "content": text }),
+            MessagePart::Reasoning(text) => json!({ "reasoning_content": text }),
+            MessagePart::Call(name) => json!({ "tool_calls": [{
                 "index": call,
                 "id": call_id(),
                 "type": "function",
                 "function": { "name": name, "arguments": "" },
             }]}),
-            Part::Arguments(text) => json!({ "tool_calls": [{
+            MessagePart::Arguments(text) => json!({ "tool_calls": [{
                 "index": call,
                 "function": { "arguments": text },
             }]}),
@@ -125,7 +129,7 @@ impl Head {
         let mut chunk = self.chunk(index, json!({}), choice.finish_reason().into());
         chunk["choices"][0]["stop_reason"] = choice.stop_reason.clone();
         chunk["choices"][0]["complete"] = json!(choice.complete);
-        choice.tell_more(&mut chunk["choices"][0]);
+        choice.add_optional_members(&mut chunk["choices"][0]);
         chunk["choices"][0]["logprobs"] = choice.logprobs.clone();
         chunk
     }
@@ -157,19 +161,19 @@ impl Head {
 /// One answer to a request.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    reply: Reply,
+    reply: AssistantMessage,
     finish: FinishReason,
     /// The stop string or token that ended it, as vLLM tells it.
     stop_reason: Value,
-    /// Does it satisfy the constraint?
+    /// Whether the text satisfies the constraint.
     complete: bool,
     /// Steps at which a ban yielded to the constraint.
     yielded: usize,
-    /// What draws without masks took; null where they were not asked for.
+    /// Statistics of draws without masks; null where they were not asked for.
     rejection: Value,
     /// A beam's log-probability by its length; null where nothing was searched.
     score: Value,
-    /// How hard the constraint pressed; null where it was not measured.
+    /// Statistics of the mask's effect; null where they were not asked for.
     faithfulness: Value,
     logprobs: Value,
 }
@@ -210,7 +214,7 @@ pub(super) fn logprob(vocabulary: &Vocabulary, step: &Step) -> Option<Value> {
 }
 
 impl Choice {
-    pub(super) fn new(response: Response, reply: Reply, tokens: Vec<Value>) -> Self {
+    pub(super) fn new(response: Response, reply: AssistantMessage, tokens: Vec<Value>) -> Self {
         let faithfulness = response.faithfulness();
         let Response { finish, complete, yielded, rejection, score, ref stop_reason, .. } =
             response;
@@ -235,8 +239,8 @@ impl Choice {
         }
     }
 
-    /// Adds what there is only for some requests.
-    fn tell_more(&self, object: &mut Value) {
+    /// Adds the members that only some requests ask for.
+    fn add_optional_members(&self, object: &mut Value) {
         if self.yielded > 0 {
             object["yielded"] = json!(self.yielded);
         }
@@ -251,7 +255,7 @@ impl Choice {
         }
     }
 
-    /// OpenAI's word for why it ended.
+    /// OpenAI's `finish_reason`.
     fn finish_reason(&self) -> &'static str {
         match self.finish {
             FinishReason::Length => "length",
@@ -282,15 +286,15 @@ fn usage_object(usage: &Usage) -> Value {
     })
 }
 
-/// The message of one choice, while it is written.
-pub(super) struct Message {
-    reader: Reader,
-    reply: Reply,
+/// Builder of the message of one choice, while it is written.
+pub(super) struct MessageBuilder {
+    reader: MessageReader,
+    reply: AssistantMessage,
 }
 
-impl Message {
+impl MessageBuilder {
     pub(super) fn new(protocol: &Protocol) -> Self {
-        Self { reader: protocol.reader(), reply: Reply::default() }
+        Self { reader: protocol.reader(), reply: AssistantMessage::default() }
     }
 
     pub(super) fn text(&mut self, text: &str) {
@@ -303,7 +307,7 @@ impl Message {
         parts.iter().for_each(|part| self.reply.add(part));
     }
 
-    pub(super) fn finish(self) -> Reply {
+    pub(super) fn finish(self) -> AssistantMessage {
         let Self { reader, mut reply } = self;
         reader.finish().iter().for_each(|part| reply.add(part));
         reply

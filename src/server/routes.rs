@@ -1,4 +1,4 @@
-//! Which path goes where, and what holds for all of them: keys, the size of a body, JSON errors.
+//! Routes, and the checks of all of them: API keys, the announced size of a body, JSON errors.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
-use super::error::ApiError;
+use super::api_error::ApiError;
 use super::{App, chat, models};
 
 /// All routes.
@@ -34,8 +34,8 @@ async fn health() -> impl IntoResponse {
     Json(json!({ "status": "ok" }))
 }
 
-/// What is known from a request's head: a key, and how long the body will be. The length of a body
-/// that does not announce it is seen when it is read.
+/// Checks the head of a request: its key, and the length of the body if announced. The length of any
+/// other body is checked when it is read.
 async fn admit(
     State(app): State<Arc<App>>,
     request: Request,

@@ -1,4 +1,11 @@
 //! The one thread that owns the model. Jobs wait in a short queue and are done in order.
+//!
+//! ```text
+//! handlers ── submit(job) ──► queue (64) ──► thread: Engine::generate_each ──► replies ──► handler
+//! ```
+//!
+//! Invariants: only this thread runs the model; a job whose handler is gone ends at its next token;
+//! a full queue refuses at once instead of waiting.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,50 +15,50 @@ use tokio::sync::mpsc;
 use crate::engine::{Engine, Event, FinishReason, Request, Response, Step};
 use crate::error::{Error, ErrorKind, Result};
 
-use super::body::Room;
-use super::error::ApiError;
+use super::admission::BodyPermit;
+use super::api_error::ApiError;
 
-/// Jobs that wait at most; one more is told to come back.
-const QUEUE: usize = 64;
+/// Greatest number of waiting jobs; another one is told to come back.
+const MAX_QUEUED_JOBS: usize = 64;
 
-/// What the model's thread says of a job, in order.
-pub(super) enum Reply {
+/// A reply of the model's thread to a job; replies come in order.
+pub(super) enum WorkerReply {
     /// More text of a choice.
     Text(usize, String),
-    /// A special token of a choice; where the request asks.
+    /// A special token of a choice, if the request asks for them.
     Special(usize, u32),
-    /// How a token of the choice at hand was drawn, before the text that it completes; where the
-    /// request asks.
+    /// The step that drew a token of the current choice, before the text that it completes, if the
+    /// request asks for steps.
     Step(Box<Step>),
     /// A choice has ended.
     Done(usize, Box<Response>),
     /// All choices have ended.
     Finished,
-    /// Nothing more will come.
+    /// The end of all replies: an error.
     Failed(Error),
-    /// Nothing more will come, since it took too long.
+    /// The end of all replies: the job took too long.
     OutOfTime,
 }
 
-/// What is to be written for one request.
-pub(super) enum Texts {
-    /// A choice for each, one after the other.
+/// The texts that one request asks for.
+pub(super) enum RequestedTexts {
+    /// One choice for each of these, one after the other.
     Each(Vec<Request>),
-    /// As many of the best texts of one.
+    /// The best texts of one request, and their number.
     Best(Box<Request>, usize),
 }
 
 /// Receives the replies of one job. Dropping it cancels the job at its next token, or before it
 /// starts.
-pub(super) type Replies = mpsc::UnboundedReceiver<Reply>;
+pub(super) type Replies = mpsc::UnboundedReceiver<WorkerReply>;
 
 struct Job {
-    texts: Texts,
-    /// Taken until the job is done.
-    _room: Option<Room>,
+    texts: RequestedTexts,
+    /// Held until the job is done.
+    _permit: Option<BodyPermit>,
     // Unbounded, because a slow reader must not hold up the others; the text is bounded by
     // `max_tokens`.
-    replies: mpsc::UnboundedSender<Reply>,
+    replies: mpsc::UnboundedSender<WorkerReply>,
 }
 
 /// The handle of the model's thread, which ends when the last handle is dropped.
@@ -60,28 +67,27 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread.
-    ///
-    /// It works on a request for so long at most.
+    /// Starts the thread, which works on each request for `time` at most.
     pub(super) fn start(engine: Engine, time: Option<Duration>) -> Result<Self> {
-        let (jobs, queue) = mpsc::channel(QUEUE);
+        let (jobs, queue) = mpsc::channel(MAX_QUEUED_JOBS);
         std::thread::Builder::new()
             .name("model".to_owned())
             .spawn(move || work(engine, queue, time))
             .map_err(|error| {
                 Error::new(ErrorKind::Io, format!("cannot start the model's thread: {error}"))
+                    .with_source(error)
             })?;
         Ok(Self { jobs })
     }
 
-    /// Queues the choices of one request, whose body takes this room.
+    /// Queues the texts of one request, whose body holds this permit.
     pub(super) fn submit(
         &self,
-        texts: Texts,
-        room: Option<Room>,
+        texts: RequestedTexts,
+        permit: Option<BodyPermit>,
     ) -> std::result::Result<Replies, ApiError> {
         let (replies, receiver) = mpsc::unbounded_channel();
-        match self.jobs.try_send(Job { texts, _room: room, replies }) {
+        match self.jobs.try_send(Job { texts, _permit: permit, replies }) {
             Ok(()) => Ok(receiver),
             Err(mpsc::error::TrySendError::Full(_)) => Err(ApiError::busy()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(ApiError::gone()),
@@ -91,26 +97,26 @@ impl Worker {
 
 fn work(engine: Engine, mut queue: mpsc::Receiver<Job>, time: Option<Duration>) {
     while let Some(job) = queue.blocking_recv() {
-        let mut clock = Clock::start(time);
+        let mut clock = JobClock::start(time);
         let last = match write(&engine, &job, &mut clock) {
-            _ if clock.over => Reply::OutOfTime,
-            Ok(()) => Reply::Finished,
-            Err(error) => Reply::Failed(error),
+            _ if clock.over => WorkerReply::OutOfTime,
+            Ok(()) => WorkerReply::Finished,
+            Err(error) => WorkerReply::Failed(error),
         };
-        // Nobody may listen any more.
+        // The handler may be gone.
         let _ = job.replies.send(last);
     }
 }
 
-/// How long a job may still take.
-struct Clock {
+/// Deadline of a job.
+struct JobClock {
     end: Option<Instant>,
     over: bool,
 }
 
-impl Clock {
+impl JobClock {
     fn start(time: Option<Duration>) -> Self {
-        // A time beyond what the clock can tell is none.
+        // A time beyond what the clock can tell is no limit.
         Self { end: time.and_then(|time| Instant::now().checked_add(time)), over: false }
     }
 
@@ -120,13 +126,13 @@ impl Clock {
     }
 }
 
-/// Writes the choices of a job, and tells of each as it ends.
-fn write(engine: &Engine, job: &Job, clock: &mut Clock) -> Result<()> {
+/// Generates the texts of a job, and replies as they come.
+fn write(engine: &Engine, job: &Job, clock: &mut JobClock) -> Result<()> {
     if job.replies.is_closed() {
         return Ok(());
     }
     let mut tell = |index, event: Event<'_>| {
-        // A text that is whole in time is told, and its end.
+        // A text that was complete in time is sent, with its end.
         let ended = matches!(&event, Event::Ended(text) if text.finish != FinishReason::Cancelled);
         if !ended && clock.is_over() {
             ControlFlow::Break(())
@@ -135,8 +141,8 @@ fn write(engine: &Engine, job: &Job, clock: &mut Clock) -> Result<()> {
         }
     };
     match &job.texts {
-        Texts::Each(requests) => engine.generate_each(requests, &mut tell),
-        Texts::Best(request, n) => engine.generate_best(request, *n, &mut tell),
+        RequestedTexts::Each(requests) => engine.generate_each(requests, &mut tell),
+        RequestedTexts::Best(request, n) => engine.generate_best(request, *n, &mut tell),
     }
     .map(drop)
 }
@@ -144,15 +150,15 @@ fn write(engine: &Engine, job: &Job, clock: &mut Clock) -> Result<()> {
 fn forward(
     index: usize,
     event: Event<'_>,
-    replies: &mpsc::UnboundedSender<Reply>,
+    replies: &mpsc::UnboundedSender<WorkerReply>,
 ) -> ControlFlow<()> {
     let listening = match event {
-        Event::Text(text) => replies.send(Reply::Text(index, text.to_owned())).is_ok(),
-        Event::Special(token) => replies.send(Reply::Special(index, token)).is_ok(),
-        Event::Step(step) => replies.send(Reply::Step(Box::new(step.clone()))).is_ok(),
+        Event::Text(text) => replies.send(WorkerReply::Text(index, text.to_owned())).is_ok(),
+        Event::Special(token) => replies.send(WorkerReply::Special(index, token)).is_ok(),
+        Event::Step(step) => replies.send(WorkerReply::Step(Box::new(step.clone()))).is_ok(),
         Event::Working => !replies.is_closed(),
         Event::Ended(response) => {
-            replies.send(Reply::Done(index, Box::new(response.clone()))).is_ok()
+            replies.send(WorkerReply::Done(index, Box::new(response.clone()))).is_ok()
         }
     };
     match listening {

@@ -1,28 +1,28 @@
-//! From the pieces of a format to nodes of a grammar.
+//! Nodes of a grammar for the pieces of a format.
 
-use super::format::{Piece, Slot};
+use super::tool_format::{Piece, Slot};
 use crate::grammar::{GrammarBuilder, NodeId, RuleId, SpecialToken};
 use crate::regular::{Utf8, any_text};
 use crate::vocabulary::Vocabulary;
 
-/// What stands in the slots of pieces.
+/// Contents of the slots of pieces.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Slots<'a> {
-    /// A tool's name and the rule of its arguments.
+    /// Name of a tool and the rule of its arguments.
     pub(super) call: Option<(&'a str, RuleId)>,
-    /// What text for the user must be; any text without.
+    /// Rule of text for the user; any text without.
     pub(super) answer: Option<RuleId>,
-    /// Which tags are special tokens; none without.
+    /// Vocabulary that says which tags are special tokens; none are without.
     pub(super) vocabulary: Option<&'a Vocabulary>,
 }
 
-/// Pieces one after the other.
+/// A node for pieces in sequence.
 pub(super) fn nodes(builder: &mut GrammarBuilder, pieces: &[Piece], slots: &Slots<'_>) -> NodeId {
     let nodes: Vec<NodeId> = pieces.iter().map(|piece| node(builder, piece, slots)).collect();
     builder.sequence(nodes)
 }
 
-/// One piece.
+/// A node for one piece.
 pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_>) -> NodeId {
     match piece {
         Piece::Text(text) => builder.literal(text.as_bytes()),
@@ -41,8 +41,9 @@ pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_
             builder.repeat(inner, 0, Some(1))
         }
         Piece::Either { either } => {
-            let ways: Vec<NodeId> = either.iter().map(|way| nodes(builder, way, slots)).collect();
-            builder.choice(ways)
+            let alternatives: Vec<NodeId> =
+                either.iter().map(|pieces| nodes(builder, pieces, slots)).collect();
+            builder.choice(alternatives)
         }
         Piece::Slot { slot } => match (slot, slots.call) {
             (Slot::Name, Some((name, _))) => builder.literal(name.as_bytes()),
@@ -62,7 +63,7 @@ pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_
                     builder.regular(text)
                 }
             },
-            // A name or arguments outside a call: nothing can stand there.
+            // A name or arguments outside a call: no text.
             (Slot::Name | Slot::Arguments, None) => builder.choice([]),
         },
     }

@@ -1,14 +1,14 @@
-//! Structural tags as XGrammar and vLLM write them, in JSON.
+//! Structural tags in the JSON of XGrammar and vLLM, as a grammar.
 
 use serde_json::{Map, Value, json};
 
-use super::tags::{Body, Tag, TaggedText, Tags};
+use super::tags::{Tag, TagBody, TaggedText, Tags};
 use crate::constraint::Compiler;
 use crate::ebnf::{self, Dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId};
 use crate::json_schema::Schema;
-use crate::regular::{Language, Triggers, Utf8, any_text};
+use crate::regular::{Anchoring, Language, Triggers, Utf8, any_text};
 
 /// The grammar of a structural tag: `{"type": "structural_tag", "format": …}`, or the older
 /// `{"structures": [{"begin", "schema", "end"}], "triggers": […]}`.
@@ -23,58 +23,60 @@ use crate::regular::{Language, Triggers, Utf8, any_text};
 ///
 /// Errors name the place by a JSON pointer.
 pub fn structural_tag(value: &Value, compiler: &Compiler) -> Result<Grammar> {
-    let mut place = Place { members: object(value, "")?, at: String::new() };
-    if let Some(kind) = place.members.get("type")
+    let mut object = TagObject { members: as_object(value, "")?, at: String::new() };
+    if let Some(kind) = object.members.get("type")
         && kind != "structural_tag"
     {
         return Err(bad("/type", "the type is not \"structural_tag\""));
     }
-    if place.members.contains_key("structures") || place.members.contains_key("triggers") {
-        place.only(&["type", "structures", "triggers"], &[])?;
-        return older(&place, compiler);
+    if object.members.contains_key("structures") || object.members.contains_key("triggers") {
+        object.only(&["type", "structures", "triggers"], &[])?;
+        return older(&object, compiler);
     }
-    place.only(&["type", "format"], &[])?;
-    let format = place.member("format")?;
-    place.at.push_str("/format");
-    let mut reader = Reader { builder: GrammarBuilder::new(), compiler };
-    let node = reader.format(format, &place.at, None)?;
+    object.only(&["type", "format"], &[])?;
+    let format = object.member("format")?;
+    object.at.push_str("/format");
+    let mut reader = TagReader { builder: GrammarBuilder::new(), compiler };
+    let node = reader.format(format, &object.at, None)?;
     let start = reader.builder.rule("structural tag", node);
     reader.builder.finish(start)
 }
 
-fn older(place: &Place<'_>, compiler: &Compiler) -> Result<Grammar> {
+/// The grammar of the older form, with `structures` and `triggers`.
+fn older(object: &TagObject<'_>, compiler: &Compiler) -> Result<Grammar> {
     let mut tags = Vec::new();
-    for (at, value) in place.list("structures")? {
-        let structure = Place::new(value, &at)?;
+    for (at, value) in object.list("structures")? {
+        let structure = TagObject::new(value, &at)?;
         structure.only(&["begin", "schema", "end"], &[])?;
         tags.push(Tag {
             begin: structure.text("begin")?.to_owned(),
-            body: Body::Json(structure.member("schema")?.clone()),
+            body: TagBody::Json(structure.member("schema")?.clone()),
             end: structure.text("end")?.to_owned(),
         });
     }
-    let triggers = place.texts("triggers")?;
+    let triggers = object.texts("triggers")?;
     Tags { triggers, tags, at_least_one: false, at_most_one: false }
         .grammar(compiler.json_options())
 }
 
-struct Reader<'a> {
+/// Builder of the grammar.
+struct TagReader<'a> {
     builder: GrammarBuilder,
     compiler: &'a Compiler,
 }
 
-impl Reader<'_> {
+impl TagReader<'_> {
     /// A format; `end` is the text that ends the tag around it.
     fn format(&mut self, value: &Value, at: &str, end: Option<&[String]>) -> Result<NodeId> {
-        let place = Place::new(value, at)?;
-        let kind = place.text("type")?;
+        let object = TagObject::new(value, at)?;
+        let kind = object.text("type")?;
         match kind {
             "const_string" => {
-                place.only(&["type", "value"], &[])?;
-                Ok(self.builder.literal(place.text("value")?.as_bytes()))
+                object.only(&["type", "value"], &[])?;
+                Ok(self.builder.literal(object.text("value")?.as_bytes()))
             }
             "json_schema" => {
-                place.only(
+                object.only(
                     &["type", "json_schema"],
                     &[
                         ("style", json!("json")),
@@ -82,28 +84,29 @@ impl Reader<'_> {
                         ("max_whitespace_cnt", Value::Null),
                     ],
                 )?;
-                let schema = Schema::from_value(place.member("json_schema")?)?;
+                let schema = Schema::from_value(object.member("json_schema")?)?;
                 self.embed(schema.grammar(self.compiler.json_options()))
             }
             "regex" => {
-                place.only(&["type", "pattern"], &[("excludes", json!([]))])?;
-                let grammar = self.compiler.regex_grammar(place.text("pattern")?, false);
+                object.only(&["type", "pattern"], &[("excludes", json!([]))])?;
+                let grammar =
+                    self.compiler.regex_grammar(object.text("pattern")?, Anchoring::Whole);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/pattern"))))
             }
             "grammar" => {
-                place.only(&["type", "grammar"], &[])?;
-                let text = place.text("grammar")?;
+                object.only(&["type", "grammar"], &[])?;
+                let text = object.text("grammar")?;
                 let dialect = Dialect::guess(text).unwrap_or(Dialect::Gbnf);
                 let grammar = ebnf::parse(text, dialect, self.compiler);
                 self.embed(grammar.map_err(|error| error.at_pointer(format!("{at}/grammar"))))
             }
             "any_text" => {
-                place.only(
+                object.only(
                     &["type", "excludes"],
                     &[("max_tokens", Value::Null), ("max_chars", Value::Null)],
                 )?;
-                let mut without = match place.members.contains_key("excludes") {
-                    true => place.texts("excludes")?,
+                let mut without = match object.members.contains_key("excludes") {
+                    true => object.texts("excludes")?,
                     false => Vec::new(),
                 };
                 without.extend(end.unwrap_or_default().iter().cloned());
@@ -111,8 +114,8 @@ impl Reader<'_> {
                 Ok(self.builder.regular(language))
             }
             "sequence" | "or" => {
-                place.only(&["type", "elements"], &[])?;
-                let elements = place.list("elements")?;
+                object.only(&["type", "elements"], &[])?;
+                let elements = object.list("elements")?;
                 let last = elements.len().saturating_sub(1);
                 let mut parts = Vec::with_capacity(elements.len());
                 for (i, (at, element)) in elements.iter().enumerate() {
@@ -125,9 +128,9 @@ impl Reader<'_> {
                     _ => Ok(self.builder.sequence(parts)),
                 }
             }
-            "tag" => self.tag(&place, ""),
-            "triggered_tags" => self.triggered(&place, end.unwrap_or_default()),
-            "tags_with_separator" => self.separated(&place),
+            "tag" => self.tag(&object, ""),
+            "triggered_tags" => self.triggered(&object, end.unwrap_or_default()),
+            "tags_with_separator" => self.separated(&object),
             _ => Err(bad(format!("{at}/type"), format!("`{kind}` is no format that is supported"))
                 .with_help(
                     "known are const_string, json_schema, regex, grammar, any_text, sequence, or, \
@@ -136,18 +139,18 @@ impl Reader<'_> {
         }
     }
 
-    /// A tag, of whose beginning so much is written already.
-    fn tag(&mut self, place: &Place<'_>, written: &str) -> Result<NodeId> {
-        place.only(&["type", "begin", "content", "end"], &[])?;
-        let begin = place.text("begin")?;
-        let ends = match place.member("end")? {
+    /// A tag whose beginning is written already as far as `written`.
+    fn tag(&mut self, object: &TagObject<'_>, written: &str) -> Result<NodeId> {
+        object.only(&["type", "begin", "content", "end"], &[])?;
+        let begin = object.text("begin")?;
+        let ends = match object.member("end")? {
             Value::String(end) => vec![end.clone()],
-            _ => place.texts("end")?,
+            _ => object.texts("end")?,
         };
         // An empty end ends nothing.
         let real = ends.iter().all(|end| !end.is_empty()).then_some(&ends[..]);
-        let content = place.member("content")?;
-        let content = self.format(content, &format!("{}/content", place.at), real)?;
+        let content = object.member("content")?;
+        let content = self.format(content, &format!("{}/content", object.at), real)?;
         let begin_left = self.builder.literal(&begin.as_bytes()[written.len()..]);
         let ends: Vec<NodeId> =
             ends.iter().map(|end| self.builder.literal(end.as_bytes())).collect();
@@ -158,22 +161,22 @@ impl Reader<'_> {
 
     /// Free text, and tags where one of the triggers was written. Free text holds none of the
     /// `excludes` and none of `ends`, which end the tag around it.
-    fn triggered(&mut self, place: &Place<'_>, ends: &[String]) -> Result<NodeId> {
-        place.only(
+    fn triggered(&mut self, object: &TagObject<'_>, ends: &[String]) -> Result<NodeId> {
+        object.only(
             &["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"],
             &[],
         )?;
-        let names = place.texts("triggers")?;
+        let names = object.texts("triggers")?;
         let mut stops = names.clone();
-        if place.members.contains_key("excludes") {
-            stops.extend(place.texts("excludes")?);
+        if object.members.contains_key("excludes") {
+            stops.extend(object.texts("excludes")?);
         }
         stops.extend_from_slice(ends);
         // The heads of the triggers come first.
         let triggers = Triggers::new(self.builder.languages(), &stops)?;
         let mut tags = Vec::new();
-        for (at, tag) in place.list("tags")? {
-            let tag = Place::new(tag, &at)?;
+        for (at, tag) in object.list("tags")? {
+            let tag = TagObject::new(tag, &at)?;
             let begin = tag.text("begin")?;
             let found =
                 names.iter().enumerate().filter(|(_, name)| begin.starts_with(name.as_str()));
@@ -185,27 +188,27 @@ impl Reader<'_> {
             };
             tags.push((number, self.tag(&tag, name)?));
         }
-        let (least, first) = (place.flag("at_least_one")?, place.flag("stop_after_first")?);
+        let (least, first) = (object.flag("at_least_one")?, object.flag("stop_after_first")?);
         let text = TaggedText { triggers: &triggers, tags, names: &names };
         Ok(text.node(&mut self.builder, least, first))
     }
 
     /// Tags and nothing else, with a text between them.
-    fn separated(&mut self, place: &Place<'_>) -> Result<NodeId> {
-        place.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"], &[])?;
+    fn separated(&mut self, object: &TagObject<'_>) -> Result<NodeId> {
+        object.only(&["type", "tags", "separator", "at_least_one", "stop_after_first"], &[])?;
         let mut tags = Vec::new();
-        for (at, tag) in place.list("tags")? {
-            tags.push(self.tag(&Place::new(tag, &at)?, "")?);
+        for (at, tag) in object.list("tags")? {
+            tags.push(self.tag(&TagObject::new(tag, &at)?, "")?);
         }
         let tag = self.builder.choice(tags);
         let mut all = vec![tag];
-        if !place.flag("stop_after_first")? {
-            let separator = self.builder.literal(place.text("separator")?.as_bytes());
+        if !object.flag("stop_after_first")? {
+            let separator = self.builder.literal(object.text("separator")?.as_bytes());
             let more = self.builder.sequence([separator, tag]);
             all.push(self.builder.repeat(more, 0, None));
         }
         let all = self.builder.sequence(all);
-        let least = u32::from(place.flag("at_least_one")?);
+        let least = u32::from(object.flag("at_least_one")?);
         Ok(self.builder.repeat(all, least, Some(1)))
     }
 
@@ -226,15 +229,15 @@ impl Reader<'_> {
     }
 }
 
-/// An object and where it stands.
-struct Place<'a> {
+/// An object of a structural tag, with its JSON pointer for errors.
+struct TagObject<'a> {
     members: &'a Map<String, Value>,
     at: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> TagObject<'a> {
     fn new(value: &'a Value, at: &str) -> Result<Self> {
-        Ok(Self { members: object(value, at)?, at: at.to_owned() })
+        Ok(Self { members: as_object(value, at)?, at: at.to_owned() })
     }
 
     /// Errors if there is a member that is neither known nor a default that changes nothing:
@@ -272,7 +275,7 @@ impl<'a> Place<'a> {
         self.members.get(key).map_or(Some(false), Value::as_bool).ok_or_else(wrong)
     }
 
-    /// The items of a list, each with its place.
+    /// The items of a list, each with its JSON pointer.
     fn list(&self, key: &str) -> Result<Vec<(String, &'a Value)>> {
         let at = format!("{}/{key}", self.at);
         let Some(list) = self.member(key)?.as_array() else {
@@ -290,7 +293,7 @@ impl<'a> Place<'a> {
     }
 }
 
-fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>> {
+fn as_object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>> {
     value.as_object().ok_or_else(|| bad(at, "a structural tag is made of JSON objects"))
 }
 

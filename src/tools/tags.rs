@@ -1,4 +1,4 @@
-//! Structural tags: free text until a trigger, then a constrained body, then free text again.
+//! Tags in free text: text until a trigger, then a constrained body, then text again.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use crate::json_schema::{Options, Schema};
 use crate::regular;
 use crate::regular::{Triggers, Utf8};
 
-/// What stands between the beginning and the end of a tag.
+/// Body of a tag.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub enum TagBody {
     /// JSON that a schema accepts.
     Json(Value),
     /// Text of another grammar.
@@ -20,14 +20,14 @@ pub enum Body {
     Regex(String),
 }
 
-/// A beginning, a body, an end.
+/// A tag: a beginning, a body, an end.
 #[derive(Clone, Debug)]
 pub struct Tag {
-    /// The text that begins it; one of the triggers begins this text.
+    /// Text that begins the tag, and begins with one of the triggers.
     pub begin: String,
-    /// What follows.
-    pub body: Body,
-    /// The text that ends it.
+    /// Content of the tag.
+    pub body: TagBody,
+    /// Text that ends the tag.
     pub end: String,
 }
 
@@ -39,10 +39,9 @@ pub struct Tags {
     pub triggers: Vec<String>,
     /// The tags.
     pub tags: Vec<Tag>,
-    /// Does the text begin with a tag? As in XGrammar: one must be written, and free text before
-    /// it would leave it out for good.
+    /// Whether a tag must be written. As in XGrammar, the text then begins with it.
     pub at_least_one: bool,
-    /// Does the text end behind the first tag?
+    /// Whether the text ends behind the first tag.
     pub at_most_one: bool,
 }
 
@@ -65,16 +64,16 @@ impl Tags {
             };
             let rest = builder.literal(&tag.begin.as_bytes()[trigger.len()..]);
             let body = match &tag.body {
-                Body::Json(schema) => {
+                TagBody::Json(schema) => {
                     let grammar = Schema::from_value(schema)?.grammar(options)?;
                     let rule = builder.embed(&grammar)?;
                     builder.call(rule)
                 }
-                Body::Grammar(grammar) => {
+                TagBody::Grammar(grammar) => {
                     let rule = builder.embed(grammar)?;
                     builder.call(rule)
                 }
-                Body::Regex(pattern) => {
+                TagBody::Regex(pattern) => {
                     let options = regular::Options::default();
                     let language = regular::parse(builder.languages(), pattern, options, &Utf8)?;
                     builder.regular(language)
@@ -96,10 +95,10 @@ impl Tags {
     }
 }
 
-/// Tags after a head each.
+/// Compiled tags of a text.
 pub(super) struct TaggedText<'a> {
     pub(super) triggers: &'a Triggers,
-    /// For each tag the number of its trigger, and what follows the trigger.
+    /// For each tag, the index of its trigger and the node of the rest.
     pub(super) tags: Vec<(usize, NodeId)>,
     /// The texts of the triggers.
     pub(super) names: &'a [String],

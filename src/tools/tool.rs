@@ -27,8 +27,10 @@ impl Tool {
         Ok(Self { name, description: None, parameters })
     }
 
-    /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives.
-    pub fn of_type<T: schemars::JsonSchema>(name: impl Into<String>) -> Result<Self> {
+    /// A tool whose arguments deserialise into a `T`, by the schema that `schemars` derives. Needs
+    /// the feature `schemars`.
+    #[cfg(feature = "schemars")]
+    pub fn for_type<T: schemars::JsonSchema>(name: impl Into<String>) -> Result<Self> {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
         Self::new(name, schema.to_value())
     }
@@ -80,13 +82,13 @@ impl Tool {
         Ok(read)
     }
 
-    /// The same with what it is for, in words for the model.
+    /// The same with a description of its purpose, for the model.
     #[must_use]
     pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), ..self }
     }
 
-    /// It as OpenAI's API writes it, which is what chat templates read.
+    /// The tool as OpenAI's API writes it, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         let mut function = json!({"name": self.name});
         if let Some(description) = &self.description {
@@ -96,12 +98,12 @@ impl Tool {
         json!({"type": "function", "function": function})
     }
 
-    /// Its name.
+    /// Name of the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub fn parameters(&self) -> &Value {
         &self.parameters
     }

@@ -98,7 +98,7 @@ impl SourceFile {
         };
         match read() {
             Ok(content) => Ok(Self { path, content }),
-            Err(e) => Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path)),
+            Err(e) => Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path).with_source(e)),
         }
     }
 

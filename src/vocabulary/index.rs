@@ -158,6 +158,7 @@ impl VocabularyIndex {
             Error::new(ErrorKind::Io, format!("the index cannot be written: {e}"))
                 .in_file(&path)
                 .with_help("everything works without it; only loading takes longer")
+                .with_source(e)
         })?;
         prune(&self.folder, &path, limit);
         Ok(())

@@ -302,7 +302,7 @@ fn tokens_that_end_what_must_differ() {
             r#"{"type": "array", "uniqueItems": true, "items": {"type": "object"}}"#,
             r#"{"type": "object"}"#,
         ] {
-            let constraint = compiler.json_schema_text(schema).unwrap();
+            let constraint = compiler.json_schema_str(schema).unwrap();
             let mut open = vec![constraint.matcher()];
             for _ in 0..4 {
                 let mut next = Vec::new();

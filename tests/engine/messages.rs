@@ -4,7 +4,8 @@
 use crate::message_format::{accepts, compiler, pieces};
 use maskwright::json_schema::Schema;
 use maskwright::tools::{
-    Call, Format, Marker, Part, Reader, Reasoning, Reply, Tool, ToolCalls, ToolChoice,
+    AssistantMessage, Marker, MessagePart, MessageReader, ReasoningFormat, Tool, ToolCall,
+    ToolCalls, ToolChoice, ToolFormat,
 };
 use maskwright::{Constraint, Vocabulary};
 use serde_json::json;
@@ -30,7 +31,11 @@ fn masks_are_exact_along(constraint: &Constraint, message: &str) {
 }
 
 /// Reads a message in groups of so many characters: the reply, and the parts in order.
-fn read(mut reader: Reader, text: &str, group: usize) -> (Reply, Vec<Part>) {
+fn read(
+    mut reader: MessageReader,
+    text: &str,
+    group: usize,
+) -> (AssistantMessage, Vec<MessagePart>) {
     let (mut parts, mut buffer) = (Vec::new(), String::new());
     for (text, special) in pieces(text) {
         match special {
@@ -46,7 +51,7 @@ fn read(mut reader: Reader, text: &str, group: usize) -> (Reply, Vec<Part>) {
     }
     parts.extend(reader.text(&buffer));
     parts.extend(reader.finish());
-    let mut reply = Reply::default();
+    let mut reply = AssistantMessage::default();
     parts.iter().for_each(|part| reply.add(part));
     (reply, parts)
 }
@@ -133,10 +138,12 @@ const MESSAGES: &[Message] = &[
     ),
 ];
 
-fn reply(text: &str, reasoning: &str, calls: &[(&str, &str)]) -> Reply {
-    let call =
-        |&(name, arguments): &(&str, &str)| Call { name: name.into(), arguments: arguments.into() };
-    Reply {
+fn reply(text: &str, reasoning: &str, calls: &[(&str, &str)]) -> AssistantMessage {
+    let call = |&(name, arguments): &(&str, &str)| ToolCall {
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    AssistantMessage {
         text: text.into(),
         reasoning: reasoning.into(),
         calls: calls.iter().map(call).collect(),
@@ -146,7 +153,7 @@ fn reply(text: &str, reasoning: &str, calls: &[(&str, &str)]) -> Reply {
 #[test]
 fn messages_are_taken_apart_however_they_are_split() {
     for &(format, message, text, reasoning, calls) in MESSAGES {
-        let tools = ToolCalls::new(tools(), Format::named(format).unwrap());
+        let tools = ToolCalls::new(tools(), ToolFormat::named(format).unwrap());
         assert!(accepts(&tools.compile(&compiler()).unwrap(), message), "{format}: {message}");
         for group in [1, 2, 7, 1000] {
             let (read, _) = read(tools.reader(None), message, group);
@@ -164,7 +171,7 @@ fn messages_are_taken_apart_however_they_are_split() {
 
 #[test]
 fn parts_are_told_as_soon_as_they_are_certain() {
-    let tools = ToolCalls::new(tools(), Format::named("qwen").unwrap());
+    let tools = ToolCalls::new(tools(), ToolFormat::named("qwen").unwrap());
     let message = "Hi <tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>";
     let mut reader = tools.reader(None);
     let mut told = Vec::new();
@@ -172,11 +179,11 @@ fn parts_are_told_as_soon_as_they_are_certain() {
         told.extend(reader.text(&c.to_string()).into_iter().map(|part| (at, part)));
     }
     // Text at once, `<` when it can be no tag any more or when it is one.
-    assert_eq!(told[0], (0, Part::Text("H".into())));
-    assert_eq!(told[2], (2, Part::Text(" ".into())));
+    assert_eq!(told[0], (0, MessagePart::Text("H".into())));
+    assert_eq!(told[2], (2, MessagePart::Text(" ".into())));
     let arguments = message.find("{\"city").unwrap();
-    assert_eq!(told[3], (arguments, Part::Call("weather".into())));
-    assert_eq!(told[4], (arguments, Part::Arguments("{".into())));
+    assert_eq!(told[3], (arguments, MessagePart::Call("weather".into())));
+    assert_eq!(told[4], (arguments, MessagePart::Arguments("{".into())));
     assert_eq!(told.last().unwrap().0, message.find("}}\n").unwrap());
     // A message that was cut off: what was certain of the call, and none of its tag.
     let (cut, _) = read(tools.reader(None), &message[..arguments + 6], 1);
@@ -192,7 +199,7 @@ fn an_answer_may_have_a_grammar_of_its_own() {
     let ada = "{\"name\": \"Ada\"}";
     for &(format, message, text, _, calls) in MESSAGES {
         let tools =
-            ToolCalls::new(tools(), Format::named(format).unwrap()).with_answer(answer.clone());
+            ToolCalls::new(tools(), ToolFormat::named(format).unwrap()).with_answer(answer.clone());
         let constraint = tools.compile(&compiler()).unwrap();
         // Text is no answer any more, beside a call or without one.
         // (What comes before a call in gpt-oss' commentary is no answer.)
@@ -218,7 +225,7 @@ fn arguments_are_all_that_schemas_say() {
         "additionalProperties": false, "$defs": {"list": {"const": [1, 1]}}});
     let tools = [Tool::new("list", list).unwrap(), Tool::new("other", other).unwrap()];
     for format in ["json", "qwen", "llama3", "mistral", "deepseek", "gpt-oss"] {
-        let calls = ToolCalls::new(tools.clone(), Format::named(format).unwrap())
+        let calls = ToolCalls::new(tools.clone(), ToolFormat::named(format).unwrap())
             .with_choice(ToolChoice::Required);
         let before = |name: &str| match format {
             "json" => format!("[{{\"name\": \"{name}\", \"arguments\": "),
@@ -237,7 +244,7 @@ fn arguments_are_all_that_schemas_say() {
             "deepseek" => "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
             _ => "",
         };
-        let thinking = Reasoning::named("think").unwrap();
+        let thinking = ReasoningFormat::named("think").unwrap();
         let prefix = thinking.grammar(compiler().vocabulary(), false, true).unwrap();
         for (compiler, thought) in
             [(compiler(), ""), (compiler().with_prefix(&prefix).unwrap(), "<think>So.</think>")]
@@ -262,18 +269,20 @@ fn arguments_are_all_that_schemas_say() {
     // Schemas with identifiers of their own do not disturb each other.
     let named = |value: i32| json!({"$id": "https://example.org/s", "$ref": "#/$defs/x", "$defs": {"x": {"const": value}}});
     let tools = [Tool::new("one", named(1)).unwrap(), Tool::new("two", named(2)).unwrap()];
-    let calls = ToolCalls::new(tools, Format::named("json").unwrap()).compile(&compiler()).unwrap();
+    let calls =
+        ToolCalls::new(tools, ToolFormat::named("json").unwrap()).compile(&compiler()).unwrap();
     assert!(accepts(&calls, "[{\"name\": \"two\", \"arguments\": 2}]"));
     assert!(!accepts(&calls, "[{\"name\": \"two\", \"arguments\": 1}]"));
     // What is wrong is told with the tool's name and its place.
     let bad = Tool::new("t", json!({"properties": {"x": {"type": "strin"}}})).unwrap();
     let error =
-        ToolCalls::new([bad], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+        ToolCalls::new([bad], ToolFormat::named("json").unwrap()).compile(&compiler()).unwrap_err();
     assert_eq!(error.place().pointer.as_deref(), Some("/properties/x/type"));
     assert!(error.to_string().contains("tool `t`: `type` must be"), "{error}");
     let never = Tool::new("never", json!(false)).unwrap();
-    let error =
-        ToolCalls::new([never], Format::named("json").unwrap()).compile(&compiler()).unwrap_err();
+    let error = ToolCalls::new([never], ToolFormat::named("json").unwrap())
+        .compile(&compiler())
+        .unwrap_err();
     assert!(error.to_string().contains("tool `never`: nothing satisfies"), "{error}");
 }
 
@@ -293,7 +302,7 @@ const THOUGHTS: &[(&str, &str, &str)] = &[
 fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 7}, "a": {"uniqueItems": true, "type": "array", "items": {"type": "integer"}}}, "required": ["n"], "additionalProperties": false});
     for &(name, thought, reasoning) in THOUGHTS {
-        let format = Reasoning::named(name).unwrap();
+        let format = ReasoningFormat::named(name).unwrap();
         let compiler = compiler();
         let prefix = format.grammar(compiler.vocabulary(), false, false).unwrap();
         let with = compiler.clone().with_prefix(&prefix).unwrap();
@@ -317,28 +326,30 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
                 assert!(!accepts(&constraint, &wrong), "{name}: {wrong}");
             }
         }
-        let (read, _) = read(Reader::new(Some((&format, false))), &format!("{thought}yes <x>"), 1);
+        let (read, _) =
+            read(MessageReader::new(Some((&format, false))), &format!("{thought}yes <x>"), 1);
         assert_eq!(read, reply("yes <x>", reasoning, &[]), "{name}");
     }
     // The prompt has the opening tag.
-    let think = Reasoning::named("think").unwrap();
+    let think = ReasoningFormat::named("think").unwrap();
     let compiler = compiler();
     let prefix = think.grammar(compiler.vocabulary(), true, false).unwrap();
     let opened = compiler.clone().with_prefix(&prefix).unwrap().choice(&["yes"]).unwrap();
     assert!(accepts(&opened, "so</think>yes") && !accepts(&opened, "yes"));
     assert_eq!(
-        read(Reader::new(Some((&think, true))), "so</think>yes", 2).0,
+        read(MessageReader::new(Some((&think, true))), "so</think>yes", 2).0,
         reply("yes", "so", &[])
     );
     // Tags as the vocabulary has them.
     let vocabulary = compiler.vocabulary();
     assert_eq!(think.end(vocabulary).unwrap(), Marker::Bytes(b"</think>".to_vec()));
-    let mistral = Reasoning::named("mistral").unwrap();
+    let mistral = ReasoningFormat::named("mistral").unwrap();
     assert_eq!(mistral.end(vocabulary).unwrap(), Marker::Token(269));
     let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();
     let plain = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
     assert_eq!(mistral.end(&plain).unwrap(), Marker::Bytes(b"[/THINK]".to_vec()));
-    let error = Reasoning::named("gpt-oss").unwrap().grammar(&plain, false, false).unwrap_err();
+    let error =
+        ReasoningFormat::named("gpt-oss").unwrap().grammar(&plain, false, false).unwrap_err();
     assert!(error.to_string().contains("<|end|>"), "{error}");
 }
 
@@ -346,7 +357,7 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
 fn reasoning_and_calls_together() {
     for &(format, message, text, _, calls) in MESSAGES {
         let name = if format == "gpt-oss" { "gpt-oss" } else { "think" };
-        let thinking = Reasoning::named(name).unwrap();
+        let thinking = ReasoningFormat::named(name).unwrap();
         let thought = match name {
             "gpt-oss" => "<|channel|>analysis<|message|>So.<|end|><|start|>assistant",
             _ => "<think>So.</think>",
@@ -354,7 +365,7 @@ fn reasoning_and_calls_together() {
         let compiler = compiler();
         let prefix = thinking.grammar(compiler.vocabulary(), false, true).unwrap();
         let compiler = compiler.with_prefix(&prefix).unwrap();
-        let tools = ToolCalls::new(tools(), Format::named(format).unwrap());
+        let tools = ToolCalls::new(tools(), ToolFormat::named(format).unwrap());
         let constraint = tools.compile(&compiler).unwrap();
         let message = format!("{thought}{message}");
         assert!(accepts(&constraint, &message), "{message}");

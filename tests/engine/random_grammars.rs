@@ -401,7 +401,7 @@ fn json_schemas() {
             {"allOf": [{"minProperties": 2}, {"additionalProperties": false}]}],
             "if": {"const": 1}, "then": false, "else": {"minLength": 2}}"#,
     ];
-    feed(&seeds, text_reader(|text| COMPILER.json_schema_text(text)));
+    feed(&seeds, text_reader(|text| COMPILER.json_schema_str(text)));
 }
 
 #[test]

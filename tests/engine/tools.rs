@@ -3,7 +3,7 @@
 
 use crate::message_format::{accepts, compiler};
 use maskwright::json_schema::Options;
-use maskwright::tools::{Body, Format, Tag, Tags, Tool, ToolCalls, ToolChoice};
+use maskwright::tools::{Tag, TagBody, Tags, Tool, ToolCalls, ToolChoice, ToolFormat};
 use maskwright::{Compiler, Vocabulary};
 use serde_json::json;
 
@@ -108,7 +108,7 @@ const WRITTEN: &[Written] = &[
 #[test]
 fn calls_in_every_format() {
     for written in WRITTEN {
-        let format = Format::named(written.format).unwrap();
+        let format = ToolFormat::named(written.format).unwrap();
         let calls = ToolCalls::new(tools(), format);
         let compile = |calls: ToolCalls| calls.compile(&compiler()).unwrap();
         let auto = compile(calls.clone());
@@ -148,7 +148,7 @@ fn calls_in_every_format() {
 
 #[test]
 fn after_a_call_text_goes_on_where_the_format_has_it() {
-    let calls = ToolCalls::new(tools(), Format::named("hermes").unwrap());
+    let calls = ToolCalls::new(tools(), ToolFormat::named("hermes").unwrap());
     let constraint = calls.compile(&compiler()).unwrap();
     let call = "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>";
     assert!(accepts(&constraint, &format!("a{call}b<{call}c")));
@@ -159,12 +159,12 @@ fn after_a_call_text_goes_on_where_the_format_has_it() {
 fn structural_tags() {
     let number = Tag {
         begin: "<function=bar>".into(),
-        body: Body::Regex("[0-9]+".into()),
+        body: TagBody::Regex("[0-9]+".into()),
         end: "</function>".into(),
     };
     let object = Tag {
         begin: "<function=foo>".into(),
-        body: Body::Json(
+        body: TagBody::Json(
             json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}),
         ),
         end: "</function>".into(),
@@ -213,8 +213,11 @@ fn structural_tags() {
         }
     }
     // A trigger that begins within another, and one that is part of another.
-    let tag =
-        |begin: &str| Tag { begin: begin.into(), body: Body::Regex("x".into()), end: ";".into() };
+    let tag = |begin: &str| Tag {
+        begin: begin.into(),
+        body: TagBody::Regex("x".into()),
+        end: ";".into(),
+    };
     let tags = Tags {
         triggers: vec!["aab".into(), "ab!".into()],
         tags: vec![tag("aab"), tag("ab!")],
@@ -247,8 +250,8 @@ struct Point {
 #[test]
 fn tools_come_from_json_and_from_types() {
     let calls = ToolCalls::new(
-        [Tool::of_type::<Point>("point").unwrap()],
-        Format::named("llama3").unwrap(),
+        [Tool::for_type::<Point>("point").unwrap()],
+        ToolFormat::named("llama3").unwrap(),
     );
     let constraint = calls.compile(&compiler()).unwrap();
     assert!(accepts(&constraint, "{\"name\": \"point\", \"parameters\": {\"x\": 127}}"));
@@ -265,18 +268,18 @@ fn tools_come_from_json_and_from_types() {
         assert!(error.message().contains(message), "{error}");
     }
     let bad = Tool::new("t", json!({"type": "strin"})).unwrap();
-    let error = ToolCalls::new([bad], Format::named("json").unwrap())
+    let error = ToolCalls::new([bad], ToolFormat::named("json").unwrap())
         .grammar(&Options::default())
         .unwrap_err();
     assert!(error.to_string().contains("tool `t`") && error.place().pointer.is_some(), "{error}");
-    let error = ToolCalls::new([], Format::named("json").unwrap())
+    let error = ToolCalls::new([], ToolFormat::named("json").unwrap())
         .grammar(&Options::default())
         .unwrap_err();
     assert!(error.to_string().contains("no tool"), "{error}");
     // The special tokens of another family.
     let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();
     let plain = Compiler::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
-    let error = ToolCalls::new(self::tools(), Format::named("mistral").unwrap())
+    let error = ToolCalls::new(self::tools(), ToolFormat::named("mistral").unwrap())
         .compile(&plain)
         .unwrap_err();
     assert!(error.to_string().contains("[TOOL_CALLS]"), "{error}");

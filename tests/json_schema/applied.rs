@@ -219,7 +219,7 @@ fn exactly_one_of_many_objects_alike() {
             let members = values.iter().map(|value| format!(r#""{key}": {value}"#));
             members.chain([String::new()]).collect()
         };
-        let compiled = match compiler.json_schema_text(&schema) {
+        let compiled = match compiler.json_schema_str(&schema) {
             Err(e) if e.kind() == ErrorKind::Unsatisfiable => None,
             compiled => Some(compiled.unwrap()),
         };

@@ -46,7 +46,8 @@ struct Tally {
 impl Tally {
     fn case(&mut self, compiler: &Compiler, case: &Case<'_>, documents: &[(String, String)]) {
         self.schemas += 1;
-        let compiled = case.schema(documents).and_then(|schema| compiler.schema(schema));
+        let compiled =
+            case.schema(documents).and_then(|schema| compiler.json_schema_document(schema));
         let (name, before) = (&case.description, self.wrong.len());
         match compiled {
             // Nothing is valid: that is an answer too.

@@ -33,7 +33,7 @@ fn malformed_corners_are_found_when_compiling() {
         ),
     ] {
         let schema = format!("{{\"properties\": {{\"x\":\n {{\"items\": {corner}}}}}}}");
-        let error = compiler.json_schema_text(&schema).unwrap_err();
+        let error = compiler.json_schema_str(&schema).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
         let place = error.place();
         assert_eq!(place.pointer.as_deref(), Some(&*format!("/properties/x/items{pointer}")));
@@ -44,7 +44,7 @@ fn malformed_corners_are_found_when_compiling() {
         assert!(error.message().contains(words), "{error}");
     }
     // Where `properties` was forgotten, `id` is no name.
-    assert!(compiler.json_schema_text(r#"{"items": {"id": {"type": "string"}}}"#).is_ok());
+    assert!(compiler.json_schema_str(r#"{"items": {"id": {"type": "string"}}}"#).is_ok());
 }
 
 #[test]

@@ -324,7 +324,7 @@ fn what_does_not_compile_is_an_error() {
     ] {
         let bytes = (0..=255).map(|byte| Some(vec![byte])).collect();
         let vocabulary = maskwright::Vocabulary::from_tokens(bytes, &[], &[]).unwrap();
-        let compiled = maskwright::Compiler::new(vocabulary).json_schema_text(schema);
+        let compiled = maskwright::Compiler::new(vocabulary).json_schema_str(schema);
         let refused = compiled.and_then(|c| c.matcher().mask().map(drop)).err();
         let lint = lint(schema);
         assert_eq!(lint.error, refused, "{schema}");

@@ -42,7 +42,7 @@ fn compile(more: &[Vec<u8>], spelling: Spelling) -> Constraint {
     let tokens = (0..=u8::MAX).map(|byte| vec![byte]).chain(more.iter().cloned());
     let vocabulary = Vocabulary::from_tokens(tokens.map(Some).collect(), &[], &[]).unwrap();
     let compiler = Compiler::new(vocabulary).with_json_options(options);
-    compiler.json_schema_text(r#"{"type": "string", "format": "regex"}"#).unwrap()
+    compiler.json_schema_str(r#"{"type": "string", "format": "regex"}"#).unwrap()
 }
 
 fn accepts(constraint: &Constraint, text: &str) -> bool {
@@ -189,7 +189,7 @@ fn one_matcher_reads_many_texts() {
     let vocabulary = Vocabulary::from_tokens(tokens.map(Some).collect(), &[], &[]).unwrap();
     let constraint = Compiler::new(vocabulary)
         .with_limits(limits)
-        .json_schema_text(r#"{"type": "string", "format": "regex"}"#)
+        .json_schema_str(r#"{"type": "string", "format": "regex"}"#)
         .unwrap();
     let first = constraint.matcher();
     let mut bytes = 0;

@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use maskwright::json_schema::{Options, PropertyOrder, Schema, Whitespace};
-use maskwright::tools::{Format, Tool, ToolCalls, ToolChoice};
+use maskwright::tools::{Tool, ToolCalls, ToolChoice, ToolFormat};
 use maskwright::{Compiler, Constraint, ErrorKind, Vocabulary};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -703,7 +703,7 @@ fn values_in_other_grammars() {
     let lark = format!("start: \"x=\" %json {schema}\n");
     let embedded = compiler.lark(&lark).unwrap();
     let tools = json!([{"name": "f", "parameters": schema}]);
-    let tools = ToolCalls::new(Tool::read(&tools).unwrap(), Format::named("json").unwrap());
+    let tools = ToolCalls::new(Tool::read(&tools).unwrap(), ToolFormat::named("json").unwrap());
     let called = tools.with_choice(ToolChoice::Required).compile(&compiler).unwrap();
     for text in renderings(&json!({"a": [1, 2]})) {
         let mixed = text.replacen("1,", "1, ", 1);

@@ -90,7 +90,7 @@ fn told(vocabulary: &Vocabulary) -> impl PartialEq + std::fmt::Debug + use<> {
 fn masks(compiler: &Compiler) -> Vec<Vec<u32>> {
     let schema = r#"{"type": "object", "properties": {"a": {"type": "string", "maxLength": 9},
         "b": {"type": "array", "uniqueItems": true, "items": {"type": ["integer", "string"]}}}}"#;
-    let mut matcher = compiler.json_schema_text(schema).unwrap().matcher();
+    let mut matcher = compiler.json_schema_str(schema).unwrap().matcher();
     let mut masks = vec![matcher.mask().unwrap().words().to_vec()];
     for byte in br#"{"a": "xy", "b": [12, "x", 3]}"# {
         matcher.accept_bytes(&[*byte]).unwrap();

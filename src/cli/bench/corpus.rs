@@ -1,6 +1,6 @@
 //! MaskBench's corpus: JSON lines `{"id", "schema", "tests": [{"valid", "data"}]}`.
 //!
-//! Only the place of each line is kept in memory; a line is read when its turn comes.
+//! Only the position of each line is kept in memory; a line is read when its turn comes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,11 +12,12 @@ use rustc_hash::FxHashMap;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::cli::input;
+use maskwright::error::{Error, ErrorKind, Result};
 
-/// A line: a schema as it is written, and instances of it.
+/// A line, read: the text of a schema, and instances of it.
 #[derive(Debug, serde::Deserialize)]
-pub(super) struct Case {
+pub(super) struct CorpusCase {
     pub(super) schema: Box<RawValue>,
     #[serde(default)]
     pub(super) tests: Vec<Instance>,
@@ -29,13 +30,13 @@ pub(super) struct Instance {
 }
 
 #[derive(serde::Deserialize)]
-struct Name {
+struct CaseId {
     id: String,
 }
 
-/// Where a line is.
+/// Position of a line.
 #[derive(Clone, Debug)]
-struct Line {
+struct CorpusLine {
     id: String,
     file: usize,
     number: usize,
@@ -48,7 +49,7 @@ struct Line {
 #[derive(Debug)]
 pub(super) struct Corpus {
     files: Vec<PathBuf>,
-    lines: Vec<Line>,
+    lines: Vec<CorpusLine>,
 }
 
 impl Corpus {
@@ -58,19 +59,19 @@ impl Corpus {
         let files = if path.is_dir() { files(path)? } else { vec![path.to_owned()] };
         let (mut lines, mut seen) = (Vec::new(), BTreeSet::new());
         for (file, path) in files.iter().enumerate() {
-            let mut reader = BufReader::new(File::open(path).map_err(|e| unread(path, &e))?);
+            let mut reader = BufReader::new(File::open(path).map_err(|e| unreadable(path, e))?);
             let (mut start, mut text) = (0, String::new());
             for number in 1.. {
                 text.clear();
-                let bytes = reader.read_line(&mut text).map_err(|e| unread(path, &e))?;
+                let bytes = reader.read_line(&mut text).map_err(|e| unreadable(path, e))?;
                 if bytes == 0 {
                     break;
                 }
                 if !text.trim().is_empty() {
-                    let Name { id } =
+                    let CaseId { id } =
                         serde_json::from_str(&text).map_err(|e| malformed(path, number, &e))?;
                     if seen.insert(id.clone()) {
-                        lines.push(Line { id, file, number, start, bytes });
+                        lines.push(CorpusLine { id, file, number, start, bytes });
                     }
                 }
                 start += bytes as u64;
@@ -114,28 +115,28 @@ impl Corpus {
     }
 
     /// Reads a line. Errors, with file and line, if it is not as it should be.
-    pub(super) fn read(&self, index: usize) -> Result<Case> {
+    pub(super) fn read(&self, index: usize) -> Result<CorpusCase> {
         let line = &self.lines[index];
         let path = &self.files[line.file];
         let mut text = vec![0; line.bytes];
-        let mut file = File::open(path).map_err(|e| unread(path, &e))?;
+        let mut file = File::open(path).map_err(|e| unreadable(path, e))?;
         file.seek(SeekFrom::Start(line.start))
             .and_then(|_| file.read_exact(&mut text))
-            .map_err(|e| unread(path, &e))?;
+            .map_err(|e| unreadable(path, e))?;
         serde_json::from_slice(&text).map_err(|e| malformed(path, line.number, &e))
     }
 }
 
-/// What records call a line: MaskBench's own file of it.
+/// Name of a line in records: that of MaskBench's file of it.
 fn record_id(id: &str) -> String {
     format!("{id}.json")
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| unread(folder, &e))?;
+    let entries = std::fs::read_dir(folder).map_err(|e| unreadable(folder, e))?;
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|e| unread(folder, &e))?.path();
+        let path = entry.map_err(|e| unreadable(folder, e))?.path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             files.push(path);
         }
@@ -144,10 +145,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn unread(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("cannot be read: {error}"))
-        .in_file(path)
-        .with_help("give a folder of .jsonl files, or one such file")
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    input::unreadable(path, error, "give a folder of .jsonl files, or one such file")
 }
 
 fn malformed(path: &Path, number: usize, error: &serde_json::Error) -> Error {
@@ -260,7 +259,7 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
 mod tests {
     use super::*;
 
-    /// What CPython 3.12 writes.
+    /// Expected texts are those of CPython 3.12.
     #[test]
     fn json_is_written_as_python_writes_it() {
         for (text, written) in [

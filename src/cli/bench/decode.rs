@@ -1,4 +1,4 @@
-//! `maskwright bench decode`: how fast a model reads a prompt and writes a text.
+//! `maskwright bench decode`: speed at which a model reads a prompt and writes a text.
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::engine::Engine;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::KvCache;
-use crate::sampling::{Sampler, SamplingParams};
-use crate::{Compiler, Constraint};
+use crate::cli::input;
+use maskwright::engine::Engine;
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::KvCache;
+use maskwright::sampling::{Sampler, SamplingParams};
+use maskwright::{Compiler, Constraint};
 
 use crate::cli::Outcome;
-use crate::cli::constraint::ConstraintArgs;
-use crate::cli::model::ModelArgs;
-use crate::cli::output::{self, Format, Stop};
-use crate::cli::writing::at_least_one;
+use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::args::generation::at_least_one;
+use crate::cli::args::model::ModelArgs;
+use crate::cli::output::{self, OutputFormat, Stop};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -32,28 +33,28 @@ pub(super) struct Args {
     /// Tokens that are written
     #[arg(long, value_name = "N", default_value = "128")]
     tokens: usize,
-    /// Each way is run as often, and the least time of each token counts
+    /// Runs of each kind; the least time of each token counts
     #[arg(long, value_name = "N", default_value = "3", value_parser = at_least_one)]
     repeat: NonZeroUsize,
     /// Writes the time of each token, with and without cache, as a plot
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
-/// What one way of writing took.
-struct Timed {
+/// Times of one run.
+struct DecodeTimes {
     prefill: Duration,
-    /// Of each token after the first.
+    /// Times of the tokens after the first.
     tokens: Vec<Duration>,
-    /// Of the masks, in all.
+    /// Time of all masks together.
     masks: Duration,
 }
 
-impl Timed {
-    /// Takes the lesser of both times: what else the machine did is no part of them.
+impl DecodeTimes {
+    /// Takes the lesser of both times, to leave out what else the machine did.
     fn lower(&mut self, other: Self) {
         self.prefill = self.prefill.min(other.prefill);
         self.masks = self.masks.min(other.masks);
@@ -90,14 +91,11 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         rows.push(("constrained", measure(constraint.as_ref(), true)?));
     }
     if let Some(path) = &args.plot {
-        std::fs::write(path, plot(&rows[0].1, &rows[1].1)).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("cannot be written: {error}"))
-                .in_file(path)
-                .with_help("give the path of a file in a folder that exists")
-        })?;
+        std::fs::write(path, plot(&rows[0].1, &rows[1].1))
+            .map_err(|error| input::unwritable(path, error))?;
     }
     match args.output {
-        Format::Json => {
+        OutputFormat::Json => {
             for (name, timed) in &rows {
                 let each: Vec<f64> = timed.tokens.iter().map(|t| t.as_secs_f64() * 1e6).collect();
                 let line = json!({
@@ -113,7 +111,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
                 output::line(&line.to_string())?;
             }
         }
-        Format::Text => {
+        OutputFormat::Text => {
             output::line(
                 "way          prefill tok/s  decode tok/s  ms/token first  last  masks ms",
             )?;
@@ -154,7 +152,7 @@ fn write(
     tokens: usize,
     constraint: Option<&Constraint>,
     cached: bool,
-) -> Result<Timed> {
+) -> Result<DecodeTimes> {
     let model = engine.model();
     let mut sampler = Sampler::new(&SamplingParams::greedy())?;
     let mut matcher = constraint.map(Constraint::matcher);
@@ -191,7 +189,7 @@ fn write(
         masks += mask_time;
         times.push(clock.elapsed());
     }
-    Ok(Timed { prefill, tokens: times, masks })
+    Ok(DecodeTimes { prefill, tokens: times, masks })
 }
 
 /// Size of the plot, and of its margin, in pixels.
@@ -203,8 +201,8 @@ const SMOOTH: usize = 4;
 /// Milliseconds of each token over its place: what grows with the text, and what does not. A point
 /// for each token, and a line through the medians of neighbours, which one slow token does not move.
 /// The lines set the scale: a point above them all stands at the upper edge.
-fn plot(cached: &Timed, uncached: &Timed) -> String {
-    let ms = |timed: &Timed| -> Vec<f64> {
+fn plot(cached: &DecodeTimes, uncached: &DecodeTimes) -> String {
+    let ms = |timed: &DecodeTimes| -> Vec<f64> {
         timed.tokens.iter().map(|t| t.as_secs_f64() * 1e3).collect()
     };
     let (cached, uncached) = (ms(cached), ms(uncached));

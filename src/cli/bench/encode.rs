@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use tokenizers::utils::SysRegex;
 
-use crate::Vocabulary;
-use crate::cli::output;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Model, ModelOptions, Tokenizer};
-use crate::vocabulary::Encode as _;
+use crate::cli::input;
+use maskwright::Vocabulary;
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::{Model, ModelOptions, Tokenizer};
+use maskwright::vocabulary::Encode as _;
 
-/// The patterns that part a text into pieces, as the tokenizers publish them: which special token
-/// tells whose they are, their names, the pattern.
+/// Patterns that split a text into pieces, as the tokenizers publish them: a special token that
+/// identifies the tokenizer, its id, names, and the pattern.
 const PATTERNS: [(&str, u32, &str, &str); 4] = [
     (
         "<|endofprompt|>",
@@ -32,13 +32,13 @@ const PATTERNS: [(&str, u32, &str, &str); 4] = [
 
 const WORDS_AND_THREE_DIGITS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// How texts become tokens.
-enum Method {
+/// Method by which texts become tokens.
+enum EncodeMethod {
     /// The tokenizer of the file.
     Own(Box<Tokenizer>),
     /// The tokenizer of the embedded model.
     Model(Box<Model>),
-    /// Pieces by a pattern, and in each the pair of the least rank merged first; whose pattern.
+    /// Byte-pair encoding by ranks within the pieces of a pattern; the name of its tokenizer.
     Ranks(SysRegex, &'static str),
     /// The fewest tokens that spell the text.
     Fewest,
@@ -47,7 +47,7 @@ enum Method {
 /// Encodes texts.
 pub(super) struct Encoder {
     vocabulary: Arc<Vocabulary>,
-    method: Method,
+    method: EncodeMethod,
     /// Texts of which the tokenizer writes another spelling (a blank before them, composed
     /// characters), which are spelled with the fewest tokens instead.
     pub(super) respelled: usize,
@@ -57,33 +57,35 @@ impl Encoder {
     /// The encoder for `--tokenizer`. Errors if the file holds a tokenizer that cannot be used.
     pub(super) fn new(tokenizer: &str, vocabulary: Arc<Vocabulary>) -> Result<Self> {
         let method = match tokenizer {
-            "tiny" => Method::Model(Box::new(Model::load(&ModelOptions::default())?)),
+            "tiny" => EncodeMethod::Model(Box::new(Model::load(&ModelOptions::default())?)),
             file => of_file(Path::new(file), &vocabulary)?,
         };
         Ok(Self { vocabulary, method, respelled: 0 })
     }
 
-    /// Whose tokens they are.
+    /// The vocabulary of the tokens.
     pub(super) fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// How texts become tokens, in words.
+    /// The method, in words.
     pub(super) fn method(&self) -> String {
         match &self.method {
-            Method::Own(_) | Method::Model(_) => "the tokenizer's own".to_owned(),
-            Method::Ranks(_, whose) => format!("by the ranks, pieces as of {whose}"),
-            Method::Fewest => "the fewest tokens, since the file holds no way to encode".to_owned(),
+            EncodeMethod::Own(_) | EncodeMethod::Model(_) => "the tokenizer's own".to_owned(),
+            EncodeMethod::Ranks(_, whose) => format!("by the ranks, pieces as of {whose}"),
+            EncodeMethod::Fewest => {
+                "the fewest tokens, since the file holds no way to encode".to_owned()
+            }
         }
     }
 
     /// The tokens of a text, which spell it to the byte; none if the vocabulary cannot spell it.
     pub(super) fn encode(&mut self, text: &str) -> Result<Option<Vec<u32>>> {
         let tokens = match &self.method {
-            Method::Own(tokenizer) => tokenizer.encode(text)?,
-            Method::Model(model) => model.tokenizer().encode(text)?,
-            Method::Ranks(pattern, _) => self.by_ranks(pattern, text),
-            Method::Fewest => return Ok(self.fewest(text.as_bytes())),
+            EncodeMethod::Own(tokenizer) => tokenizer.encode(text)?,
+            EncodeMethod::Model(model) => model.tokenizer().encode(text)?,
+            EncodeMethod::Ranks(pattern, _) => self.by_ranks(pattern, text),
+            EncodeMethod::Fewest => return Ok(self.fewest(text.as_bytes())),
         };
         let written = self.vocabulary.decode(&tokens);
         if written == text.as_bytes() {
@@ -175,13 +177,13 @@ impl Encoder {
     }
 }
 
-fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<Method> {
+fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<EncodeMethod> {
     let inside = path.join("tokenizer.json");
     let path = if path.is_dir() { &inside } else { path };
-    let file = output::read(path, "a tokenizer.json, .tiktoken or .gguf file")?;
+    let file = input::read(path, "a tokenizer.json, .tiktoken or .gguf file")?;
     if file.trim_ascii_start().starts_with(b"{") {
         let tokenizer = Tokenizer::from_bytes(&file).map_err(|error| error.in_file(path))?;
-        return Ok(Method::Own(Box::new(tokenizer)));
+        return Ok(EncodeMethod::Own(Box::new(tokenizer)));
     }
     let known = PATTERNS.into_iter().find(|&(name, id, ..)| vocabulary.special(name) == Some(id));
     // A GGUF file has merges, but no pattern.
@@ -190,9 +192,9 @@ fn of_file(path: &Path, vocabulary: &Vocabulary) -> Result<Method> {
             let pattern = SysRegex::new(pattern).map_err(|error| {
                 Error::new(ErrorKind::Vocabulary, format!("the pattern of {whose}: {error}"))
             })?;
-            Ok(Method::Ranks(pattern, whose))
+            Ok(EncodeMethod::Ranks(pattern, whose))
         }
-        None => Ok(Method::Fewest),
+        None => Ok(EncodeMethod::Fewest),
     }
 }
 
@@ -211,7 +213,7 @@ mod tests {
         "antidisestablishmentarianism pneumonoultramicroscopicsilicovolcanoconiosis",
     ];
 
-    fn encoder(method: Method, tokens: Vec<Option<Vec<u8>>>) -> Encoder {
+    fn encoder(method: EncodeMethod, tokens: Vec<Option<Vec<u8>>>) -> Encoder {
         let vocabulary = Arc::new(Vocabulary::from_tokens(tokens, &[], &[]).unwrap());
         Encoder { vocabulary, method, respelled: 0 }
     }
@@ -226,7 +228,7 @@ mod tests {
         for (known, ranks, pattern) in cases {
             let tokens = (0..ranks).map(|id| known.decode_bytes(&[id]).ok()).collect();
             let (.., whose, pattern) = PATTERNS[pattern];
-            let method = Method::Ranks(SysRegex::new(pattern).unwrap(), whose);
+            let method = EncodeMethod::Ranks(SysRegex::new(pattern).unwrap(), whose);
             let mut encoder = encoder(method, tokens);
             for text in TEXTS {
                 let tokens = encoder.encode(text).unwrap().unwrap();
@@ -240,7 +242,7 @@ mod tests {
     fn the_fewest_tokens_spell_what_can_be_spelled() {
         let tokens = ["a", "b", "ab", "abb", "bbac", "c", "ba"];
         let tokens = tokens.map(|t| Some(t.as_bytes().to_vec())).to_vec();
-        let mut encoder = encoder(Method::Fewest, tokens);
+        let mut encoder = encoder(EncodeMethod::Fewest, tokens);
         // Greedily it were abb, a, c.
         assert_eq!(encoder.encode("abbac").unwrap(), Some(vec![0, 4]));
         // Of two ways with as many tokens the one that begins longer.

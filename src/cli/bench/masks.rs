@@ -1,9 +1,9 @@
-//! `maskwright bench masks`: what compiling a schema and each mask of its instances cost.
+//! `maskwright bench masks`: time to compile a schema, and of each mask along its instances.
 //!
 //! No model takes part. For each schema of a corpus: compiling from its text, and the first mask;
 //! then along each instance, as Python writes it, the mask at each token, written into a packed
-//! row, and the acceptance of the token. One thread; before the clock starts there is nothing but
-//! what the vocabulary alone decides.
+//! row, and the acceptance of the token. One thread; before the clock starts, only tables that depend
+//! on the vocabulary alone are computed.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -16,15 +16,16 @@ use serde_json::{Value, json};
 
 use super::corpus::{self, Corpus};
 use super::encode::Encoder;
-use super::process::{self, Process, mib};
+use super::process::{self, ProcessStats, mib};
 use super::times::{Times, as_json};
 use crate::cli::Outcome;
-use crate::cli::constraint::JsonArgs;
-use crate::cli::model::vocabulary;
-use crate::cli::output::{self, Format, Stop};
-use crate::constraint::{Compiler, Constraint};
-use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::{Options, Whitespace};
+use crate::cli::args::json::JsonArgs;
+use crate::cli::args::model::vocabulary;
+use crate::cli::input;
+use crate::cli::output::{self, OutputFormat, Stop};
+use maskwright::constraint::{Compiler, Constraint};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::json_schema::{Options, Whitespace};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -38,10 +39,10 @@ pub(super) struct Args {
     /// Measures a random sample of this many schemas
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Which sample: the same seed draws the same
+    /// Seed of the sample: the same seed draws the same
     #[arg(long, value_name = "N", default_value_t = 1, requires = "limit")]
     seed: u64,
-    /// Starts each schema with none of what others have left in shared caches
+    /// Starts each schema with empty shared caches
     #[arg(long)]
     unshared: bool,
     #[command(flatten)]
@@ -49,12 +50,12 @@ pub(super) struct Args {
     /// Writes each schema's times and answers, one JSON line each
     #[arg(long, value_name = "FILE")]
     records: Option<PathBuf>,
-    /// How the result is written
+    /// Format of the result
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: OutputFormat,
 }
 
-/// What was measured of all schemas.
+/// Measurements of all schemas together.
 #[derive(Default)]
 struct Totals {
     masks: Times,
@@ -69,17 +70,17 @@ struct Totals {
     peak_rss_kb: u64,
 }
 
-/// One instance's tokens, and what is right of it.
-struct Test {
+/// Tokens of an instance, and whether it is valid.
+struct TokenizedInstance {
     valid: bool,
     tokens: Vec<u32>,
 }
 
-/// What became of one instance. Times in ns.
+/// Result of one instance. Times in ns.
 #[derive(Default, serde::Serialize)]
-struct Tested {
+struct InstanceRecord {
     valid: bool,
-    /// None where the engine failed.
+    /// `None` if the engine failed.
     accepted: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     err: Option<String>,
@@ -88,9 +89,9 @@ struct Tested {
     mask_ns: Vec<u64>,
 }
 
-/// What became of one schema, as `--records` writes it.
+/// Result of one schema, as `--records` writes it.
 #[derive(Default, serde::Serialize)]
-struct Record {
+struct SchemaRecord {
     id: String,
     /// `ok` or `compile_error`.
     status: &'static str,
@@ -103,15 +104,15 @@ struct Record {
     cpu_ms: f64,
     wall_ms: f64,
     preempted: u64,
-    tests: Vec<Tested>,
+    tests: Vec<InstanceRecord>,
 }
 
 /// A line of `--records`.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Line<'a> {
+enum RecordLine<'a> {
     Meta(Value),
-    Schema(&'a Record),
+    Schema(&'a SchemaRecord),
     Summary { wall_s: f64 },
 }
 
@@ -124,12 +125,12 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
     let json_options = args.json.options()?;
     let compiler =
         Compiler::new(vocabulary(&args.tokenizer)?).with_json_options(json_options.clone());
-    let (init, loaded) = (clock.elapsed(), Process::read());
+    let (init, loaded) = (clock.elapsed(), ProcessStats::read());
     let mut encoder = Encoder::new(&args.tokenizer, Arc::clone(compiler.vocabulary()))?;
-    let encoder_kb = Process::read().rss_kb.saturating_sub(loaded.rss_kb);
+    let encoder_kb = ProcessStats::read().rss_kb.saturating_sub(loaded.rss_kb);
     let mut records = args.records.as_deref().map(Records::create).transpose()?;
     if let Some(records) = &mut records {
-        records.write(&Line::Meta(json!({
+        records.write(&RecordLine::Meta(json!({
             "engine": "maskwright",
             "version": env!("CARGO_PKG_VERSION"),
             "vocab": args.tokenizer,
@@ -162,7 +163,7 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
                 .with_help("take it out of the corpus")
             })?;
             match encoder.encode(&text)? {
-                Some(tokens) => tests.push(Test { valid: test.valid, tokens }),
+                Some(tokens) => tests.push(TokenizedInstance { valid: test.valid, tokens }),
                 None => bench.totals.unspelled += 1,
             }
         }
@@ -172,21 +173,21 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         }
         let record = bench.schema(corpus.id(index), case.schema.get(), &tests);
         if let Some(records) = &mut records {
-            records.write(&Line::Schema(&record))?;
+            records.write(&RecordLine::Schema(&record))?;
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     if let Some(mut records) = records {
-        records.write(&Line::Summary { wall_s: whole.elapsed().as_secs_f64() })?;
+        records.write(&RecordLine::Summary { wall_s: whole.elapsed().as_secs_f64() })?;
         records.0.flush()?;
     }
     let mut totals = bench.totals;
     let report =
         report(args, &json_options, &corpus, &encoder, &mut totals, (init, loaded, encoder_kb));
     match args.output {
-        Format::Json => output::line(&report.to_string())?,
-        Format::Text => print(&report)?,
+        OutputFormat::Json => output::line(&report.to_string())?,
+        OutputFormat::Text => print(&report)?,
     }
     Ok(Outcome::Success)
 }
@@ -200,12 +201,12 @@ struct Bench {
 
 impl Bench {
     /// Measures one schema; its record.
-    fn schema(&mut self, id: String, schema: &str, tests: &[Test]) -> Record {
+    fn schema(&mut self, id: String, schema: &str, tests: &[TokenizedInstance]) -> SchemaRecord {
         process::forget_peak();
-        let (before, clock) = (Process::read(), Instant::now());
-        let compiled = self.compiler.json_schema_text(schema);
+        let (before, clock) = (ProcessStats::read(), Instant::now());
+        let compiled = self.compiler.json_schema_str(schema);
         let compile = clock.elapsed();
-        let mut record = Record { id, compile_ns: nanos(compile), ..Record::default() };
+        let mut record = SchemaRecord { id, compile_ns: nanos(compile), ..SchemaRecord::default() };
         match compiled {
             Err(error) => {
                 self.totals.compile_errors += 1;
@@ -224,7 +225,7 @@ impl Bench {
                 self.count(&record.tests);
             }
         }
-        let after = Process::read();
+        let after = ProcessStats::read();
         self.totals.peak_rss_kb = self.totals.peak_rss_kb.max(after.peak_rss_kb);
         record.peak_rss_kb = after.peak_rss_kb;
         record.cpu_ms = after.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e6;
@@ -233,8 +234,8 @@ impl Bench {
         record
     }
 
-    fn instance(&mut self, constraint: &Constraint, test: &Test) -> Tested {
-        let mut tested = Tested { valid: test.valid, ..Tested::default() };
+    fn instance(&mut self, constraint: &Constraint, test: &TokenizedInstance) -> InstanceRecord {
+        let mut tested = InstanceRecord { valid: test.valid, ..InstanceRecord::default() };
         match self.follow(constraint, &test.tokens, &mut tested) {
             Ok(accepted) => tested.accepted = Some(accepted),
             Err(error) => tested.err = Some(error.to_string()),
@@ -242,12 +243,12 @@ impl Bench {
         tested
     }
 
-    /// Is the whole text allowed, token by token?
+    /// Whether the whole text is allowed, token by token.
     fn follow(
         &mut self,
         constraint: &Constraint,
         tokens: &[u32],
-        tested: &mut Tested,
+        tested: &mut InstanceRecord,
     ) -> Result<bool> {
         tested.mask_ns.reserve(tokens.len());
         let clock = Instant::now();
@@ -273,7 +274,7 @@ impl Bench {
 
     /// A schema passes if each of its instances got the right answer; of the two kinds of wrong
     /// answers, a valid instance rejected counts before an invalid one accepted.
-    fn count(&mut self, tested: &[Tested]) {
+    fn count(&mut self, tested: &[InstanceRecord]) {
         let totals = &mut self.totals;
         if tested.iter().any(|t| t.accepted.is_none() || (t.valid && t.accepted == Some(false))) {
             totals.validation_errors += 1;
@@ -294,15 +295,11 @@ struct Records(BufWriter<File>);
 
 impl Records {
     fn create(path: &std::path::Path) -> Result<Self> {
-        let file = File::create(path).map_err(|error| {
-            Error::new(ErrorKind::Io, format!("cannot be written: {error}"))
-                .in_file(path)
-                .with_help("give the path of a file in a folder that exists")
-        })?;
+        let file = File::create(path).map_err(|error| input::unwritable(path, error))?;
         Ok(Self(BufWriter::new(file)))
     }
 
-    fn write(&mut self, line: &Line<'_>) -> std::io::Result<()> {
+    fn write(&mut self, line: &RecordLine<'_>) -> std::io::Result<()> {
         serde_json::to_writer(&mut self.0, line)?;
         self.0.write_all(b"\n")
     }
@@ -314,7 +311,7 @@ fn report(
     corpus: &Corpus,
     encoder: &Encoder,
     totals: &mut Totals,
-    (init, loaded, encoder_kb): (Duration, Process, u64),
+    (init, loaded, encoder_kb): (Duration, ProcessStats, u64),
 ) -> Value {
     json!({
         "tbm_us": as_json(&totals.masks.summary()),

@@ -1,20 +1,20 @@
-//! What the system knows of this process, where it tells (Linux' `/proc`; otherwise zeros).
+//! Memory and time of this process by Linux' `/proc`; zeros on other systems.
 
 use std::fs;
 
 /// A reading of `/proc/self`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Process {
-    /// Resident memory in KiB: now, and the most since [`forget_peak`].
+pub(super) struct ProcessStats {
+    /// Resident memory in KiB: now, and the peak since [`forget_peak`].
     pub(super) rss_kb: u64,
     pub(super) peak_rss_kb: u64,
-    /// How often another thread was put in this one's place.
+    /// Number of involuntary context switches.
     pub(super) preempted: u64,
     /// Time on a processor, in ns, of the main thread.
     pub(super) cpu_ns: u64,
 }
 
-impl Process {
+impl ProcessStats {
     pub(super) fn read() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let field = |name: &str| {
@@ -31,8 +31,8 @@ impl Process {
     }
 }
 
-/// From here on the peak is counted anew (proc(5), `clear_refs`). Where that is not to be had, it
-/// stays that of the whole run.
+/// Restarts the count of the peak (proc(5), `clear_refs`). Where that is impossible, the peak stays
+/// that of the whole run.
 pub(super) fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }

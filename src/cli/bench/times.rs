@@ -1,4 +1,4 @@
-//! Times, and what is said of many of them.
+//! Many times of one kind, and their percentiles.
 
 use std::time::Duration;
 

@@ -18,10 +18,12 @@ use super::components::strongly_connected;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::builder::GrammarBuilder;
 use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
+use crate::limits::LimitName;
 
 pub(super) fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("the grammar needs more than {limit} nodes"))
         .with_help("simplify it, or raise the limit `grammar_size`")
+        .with_limit(LimitName::GrammarSize)
 }
 
 /// Rewrites a grammar without nullable rules so that no rule calls itself at its left edge.

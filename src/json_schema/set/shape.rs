@@ -347,7 +347,8 @@ impl Sets<'_> {
         );
         let at = self.open.last().copied().unwrap_or(Set::ANY);
         let help = "let fewer alternatives hold at the same time, or raise the limit";
-        Err(self.error(ErrorKind::Limit, at, message).with_help(help))
+        let error = self.error(ErrorKind::Limit, at, message).with_help(help);
+        Err(error.with_limit(LimitName::Alternatives))
     }
 }
 

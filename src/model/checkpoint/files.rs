@@ -70,7 +70,7 @@ impl ModelFiles {
             Self::Folder(folder) => match std::fs::read(folder.join(name)) {
                 Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
-                Err(error) => Err(self.unreadable(name, &error)),
+                Err(error) => Err(self.unreadable(name, error)),
             },
             Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
         }
@@ -162,15 +162,17 @@ impl ModelFiles {
                 match File::open(folder.join(name)).and_then(|f| map_file(&f)) {
                     Ok(map) => Ok(Some(WeightBytes::Mapped(map))),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
-                    Err(error) => Err(self.unreadable(name, &error)),
+                    Err(error) => Err(self.unreadable(name, error)),
                 }
             }
             Self::Embedded(_, files) => Ok(embedded(files, name).map(WeightBytes::Static)),
         }
     }
 
-    fn unreadable(&self, name: &str, error: &io::Error) -> Error {
-        Error::new(ErrorKind::Io, format!("cannot read: {error}")).in_file(self.path(name))
+    fn unreadable(&self, name: &str, error: io::Error) -> Error {
+        Error::new(ErrorKind::Io, format!("cannot read: {error}"))
+            .in_file(self.path(name))
+            .with_source(error)
     }
 }
 

@@ -1,6 +1,7 @@
 //! From the nodes of a grammar to points.
 
 use super::*;
+use crate::limits::LimitName;
 
 /// The nodes that are compiled.
 pub(crate) trait Nodes {
@@ -181,7 +182,8 @@ impl ProgramCompiler<'_> {
             let message =
                 format!("the compiled grammar needs more than {} points", self.inner.limit);
             return Err(Error::new(ErrorKind::Limit, message)
-                .with_help("simplify it, or raise the limit `grammar_size`"));
+                .with_help("simplify it, or raise the limit `grammar_size`")
+                .with_limit(LimitName::GrammarSize));
         }
         let id = self.inner.points.len() as PointId;
         self.inner.points.push(point);

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::*;
 use crate::deadline;
+use crate::limits::LimitName;
 use crate::regular::automaton::Slack;
 use crate::regular::{CodePoints as _, Utf8};
 
@@ -399,11 +400,12 @@ impl Languages {
             // In parts of rows, which is not what users count.
             let message = "regular languages take more to decide than the limit `work` allows";
             let help = "simplify the patterns, or raise the limit";
-            return Error::new(ErrorKind::Limit, message).with_help(help);
+            let error = Error::new(ErrorKind::Limit, message).with_help(help);
+            return error.with_limit(LimitName::Work);
         }
         let message = format!("regular languages need more than {} states", self.limit);
         let help = "simplify the patterns, lower the counts, or raise the limit `language_states`";
-        Error::new(ErrorKind::Limit, message).with_help(help)
+        Error::new(ErrorKind::Limit, message).with_help(help).with_limit(LimitName::LanguageStates)
     }
 
     pub(crate) fn raw(&self, x: Language) -> Row {

@@ -99,7 +99,9 @@ fn read_config(path: &Path) -> Result<Option<EosFields>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path)),
+        Err(e) => {
+            return Err(Error::new(ErrorKind::Io, e.to_string()).in_file(path).with_source(e));
+        }
     };
     let file = serde_json::from_slice(&bytes).map_err(|e| json_error(&e).in_file(path))?;
     Ok(Some(file))

@@ -50,7 +50,7 @@ fn documents(count: u64) -> Result<(), Box<dyn Error>> {
     // A small bound, so that it is reached many times.
     let limits = Limits { cache_bytes: 16 << 20, ..Limits::default() };
     let compiler = Compiler::new(vocabulary).with_limits(limits);
-    let constraint = compiler.json_schema_text(SCHEMA)?;
+    let constraint = compiler.json_schema_str(SCHEMA)?;
     let mut next = 10;
     let mut masks = 0u64;
     for n in 1..=count {

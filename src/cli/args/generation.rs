@@ -1,0 +1,178 @@
+//! Options of generation: lengths, stop strings, beams, speculation.
+
+use std::num::NonZeroUsize;
+
+use maskwright::engine::{BeamSearch, EarlyStopping, Engine, Request, Speculation};
+use maskwright::error::{Error, ErrorKind, Result};
+use maskwright::model::{Model, ModelOptions, ModelSource, SpecialNames};
+
+use super::model::ModelArgs;
+
+/// Options of generation.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct GenerationArgs {
+    /// The most tokens that are written
+    #[arg(long, value_name = "N", default_value = "256", value_parser = at_least_one)]
+    pub(crate) max_tokens: NonZeroUsize,
+    /// As many tokens are written before the text may end, as far as the constraint goes on
+    #[arg(long, value_name = "N", default_value = "0")]
+    min_tokens: usize,
+    /// Never ends the text by the model's end token, as far as the constraint goes on
+    #[arg(long)]
+    ignore_eos: bool,
+    /// Ends the text before this string (repeat the option for more)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) stop: Vec<String>,
+    /// Ends the text after the stop string instead
+    #[arg(long, alias = "include-stop-str-in-output")]
+    include_stop: bool,
+    /// Ends the text before this token (repeat the option for more)
+    #[arg(long, value_name = "ID")]
+    stop_token_id: Vec<u32>,
+    /// Writes N texts and takes the one that the model holds most probable per token
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    best_of: NonZeroUsize,
+    /// Searches with N beams for the most probable text instead of drawing
+    #[arg(long, alias = "num-beams", value_name = "N", value_parser = at_least_one)]
+    #[arg(conflicts_with_all = ["best_of", "speculate"])]
+    pub(crate) beam: Option<NonZeroUsize>,
+    /// Divides a beam's log-probability by its length to this power
+    #[arg(long, allow_negative_numbers = true, value_name = "P", default_value = "1")]
+    length_penalty: f32,
+    /// The end of a search with beams
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "no")]
+    early_stopping: EarlyStoppingName,
+    /// Keeps room for the rest of what the constraint asks for, so that --max-tokens cuts nothing off
+    #[arg(long, value_enum, value_name = "on|off", default_value = "on")]
+    budget: Switch,
+    /// Writes the prompt's last tokens anew where they may be the beginning of longer ones
+    #[arg(long)]
+    token_healing: bool,
+    /// Asks the constraint about drawn tokens instead of computing masks; same distribution
+    #[arg(long, conflicts_with_all = ["best_of", "beam"])]
+    pub(crate) rejection: bool,
+    /// Writes only tokens that the tokenizer itself would write, as far as the constraint leaves one
+    #[arg(long, conflicts_with = "beam")]
+    canonical: bool,
+    /// Takes names of special tokens in messages and tools for these tokens, not for text: who writes
+    /// a message can then end its turn
+    #[arg(long)]
+    parse_special: bool,
+    /// Source of guessed tokens, for fewer passes of the model
+    #[arg(long, value_enum, value_name = "WHO", default_value = "off")]
+    speculate: SpeculationName,
+    /// The model that guesses: a model folder, or `layers:N` for the first N layers of the model
+    #[arg(long, value_name = "DIR|layers:N")]
+    draft_model: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EarlyStoppingName {
+    /// As soon as there are as many texts as beams
+    Yes,
+    /// As soon as no unfinished text is better
+    No,
+    /// As soon as no unfinished text can become better
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SpeculationName {
+    /// Nobody
+    Off,
+    /// The constraint, where it leaves no choice
+    Forced,
+    /// The constraint, where it leaves few choices
+    Grammar,
+    /// Prompt and text
+    Ngram,
+    /// The model of --draft-model
+    Draft,
+}
+
+pub(crate) fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1 up")
+}
+
+impl GenerationArgs {
+    /// Sets the fields of a request.
+    pub(crate) fn apply(&self, request: Request) -> Request {
+        Request {
+            max_tokens: self.max_tokens.get(),
+            min_tokens: self.min_tokens,
+            ignore_eos: self.ignore_eos,
+            stop: self.stop.clone(),
+            include_stop_str_in_output: self.include_stop,
+            stop_token_ids: self.stop_token_id.clone(),
+            best_of: self.best_of.get(),
+            beam: self.beam.map(|width| BeamSearch {
+                length_penalty: self.length_penalty,
+                early_stopping: match self.early_stopping {
+                    EarlyStoppingName::Yes => EarlyStopping::Yes,
+                    EarlyStoppingName::No => EarlyStopping::No,
+                    EarlyStoppingName::Never => EarlyStopping::Never,
+                },
+                ..BeamSearch::new(width.get())
+            }),
+            budget: self.budget == Switch::On,
+            token_healing: self.token_healing,
+            rejection: self.rejection,
+            canonical: self.canonical,
+            parse_special: self.parse_special,
+            speculate: match self.speculate {
+                SpeculationName::Off => Speculation::Off,
+                SpeculationName::Forced => Speculation::Forced,
+                SpeculationName::Grammar => Speculation::Grammar,
+                SpeculationName::Ngram => Speculation::Ngram,
+                SpeculationName::Draft => Speculation::Draft,
+            },
+            ..request
+        }
+    }
+
+    /// The reading of names of special tokens in messages.
+    pub(crate) fn special_names(&self) -> SpecialNames {
+        match self.parse_special {
+            true => SpecialNames::AsTokens,
+            false => SpecialNames::AsText,
+        }
+    }
+
+    /// Loads the model, and the one that guesses where there is one.
+    pub(crate) fn load(&self, model: &ModelArgs) -> Result<Engine> {
+        let asked = self.speculate == SpeculationName::Draft;
+        if asked != self.draft_model.is_some() {
+            let message = "--speculate draft and --draft-model go together";
+            return Err(Error::new(ErrorKind::Request, message).with_help("give both, or neither"));
+        }
+        let engine = model.load()?;
+        match &self.draft_model {
+            None => Ok(engine),
+            Some(draft) => with_draft(engine, draft, model),
+        }
+    }
+}
+
+/// The engine with a model that guesses: `layers:N`, or a model folder.
+pub(crate) fn with_draft(engine: Engine, draft: &str, model: &ModelArgs) -> Result<Engine> {
+    let draft = match draft.strip_prefix("layers:") {
+        Some(layers) => {
+            let layers = layers.parse().map_err(|_| {
+                Error::new(ErrorKind::Request, format!("`{layers}` is no number of layers"))
+                    .with_help("write --draft-model layers:N with N from 1")
+            })?;
+            engine.model().first_layers(layers)?
+        }
+        None => {
+            let source: ModelSource = draft.parse()?;
+            Model::load(&ModelOptions { source, ..model.options() })?
+        }
+    };
+    engine.with_draft(draft)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}

@@ -1,0 +1,80 @@
+//! The options that name a model or a vocabulary.
+
+use std::sync::Arc;
+
+use crate::cli::output;
+use maskwright::Vocabulary;
+use maskwright::engine::Engine;
+use maskwright::error::Result;
+use maskwright::model::{DType, Device, Model, ModelOptions, ModelSource};
+use maskwright::vocabulary::cache_folder;
+
+/// The model and its device.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ModelArgs {
+    /// `tiny`, the embedded model, or a folder with config.json, tokenizer.json and safetensors
+    #[arg(long, value_name = "tiny|DIR", default_value = "tiny")]
+    model: ModelSource,
+    /// The device: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "cpu|cuda[:N]", default_value = "cpu")]
+    device: Device,
+    /// Number format that the weights are converted to
+    #[arg(long, value_name = "f32|bf16|f16", default_value = "f32")]
+    dtype: DType,
+}
+
+impl ModelArgs {
+    /// The options for loading.
+    pub(crate) fn options(&self) -> ModelOptions {
+        ModelOptions {
+            source: self.model.clone(),
+            device: self.device,
+            dtype: self.dtype,
+            index: cache_folder(),
+        }
+    }
+
+    /// Loads the model.
+    pub(crate) fn load(&self) -> Result<Engine> {
+        let engine = Engine::load(&self.options())?;
+        warn(engine.model().vocabulary());
+        let config = engine.model().config();
+        if config.context_length() < config.max_position_embeddings {
+            output::note(&format!(
+                "warning: the context is {} tokens, the model's attention window, and not {}: what \
+                 lies beyond the window is not supported",
+                config.context_length(),
+                config.max_position_embeddings
+            ));
+        }
+        Ok(engine)
+    }
+}
+
+/// The vocabulary of `--tokenizer`: the embedded model's, or a file's.
+pub(crate) fn vocabulary(tokenizer: &str) -> Result<Arc<Vocabulary>> {
+    match tokenizer {
+        "tiny" => Ok(Arc::clone(Model::load(&ModelOptions::default())?.vocabulary())),
+        file => {
+            let loaded = match cache_folder() {
+                Some(folder) => Vocabulary::from_file_indexed(file, folder),
+                None => Vocabulary::from_file(file),
+            };
+            let vocabulary = loaded.map_err(|error| match error.help() {
+                Some(_) => error,
+                None => {
+                    error.with_help("give a tokenizer.json, .tiktoken or .gguf file, or `tiny`")
+                }
+            })?;
+            warn(&vocabulary);
+            Ok(Arc::new(vocabulary))
+        }
+    }
+}
+
+/// Warns if the vocabulary's index could not be written, so that loading stays slow.
+fn warn(vocabulary: &Vocabulary) {
+    if let Some(error) = vocabulary.index_error() {
+        output::note(&format!("warning: {error}"));
+    }
+}

@@ -1,0 +1,65 @@
+//! API keys, compared in constant time: the time of a refusal does not tell how much of a key was
+//! right.
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use subtle::{Choice, ConstantTimeEq as _};
+
+use crate::server::api_error::ApiError;
+
+/// The keys of the API. Without any, every request is admitted.
+#[derive(Clone, Default)]
+pub(crate) struct ApiKeys(Vec<Vec<u8>>);
+
+impl ApiKeys {
+    pub(crate) fn new(keys: &[String]) -> Self {
+        Self(keys.iter().map(|key| key.clone().into_bytes()).collect())
+    }
+
+    /// Errors unless the request carries one of the keys.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let Some(given) = headers.get(AUTHORIZATION) else {
+            let message = "no API key was given; send the header `Authorization: Bearer KEY`";
+            return Err(ApiError::unauthorized(message));
+        };
+        let key = match given.as_bytes().split_at_checked(b"Bearer ".len()) {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"Bearer ") => key,
+            _ => &[],
+        };
+        // All keys are compared, so that the time does not tell which one was nearly right.
+        let right = self.0.iter().fold(Choice::from(0), |right, known| right | known.ct_eq(key));
+        match bool::from(right) {
+            true => Ok(()),
+            false => Err(ApiError::unauthorized("the API key is not one of this server's")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_the_keys_opens() {
+        let keys = ApiKeys::new(&["first".into(), "second".into()]);
+        for (header, opens) in [
+            (None, false),
+            (Some("Bearer first"), true),
+            (Some("bearer second"), true),
+            (Some("Bearer firs"), false),
+            (Some("Bearer first2"), false),
+            (Some("first"), false),
+            (Some("Bearer "), false),
+            (Some(""), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(header) = header {
+                headers.insert(AUTHORIZATION, header.parse().unwrap());
+            }
+            assert_eq!(keys.check(&headers).is_ok(), opens, "{header:?}");
+            assert!(ApiKeys::default().check(&headers).is_ok());
+        }
+    }
+}

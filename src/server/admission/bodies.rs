@@ -1,0 +1,191 @@
+//! Bodies of requests: bounds on the length of one, on the bytes of all together, and on the time of
+//! arrival.
+//!
+//! A large body takes permits of a semaphore, one for each KiB, from before it is read until its
+//! request is answered: what is parsed from a body is larger than the body.
+
+use std::sync::Arc;
+
+use axum::body::{Body, BodyDataStream, HttpBody as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_stream::StreamExt as _;
+
+use super::bounds::ServerBounds;
+use crate::server::api_error::ApiError;
+
+/// Greatest length of a body that takes no permits, in bytes: no other body keeps it out, and there
+/// can be no more of them than connections.
+const SMALL_BODY_BYTES: usize = 64 << 10;
+
+/// Bytes that one permit stands for.
+const PERMIT_BYTES: usize = 1 << 10;
+
+/// Reads bodies, and counts the bytes of all large ones that are held.
+pub(crate) struct BodyReader {
+    permits: Arc<Semaphore>,
+    /// Number of permits, free and taken.
+    total: usize,
+    bounds: ServerBounds,
+}
+
+/// The permits of a large body, given back when dropped.
+pub(crate) type BodyPermit = OwnedSemaphorePermit;
+
+/// A body that has arrived.
+pub(crate) struct ReceivedBody {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) permit: Option<BodyPermit>,
+}
+
+impl ReceivedBody {
+    /// Whether parsing it takes so long that it should wait for a turn.
+    pub(crate) fn is_large(&self) -> bool {
+        self.bytes.len() > SMALL_BODY_BYTES
+    }
+}
+
+impl BodyReader {
+    pub(crate) fn new(bounds: &ServerBounds) -> Self {
+        let total = (bounds.bodies / PERMIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        Self { permits: Arc::new(Semaphore::new(total)), total, bounds: bounds.clone() }
+    }
+
+    /// Reads a body. A large one waits for permits before it is read.
+    ///
+    /// Errors if it is too long, if it gets no permits within the time that a body may take to arrive,
+    /// or if it takes longer to arrive.
+    pub(crate) async fn read(&self, body: Body) -> Result<ReceivedBody, ApiError> {
+        let announced = body.size_hint().exact();
+        let length = announced.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if length.is_some_and(|length| length > self.bounds.body) {
+            return Err(ApiError::too_large(self.bounds.body));
+        }
+        let mut reading = PartialBody {
+            bodies: self,
+            pieces: body.into_data_stream(),
+            received: ReceivedBody { bytes: Vec::new(), permit: None },
+        };
+        match length {
+            Some(length) => {
+                reading.acquire(length).await?;
+                reading.read_up_to(length).await?;
+            }
+            // Permits for the greatest length: with fewer, each of many bodies that are half read
+            // could wait for the others.
+            None => {
+                if !reading.read_up_to(SMALL_BODY_BYTES).await? {
+                    reading.acquire(self.bounds.body).await?;
+                }
+            }
+        }
+        if reading.read_up_to(self.bounds.body).await? {
+            Ok(reading.received)
+        } else {
+            Err(ApiError::too_large(self.bounds.body))
+        }
+    }
+}
+
+/// A body that is being read.
+struct PartialBody<'a> {
+    bodies: &'a BodyReader,
+    pieces: BodyDataStream,
+    received: ReceivedBody,
+}
+
+impl PartialBody<'_> {
+    /// Waits for the permits of a body of this length.
+    async fn acquire(&mut self, length: usize) -> Result<(), ApiError> {
+        if length <= SMALL_BODY_BYTES {
+            return Ok(());
+        }
+        let count = u32::try_from(length.div_ceil(PERMIT_BYTES).min(self.bodies.total));
+        let acquired =
+            Arc::clone(&self.bodies.permits).acquire_many_owned(count.unwrap_or(u32::MAX));
+        let arrival = self.bodies.bounds.arrival;
+        if let Ok(Ok(permits)) = tokio::time::timeout(arrival, acquired).await {
+            self.received.permit = Some(permits);
+            return Ok(());
+        }
+        // A client that is still sending would not see an answer.
+        let _ = tokio::time::timeout(arrival, async {
+            while let Some(Ok(_)) = self.pieces.next().await {}
+        })
+        .await;
+        Err(ApiError::no_room_for_body())
+    }
+
+    /// Reads until the body ends (true) or has more bytes than `length` (false).
+    async fn read_up_to(&mut self, length: usize) -> Result<bool, ApiError> {
+        let arrival = self.bodies.bounds.arrival;
+        let read = async {
+            while self.received.bytes.len() <= length {
+                match self.pieces.next().await {
+                    None => return Ok(true),
+                    Some(Ok(piece)) => self.received.bytes.extend_from_slice(&piece),
+                    Some(Err(error)) => return Err(ApiError::unreadable_body(&error)),
+                }
+            }
+            Ok(false)
+        };
+        let read = tokio::time::timeout(arrival, read).await;
+        read.unwrap_or_else(|_| Err(ApiError::slow_body(arrival)))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+
+    fn streamed(length: usize) -> Body {
+        let pieces = vec![vec![b' '; 1000]; length / 1000].into_iter().map(Ok::<_, std::io::Error>);
+        Body::from_stream(tokio_stream::iter(pieces))
+    }
+
+    fn status(result: Result<ReceivedBody, ApiError>) -> u16 {
+        result.err().map_or(200, |error| error.status().as_u16())
+    }
+
+    #[tokio::test]
+    async fn large_bodies_have_room_as_long_as_they_are_held() {
+        let bounds = ServerBounds { body: 100_000, bodies: 150_000, ..ServerBounds::default() };
+        let bodies = BodyReader::new(&bounds);
+        let whole = |length: usize| bodies.read(Body::from(vec![b' '; length]));
+        assert_eq!(status(whole(100_001).await), 413);
+        assert_eq!(status(bodies.read(streamed(101_000)).await), 413);
+        assert_eq!(bodies.permits.available_permits(), bodies.total);
+        let first = whole(100_000).await.unwrap();
+        let small = bodies.read(streamed(60_000)).await.unwrap();
+        assert!(first.is_large() && !small.is_large());
+        for body in [Body::from(vec![b' '; 100_000]), streamed(70_000)] {
+            // It waits, and is read when there is room.
+            let mut waiting = std::pin::pin!(bodies.read(body));
+            let soon = std::time::Duration::from_millis(1);
+            assert!(tokio::time::timeout(soon, &mut waiting).await.is_err());
+        }
+        drop(first);
+        assert_eq!(status(bodies.read(streamed(70_000)).await), 200);
+        assert_eq!(bodies.permits.available_permits(), bodies.total);
+    }
+
+    #[tokio::test]
+    async fn who_finds_no_room_is_told_to_come_back() {
+        let arrival = std::time::Duration::from_millis(1);
+        let bounds =
+            ServerBounds { body: 100_000, bodies: 150_000, arrival, ..ServerBounds::default() };
+        let bodies = BodyReader::new(&bounds);
+        let _held = bodies.read(Body::from(vec![b' '; 100_000])).await.unwrap();
+        assert_eq!(status(bodies.read(Body::from(vec![b' '; 100_000])).await), 503);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_is_given_up() {
+        let bounds = ServerBounds {
+            arrival: std::time::Duration::from_millis(1),
+            ..ServerBounds::default()
+        };
+        let never = tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>();
+        assert_eq!(status(BodyReader::new(&bounds).read(Body::from_stream(never)).await), 408);
+    }
+}

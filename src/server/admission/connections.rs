@@ -1,0 +1,213 @@
+//! Connections: a bound on their number, and time limits for clients that stay silent.
+//!
+//! `axum::serve` has no bound on either, so the loop that accepts connections is our own. A client
+//! that sends half a head, or nothing at all, is cut off by hyper; one that takes nothing of its
+//! answer is cut off by [`Delivered`].
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
+
+use super::bounds::ServerBounds;
+use crate::server::api_error::ApiError;
+
+/// Delay before the next attempt where the system cannot accept a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// Open files that the process needs beside its connections: the listener, pipes, models.
+const RESERVED_FILES: usize = 64;
+
+/// Greatest number of refused connections whose close is awaited, so that the client reads the
+/// refusal; others are told and closed at once.
+const MAX_AWAITED_REFUSALS: usize = 32;
+
+/// Longest time to tell a client that its connection is refused.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Answers requests until `stop` is ready, and then until those in flight are answered, but no
+/// longer than `drain`.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    bounds: &ServerBounds,
+    stop: impl Future<Output = ()>,
+    drain: Duration,
+) {
+    let most = open_files().map_or(bounds.connections, |files| {
+        bounds.connections.min(files.saturating_sub(RESERVED_FILES).max(1))
+    });
+    let slots = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+    let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(MAX_AWAITED_REFUSALS)));
+    let graceful = GracefulShutdown::new();
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            // The client has left already, or the process has no file for it.
+            Err(_) => {
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                continue;
+            }
+        };
+        // Events of a stream leave one by one. Where this cannot be set, they are late.
+        let _ = stream.set_nodelay(true);
+        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            // A client that does not listen is not told.
+            if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                let refusal = refusal.clone();
+                tokio::spawn(async move {
+                    let _ = tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, &refusal)).await;
+                    drop(permit);
+                });
+            } else if let Ok(mut stream) = stream.into_std() {
+                let _ = std::io::Write::write(&mut stream, refusal.as_bytes());
+            }
+            continue;
+        };
+        let io = TokioIo::new(WriteTimeoutStream { stream, within: bounds.delivery, late: None });
+        let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // An error here is the client's: it was told, or it has left.
+            let _ = connection.await;
+            drop(slot);
+        });
+    }
+    drop(listener);
+    // Requests that take longer are cut off when the runtime ends.
+    let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
+}
+
+/// The response to a connection beyond the bound.
+fn refusal() -> String {
+    let body = ApiError::too_many_connections().object().to_string();
+    let length = body.len();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+         connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Sends the refusal, and waits until the client has closed the connection.
+async fn refuse(mut stream: TcpStream, refusal: &str) -> io::Result<()> {
+    stream.write_all(refusal.as_bytes()).await?;
+    stream.shutdown().await?;
+    // Closing a connection with unread bytes would take the answer back.
+    let mut unread = [0; 4096];
+    while stream.read(&mut unread).await? > 0 {}
+    Ok(())
+}
+
+/// Number of files that the process may open, where the system tells.
+fn open_files() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    soft_limit(&limits)
+}
+
+/// The soft limit of open files in Linux' `/proc/self/limits`: the first number of its line.
+fn soft_limit(limits: &str) -> Option<usize> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// A connection whose writes time out: an error if the client takes no byte for `within`.
+struct WriteTimeoutStream {
+    stream: TcpStream,
+    within: Duration,
+    /// Timer of the pending write.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl WriteTimeoutStream {
+    /// Times a write that is still pending.
+    fn timed<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.late = None;
+            return written;
+        }
+        let within = self.within;
+        let late = self.late.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
+        ready!(late.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for WriteTimeoutStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for WriteTimeoutStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.timed(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.timed(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.timed(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_in_force_is_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max processes             unlimited            unlimited            processes \n\
+                      Max open files            256                  1048576              files     \n";
+        assert_eq!(soft_limit(limits), Some(256));
+        assert_eq!(soft_limit(""), None);
+    }
+}

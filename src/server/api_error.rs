@@ -1,0 +1,239 @@
+//! Errors as OpenAI's error object, with their HTTP status.
+//!
+//! ```text
+//! {"error": {"message": "`top_p`: must be …", "type": "invalid_request_error",
+//!            "param": "top_p", "code": null}}
+//! ```
+//!
+//! `param` is a field of the request wherever one is at fault: of those that this server reads it
+//! knows the name, and errors of the engine carry it as [`Place::field`](crate::error::Place) or as
+//! the limit that was reached.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::error::{Error, ErrorKind, shortened};
+use crate::limits::LimitName;
+
+/// Value of `Retry-After` for a client that found no room.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// Refusal of a request: status, message, field and code.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    message: String,
+    param: Option<String>,
+    code: Option<&'static str>,
+}
+
+impl ApiError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None }
+    }
+
+    /// A field that cannot be used, by its name.
+    pub(super) fn field(name: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        let name = shortened(&name.into()).into_owned();
+        let mut error = Self::new(StatusCode::BAD_REQUEST, format!("`{name}`: {message}"));
+        error.param = Some(name);
+        error
+    }
+
+    /// Text that is not JSON, or has a key twice, which is then named. `field` is the field whose value
+    /// the text is; `None` for the body.
+    pub(super) fn json(field: Option<&str>, error: &Error) -> Self {
+        let Some(pointer) = &error.place().pointer else {
+            return match field {
+                Some(field) => Self::field(field, format!("its text is no JSON: {error}")),
+                None => Self::bad(format!("the body is not JSON: {error}")),
+            };
+        };
+        let mut name = field.unwrap_or_default().to_owned();
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit()) {
+                name.push_str(&format!("[{token}]"));
+            } else if name.is_empty() {
+                name = token;
+            } else {
+                name.push_str(&format!(".{token}"));
+            }
+        }
+        Self::field(name, "is written twice; write it once")
+    }
+
+    /// A request that cannot be read, or cannot be answered by this model.
+    pub(super) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn unauthorized(message: &str) -> Self {
+        Self { code: Some("invalid_api_key"), ..Self::new(StatusCode::UNAUTHORIZED, message) }
+    }
+
+    pub(super) fn unknown_model(asked: &str, served: &str) -> Self {
+        let asked = shortened(asked);
+        let message =
+            format!("the model `{asked}` does not exist here; this server has `{served}`");
+        let mut error = Self::new(StatusCode::NOT_FOUND, message);
+        (error.param, error.code) = (Some("model".to_owned()), Some("model_not_found"));
+        error
+    }
+
+    pub(super) fn unknown_path(method: &str, path: &str) -> Self {
+        let path = shortened(path);
+        let message = format!(
+            "there is no {method} {path} here; there are POST /v1/chat/completions, \
+             GET /v1/models and GET /health"
+        );
+        Self { code: Some("unknown_url"), ..Self::new(StatusCode::NOT_FOUND, message) }
+    }
+
+    pub(super) fn method(method: &str, path: &str) -> Self {
+        let path = shortened(path);
+        let message =
+            format!("{path} does not answer {method}; the header `Allow` says what it does");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    }
+
+    pub(super) fn media_type() -> Self {
+        let message = "the body must be JSON; send the header `Content-Type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+    }
+
+    /// The body is longer than `limit` bytes.
+    pub(super) fn too_large(limit: usize) -> Self {
+        let message = match limit >> 20 {
+            0 => format!("the body is larger than {limit} bytes"),
+            megabytes => format!("the body is larger than {megabytes} MiB"),
+        };
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    /// The body did not arrive in time.
+    pub(super) fn slow_body(limit: Duration) -> Self {
+        let message = format!("the body did not arrive within {limit:?}");
+        Self::new(StatusCode::REQUEST_TIMEOUT, message)
+    }
+
+    /// The body ended before its end.
+    pub(super) fn unreadable_body(error: &axum::Error) -> Self {
+        Self::bad(format!("the body cannot be read: {error}"))
+    }
+
+    fn overloaded(message: &str) -> Self {
+        Self { code: Some("overloaded"), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, message) }
+    }
+
+    /// The queue is full.
+    pub(super) fn busy() -> Self {
+        Self::overloaded("too many requests are waiting for the model; try again in a moment")
+    }
+
+    /// Other large bodies are being read.
+    pub(super) fn no_room_for_body() -> Self {
+        Self::overloaded("too many large requests are being read; try again in a moment")
+    }
+
+    /// There is no room for another connection.
+    pub(super) fn too_many_connections() -> Self {
+        Self::overloaded("too many connections are open; try again in a moment")
+    }
+
+    /// The model worked on the request for too long.
+    pub(super) fn out_of_time(limit: Duration) -> Self {
+        let message = format!(
+            "the model worked on the request for more than {limit:?}; ask for less, or have the \
+             server started with a higher --request-timeout"
+        );
+        Self { code: Some("timeout"), ..Self::new(StatusCode::GATEWAY_TIMEOUT, message) }
+    }
+
+    /// The model has no chat template, and there is nothing else to answer.
+    pub(super) fn no_chat_template(error: &Error) -> Self {
+        let cure = "put its chat_template.jinja into the model folder and start the server again";
+        Self::new(StatusCode::BAD_REQUEST, format!("{}; {cure}", error.message()))
+    }
+
+    pub(super) fn gone() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the model has stopped; restart the server")
+    }
+
+    /// An error of compiling or generating. Errors of the model or the machine are the server's fault
+    /// (500), all others the request's (400).
+    pub(super) fn from_engine(error: &Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Io | ErrorKind::Model => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        let mut this = Self::new(status, with_cure(error));
+        // OpenAI's code, by which clients know that they must shorten a conversation.
+        if error.kind() == ErrorKind::Context {
+            (this.param, this.code) =
+                (Some("messages".to_owned()), Some("context_length_exceeded"));
+        } else {
+            this.param = error.place().field.map(str::to_owned);
+        }
+        this
+    }
+
+    /// The same, where `max_tokens_field` is the field that bounds the tokens of the answer: it is
+    /// named if they are too few for the constraint.
+    pub(super) fn from_generation(error: &Error, max_tokens_field: Option<&str>) -> Self {
+        let mut this = Self::from_engine(error);
+        if error.limit() == Some(LimitName::MaxTokens) {
+            this.param = max_tokens_field.map(str::to_owned);
+        }
+        this
+    }
+
+    /// The status of the answer.
+    #[cfg(test)]
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The error object, as it also stands in a stream that has begun.
+    pub(super) fn object(&self) -> serde_json::Value {
+        let kind = match self.status.is_server_error() {
+            true => "server_error",
+            false => "invalid_request_error",
+        };
+        json!({ "error": {
+            "message": self.message,
+            "type": kind,
+            "param": self.param,
+            "code": self.code,
+        }})
+    }
+}
+
+/// An error in words, with the option of the server that raises the limit that was reached.
+pub(super) fn with_cure(error: &Error) -> String {
+    match error.limit() {
+        // The request's own limit, not one of the server.
+        None | Some(LimitName::MaxTokens) => error.to_string(),
+        Some(limit) => format!("{error} (`maskwright serve --limit {limit}=…`)"),
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.object())).into_response();
+        let header = match self.status {
+            StatusCode::UNAUTHORIZED => (WWW_AUTHENTICATE, "Bearer"),
+            StatusCode::SERVICE_UNAVAILABLE => (RETRY_AFTER, RETRY_AFTER_SECONDS),
+            // What is left of the body is not waited for.
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => (CONNECTION, "close"),
+            _ => return response,
+        };
+        response.headers_mut().insert(header.0, HeaderValue::from_static(header.1));
+        response
+    }
+}

@@ -1,0 +1,409 @@
+//! The constraint on the answer: OpenAI's `response_format`, and the fields in which clients of vLLM,
+//! SGLang and llama.cpp write it. At most one of them may be sent.
+
+use serde_json::{Value, json};
+
+use crate::constraint::Formula;
+use crate::ebnf::{self, Dialect};
+use crate::error::Error;
+use crate::grammar::Grammar;
+use crate::json_schema::{Resources, Whitespace};
+use crate::{Compiler, Constraint, strict_json, tools};
+
+use super::fields::{Fields, wrong};
+use crate::server::api_error::{ApiError, with_cure};
+
+/// The constraint on the answer, and the field that it was read from.
+pub(crate) struct AnswerFormat {
+    field: String,
+    constraint: AnswerConstraint,
+    /// Whitespace of JSON, where the request chooses it.
+    whitespace: Option<Whitespace>,
+    /// Documents that references of the request's schemas may lead to, those of tools among them.
+    resources: Vec<ResourceDocument>,
+}
+
+/// A document that the request brings with it.
+struct ResourceDocument {
+    /// The field that it was read from.
+    field: String,
+    uri: String,
+    content: Value,
+}
+
+/// Kind of a constraint on the answer.
+enum AnswerConstraint {
+    Text,
+    JsonObject,
+    Schema(Value),
+    /// A formula, as [`Formula::read`] reads it.
+    Formula(Value),
+    /// A grammar in this notation, or in the one that it looks like; or the name of a ready grammar.
+    Grammar(String, Option<Dialect>),
+    StructuralTag(Value),
+}
+
+impl AnswerFormat {
+    /// A compiler whose schemas may refer to the documents of the request.
+    ///
+    /// Errors if a URI is not one of a whole document, or if two documents have the same.
+    pub(crate) fn with_resources(&mut self, compiler: &Compiler) -> Result<Compiler, ApiError> {
+        if self.resources.is_empty() {
+            return Ok(compiler.clone());
+        }
+        let mut options = compiler.json_options().clone();
+        let mut resources: Resources = options.resources;
+        for ResourceDocument { field, uri, content } in std::mem::take(&mut self.resources) {
+            let added = resources.with_value(&uri, content);
+            resources = added.map_err(|error| ApiError::field(field, error))?;
+        }
+        options.resources = resources;
+        Ok(compiler.clone().with_json_options(options))
+    }
+
+    /// Compiles the constraint; `None` for free text.
+    pub(crate) fn compile(&self, compiler: &Compiler) -> Result<Option<Constraint>, ApiError> {
+        let compiler = &self.configured(compiler);
+        let compiled = match &self.constraint {
+            AnswerConstraint::Text => return Ok(None),
+            AnswerConstraint::JsonObject => compiler.json_object(),
+            AnswerConstraint::Schema(schema) => compiler.json_schema(schema),
+            AnswerConstraint::Formula(_)
+            | AnswerConstraint::Grammar(..)
+            | AnswerConstraint::StructuralTag(_) => {
+                self.grammar(compiler).and_then(|grammar| compiler.compile(grammar))
+            }
+        };
+        compiled.map(Some).map_err(|error| self.error(error))
+    }
+
+    /// Adds the constraint to tool calls, for messages without calls.
+    pub(crate) fn add_to_calls(
+        &self,
+        calls: tools::ToolCalls,
+        compiler: &Compiler,
+    ) -> Result<tools::ToolCalls, ApiError> {
+        Ok(match (&self.constraint, &self.whitespace) {
+            (AnswerConstraint::Text, _) => calls,
+            (AnswerConstraint::JsonObject, None) => {
+                calls.with_answer_schema(json!({ "type": "object" }))
+            }
+            (AnswerConstraint::Schema(schema), None) => calls.with_answer_schema(schema.clone()),
+            _ => {
+                let grammar = self.grammar(&self.configured(compiler));
+                calls.with_answer(grammar.map_err(|error| self.error(error))?)
+            }
+        })
+    }
+
+    /// The compiler with the whitespace of the request.
+    fn configured(&self, compiler: &Compiler) -> Compiler {
+        let mut options = compiler.json_options().clone();
+        match &self.whitespace {
+            None => compiler.clone(),
+            Some(whitespace) => {
+                options.whitespace = whitespace.clone();
+                compiler.clone().with_json_options(options)
+            }
+        }
+    }
+
+    fn grammar(&self, compiler: &Compiler) -> crate::Result<Grammar> {
+        let formula = |formula: &Value| Formula::read(formula, compiler)?.grammar();
+        match &self.constraint {
+            // `compile` and `add_to_calls` have their own arm for it.
+            AnswerConstraint::Text => formula(&json!({ "allOf": [] })),
+            AnswerConstraint::JsonObject => formula(&json!({ "schema": { "type": "object" } })),
+            AnswerConstraint::Schema(schema) => formula(&json!({ "schema": schema })),
+            AnswerConstraint::Formula(value) => formula(value),
+            AnswerConstraint::StructuralTag(tag) => tools::structural_tag(tag, compiler),
+            AnswerConstraint::Grammar(text, dialect) => {
+                if let Some(ready) = ebnf::builtin(text).filter(|_| dialect.is_none()) {
+                    return ebnf::parse(ready.text, ready.dialect, compiler);
+                }
+                let guess = || dialect.or_else(|| Dialect::guess(text));
+                let Some(read_as) = guess() else {
+                    let names: Vec<_> = ebnf::GRAMMARS.iter().map(|ready| ready.name).collect();
+                    let message = "this is no grammar, and the name of none that is here";
+                    return Err(Error::new(crate::ErrorKind::Grammar, message)
+                        .with_help(format!("write its rules; or one of {}", names.join(", "))));
+                };
+                ebnf::parse(text, read_as, compiler).map_err(|error| {
+                    match (dialect, error.help()) {
+                    (None, None) => error.with_help(format!(
+                        "it was read as {read_as}; {{\"structured_outputs\": {{\"{}\": …}}}} says \
+                         which notation it is",
+                        read_as.name()
+                    )),
+                    _ => error,
+                }
+                })
+            }
+        }
+    }
+
+    /// Whether there is nothing to compile.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.constraint, AnswerConstraint::Text)
+    }
+
+    fn error(&self, error: Error) -> ApiError {
+        ApiError::field(&self.field, with_cure(&error))
+    }
+}
+
+/// Reads all fields that constrain the answer.
+///
+/// Errors if more than one is sent.
+pub(crate) fn read(fields: &mut Fields) -> Result<AnswerFormat, ApiError> {
+    let mut found: Vec<(String, AnswerConstraint)> = Vec::new();
+    let mut documents = resources(fields)?;
+    found.extend(response_format(fields, &mut documents)?);
+    let mut whitespace = None;
+    if let Some(value) = fields.value("structured_outputs") {
+        let (which, spaces) = structured_outputs(value, &mut documents)?;
+        found.push(which);
+        whitespace = spaces;
+    }
+    found.extend(guided(fields, &mut whitespace)?);
+    found.extend(llama_cpp(fields)?);
+    let mut found = found.into_iter();
+    let Some((field, constraint)) = found.next() else {
+        let (field, constraint) = (String::new(), AnswerConstraint::Text);
+        return Ok(AnswerFormat { field, constraint, whitespace: None, resources: documents });
+    };
+    if let Some((second, _)) = found.next() {
+        let message = format!(
+            "says what the answer must be, and so does `{field}`; write one of them, or both in \
+             {{\"structured_outputs\": {{\"allOf\": […]}}}}"
+        );
+        return Err(ApiError::field(second, message));
+    }
+    Ok(AnswerFormat { field, constraint, whitespace, resources: documents })
+}
+
+/// vLLM's `structured_outputs`: one constraint, and the whitespace of JSON. Members of formulas are
+/// accepted beside its own.
+fn structured_outputs(
+    value: Value,
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<((String, AnswerConstraint), Option<Whitespace>), ApiError> {
+    let mut fields = Fields::new("structured_outputs", value)?;
+    documents.extend(resources(&mut fields)?);
+    let mut found = Vec::new();
+    if let Some(schema) = schema(&mut fields, "json")? {
+        found.push((fields.name("json"), AnswerConstraint::Schema(schema)));
+    }
+    if fields.flag("json_object")?.unwrap_or(false) {
+        found.push((fields.name("json_object"), AnswerConstraint::JsonObject));
+    }
+    if let Some(text) = fields.string("grammar")? {
+        found.push((fields.name("grammar"), AnswerConstraint::Grammar(text, None)));
+    }
+    if let Some(tag) = json_or_text(&mut fields, "structural_tag")? {
+        found.push((
+            fields.name("structural_tag"),
+            AnswerConstraint::StructuralTag(without_nulls(tag)),
+        ));
+    }
+    let dialects = Dialect::ALL.map(Dialect::name);
+    let own = ["regex", "choice", "search", "quote", "schema", "allOf", "anyOf", "not"];
+    for key in own.into_iter().chain(dialects) {
+        if let Some(value) = fields.value(key) {
+            let formula = without_nulls(json!({ key: value }));
+            found.push((fields.name(key), AnswerConstraint::Formula(formula)));
+        }
+    }
+    let whitespace = whitespace(&mut fields, "whitespace_pattern", "disable_any_whitespace")?;
+    // It lets another engine step in; there is one here.
+    fields.ignore("disable_fallback");
+    let harmless = |value: &Value| value == false;
+    let cure = "write `additionalProperties`: false in the schema";
+    fields.only("disable_additional_properties", harmless, cure)?;
+    fields.finish()?;
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(one), None) => Ok((one, whitespace)),
+        (Some((first, _)), Some((second, _))) => {
+            let message = format!(
+                "stands beside `{first}`; write one of them, or both as a list of `allOf` or `anyOf`"
+            );
+            Err(ApiError::field(second, message))
+        }
+        (None, _) => Err(ApiError::field(
+            "structured_outputs",
+            "has no constraint; write json, json_object, regex, choice, grammar, structural_tag, \
+             or allOf, anyOf, not around such",
+        )),
+    }
+}
+
+/// vLLM's older fields, `guided_*`.
+fn guided(
+    fields: &mut Fields,
+    whitespaces: &mut Option<Whitespace>,
+) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
+    let mut found = Vec::new();
+    if let Some(schema) = schema(fields, "guided_json")? {
+        found.push(("guided_json".to_owned(), AnswerConstraint::Schema(schema)));
+    }
+    if fields.flag("guided_json_object")?.unwrap_or(false) {
+        found.push(("guided_json_object".to_owned(), AnswerConstraint::JsonObject));
+    }
+    for (field, key) in [("guided_regex", "regex"), ("guided_choice", "choice")] {
+        if let Some(value) = fields.value(field) {
+            found.push((field.to_owned(), AnswerConstraint::Formula(json!({ key: value }))));
+        }
+    }
+    if let Some(text) = fields.string("guided_grammar")? {
+        found.push(("guided_grammar".to_owned(), AnswerConstraint::Grammar(text, None)));
+    }
+    if let Some(tag) = json_or_text(fields, "structural_tag")? {
+        let tag = AnswerConstraint::StructuralTag(without_nulls(tag));
+        found.push(("structural_tag".to_owned(), tag));
+    }
+    fields.ignore("guided_decoding_backend");
+    let given = whitespace(fields, "guided_whitespace_pattern", "guided_disable_any_whitespace")?;
+    *whitespaces = whitespaces.take().or(given);
+    Ok(found)
+}
+
+/// llama.cpp's `grammar` (GBNF) and `json_schema`, SGLang's `regex` and `ebnf` (GBNF, too).
+fn llama_cpp(fields: &mut Fields) -> Result<Vec<(String, AnswerConstraint)>, ApiError> {
+    let mut found = Vec::new();
+    for field in ["grammar", "ebnf"] {
+        // llama.cpp's clients send an empty one for none.
+        if let Some(text) = fields.string(field)?.filter(|text| !text.is_empty()) {
+            let ready = ebnf::builtin(&text).is_some();
+            let dialect = if ready { None } else { Some(Dialect::Gbnf) };
+            found.push((field.to_owned(), AnswerConstraint::Grammar(text, dialect)));
+        }
+    }
+    if let Some(schema) = schema(fields, "json_schema")? {
+        found.push(("json_schema".to_owned(), AnswerConstraint::Schema(schema)));
+    }
+    if let Some(pattern) = fields.string("regex")? {
+        found.push(("regex".to_owned(), AnswerConstraint::Formula(json!({ "regex": pattern }))));
+    }
+    Ok(found)
+}
+
+/// OpenAI's, with llama.cpp's schema beside `json_object` and vLLM's structural tags.
+fn response_format(
+    fields: &mut Fields,
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<Option<(String, AnswerConstraint)>, ApiError> {
+    let Some(value) = fields.value("response_format") else { return Ok(None) };
+    if value["type"] == "structural_tag" {
+        let tag = AnswerConstraint::StructuralTag(without_nulls(value));
+        return Ok(Some(("response_format".to_owned(), tag)));
+    }
+    let mut format = Fields::new("response_format", value)?;
+    let wanted = "\"text\", \"json_object\", \"json_schema\" or \"structural_tag\"";
+    let Some(kind) = format.value("type") else {
+        return Err(ApiError::field("response_format.type", format!("is missing; write {wanted}")));
+    };
+    let mut field = "response_format".to_owned();
+    let constraint = match kind.as_str() {
+        Some("text") => None,
+        Some("json_object") => Some(match schema(&mut format, "schema")? {
+            Some(schema) => {
+                field = format.name("schema");
+                AnswerConstraint::Schema(schema)
+            }
+            None => AnswerConstraint::JsonObject,
+        }),
+        Some("json_schema") => {
+            field = "response_format.json_schema.schema".to_owned();
+            Some(AnswerConstraint::Schema(json_schema(&mut format, documents)?))
+        }
+        _ => return Err(wrong("response_format.type", wanted, &kind)),
+    };
+    documents.extend(resources(&mut format)?);
+    format.finish()?;
+    Ok(constraint.map(|constraint| (field, constraint)))
+}
+
+fn json_schema(
+    format: &mut Fields,
+    documents: &mut Vec<ResourceDocument>,
+) -> Result<Value, ApiError> {
+    let name = format.name("json_schema");
+    let Some(value) = format.value("json_schema") else {
+        return Err(ApiError::field(name, "is missing; write an object with `name` and `schema`"));
+    };
+    let mut fields = Fields::new(name, value)?;
+    let schema = fields.value("schema");
+    // Neither is text that the model reads, and every schema is enforced, strict or not.
+    fields.string("name")?;
+    fields.string("description")?;
+    fields.flag("strict")?;
+    documents.extend(resources(&mut fields)?);
+    let missing = fields.name("schema");
+    fields.finish()?;
+    schema.ok_or_else(|| ApiError::field(missing, "is missing; write the JSON Schema"))
+}
+
+/// `resources`: documents by URI that references of schemas may lead to.
+fn resources(fields: &mut Fields) -> Result<Vec<ResourceDocument>, ApiError> {
+    let name = fields.name("resources");
+    let documents = match fields.value("resources") {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(documents)) => documents,
+        Some(value) => return Err(wrong(&name, "an object from URIs to JSON Schemas", &value)),
+    };
+    let read = |(uri, content): (String, Value)| {
+        if content.is_object() || content.is_boolean() {
+            Ok(ResourceDocument { field: name.clone(), uri, content })
+        } else {
+            Err(wrong(&format!("{name}.{uri}"), "a JSON Schema", &content))
+        }
+    };
+    documents.into_iter().map(read).collect()
+}
+
+/// A value without null members, which count as absent in all fields of a request. In schemas null
+/// has a meaning, so they stay as they are.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.into_iter().filter(|(_, value)| !value.is_null());
+            let kept = kept.map(|(key, value)| match key.as_str() {
+                "schema" | "json_schema" => (key, value),
+                _ => (key, without_nulls(value)),
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        value => value,
+    }
+}
+
+/// A schema, as JSON or as its text.
+fn schema(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
+    let Some(value) = json_or_text(fields, field)? else { return Ok(None) };
+    match value.is_object() || value.is_boolean() {
+        true => Ok(Some(value)),
+        false => Err(wrong(&fields.name(field), "a JSON Schema", &value)),
+    }
+}
+
+fn json_or_text(fields: &mut Fields, field: &str) -> Result<Option<Value>, ApiError> {
+    match fields.value(field) {
+        Some(Value::String(text)) => match strict_json::parse(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(ApiError::json(Some(&fields.name(field)), &error)),
+        },
+        value => Ok(value),
+    }
+}
+
+fn whitespace(
+    fields: &mut Fields,
+    pattern: &str,
+    none: &str,
+) -> Result<Option<Whitespace>, ApiError> {
+    let none = fields.flag(none)?.unwrap_or(false);
+    let pattern = fields.string(pattern)?.map(Whitespace::Pattern);
+    Ok(if none { Some(Whitespace::Compact) } else { pattern })
+}

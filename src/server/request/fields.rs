@@ -1,0 +1,134 @@
+//! The fields of a JSON object, each taken once by name; whatever is left is refused by name.
+
+use serde_json::{Map, Value};
+
+use crate::server::api_error::ApiError;
+
+/// Longest piece of a wrong value that an error repeats, in characters.
+const MAX_SHOWN_CHARS: usize = 40;
+
+/// The fields of an object that were not taken yet, with the path of the object.
+pub(crate) struct Fields {
+    path: String,
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// The fields of an object at `path` (empty for the whole body).
+    pub(crate) fn new(path: impl Into<String>, value: Value) -> Result<Self, ApiError> {
+        let path = path.into();
+        match value {
+            Value::Object(map) => Ok(Self { path, map }),
+            value if path.is_empty() => {
+                Err(ApiError::bad(format!("the body must be a JSON object, not {}", show(&value))))
+            }
+            value => Err(wrong(&path, "an object", &value)),
+        }
+    }
+
+    /// The full name of a field.
+    pub(crate) fn name(&self, field: &str) -> String {
+        match self.path.as_str() {
+            "" => field.to_owned(),
+            path => format!("{path}.{field}"),
+        }
+    }
+
+    /// A field's value; null is absent, as OpenAI's clients write it.
+    pub(crate) fn value(&mut self, field: &str) -> Option<Value> {
+        self.map.shift_remove(field).filter(|value| !value.is_null())
+    }
+
+    /// A field's value, converted by `read`; `wanted` describes the accepted values in an error.
+    pub(crate) fn read<T>(
+        &mut self,
+        field: &str,
+        wanted: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        match self.value(field) {
+            None => Ok(None),
+            Some(value) => match read(&value) {
+                Some(read) => Ok(Some(read)),
+                None => Err(wrong(&self.name(field), wanted, &value)),
+            },
+        }
+    }
+
+    /// A number within a range.
+    pub(crate) fn number(
+        &mut self,
+        field: &str,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Result<Option<f32>, ApiError> {
+        let wanted = match *range.end() < f64::from(f32::MAX) {
+            true => format!("a number from {} to {}", range.start(), range.end()),
+            false => format!("a number from {} up", range.start()),
+        };
+        let read = |value: &Value| value.as_f64().filter(|number| range.contains(number));
+        Ok(self.read(field, &wanted, read)?.map(|number| number as f32))
+    }
+
+    /// An integer from `least` up.
+    pub(crate) fn integer(&mut self, field: &str, least: u64) -> Result<Option<usize>, ApiError> {
+        let read = |value: &Value| {
+            let integer = value.as_u64().filter(|&integer| integer >= least)?;
+            usize::try_from(integer).ok()
+        };
+        self.read(field, &format!("an integer from {least} up"), read)
+    }
+
+    /// A truth value.
+    pub(crate) fn flag(&mut self, field: &str) -> Result<Option<bool>, ApiError> {
+        self.read(field, "true or false", Value::as_bool)
+    }
+
+    /// A string.
+    pub(crate) fn string(&mut self, field: &str) -> Result<Option<String>, ApiError> {
+        self.read(field, "a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// Drops a field that cannot change the answer, whatever its value.
+    pub(crate) fn ignore(&mut self, field: &str) {
+        self.map.shift_remove(field);
+    }
+
+    /// Refuses a known field that is not implemented, unless its value is `harmless`.
+    pub(crate) fn only(
+        &mut self,
+        field: &str,
+        harmless: impl FnOnce(&Value) -> bool,
+        cure: &str,
+    ) -> Result<(), ApiError> {
+        match self.value(field) {
+            Some(value) if !harmless(&value) => {
+                Err(ApiError::field(self.name(field), format!("is not supported; {cure}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses the first field that was not taken. Null counts as absent, as clients write it that
+    /// serialise whole structs.
+    pub(crate) fn finish(self) -> Result<(), ApiError> {
+        match self.map.iter().find(|(_, value)| !value.is_null()) {
+            None => Ok(()),
+            Some((field, _)) => {
+                Err(ApiError::field(self.name(field), "is not a field that is supported here"))
+            }
+        }
+    }
+}
+
+/// A field whose value cannot be read.
+pub(crate) fn wrong(name: &str, wanted: &str, value: &Value) -> ApiError {
+    ApiError::field(name, format!("must be {wanted}, not {}", show(value)))
+}
+
+fn show(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}

@@ -1,0 +1,230 @@
+//! Fields of tools and reasoning: `tools`, `tool_choice`, `parallel_tool_calls`, `reasoning_*`.
+
+use serde_json::{Value, json};
+
+use crate::engine::{Engine, Protocol, Request};
+use crate::error::{Error, ErrorKind, listed, shortened};
+use crate::tools::{Tool, ToolCalls, ToolChoice};
+use crate::{Compiler, Constraint};
+
+use super::answer_format::AnswerFormat;
+use super::fields::{Fields, wrong};
+use crate::server::api_error::{ApiError, with_cure};
+
+/// The tools of a request.
+pub(crate) struct RequestTools {
+    /// All tools, of which the model is told.
+    tools: Vec<Tool>,
+    /// Names of the tools that may be called; `None` for all.
+    allowed: Option<Vec<String>>,
+    choice: ToolChoice,
+    parallel: bool,
+}
+
+/// Reasoning before the answer, with the greatest number of its tokens.
+pub(crate) struct ReasoningRequest {
+    budget: Option<usize>,
+}
+
+/// Reads `tools`, `tool_choice` and `parallel_tool_calls`; nothing where there are no tools.
+pub(crate) fn read(fields: &mut Fields) -> Result<Option<RequestTools>, ApiError> {
+    let tools = tools(fields)?;
+    let (allowed, choice) = choice(fields, &tools)?;
+    let parallel = fields.flag("parallel_tool_calls")?.unwrap_or(true);
+    if tools.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(RequestTools { tools, allowed, choice, parallel }))
+}
+
+/// Reads `reasoning_effort`, and `reasoning_budget` in tokens.
+pub(crate) fn reasoning(fields: &mut Fields) -> Result<Option<ReasoningRequest>, ApiError> {
+    let wanted = "\"none\", \"minimal\", \"low\", \"medium\" or \"high\"";
+    // Tokens; `None` for no reasoning at all.
+    let effort = fields.read("reasoning_effort", wanted, |value| match value.as_str()? {
+        "none" => Some(None),
+        "minimal" => Some(Some(128)),
+        "low" => Some(Some(512)),
+        "medium" => Some(Some(2048)),
+        "high" => Some(Some(8192)),
+        _ => None,
+    })?;
+    let budget = fields.integer("reasoning_budget", 0)?;
+    match (effort, budget) {
+        (Some(None), Some(_)) => Err(ApiError::field(
+            "reasoning_budget",
+            "is only for a `reasoning_effort` but \"none\"",
+        )),
+        (_, Some(budget)) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
+        (Some(Some(budget)), None) => Ok(Some(ReasoningRequest { budget: Some(budget) })),
+        (Some(None) | None, None) => Ok(None),
+    }
+}
+
+/// Sets up a request that has its prompt: tools, reasoning, and the constraint of the whole message.
+/// Gives the protocol by which the message is taken apart.
+pub(crate) fn apply_tools(
+    engine: &Engine,
+    compiler: &Compiler,
+    (tools, reasoning, format): (Option<RequestTools>, Option<ReasoningRequest>, &AnswerFormat),
+    request: &mut Request,
+) -> Result<Protocol, ApiError> {
+    let mut protocol = Protocol::default();
+    if let Some(tools) = tools {
+        let calls = tools.calls(engine, compiler, format)?;
+        protocol = protocol.with_calls(calls, request);
+    }
+    if let Some(reasoning) = reasoning {
+        let result = protocol.with_reasoning(engine, request, None, reasoning.budget);
+        protocol = result.map_err(|error| ApiError::from_engine(&error))?;
+    }
+    let compiler = protocol.compiler(compiler).map_err(|error| ApiError::from_engine(&error))?;
+    request.constraint = match protocol.calls() {
+        Some(calls) => {
+            let constraint = calls.compile(&compiler);
+            Some(constraint.map_err(|error| ApiError::field("tools", with_cure(&error)))?)
+        }
+        None => match format.compile(&compiler)? {
+            None if !protocol.is_plain() => Some(any_text(&compiler)?),
+            constraint => constraint,
+        },
+    };
+    Ok(protocol)
+}
+
+fn any_text(compiler: &Compiler) -> Result<Constraint, ApiError> {
+    compiler.regex("(?s:.*)").map_err(|error| ApiError::from_engine(&error))
+}
+
+impl RequestTools {
+    fn calls(
+        self,
+        engine: &Engine,
+        compiler: &Compiler,
+        format: &AnswerFormat,
+    ) -> Result<ToolCalls, ApiError> {
+        let wire = Protocol::tool_format(engine).map_err(|error| ApiError::from_engine(&error))?;
+        let calls = ToolCalls::new(self.tools, wire)
+            .with_choice(self.choice)
+            .with_parallel_calls(self.parallel);
+        let calls = match self.allowed {
+            Some(names) => calls.with_allowed(names),
+            None => calls,
+        };
+        format.add_to_calls(calls, compiler)
+    }
+}
+
+fn tools(fields: &mut Fields) -> Result<Vec<Tool>, ApiError> {
+    let list = match fields.value("tools") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(value) => return Err(wrong("tools", "a list of tools", &value)),
+    };
+    let mut tools: Vec<Tool> = Vec::with_capacity(list.len());
+    for (i, tool) in list.into_iter().enumerate() {
+        let (name, mut function) = function(format!("tools[{i}]"), tool)?;
+        let place = function.name("name");
+        let description = function.string("description")?;
+        let parameters = function.read("parameters", "a JSON Schema", |value| {
+            (value.is_object() || value.is_boolean()).then(|| value.clone())
+        })?;
+        // Every schema is enforced, strict or not.
+        function.flag("strict")?;
+        function.finish()?;
+        let nothing = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        let mut tool = Tool::new(name, parameters.unwrap_or(nothing))
+            .map_err(|error| ApiError::field(&place, error))?;
+        if let Some(description) = description {
+            tool = tool.with_description(description);
+        }
+        if tools.iter().any(|known| known.name() == tool.name()) {
+            return Err(ApiError::field(place, "is the name of another tool, too"));
+        }
+        tools.push(tool);
+    }
+    Ok(tools)
+}
+
+/// The name and the other fields of `{"type": "function", "function": {"name": …, …}}`.
+fn function(path: String, value: Value) -> Result<(String, Fields), ApiError> {
+    let mut fields = Fields::new(path, value)?;
+    let kind = fields.value("type").unwrap_or_default();
+    if kind != "function" {
+        return Err(wrong(&fields.name("type"), "\"function\", the only kind of tool", &kind));
+    }
+    let place = fields.name("function");
+    let Some(function) = fields.value("function") else {
+        return Err(ApiError::field(place, "is missing; write an object with `name`"));
+    };
+    fields.finish()?;
+    let mut function = Fields::new(place, function)?;
+    let place = function.name("name");
+    match function.string("name")? {
+        Some(name) => Ok((name, function)),
+        None => Err(ApiError::field(place, "is missing; write the tool's name")),
+    }
+}
+
+/// The names of `allowed_tools`, if sent, and the choice.
+fn choice(
+    fields: &mut Fields,
+    tools: &[Tool],
+) -> Result<(Option<Vec<String>>, ToolChoice), ApiError> {
+    let wanted = "\"none\", \"auto\", \"required\" or an object of the type \"function\" or \
+                  \"allowed_tools\"";
+    let known = |place: &str, name: String| match tools.iter().any(|tool| tool.name() == name) {
+        true => Ok(name),
+        false => {
+            let (name, names) = (shortened(&name), listed(tools.iter().map(Tool::name)));
+            let message = format!("there is no tool `{name}`; there are {names}");
+            Err(ApiError::field(place, message))
+        }
+    };
+    let choice = match fields.value("tool_choice") {
+        None => ToolChoice::Auto,
+        Some(Value::String(choice)) if choice == "none" => ToolChoice::None,
+        Some(Value::String(choice)) if choice == "auto" => ToolChoice::Auto,
+        Some(Value::String(choice)) if choice == "required" => ToolChoice::Required,
+        Some(value) if value["type"] == "function" => {
+            let (name, function) = function("tool_choice".to_owned(), value)?;
+            let place = function.name("name");
+            function.finish()?;
+            ToolChoice::Named(known(&place, name)?)
+        }
+        Some(value) if value["type"] == "allowed_tools" => {
+            let mut choice = Fields::new("tool_choice", value)?;
+            choice.ignore("type");
+            let place = choice.name("allowed_tools");
+            let allowed = choice.value("allowed_tools").unwrap_or_default();
+            choice.finish()?;
+            let mut allowed = Fields::new(place, allowed)?;
+            let required = allowed.read("mode", "\"auto\" or \"required\"", |mode| {
+                match mode.as_str()? {
+                    "auto" => Some(false),
+                    "required" => Some(true),
+                    _ => None,
+                }
+            })?;
+            let place = allowed.name("tools");
+            let Some(Value::Array(list)) = allowed.value("tools") else {
+                return Err(ApiError::field(place, "is missing; write a list of tools"));
+            };
+            allowed.finish()?;
+            let mut names = Vec::with_capacity(list.len());
+            for (i, tool) in list.into_iter().enumerate() {
+                let (name, function) = function(format!("{place}[{i}]"), tool)?;
+                names.push(known(&function.name("name"), name)?);
+            }
+            let choice =
+                if required == Some(true) { ToolChoice::Required } else { ToolChoice::Auto };
+            return Ok((Some(names), choice));
+        }
+        Some(value) => return Err(wrong("tool_choice", wanted, &value)),
+    };
+    if tools.is_empty() && choice == ToolChoice::Required {
+        let error = Error::new(ErrorKind::Request, "asks for a call, and there are no `tools`");
+        return Err(ApiError::field("tool_choice", error));
+    }
+    Ok((None, choice))
+}

@@ -1,0 +1,208 @@
+//! An answer as server-sent events: each choice's role, text and end, then `[DONE]`.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use tokio_stream::Stream;
+
+use crate::engine::{Protocol, Usage};
+use crate::tools::{AssistantMessage, MessagePart, MessageReader};
+
+use crate::server::App;
+use crate::server::api_error::ApiError;
+use crate::server::response::{self, Choice, CompletionHead, add_usage};
+use crate::server::worker::{Replies, WorkerReply};
+
+/// The event that ends every stream that did not fail.
+const DONE: &str = "[DONE]";
+
+/// The comment by which client and proxies know that the answer is still to come.
+const KEEP_ALIVE: &str = "keep-alive";
+
+/// Stream of events from the worker's replies. Dropping it, as happens when the client hangs up,
+/// cancels the job.
+pub(crate) struct ChunkStream {
+    head: CompletionHead,
+    app: Arc<App>,
+    /// Log-probabilities of tokens whose text was not sent yet.
+    tokens: Vec<Value>,
+    /// Number of tokens of this choice whose log-probabilities were sent.
+    logprobs_sent: usize,
+    replies: Replies,
+    /// The choice that is being written.
+    speaking: Option<usize>,
+    /// Whether its role was sent.
+    role_sent: bool,
+    protocol: Protocol,
+    /// The field that bounds the tokens of the answer.
+    max_tokens_field: Option<&'static str>,
+    /// Takes the message apart; `None` once a choice has ended.
+    reader: Option<MessageReader>,
+    message: AssistantMessage,
+    usage: Usage,
+    include_usage: bool,
+    ready: VecDeque<String>,
+    /// Whether a comment comes first, because the answer had not begun when the stream did.
+    begins_with_comment: bool,
+    ended: bool,
+}
+
+impl ChunkStream {
+    /// A stream that begins with `first`, or with a comment if the answer has not begun.
+    pub(crate) fn new(
+        (head, app, protocol, max_tokens_field): (
+            CompletionHead,
+            Arc<App>,
+            Protocol,
+            Option<&'static str>,
+        ),
+        first: Option<WorkerReply>,
+        replies: Replies,
+        include_usage: bool,
+    ) -> Self {
+        let mut chunks = Self {
+            head,
+            app,
+            tokens: Vec::new(),
+            logprobs_sent: 0,
+            replies,
+            speaking: None,
+            role_sent: false,
+            protocol,
+            max_tokens_field,
+            reader: None,
+            message: AssistantMessage::default(),
+            usage: Usage::default(),
+            include_usage,
+            ready: VecDeque::new(),
+            begins_with_comment: first.is_none(),
+            ended: false,
+        };
+        if let Some(first) = first {
+            chunks.take(first);
+        }
+        chunks
+    }
+
+    /// Turns a reply into chunks.
+    fn take(&mut self, reply: WorkerReply) {
+        match reply {
+            WorkerReply::Step(step) => {
+                self.tokens.extend(response::logprob(&self.app.vocabulary, &step));
+            }
+            WorkerReply::Text(index, text) => {
+                self.speak(index);
+                let parts = self.reader.as_mut().map(|reader| reader.text(&text));
+                self.send(index, parts.unwrap_or_default());
+            }
+            WorkerReply::Special(index, token) => {
+                self.speak(index);
+                let name = self.app.vocabulary.token_name(token);
+                let parts = self.reader.as_mut().map(|reader| reader.special(&name));
+                self.send(index, parts.unwrap_or_default());
+            }
+            WorkerReply::Done(index, response) => {
+                self.speak(index);
+                add_usage(&mut self.usage, &response.usage);
+                let parts = self.reader.take().map(MessageReader::finish);
+                self.send(index, parts.unwrap_or_default());
+                self.send_role(index, None);
+                // The tokens that completed no text of their own, less those a stop string cut off.
+                let mut tokens = std::mem::take(&mut self.tokens);
+                tokens.truncate(
+                    response.text_tokens.saturating_sub(std::mem::take(&mut self.logprobs_sent)),
+                );
+                let message = std::mem::take(&mut self.message);
+                self.push(self.head.finish_chunk(index, &Choice::new(*response, message, tokens)));
+            }
+            WorkerReply::Finished => self.end(),
+            WorkerReply::Failed(error) => {
+                self.fail(&ApiError::from_generation(&error, self.max_tokens_field))
+            }
+            WorkerReply::OutOfTime => self.fail(&self.app.out_of_time()),
+        }
+    }
+
+    /// Begins a choice, unless it is the current one.
+    fn speak(&mut self, index: usize) {
+        if self.speaking.replace(index) != Some(index) {
+            self.reader = Some(self.protocol.reader());
+            self.role_sent = false;
+        }
+    }
+
+    /// Sends the role, before the first part of a choice.
+    fn send_role(&mut self, index: usize, first: Option<&MessagePart>) {
+        if !std::mem::replace(&mut self.role_sent, true) {
+            self.push(self.head.role_chunk(index, first));
+        }
+    }
+
+    /// Sends parts of a choice.
+    fn send(&mut self, index: usize, parts: Vec<MessagePart>) {
+        for part in parts {
+            self.send_role(index, Some(&part));
+            self.message.add(&part);
+            let tokens = std::mem::take(&mut self.tokens);
+            self.logprobs_sent += tokens.len();
+            let calls = self.message.calls.len();
+            self.push(self.head.part_chunk(index, &part, calls, tokens));
+        }
+    }
+
+    fn end(&mut self) {
+        if self.include_usage {
+            self.ready.push_back(self.head.usage_chunk(&self.usage).to_string());
+        }
+        self.ready.push_back(DONE.to_owned());
+        self.ended = true;
+    }
+
+    /// Sends an error object: the status line is long gone, and OpenAI's clients look for the object.
+    fn fail(&mut self, error: &ApiError) {
+        self.ready.push_back(error.object().to_string());
+        self.ended = true;
+    }
+
+    fn push(&mut self, mut chunk: Value) {
+        if self.include_usage {
+            // Present in every chunk, so that a client knows that the last one will have it.
+            chunk["usage"] = Value::Null;
+        }
+        self.ready.push_back(chunk.to_string());
+    }
+}
+
+impl Stream for ChunkStream {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::take(&mut self.begins_with_comment) {
+            return Poll::Ready(Some(Ok(Event::default().comment(KEEP_ALIVE))));
+        }
+        loop {
+            if let Some(data) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Event::default().data(data))));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            match ready!(self.replies.poll_recv(context)) {
+                Some(reply) => self.take(reply),
+                None => self.fail(&ApiError::gone()),
+            }
+        }
+    }
+}
+
+impl IntoResponse for ChunkStream {
+    fn into_response(self) -> Response {
+        Sse::new(self).keep_alive(KeepAlive::new().text(KEEP_ALIVE)).into_response()
+    }
+}

@@ -1,0 +1,294 @@
+//! Incremental reader of a model's message: text, reasoning and tool calls as they come.
+//!
+//! A format becomes a small program ([`program`]), and a message is read by all threads of it at
+//! once, in order of priority (Thompson, "Regular expression search algorithm", CACM 1968; Pike's
+//! machine, in which each thread remembers its output). Output on which all remaining threads agree
+//! is told at once; the rest, such as text that may become `<tool_call>`, is held back until it is
+//! decided. Time is linear in the text: there are as many threads as ways in which a tag may have
+//! begun.
+//!
+//! Invariant: a message that the format's grammar accepts is read exactly as it was derived; any
+//! other message becomes text, and no character is lost.
+
+mod json_end;
+mod program;
+
+use super::message::MessagePart;
+use super::reasoning_format::ReasoningFormat;
+use super::tool_calls::ToolCalls;
+use json_end::JsonEndScanner;
+use program::{Instruction, Program, TextKind};
+
+/// The next input of all threads.
+#[derive(Clone, Copy, Debug)]
+enum Input<'a> {
+    Char(char),
+    Special(&'a str),
+}
+
+/// One output of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Output {
+    Char(TextKind, char),
+    Call(String),
+}
+
+/// A reading of the message so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Thread {
+    /// Index of the instruction that is next.
+    pc: usize,
+    /// Characters of the instruction's text that were read.
+    chars_read: usize,
+    json: JsonEndScanner,
+    /// Characters of the name of a tool.
+    name: String,
+    /// Whether it has just read what no other reading can mean.
+    committed: bool,
+    /// Output that is not agreed on yet.
+    out: Vec<Output>,
+}
+
+impl Thread {
+    fn at(pc: usize) -> Self {
+        let (json, name) = (JsonEndScanner::default(), String::new());
+        Self { pc, chars_read: 0, json, name, committed: false, out: Vec::new() }
+    }
+
+    /// Goes to another instruction.
+    fn to(mut self, pc: usize) -> Self {
+        self.pc = pc;
+        self.chars_read = 0;
+        self.json = JsonEndScanner::default();
+        self
+    }
+}
+
+/// Incremental reader of one message.
+///
+/// ```
+/// use maskwright::tools::{MessagePart, Tool, ToolCalls, ToolFormat};
+/// use serde_json::json;
+/// let calls = ToolCalls::new([Tool::new("time", json!({}))?], ToolFormat::named("qwen")?);
+/// let mut reader = calls.reader(None);
+/// assert_eq!(reader.text("Hm. <tool"), [MessagePart::Text("Hm. ".into())]);
+/// let parts = reader.text("_call>\n{\"name\": \"time\", \"arguments\": {");
+/// assert_eq!(parts, [MessagePart::Call("time".into()), MessagePart::Arguments("{".into())]);
+/// assert_eq!(reader.text("}}\n</tool_call>"), [MessagePart::Arguments("}".into())]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MessageReader {
+    program: Vec<Instruction>,
+    /// Names of the tools.
+    names: Vec<String>,
+    /// In order of priority.
+    threads: Vec<Thread>,
+}
+
+impl MessageReader {
+    /// A reader of messages without calls. The flag beside the reasoning says whether the prompt
+    /// ends in its opening tag.
+    pub fn new(reasoning: Option<(&ReasoningFormat, bool)>) -> Self {
+        let mut program = Program::default();
+        if let Some((reasoning, opened)) = reasoning {
+            program.reasoning(reasoning, opened);
+            program.pieces(reasoning.answer());
+        }
+        program.text_to_the_end();
+        Self::of_program(program, Vec::new())
+    }
+
+    pub(super) fn of_calls(calls: &ToolCalls, reasoning: Option<(&ReasoningFormat, bool)>) -> Self {
+        let mut program = Program::default();
+        if let Some((reasoning, opened)) = reasoning {
+            program.reasoning(reasoning, opened);
+        }
+        program.message(calls);
+        let names = calls.tools().iter().map(|tool| tool.name().to_owned());
+        Self::of_program(program, names.collect())
+    }
+
+    fn of_program(program: Program, names: Vec<String>) -> Self {
+        Self { program: program.finish(), names, threads: vec![Thread::at(0)] }
+    }
+
+    /// Reads text. However the message is split into calls, the joined parts are the same.
+    pub fn text(&mut self, text: &str) -> Vec<MessagePart> {
+        let mut out = Vec::new();
+        for c in text.chars() {
+            self.read(Input::Char(c), &mut out);
+        }
+        parts(out)
+    }
+
+    /// Reads a special token by its name.
+    pub fn special(&mut self, name: &str) -> Vec<MessagePart> {
+        let mut out = Vec::new();
+        self.read(Input::Special(name), &mut out);
+        parts(out)
+    }
+
+    /// Ends the message: the parts that were held back.
+    pub fn finish(mut self) -> Vec<MessagePart> {
+        let best = self.threads.iter().position(|thread| self.can_end(thread.pc)).unwrap_or(0);
+        match self.threads.is_empty() {
+            true => Vec::new(),
+            false => parts(self.threads.swap_remove(best).out),
+        }
+    }
+
+    /// Whether a message can end at an instruction.
+    fn can_end(&self, pc: usize) -> bool {
+        match self.program[pc] {
+            Instruction::End | Instruction::Any(TextKind::Text) => true,
+            Instruction::Jump(to) => self.can_end(to),
+            Instruction::Split(first, second) => self.can_end(first) || self.can_end(second),
+            _ => false,
+        }
+    }
+
+    fn read(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+        let mut next: Vec<Thread> = Vec::new();
+        for thread in &self.threads {
+            self.step(thread.clone(), input, &mut next);
+        }
+        if next.iter().any(|thread| thread.committed) {
+            next.retain(|thread| thread.committed);
+        }
+        if next.is_empty() {
+            // Not a message of this format, which a constraint excludes: text from here on.
+            let mut rest = match self.threads.is_empty() {
+                true => Thread::at(0),
+                false => self.threads.swap_remove(0),
+            };
+            if let Input::Char(c) = input {
+                rest.out.push(Output::Char(TextKind::Text, c));
+            }
+            // The last two instructions are text without an end.
+            next.push(rest.to(self.program.len() - 2));
+        }
+        next.iter_mut().for_each(|thread| thread.committed = false);
+        self.threads.clear();
+        for thread in next {
+            let same = |known: &Thread| {
+                (known.pc, known.chars_read) == (thread.pc, thread.chars_read)
+                    && known.json == thread.json
+                    && known.name == thread.name
+            };
+            if !self.threads.iter().any(same) {
+                self.threads.push(thread);
+            }
+        }
+        // Tells the output that all threads agree on.
+        let first = &self.threads[0].out;
+        let agreed = self.threads.iter().skip(1).fold(first.len(), |n, thread| {
+            let alike = first.iter().zip(&thread.out).take_while(|(a, b)| a == b).count();
+            n.min(alike)
+        });
+        for (index, thread) in self.threads.iter_mut().enumerate() {
+            let agreed = thread.out.drain(..agreed);
+            if index == 0 {
+                out.extend(agreed);
+            }
+        }
+    }
+
+    /// Steps a thread by an input; adds its successors, of which there may be none.
+    fn step(&self, mut thread: Thread, input: Input<'_>, next: &mut Vec<Thread>) {
+        let after = thread.pc + 1;
+        match (&self.program[thread.pc], input) {
+            (&Instruction::Jump(to), _) => self.step(thread.to(to), input, next),
+            (&Instruction::Split(first, second), _) => {
+                self.step(thread.clone().to(first), input, next);
+                self.step(thread.to(second), input, next);
+            }
+            (Instruction::CommitCall, _) => {
+                if self.names.contains(&thread.name) {
+                    let name = std::mem::take(&mut thread.name);
+                    thread.out.push(Output::Call(name));
+                    thread.committed = true;
+                    self.step(thread.to(after), input, next);
+                }
+            }
+            (Instruction::Text { text, .. }, _) if text.is_empty() => {
+                self.step(thread.to(after), input, next);
+            }
+            (Instruction::Text { text, commit }, Input::Char(c)) => {
+                if let Some(mut thread) = literal(thread, text, c) {
+                    thread.committed |= *commit && thread.pc == after;
+                    next.push(thread);
+                }
+            }
+            (Instruction::Tag(text, _), Input::Char(c)) => {
+                next.extend(literal(thread, text, c).map(|mut thread| {
+                    thread.committed |= thread.pc == after;
+                    thread
+                }))
+            }
+            (Instruction::Token(name) | Instruction::Tag(_, name), Input::Special(token)) => {
+                if name == token && thread.chars_read == 0 {
+                    next.push(thread.to(after));
+                }
+            }
+            (&Instruction::Any(kind), Input::Char(c)) => {
+                thread.out.push(Output::Char(kind, c));
+                next.push(thread.to(after));
+            }
+            (Instruction::Name, Input::Char(c))
+                if c.is_ascii_alphanumeric() || "_-.".contains(c) =>
+            {
+                thread.name.push(c);
+                next.push(thread);
+            }
+            (Instruction::Id, Input::Char(c)) if c.is_ascii_alphanumeric() => next.push(thread),
+            (Instruction::Name | Instruction::Id, _) => self.step(thread.to(after), input, next),
+            (Instruction::Json, _) => {
+                if thread.json.is_bare {
+                    self.step(thread.clone().to(after), input, next);
+                }
+                let Input::Char(c) = input else { return };
+                if let Some(ended) = thread.json.read(c) {
+                    thread.out.push(Output::Char(TextKind::Arguments, c));
+                    next.push(if ended { thread.to(after) } else { thread });
+                }
+            }
+            (Instruction::Token(_), Input::Char(_))
+            | (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))
+            | (Instruction::End, _) => {}
+        }
+    }
+}
+
+/// Steps a thread by one more character of a literal text.
+fn literal(mut thread: Thread, text: &[char], c: char) -> Option<Thread> {
+    if text.get(thread.chars_read) != Some(&c) {
+        return None;
+    }
+    thread.chars_read += 1;
+    let after = thread.pc + 1;
+    Some(if thread.chars_read == text.len() { thread.to(after) } else { thread })
+}
+
+/// Output joined into parts.
+fn parts(out: Vec<Output>) -> Vec<MessagePart> {
+    let mut parts: Vec<MessagePart> = Vec::new();
+    for one in out {
+        match (one, parts.last_mut()) {
+            (Output::Call(name), _) => parts.push(MessagePart::Call(name)),
+            (Output::Char(TextKind::Text, c), Some(MessagePart::Text(text)))
+            | (Output::Char(TextKind::Reasoning, c), Some(MessagePart::Reasoning(text)))
+            | (Output::Char(TextKind::Arguments, c), Some(MessagePart::Arguments(text))) => {
+                text.push(c)
+            }
+            (Output::Char(TextKind::Text, c), _) => parts.push(MessagePart::Text(c.into())),
+            (Output::Char(TextKind::Reasoning, c), _) => {
+                parts.push(MessagePart::Reasoning(c.into()))
+            }
+            (Output::Char(TextKind::Arguments, c), _) => {
+                parts.push(MessagePart::Arguments(c.into()))
+            }
+        }
+    }
+    parts
+}

@@ -1,0 +1,226 @@
+//! The instructions of a message reader, and their compilation from a format.
+//!
+//! A format such as `open text* (trigger call)* close` becomes a list of instructions with jumps and
+//! prioritised splits, as a regular expression does for a Pike machine:
+//!
+//! ```text
+//! 0  Split 1, 3        free text, before a call …
+//! 1  Any(Text)
+//! 2  Jump 0
+//! 3  Text "<tool_call>"  … whose trigger commits
+//! 4  Name, CommitCall, Json …
+//! ```
+
+use crate::tools::reasoning_format::ReasoningFormat;
+use crate::tools::tool_calls::{ToolCalls, ToolChoice};
+use crate::tools::tool_format::{Piece, Slot, TextPlacement, ToolFormat};
+
+/// Kind of the text that a character belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    Text,
+    Reasoning,
+    Arguments,
+}
+
+/// One instruction: what a thread reads there, or where it goes.
+#[derive(Clone, Debug)]
+pub(super) enum Instruction {
+    /// These characters. With `commit`, threads that have read them win over all others.
+    Text {
+        text: Vec<char>,
+        commit: bool,
+    },
+    /// A special token.
+    Token(String),
+    /// A special token, or its name as text.
+    Tag(Vec<char>, String),
+    /// One character of free text.
+    Any(TextKind),
+    /// The name of a tool.
+    Name,
+    /// Letters and digits.
+    Id,
+    /// The name that was read is that of a tool: the thread wins over all others.
+    CommitCall,
+    /// A JSON value.
+    Json,
+    /// Both of these instructions, the first with priority.
+    Split(usize, usize),
+    Jump(usize),
+    /// The end of the message.
+    End,
+}
+
+/// A program while it is written. Methods append instructions.
+#[derive(Default)]
+pub(super) struct Program {
+    instructions: Vec<Instruction>,
+}
+
+impl Program {
+    /// The program with its end, behind which stands text without an end, for messages that are
+    /// not of the format.
+    pub(super) fn finish(mut self) -> Vec<Instruction> {
+        self.instructions.push(Instruction::End);
+        self.text_to_the_end();
+        self.instructions
+    }
+
+    fn text(&mut self, text: &str, commit: bool) {
+        self.instructions.push(Instruction::Text { text: text.chars().collect(), commit });
+    }
+
+    /// Any number of characters, then what follows.
+    fn any(&mut self, kind: TextKind) {
+        let start = self.instructions.len();
+        self.instructions.extend([
+            Instruction::Split(start + 1, start + 3),
+            Instruction::Any(kind),
+            Instruction::Jump(start),
+        ]);
+    }
+
+    /// Text, and nothing after it.
+    pub(super) fn text_to_the_end(&mut self) {
+        let start = self.instructions.len();
+        self.instructions.extend([Instruction::Any(TextKind::Text), Instruction::Jump(start)]);
+    }
+
+    pub(super) fn pieces(&mut self, pieces: &[Piece]) {
+        pieces.iter().for_each(|piece| self.piece(piece));
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Text(text) => self.text(text, false),
+            Piece::Token { token } => self.instructions.push(Instruction::Token(token.clone())),
+            Piece::Tag { tag } => {
+                self.instructions.push(Instruction::Tag(tag.chars().collect(), tag.clone()))
+            }
+            Piece::Optional { optional } => self.either(&[optional.as_slice(), &[]]),
+            Piece::Either { either } => {
+                let alternatives: Vec<&[Piece]> = either.iter().map(Vec::as_slice).collect();
+                self.either(&alternatives);
+            }
+            Piece::Slot { slot } => match slot {
+                Slot::Name => self.instructions.push(Instruction::Name),
+                Slot::Arguments => {
+                    self.instructions.extend([Instruction::CommitCall, Instruction::Json])
+                }
+                Slot::Id => self.instructions.push(Instruction::Id),
+                Slot::Text => self.any(TextKind::Text),
+                Slot::Reasoning => self.any(TextKind::Reasoning),
+            },
+        }
+    }
+
+    fn either(&mut self, alternatives: &[&[Piece]]) {
+        let writers: Vec<_> = alternatives
+            .iter()
+            .map(|&pieces| move |program: &mut Self| program.pieces(pieces))
+            .collect();
+        let writers: Vec<&dyn Fn(&mut Self)> =
+            writers.iter().map(|writer| writer as &dyn Fn(&mut Self)).collect();
+        self.one_of(&writers);
+    }
+
+    /// One of these, in order of priority, then what follows.
+    fn one_of(&mut self, alternatives: &[&dyn Fn(&mut Self)]) {
+        let mut jumps = Vec::new();
+        for (index, append) in alternatives.iter().enumerate() {
+            let split = self.instructions.len();
+            let is_last = index + 1 == alternatives.len();
+            if !is_last {
+                self.instructions.push(Instruction::Split(split + 1, 0));
+            }
+            append(self);
+            jumps.push(self.instructions.len());
+            self.instructions.push(Instruction::Jump(0));
+            if !is_last {
+                self.instructions[split] = Instruction::Split(split + 1, self.instructions.len());
+            }
+        }
+        let end = self.instructions.len();
+        jumps.into_iter().for_each(|jump| self.instructions[jump] = Instruction::Jump(end));
+    }
+
+    pub(super) fn reasoning(&mut self, reasoning: &ReasoningFormat, opened: bool) {
+        if !opened {
+            self.pieces(reasoning.open());
+        }
+        self.any(TextKind::Reasoning);
+        self.piece(reasoning.close());
+        self.pieces(reasoning.after());
+    }
+
+    pub(super) fn message(&mut self, calls: &ToolCalls) {
+        let format = calls.format();
+        if !format.preamble.is_empty() {
+            let start = self.instructions.len();
+            self.instructions.push(Instruction::Split(start + 1, 0));
+            self.pieces(&format.preamble);
+            self.instructions.push(Instruction::Jump(start));
+            self.instructions[start] = Instruction::Split(start + 1, self.instructions.len());
+        }
+        let answer = |program: &mut Self| match format.answer.is_empty() {
+            true => program.any(TextKind::Text),
+            false => program.pieces(&format.answer),
+        };
+        match calls.choice() {
+            ToolChoice::None => answer(self),
+            ToolChoice::Required | ToolChoice::Named(_) => self.calls(format, false),
+            ToolChoice::Auto if calls.has_answer() || format.text == TextPlacement::Instead => {
+                let commit = !calls.has_answer();
+                self.one_of(&[&answer, &|program| program.calls(format, commit)]);
+            }
+            ToolChoice::Auto if format.text == TextPlacement::Before => {
+                answer(self);
+                self.one_of(&[&|_| {}, &|program| program.calls(format, true)]);
+            }
+            ToolChoice::Auto => self.calls_in_text(format),
+        }
+    }
+
+    /// One call or more.
+    fn calls(&mut self, format: &ToolFormat, commit: bool) {
+        self.triggered(format, &[&format.open, &format.call], commit);
+        let more = self.instructions.len();
+        self.instructions.push(Instruction::Split(more + 1, 0));
+        self.pieces(&format.between);
+        self.pieces(&format.call);
+        self.instructions.push(Instruction::Jump(more));
+        self.instructions[more] = Instruction::Split(more + 1, self.instructions.len());
+        self.pieces(&format.close);
+    }
+
+    /// Calls with text around them. Separators between two calls are no text.
+    fn calls_in_text(&mut self, format: &ToolFormat) {
+        let whole = [&format.open[..], &format.call[..], &format.close[..]];
+        let start = self.instructions.len();
+        self.any(TextKind::Text);
+        self.triggered(format, &whole, true);
+        let more = self.instructions.len();
+        self.instructions.push(Instruction::Split(more + 1, start));
+        self.pieces(&format.between);
+        self.triggered(format, &whole, true);
+        self.instructions.push(Instruction::Jump(more));
+    }
+
+    /// Pieces of which the first begins with the trigger, if there is one.
+    fn triggered(&mut self, format: &ToolFormat, pieces: &[&[Piece]], commit: bool) {
+        let mut pieces = pieces.iter().flat_map(|pieces| pieces.iter());
+        if let Some(trigger) = &format.trigger
+            && let Some(first) = pieces.next()
+        {
+            match first {
+                Piece::Text(text) if text.starts_with(trigger.as_str()) => {
+                    self.text(trigger, commit);
+                    self.text(&text[trigger.len()..], false);
+                }
+                other => self.piece(other),
+            }
+        }
+        pieces.for_each(|piece| self.piece(piece));
+    }
+}

@@ -1,0 +1,228 @@
+//! Formats of reasoning, as data: free text in a model's thinking tags, before the constrained
+//! answer.
+
+use serde::Deserialize;
+
+use super::pieces::{self, Slots};
+use super::tool_format::Piece;
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Grammar, GrammarBuilder};
+use crate::regular::{ByteSet, Language, Utf8, any_text};
+use crate::vocabulary::Vocabulary;
+
+/// Format in which a family of models writes its reasoning.
+///
+/// ```
+/// use maskwright::tools::ReasoningFormat;
+/// use maskwright::{Compiler, Vocabulary};
+/// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
+/// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+/// let reasoning = ReasoningFormat::named("think")?;
+/// let prefix = reasoning.grammar(&vocabulary, false, false)?;
+/// let yes_or_no = Compiler::new(vocabulary).with_prefix(&prefix)?.choice(&["yes", "no"])?;
+/// let mut matcher = yes_or_no.matcher();
+/// matcher.accept_bytes(b"<think>The sky? Maybe.</think>\n\nyes")?;
+/// assert!(matcher.is_accepting());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReasoningFormat {
+    name: String,
+    aliases: Vec<String>,
+    /// The document that it is taken from.
+    #[allow(dead_code, reason = "for readers of the description")]
+    source: String,
+    /// A text by which a chat template of the family is known.
+    mark: String,
+    open: Vec<Piece>,
+    /// One tag or token; the text before it holds none.
+    close: Piece,
+    #[serde(default)]
+    after: Vec<Piece>,
+    /// Pieces before an answer, where no format of tool calls has its own.
+    #[serde(default)]
+    answer: Vec<Piece>,
+}
+
+/// Spelling of a tag in a vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// Bytes, in any tokens.
+    Bytes(Vec<u8>),
+    /// A special token.
+    Token(u32),
+}
+
+/// Descriptions of the known formats.
+const REASONING_FORMATS: [&str; 3] = [
+    include_str!("reasoning_formats/gpt-oss.json"),
+    include_str!("reasoning_formats/mistral.json"),
+    include_str!("reasoning_formats/think.json"),
+];
+
+impl ReasoningFormat {
+    /// A known format: `think` (Qwen 3, DeepSeek R1), `mistral` or `gpt-oss`.
+    ///
+    /// Errors for any other name.
+    pub fn named(name: &str) -> Result<Self> {
+        let mut names = Vec::new();
+        for text in REASONING_FORMATS {
+            let reasoning = Self::read(text)?;
+            if reasoning.name == name || reasoning.aliases.iter().any(|alias| alias == name) {
+                return Ok(reasoning);
+            }
+            names.push(reasoning.name);
+        }
+        Err(Error::new(ErrorKind::Request, format!("`{name}` is no format of reasoning"))
+            .with_help(format!("known are {}", names.join(", "))))
+    }
+
+    /// A format from its description: a JSON object with `name`, `aliases`, `source`, `mark` (a text
+    /// of the family's chat templates), `open`, `close`, `after` and `answer`, whose pieces are those
+    /// of a [`ToolFormat`](super::ToolFormat).
+    pub fn read(description: &str) -> Result<Self> {
+        let reasoning: Self = serde_json::from_str(description).map_err(|error| {
+            Error::new(ErrorKind::Request, format!("the description of reasoning: {error}"))
+                .with_help("write it as those that come with the crate are written")
+        })?;
+        let is_tag = |piece: &Piece| matches!(piece, Piece::Tag { .. } | Piece::Token { .. });
+        match reasoning.open.last().is_some_and(is_tag) && is_tag(&reasoning.close) {
+            true => Ok(reasoning),
+            false => Err(Error::new(ErrorKind::Request, "reasoning stands between two tags")
+                .with_help("let `open` end in a tag or token, and `close` be one")),
+        }
+    }
+
+    /// The format whose mark a chat template holds; `None` if it holds none.
+    pub fn of_template(template: &str) -> Option<Self> {
+        let known = REASONING_FORMATS.iter().filter_map(|text| Self::read(text).ok());
+        known.into_iter().find(|reasoning| template.contains(&reasoning.mark))
+    }
+
+    /// Name of the format.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether a prompt ends in the opening tag, so that the message begins inside of it.
+    pub fn is_open_after(&self, prompt: &str) -> bool {
+        match self.open.as_slice() {
+            [Piece::Tag { tag } | Piece::Token { token: tag }] => {
+                prompt.trim_end().ends_with(tag.as_str())
+            }
+            _ => false,
+        }
+    }
+
+    /// Grammar of the prefix of a message: reasoning in its tags. `opened`: the prompt has the
+    /// opening tag. `calls`: a format of tool calls follows, which has its own pieces before an
+    /// answer.
+    ///
+    /// Errors if the vocabulary lacks a special token that has no spelling as text.
+    pub fn grammar(&self, vocabulary: &Vocabulary, opened: bool, calls: bool) -> Result<Grammar> {
+        let mut builder = GrammarBuilder::new();
+        let slots = Slots { vocabulary: Some(vocabulary), ..Slots::default() };
+        let mut parts = Vec::new();
+        if !opened {
+            parts.push(pieces::nodes(&mut builder, &self.open, &slots));
+        }
+        let languages = builder.languages();
+        let text = any_text(languages, &Utf8);
+        match self.end(vocabulary)? {
+            Marker::Bytes(tag) => {
+                let tag = languages.literal(&tag);
+                // Text that ends in the tag, and holds none before.
+                let byte = languages.byte_set(ByteSet::ALL);
+                let ends = languages.concat([text, tag]);
+                let longer = languages.concat([ends, byte, Language::ALL]);
+                let closed = languages.difference(ends, longer);
+                let node = builder.regular(closed);
+                parts.push(builder.mark(node, "reasoning"));
+            }
+            Marker::Token(_) => {
+                let node = builder.regular(text);
+                parts.push(builder.mark(node, "reasoning"));
+                parts.push(pieces::node(&mut builder, &self.close, &slots));
+            }
+        }
+        parts.push(pieces::nodes(&mut builder, &self.after, &slots));
+        if !calls {
+            parts.push(pieces::nodes(&mut builder, &self.answer, &slots));
+        }
+        let body = builder.sequence(parts);
+        let start = builder.rule("reasoning", body);
+        builder.finish(start)
+    }
+
+    /// The tag that ends the reasoning.
+    pub fn end(&self, vocabulary: &Vocabulary) -> Result<Marker> {
+        marker(&self.close, vocabulary)
+    }
+
+    /// The tag that begins the reasoning: the last, where there are several.
+    pub fn begin(&self, vocabulary: &Vocabulary) -> Result<Marker> {
+        match self.open.last() {
+            Some(piece) => marker(piece, vocabulary),
+            None => Ok(Marker::Bytes(Vec::new())),
+        }
+    }
+
+    pub(super) fn open(&self) -> &[Piece] {
+        &self.open
+    }
+
+    pub(super) fn close(&self) -> &Piece {
+        &self.close
+    }
+
+    pub(super) fn after(&self) -> &[Piece] {
+        &self.after
+    }
+
+    pub(super) fn answer(&self) -> &[Piece] {
+        &self.answer
+    }
+}
+
+fn marker(piece: &Piece, vocabulary: &Vocabulary) -> Result<Marker> {
+    let special = |name: &str| vocabulary.special(name).filter(|&id| vocabulary.is_special(id));
+    match piece {
+        Piece::Tag { tag } => match special(tag) {
+            Some(token) => Ok(Marker::Token(token)),
+            None => Ok(Marker::Bytes(tag.as_bytes().to_vec())),
+        },
+        Piece::Token { token } => match special(token) {
+            Some(token) => Ok(Marker::Token(token)),
+            None => {
+                let message = format!("the vocabulary has no special token `{token}`");
+                Err(Error::new(ErrorKind::Request, message)
+                    .with_help("choose the format of reasoning that the model was trained with"))
+            }
+        },
+        // `read` lets no other piece be a marker.
+        _ => Ok(Marker::Bytes(Vec::new())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_descriptions_are_read() {
+        for text in REASONING_FORMATS {
+            let reasoning = ReasoningFormat::read(text).unwrap();
+            assert_eq!(ReasoningFormat::named(reasoning.name()).unwrap().name(), reasoning.name());
+        }
+        assert_eq!(ReasoningFormat::named("deepseek-r1").unwrap().name(), "think");
+        assert!(ReasoningFormat::named("none").unwrap_err().to_string().contains("mistral"));
+        let think = ReasoningFormat::of_template("{{ '<think>' }} … split('</think>')").unwrap();
+        assert_eq!(think.name(), "think");
+        assert!(think.is_open_after("<|assistant|><think>\n") && !think.is_open_after("<think>x"));
+        assert!(ReasoningFormat::of_template("no tags").is_none());
+        let bad =
+            r#"{"name": "x", "aliases": [], "source": "", "mark": "", "open": [], "close": "y"}"#;
+        assert!(ReasoningFormat::read(bad).unwrap_err().to_string().contains("two tags"));
+    }
+}

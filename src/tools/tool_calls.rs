@@ -1,0 +1,326 @@
+//! Tools of a message, and the grammar of messages that call them.
+
+use serde_json::Value;
+
+use super::message_reader::MessageReader;
+use super::pieces::{self, Slots};
+use super::reasoning_format::ReasoningFormat;
+use super::tags::text_and_tags;
+use super::tool::Tool;
+use super::tool_format::{Piece, TextPlacement, ToolFormat};
+use crate::constraint::{Compiler, Constraint};
+use crate::error::{Error, ErrorKind, Result, listed, shortened};
+use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::json_schema::{self, Hole, Options, Schema};
+use crate::regular::{Triggers, Utf8, any_text};
+
+/// OpenAI's `tool_choice`: whether a tool must be called, and which.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// Text, calls or both.
+    #[default]
+    Auto,
+    /// No call: text only.
+    None,
+    /// At least one call, and no free text.
+    Required,
+    /// Exactly one call of this tool, and no free text.
+    Named(String),
+}
+
+/// Constraint on a message without calls.
+#[derive(Clone, Debug)]
+enum Answer {
+    Grammar(Box<Grammar>),
+    Schema(Value),
+}
+
+/// The tools of a message and how they are called.
+#[derive(Clone, Debug)]
+pub struct ToolCalls {
+    tools: Vec<Tool>,
+    format: ToolFormat,
+    choice: ToolChoice,
+    parallel: bool,
+    answer: Option<Answer>,
+    allowed: Option<Vec<String>>,
+}
+
+impl ToolCalls {
+    /// Any number of calls of these tools, with text as the format has it.
+    pub fn new(tools: impl IntoIterator<Item = Tool>, format: ToolFormat) -> Self {
+        let tools = tools.into_iter().collect();
+        Self {
+            tools,
+            format,
+            choice: ToolChoice::Auto,
+            parallel: true,
+            answer: None,
+            allowed: None,
+        }
+    }
+
+    /// The same with another choice.
+    #[must_use]
+    pub fn with_choice(self, choice: ToolChoice) -> Self {
+        Self { choice, ..self }
+    }
+
+    /// The same with at most one call, or any number.
+    #[must_use]
+    pub fn with_parallel_calls(self, parallel: bool) -> Self {
+        Self { parallel, ..self }
+    }
+
+    /// The same where only tools of these names are called, whatever the model is told of.
+    #[must_use]
+    pub fn with_allowed(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self { allowed: Some(names.into_iter().collect()), ..self }
+    }
+
+    /// The same where a message without calls is text of this grammar. A message then holds text
+    /// or calls, never both. What could be either counts as a call.
+    #[must_use]
+    pub fn with_answer(self, answer: Grammar) -> Self {
+        Self { answer: Some(Answer::Grammar(Box::new(answer))), ..self }
+    }
+
+    /// The same where a message without calls is JSON that a schema accepts.
+    #[must_use]
+    pub fn with_answer_schema(self, schema: Value) -> Self {
+        Self { answer: Some(Answer::Schema(schema)), ..self }
+    }
+
+    /// A reader of such messages. The flag beside the reasoning that stands before them says whether
+    /// the prompt ends in its opening tag.
+    pub fn reader(&self, reasoning: Option<(&ReasoningFormat, bool)>) -> MessageReader {
+        MessageReader::of_calls(self, reasoning)
+    }
+
+    /// The tools as OpenAI's API writes them, which is what chat templates read.
+    pub fn to_value(&self) -> Value {
+        self.tools.iter().map(Tool::to_value).collect()
+    }
+
+    pub(super) fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub(super) fn format(&self) -> &ToolFormat {
+        &self.format
+    }
+
+    pub(super) fn choice(&self) -> &ToolChoice {
+        &self.choice
+    }
+
+    pub(super) fn has_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// The grammar of such messages, for other grammars to embed. Keywords that depend on what was
+    /// written (`uniqueItems`) are refused in it; [`compile`](Self::compile) has no such limit.
+    ///
+    /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
+    /// within the schema of the tool that the message names).
+    pub fn grammar(&self, options: &Options) -> Result<Grammar> {
+        Ok(self.write(options, None)?.0)
+    }
+
+    /// The grammar, and its holes if `holes` is a list: rules that stand for the texts of a schema.
+    fn write(&self, options: &Options, holes: Option<Vec<Hole>>) -> Result<(Grammar, Vec<Hole>)> {
+        let builder = GrammarBuilder::new();
+        let mut writer = MessageGrammar { builder, format: &self.format, answer: None, holes };
+        writer.answer = match &self.answer {
+            None => None,
+            Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
+            Some(Answer::Schema(schema)) => Some(writer.schema("the answer", schema, options)?),
+        };
+        let body = match &self.choice {
+            ToolChoice::None => writer.answer()?,
+            choice => {
+                let called = |tool: &&Tool| match (choice, &self.allowed) {
+                    (ToolChoice::Named(name), _) => tool.name() == name,
+                    (_, Some(allowed)) => allowed.iter().any(|name| tool.name() == name),
+                    (_, None) => true,
+                };
+                let tools: Vec<&Tool> = self.tools.iter().filter(called).collect();
+                if tools.is_empty() {
+                    let names = listed(self.tools.iter().map(Tool::name));
+                    let message = match choice {
+                        ToolChoice::Named(name) => {
+                            format!("there is no tool `{}`", shortened(name))
+                        }
+                        _ => "no tool is given".to_owned(),
+                    };
+                    return Err(Error::new(ErrorKind::Request, message)
+                        .with_help(format!("the tools are: {names}")));
+                }
+                let mut schemas = Vec::new();
+                for tool in tools {
+                    let name = format!("tool `{}`", tool.name());
+                    schemas.push((tool.name(), writer.schema(&name, tool.parameters(), options)?));
+                }
+                let named = matches!(choice, ToolChoice::Named(_));
+                let single = named || !self.parallel || self.format.single;
+                match choice {
+                    ToolChoice::Auto => writer.text_or_calls(&schemas, single)?,
+                    _ => writer.calls(&schemas, single),
+                }
+            }
+        };
+        let preamble = writer.pieces(&self.format.preamble, None);
+        let preamble = writer.builder.repeat(preamble, 0, None);
+        let body = match self.format.preamble.is_empty() {
+            true => body,
+            false => writer.builder.sequence([preamble, body]),
+        };
+        let start = writer.builder.rule("message", body);
+        let holes = writer.holes.unwrap_or_default();
+        Ok((writer.builder.finish(start)?, holes))
+    }
+
+    /// The constraint of such messages, JSON by the compiler's options.
+    pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
+        let options = compiler.json_options();
+        let answer = match &self.answer {
+            Some(Answer::Schema(schema)) => Some(schema),
+            _ => None,
+        };
+        let mut schemas = self.tools.iter().map(Tool::parameters).chain(answer);
+        if schemas.any(Hole::stands_alone) {
+            return compiler.compile(self.grammar(options)?);
+        }
+        let (grammar, holes) = self.write(options, Some(Vec::new()))?;
+        match holes.is_empty() {
+            true => compiler.compile(grammar),
+            false => compiler.compile_frame(grammar, holes),
+        }
+    }
+}
+
+/// Name of a tool and the rule of its arguments.
+type NamedRule<'a> = (&'a str, RuleId);
+
+/// Builder of the grammar.
+struct MessageGrammar<'a> {
+    builder: GrammarBuilder,
+    format: &'a ToolFormat,
+    /// Rule of a message without calls, where it is constrained.
+    answer: Option<RuleId>,
+    /// Rules that stand for the texts of schemas; `None` where schemas are embedded.
+    holes: Option<Vec<Hole>>,
+}
+
+impl MessageGrammar<'_> {
+    /// The rule of the texts of a schema.
+    fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
+        if let Some(holes) = &mut self.holes {
+            let rule = self.builder.declare(name);
+            // A placeholder that is not empty, as no JSON is.
+            let body = self.builder.literal(b"{}");
+            self.builder.define(rule, body);
+            holes.push(Hole { rule, name: name.to_owned(), schema: schema.clone() });
+            return Ok(rule);
+        }
+        let grammar = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
+        let rule = grammar.and_then(|grammar| self.builder.embed(&grammar));
+        rule.map_err(|error| json_schema::named(name, &error))
+    }
+
+    fn pieces(&mut self, pieces: &[Piece], call: Option<NamedRule<'_>>) -> NodeId {
+        pieces::nodes(&mut self.builder, pieces, &Slots { call, ..Slots::default() })
+    }
+
+    /// One call of one of the tools.
+    fn call(&mut self, tools: &[NamedRule<'_>]) -> NodeId {
+        let format = self.format;
+        let mut alternatives = Vec::new();
+        for &call in tools {
+            let one = self.pieces(&format.call, Some(call));
+            alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
+        }
+        self.builder.choice(alternatives)
+    }
+
+    /// One call or more, with the pieces around them and no text.
+    fn calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> NodeId {
+        let format = self.format;
+        let call = self.call(tools);
+        let open = self.pieces(&format.open, None);
+        let close = self.pieces(&format.close, None);
+        if single {
+            return self.builder.sequence([open, call, close]);
+        }
+        let between = self.pieces(&format.between, None);
+        let next = self.builder.sequence([between, call]);
+        let more = self.builder.repeat(next, 0, None);
+        self.builder.sequence([open, call, more, close])
+    }
+
+    /// A message without calls.
+    fn answer(&mut self) -> Result<NodeId> {
+        let format = self.format;
+        if !format.answer.is_empty() {
+            let slots = Slots { answer: self.answer, ..Slots::default() };
+            return Ok(pieces::nodes(&mut self.builder, &format.answer, &slots));
+        }
+        if let Some(answer) = self.answer {
+            return Ok(self.builder.call(answer));
+        }
+        let languages = self.builder.languages();
+        let text = any_text(languages, &Utf8);
+        let language = match (&format.trigger, format.text) {
+            (None, _) => text,
+            (Some(trigger), TextPlacement::Around) => {
+                Triggers::new(languages, std::slice::from_ref(trigger))?.free
+            }
+            (Some(trigger), TextPlacement::Before | TextPlacement::Instead) => {
+                let trigger = languages.literal(trigger.as_bytes());
+                let begins = languages.concat([trigger, text]);
+                languages.difference(text, begins)
+            }
+        };
+        let node = self.builder.regular(language);
+        Ok(self.builder.mark(node, "free text"))
+    }
+
+    /// A message with text, calls or both.
+    fn text_or_calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> Result<NodeId> {
+        let format = self.format;
+        let place = if self.answer.is_some() { TextPlacement::Instead } else { format.text };
+        if let (TextPlacement::Around, Some(trigger)) = (place, &format.trigger) {
+            let triggers = Triggers::new(self.builder.languages(), std::slice::from_ref(trigger))?;
+            // The free text before a call ends in the trigger, which begins the call.
+            let head = self.builder.regular(triggers.heads[0]);
+            let head = self.builder.mark(head, "free text");
+            let call = self.call_without(tools, trigger);
+            let tag = self.builder.sequence([head, call]);
+            return Ok(text_and_tags(&mut self.builder, &triggers, tag, single));
+        }
+        let calls = self.calls(tools, single);
+        let answer = self.answer()?;
+        Ok(match place {
+            TextPlacement::Instead => self.builder.choice([answer, calls]),
+            _ => {
+                let calls = self.builder.repeat(calls, 0, Some(1));
+                self.builder.sequence([answer, calls])
+            }
+        })
+    }
+
+    /// A call without the trigger that it begins with.
+    fn call_without(&mut self, tools: &[NamedRule<'_>], trigger: &str) -> NodeId {
+        let mut pieces =
+            [&self.format.open[..], &self.format.call[..], &self.format.close[..]].concat();
+        if let Some(Piece::Text(first)) = pieces.first_mut() {
+            *first = first.strip_prefix(trigger).unwrap_or(first).to_owned();
+        }
+        let mut alternatives = Vec::new();
+        for &call in tools {
+            let one = self.pieces(&pieces, Some(call));
+            alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
+        }
+        self.builder.choice(alternatives)
+    }
+}
