@@ -22,33 +22,20 @@
 
 pub(crate) mod automaton;
 mod byte_set;
-mod compile;
-mod contexts;
-mod ecma;
-mod ecma_class;
-mod ecma_syntax;
-mod extensions;
+mod computed_automata;
+mod encoding;
 mod languages;
-mod listed;
-mod parse;
-mod pattern;
-mod quotation;
-mod rust_syntax;
-mod spelled;
-mod spelling;
-mod text_sets;
+mod syntax;
 mod triggers;
 
 pub use byte_set::ByteSet;
-pub(crate) use ecma_syntax::Syntax;
+pub use computed_automata::QuoteBy;
+pub(crate) use computed_automata::{
+    EcmaPatterns, TextPlace, TextSet, TextSets, listed, quotation, quotation_automaton, spelled,
+};
+pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{MOST_SPELLED, OrdinaryText, Spans, Tables, Unit};
-pub(crate) use listed::listed;
-pub(crate) use parse::check;
-pub use parse::{Anchoring, Dialect, Options, parse};
-pub use quotation::QuoteBy;
-pub(crate) use quotation::{quotation, quotation_automaton};
-pub(crate) use spelled::spelled;
-pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
-pub(crate) use text_sets::{TextPlace, TextSet, TextSets};
+pub(crate) use syntax::check;
+pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use triggers::Triggers;

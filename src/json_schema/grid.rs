@@ -14,7 +14,7 @@ use num_bigint::BigInt;
 use super::decimal::Decimal;
 use super::number::Side;
 use super::pick::{Pick, Picked};
-use crate::regular::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, AutomatonState as State};
 
 /// Remainders and places that an automaton may tell apart by a search.
 const STATES: u32 = 100_000;

@@ -249,7 +249,7 @@ impl Sets<'_> {
             }
             Texts::Patterns => {
                 let canonical = self.options.spelling == Spelling::Canonical;
-                regular::spelled(&mut self.languages, Arc::new(regular::Syntax), canonical)
+                regular::spelled(&mut self.languages, Arc::new(regular::EcmaPatterns), canonical)
             }
             &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
             Texts::Sequence(parts) => {

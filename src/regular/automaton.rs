@@ -10,11 +10,11 @@ use regex_syntax::hir::ClassUnicode;
 use super::ByteSet;
 
 /// A state, as its automaton writes it.
-pub(crate) type State = Box<[i64]>;
+pub(crate) type AutomatonState = Box<[i64]>;
 
 /// Characters that say little, so that texts of them are known of a vocabulary.
 #[derive(Clone, Debug)]
-pub(crate) struct Ordinary {
+pub(crate) struct OrdinaryChars {
     /// Those of ASCII.
     pub(crate) bytes: ByteSet,
     /// Those of them that must not come first.
@@ -23,7 +23,7 @@ pub(crate) struct Ordinary {
     pub(crate) beyond: Option<[&'static ClassUnicode; 2]>,
     /// Where a text of two or more ends, its last one alone matters: it leads where it leads from
     /// this state. `None`: the whole text matters.
-    pub(crate) base: Option<State>,
+    pub(crate) base: Option<AutomatonState>,
 }
 
 /// How long the rest of a text can become: after another text without a backslash, this many bytes
@@ -43,7 +43,7 @@ pub(crate) trait Automaton: Debug + Send + Sync {
     fn accepts(&self, state: &[i64]) -> bool;
 
     /// The state after a byte; `None` if no string follows.
-    fn step(&self, state: &[i64], byte: u8) -> Option<State>;
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState>;
 
     /// The bytes that lead on from here to where strings are accepted; `None` if that takes as long
     /// as a step with each.
@@ -52,7 +52,7 @@ pub(crate) trait Automaton: Debug + Send + Sync {
     }
 
     /// The characters that are ordinary here, if the automaton reads characters and most are.
-    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+    fn ordinary(&self, _state: &[i64]) -> Option<OrdinaryChars> {
         None
     }
 
@@ -93,20 +93,20 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
 /// An automaton in one of its states.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningAutomaton {
     pub(crate) automaton: Arc<dyn Automaton>,
-    pub(crate) state: State,
+    pub(crate) state: AutomatonState,
 }
 
-impl PartialEq for Running {
+impl PartialEq for RunningAutomaton {
     fn eq(&self, other: &Self) -> bool {
         self.state == other.state && self.automaton.name() == other.automaton.name()
     }
 }
 
-impl Eq for Running {}
+impl Eq for RunningAutomaton {}
 
-impl Hash for Running {
+impl Hash for RunningAutomaton {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.automaton.name().hash(hasher);
         self.state.hash(hasher);

@@ -7,19 +7,19 @@
 //! and only if it is visited, and nothing is determinised before it is asked for.
 
 mod arena;
-mod build;
-mod counted;
-mod facts;
+mod construct;
+mod counted_text;
+mod derivative;
+mod dfa;
 mod fingerprint;
-mod length;
-mod near;
-mod needs;
-mod shortest;
-mod step;
+mod lengths;
+mod product;
+mod properties;
+mod required_bytes;
 mod structure;
-mod table;
-mod together;
 mod unit_counts;
+mod widening;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -29,15 +29,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::ByteSet;
-use super::automaton::{self, Automaton, Running};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular::automaton;
+use crate::regular::automaton::{Automaton, RunningAutomaton};
 use arena::Arena;
-use facts::describe;
+pub(crate) use derivative::OrdinaryText;
+pub(crate) use dfa::{Table, Tables};
 pub(crate) use fingerprint::keyed_hash;
-pub(crate) use near::{Spans, Unit};
-pub(crate) use shortest::MOST_SPELLED;
-pub(crate) use step::OrdinaryText;
-pub(crate) use table::{Table, Tables};
+use properties::describe;
+pub(crate) use widening::{Spans, Unit};
+pub(crate) use witness::MOST_SPELLED;
 
 /// A regular language of byte strings, and at the same time a state of its own automaton: an
 /// index into the [`Languages`] that made it.
@@ -96,7 +97,7 @@ enum Expr {
     /// A state of a finished automaton, by index.
     Table(u32, u32),
     /// What is accepted from a state of an automaton that computes its states.
-    Automaton(Running),
+    Automaton(RunningAutomaton),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -135,16 +136,16 @@ pub struct Languages {
     /// Languages known to be part of another, see [`Languages::note_within`].
     within: FxHashMap<Language, Language>,
     /// Where strings lead from a language, if all lead to one; see `leads`.
-    leads: FxHashMap<(counted::Strings, Language), Option<Language>>,
+    leads: FxHashMap<(counted_text::Strings, Language), Option<Language>>,
     /// Is there an automaton whose states are without end?
     endless: bool,
     /// What all texts are that automata read, by their name.
     texts: FxHashMap<Box<str>, Language>,
     /// A buffer for rows that are made of others.
     entries: Vec<Language>,
-    needs: needs::Needs,
+    needs: required_bytes::Needs,
     /// Shortest strings, and short ones, once asked for.
-    shortest: FxHashMap<(shortest::Wanted, Language), Option<Arc<[u8]>>>,
+    shortest: FxHashMap<(witness::Wanted, Language), Option<Arc<[u8]>>>,
     /// Lower bounds on lengths, once asked for; see `length_bound`.
     length_bounds: FxHashMap<Language, u64>,
     /// How many units texts have, by their state and that of the units; see `unit_counts`.
@@ -182,7 +183,7 @@ impl Languages {
             endless: false,
             texts: FxHashMap::default(),
             entries: Vec::new(),
-            needs: needs::Needs::default(),
+            needs: required_bytes::Needs::default(),
             shortest: FxHashMap::default(),
             length_bounds: FxHashMap::default(),
             unit_counts: FxHashMap::default(),
@@ -268,8 +269,8 @@ impl Languages {
             self.texts.retain(|_, wide| kept(*wide));
             self.leads.retain(|(read, from), to| {
                 let read = match *read {
-                    counted::Strings::Of(x) => kept(x),
-                    counted::Strings::From(..) => true,
+                    counted_text::Strings::Of(x) => kept(x),
+                    counted_text::Strings::From(..) => true,
                 };
                 read && kept(*from) && to.is_none_or(kept)
             });
@@ -338,10 +339,10 @@ impl Languages {
     pub(crate) fn automaton(
         &mut self,
         automaton: Arc<dyn Automaton>,
-        state: automaton::State,
+        state: automaton::AutomatonState,
     ) -> Language {
         self.endless |= automaton.is_endless();
-        self.intern(Expr::Automaton(Running { automaton, state }))
+        self.intern(Expr::Automaton(RunningAutomaton { automaton, state }))
     }
 
     /// Is the empty string in it?

@@ -405,7 +405,8 @@ mod tests {
         let mut compared = 0;
         for canonical in [true, false] {
             let mut l = Languages::new();
-            let text = crate::regular::spelled(&mut l, Arc::new(crate::regular::Syntax), canonical);
+            let text =
+                crate::regular::spelled(&mut l, Arc::new(crate::regular::EcmaPatterns), canonical);
             let quote = l.literal(b"\"");
             let start = l.concat([text, quote]);
             for text in [

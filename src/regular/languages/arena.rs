@@ -12,7 +12,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::facts::Facts;
+use super::properties::Facts;
 use super::{Expr, Language, Row};
 use crate::regular::ByteSet;
 use rows::Rows;

@@ -7,8 +7,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::automaton::{Automaton, Ordinary, Slack, State};
-use super::{ByteSet, Language, Languages};
+use crate::regular::automaton::{Automaton, AutomatonState, OrdinaryChars, Slack};
+use crate::regular::{ByteSet, Language, Languages};
 
 /// A deterministic automaton over characters, asked for one state at a time. From every state that
 /// it gives, a text leads to the end.
@@ -16,13 +16,13 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
     /// Tells automata apart: those with equal names step alike.
     fn name(&self) -> &str;
 
-    fn start(&self) -> State;
+    fn start(&self) -> AutomatonState;
 
     /// Is the empty text accepted from here?
     fn accepts(&self, state: &[i64]) -> bool;
 
     /// The state after a character; `None` if no text follows.
-    fn step(&self, state: &[i64], c: char) -> Option<State>;
+    fn step(&self, state: &[i64], c: char) -> Option<AutomatonState>;
 
     /// Does any character from `first` to `last` lead on? Both are included, and no surrogate is
     /// between them.
@@ -34,7 +34,7 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
     }
 
     /// The characters that are ordinary here, if most are.
-    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+    fn ordinary(&self, _state: &[i64]) -> Option<OrdinaryChars> {
         None
     }
 
@@ -53,7 +53,7 @@ pub(crate) trait CharAutomaton: Debug + Send + Sync {
 
 /// The spellings, in a JSON string without its quotes, of the texts that an automaton accepts: all
 /// of them (RFC 8259, section 7), or those alone that escape what must be escaped, as
-/// [`JsonString`](super::JsonString) does.
+/// [`JsonString`](crate::regular::JsonString) does.
 pub(crate) fn spelled(
     languages: &mut Languages,
     inner: Arc<dyn CharAutomaton>,
@@ -110,7 +110,7 @@ impl Place {
     /// How many numbers a place takes.
     const LEN: usize = 4;
 
-    fn state(self, inner: &[i64]) -> State {
+    fn state(self, inner: &[i64]) -> AutomatonState {
         let place = match self {
             Self::Between => [0, 0, 0, 0],
             Self::Utf8(value, missing) => [1, value, missing, 0],
@@ -142,17 +142,17 @@ impl Place {
 
 impl Spelled {
     /// The state after a character.
-    fn after(&self, inner: &[i64], c: Option<char>) -> Option<State> {
+    fn after(&self, inner: &[i64], c: Option<char>) -> Option<AutomatonState> {
         Some(Place::Between.state(&self.inner.step(inner, c?)?))
     }
 
     /// The state within a character, if any that may be meant leads on.
-    fn within(&self, inner: &[i64], place: Place) -> Option<State> {
+    fn within(&self, inner: &[i64], place: Place) -> Option<AutomatonState> {
         self.leads_on(inner, place).then(|| place.state(inner))
     }
 
     /// The state within UTF-8.
-    fn within_utf8(&self, inner: &[i64], value: u32, missing: u32) -> Option<State> {
+    fn within_utf8(&self, inner: &[i64], value: u32, missing: u32) -> Option<AutomatonState> {
         let (first, last) = code_points(value, missing);
         if self.inner.reads_alike(inner, first, last) {
             let next = |c: u32| 0x80 | (c >> (6 * (missing - 1)) & 0x3F);
@@ -259,7 +259,11 @@ impl Spelled {
     }
 
     /// After a digit, the fourth of which ends a unit.
-    fn digit(&self, inner: &[i64], (count, value, high): (u32, u32, u32)) -> Option<State> {
+    fn digit(
+        &self,
+        inner: &[i64],
+        (count, value, high): (u32, u32, u32),
+    ) -> Option<AutomatonState> {
         let unit = match (count, high) {
             (..=3, _) => return self.within(inner, Place::Digits(count, value, high)),
             (_, 0) if (0xD800..0xDC00).contains(&value) => {
@@ -307,7 +311,7 @@ impl Automaton for Spelled {
             .is_some_and(|(place, inner)| place == Place::Between && self.inner.accepts(inner))
     }
 
-    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
         let (place, inner) = Place::read(state)?;
         match (place, byte) {
             (Place::Between, b'\\') => self.within(inner, Place::Escape),
@@ -365,7 +369,7 @@ impl Automaton for Spelled {
         }
     }
 
-    fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
+    fn ordinary(&self, state: &[i64]) -> Option<OrdinaryChars> {
         let (Place::Between, inner) = Place::read(state)? else { return None };
         let mut ordinary = self.inner.ordinary(inner)?;
         (0..b' ').chain([b'"', b'\\']).for_each(|byte| ordinary.bytes.remove(byte));
@@ -453,7 +457,7 @@ mod tests {
             if self.1 { "one of some ranges" } else { "one of some ranges, each by itself" }
         }
 
-        fn start(&self) -> State {
+        fn start(&self) -> AutomatonState {
             [0].into()
         }
 
@@ -461,7 +465,7 @@ mod tests {
             state == [1]
         }
 
-        fn step(&self, state: &[i64], c: char) -> Option<State> {
+        fn step(&self, state: &[i64], c: char) -> Option<AutomatonState> {
             self.reads_any(state, c.into(), c.into()).then(|| [1].into())
         }
 

@@ -5,21 +5,21 @@
 //! with a name that nobody would write, with all its flags in force, and is found again by that
 //! name in the parsed tree. A possessive repeat `x*+` becomes an atomic group `(?>x*)`.
 
-use super::parse::error;
 use crate::error::Result;
+use crate::regular::syntax::pattern_error::error_at;
 
 /// What a group with an extraordinary name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extension {
+pub(crate) enum GroupExtension {
     Look { behind: bool, negated: bool },
     Atomic,
 }
 
 /// A pattern that `regex-syntax` parses, and what its extraordinary groups mean.
-pub(crate) struct Rewritten {
+pub(crate) struct RewrittenPattern {
     pub(crate) text: String,
     /// By number: what it is, and its place in the pattern as written.
-    groups: Vec<(Extension, usize)>,
+    groups: Vec<(GroupExtension, usize)>,
     /// Places of the rewritten text with the place in the original that each stands for, ascending.
     places: Vec<(usize, usize)>,
 }
@@ -27,9 +27,9 @@ pub(crate) struct Rewritten {
 /// No one calls a group this way; a dot is allowed in names.
 const NAME: &str = "_.extension.";
 
-impl Rewritten {
+impl RewrittenPattern {
     /// The meaning of a group by its name, and its place.
-    pub(crate) fn group(&self, name: &str) -> Option<(Extension, usize)> {
+    pub(crate) fn group(&self, name: &str) -> Option<(GroupExtension, usize)> {
         let number: usize = name.strip_prefix(NAME)?.parse().ok()?;
         self.groups.get(number).copied()
     }
@@ -45,17 +45,17 @@ impl Rewritten {
 }
 
 /// One change of the text: so many bytes at a place give way to others.
-struct Edit {
+struct TextEdit {
     at: usize,
     removed: usize,
     text: String,
 }
 
-struct Scan<'a> {
+struct ExtensionScanner<'a> {
     text: &'a str,
     at: usize,
-    edits: Vec<Edit>,
-    groups: Vec<(Extension, usize)>,
+    edits: Vec<TextEdit>,
+    groups: Vec<(GroupExtension, usize)>,
     /// The places of the open groups.
     open: Vec<usize>,
     /// The place of the last atom, which a repeat would repeat.
@@ -68,16 +68,17 @@ struct Scan<'a> {
 ///
 /// Errors for backreferences, which no regular language has, and for marks that some read as a
 /// possessive repeat and others as a repeat of a repeat.
-pub(crate) fn rewrite(text: &str) -> Result<Rewritten> {
+pub(crate) fn rewrite(text: &str) -> Result<RewrittenPattern> {
     let (edits, groups, open) = (Vec::new(), Vec::new(), Vec::new());
-    let mut scan = Scan { text, at: 0, edits, groups, open, atom: None, verbose: false };
+    let mut scan =
+        ExtensionScanner { text, at: 0, edits, groups, open, atom: None, verbose: false };
     while scan.at < text.len() {
         scan.next()?;
     }
-    let Scan { mut edits, groups, .. } = scan;
+    let ExtensionScanner { mut edits, groups, .. } = scan;
     edits.sort_by_key(|edit| edit.at);
     let (mut out, mut places, mut from) = (String::new(), Vec::new(), 0);
-    for Edit { at, removed, text: new } in edits {
+    for TextEdit { at, removed, text: new } in edits {
         out.push_str(&text[from..at]);
         places.push((out.len(), at));
         out.push_str(&new);
@@ -85,15 +86,15 @@ pub(crate) fn rewrite(text: &str) -> Result<Rewritten> {
         places.push((out.len(), from));
     }
     out.push_str(&text[from..]);
-    Ok(Rewritten { text: out, groups, places })
+    Ok(RewrittenPattern { text: out, groups, places })
 }
 
-impl Scan<'_> {
+impl ExtensionScanner<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
 
-    fn name(&mut self, extension: Extension, at: usize) -> String {
+    fn name(&mut self, extension: GroupExtension, at: usize) -> String {
         self.groups.push((extension, at));
         format!("(?P<{NAME}{}>", self.groups.len() - 1)
     }
@@ -146,14 +147,14 @@ impl Scan<'_> {
                 let message = format!(
                     "`{mark}` is a possessive repeat to some and repeats a repeat to others"
                 );
-                return Err(error(start, message)
+                return Err(error_at(start, message)
                     .with_help("write `(?>…)` around the first repeat, or `(?:…)+`"));
             }
-            let open = self.name(Extension::Atomic, start);
+            let open = self.name(GroupExtension::Atomic, start);
             // Before what was put at the same place: this group holds it.
             let at = self.edits.iter().position(|edit| edit.at >= atom).unwrap_or(self.edits.len());
-            self.edits.insert(at, Edit { at: atom, removed: 0, text: open });
-            self.edits.push(Edit { at: self.at, removed: 1, text: ")".to_owned() });
+            self.edits.insert(at, TextEdit { at: atom, removed: 0, text: open });
+            self.edits.push(TextEdit { at: self.at, removed: 1, text: ")".to_owned() });
             self.at += 1;
         }
         Ok(())
@@ -165,7 +166,7 @@ impl Scan<'_> {
         let back = c.is_ascii_digit() && c != '0'
             || matches!(c, 'k' | 'g') && self.rest().starts_with(['<', '{', '\'']);
         if back {
-            return Err(error(start, "a backreference has no regular meaning")
+            return Err(error_at(start, "a backreference has no regular meaning")
                 .with_help("write out what may be repeated"));
         }
         if "pPxuUbB".contains(c) && self.rest().starts_with('{') {
@@ -209,16 +210,16 @@ impl Scan<'_> {
     /// What follows the opening parenthesis of a group at `start`.
     fn group(&mut self, start: usize) {
         let known = [
-            ("?=", Extension::Look { behind: false, negated: false }),
-            ("?!", Extension::Look { behind: false, negated: true }),
-            ("?<=", Extension::Look { behind: true, negated: false }),
-            ("?<!", Extension::Look { behind: true, negated: true }),
-            ("?>", Extension::Atomic),
+            ("?=", GroupExtension::Look { behind: false, negated: false }),
+            ("?!", GroupExtension::Look { behind: false, negated: true }),
+            ("?<=", GroupExtension::Look { behind: true, negated: false }),
+            ("?<!", GroupExtension::Look { behind: true, negated: true }),
+            ("?>", GroupExtension::Atomic),
         ];
         for (mark, extension) in known {
             if self.rest().starts_with(mark) {
                 let text = self.name(extension, start);
-                self.edits.push(Edit { at: start, removed: 1 + mark.len(), text });
+                self.edits.push(TextEdit { at: start, removed: 1 + mark.len(), text });
                 self.at += mark.len();
                 return;
             }

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::automaton::{Automaton, State};
-use super::languages::keyed_hash;
-use super::{Language, Languages};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular::automaton::{Automaton, AutomatonState};
+use crate::regular::languages::keyed_hash;
+use crate::regular::{Language, Languages};
 
 /// What a text is cut into to be quoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn quotation(languages: &mut Languages, units: &[impl AsRef<[u8]>]) -
 /// quoted.
 pub(crate) fn quotation_automaton(
     units: &[impl AsRef<[u8]>],
-) -> Result<Option<(Arc<dyn Automaton>, State)>> {
+) -> Result<Option<(Arc<dyn Automaton>, AutomatonState)>> {
     let text = Quotation::new(units.iter().map(AsRef::as_ref).filter(|unit| !unit.is_empty()))?;
     let (from, to) = text.transitions(ROOT);
     let start = [ROOT, from, to, 0].map(i64::from).into();
@@ -176,7 +176,7 @@ impl Automaton for Quotation {
         parts(state).any(|[at, _, _, read]| read == 0 && at != ROOT)
     }
 
-    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
         let mut next: SmallVec<[[u32; 4]; 4]> = SmallVec::new();
         for [at, from, to, read] in parts(state) {
             // Spellings that are longer than what was read, and begin alike.

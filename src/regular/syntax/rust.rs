@@ -1,25 +1,30 @@
 //! The syntax of the `regex` crate, by way of its own parser, with look-around, atomic groups and
 //! possessive repeats.
 
+mod lookaround_syntax;
+
 use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look as HirLook};
 
-use super::extensions::{Extension, Rewritten, rewrite};
-use super::parse::{NEST_LIMIT, error};
-use super::pattern::{Look, Mark, Pattern, class};
+use self::lookaround_syntax::{GroupExtension, RewrittenPattern, rewrite};
+use super::pattern::{AssertionSource, Look, Pattern, class_of};
+use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 
 pub(crate) fn parse(text: &str) -> Result<Pattern> {
     let rewritten = rewrite(text)?;
-    let parser =
-        ParserBuilder::new().utf8(true).nest_limit(NEST_LIMIT).build().parse(&rewritten.text);
+    let parser = ParserBuilder::new()
+        .utf8(true)
+        .nest_limit(MAX_NESTED_GROUPS)
+        .build()
+        .parse(&rewritten.text);
     let hir = parser.map_err(|e| {
         if let regex_syntax::Error::Parse(e) = &e
             && let ErrorKind::NestLimitExceeded(most) = e.kind()
         {
             let at = rewritten.place(e.span().start.offset);
-            return error(at, format!("groups nest deeper than {most}"))
+            return error_at(at, format!("groups nest deeper than {most}"))
                 .with_help("write fewer groups within groups");
         }
         let (byte, message) = match &e {
@@ -27,13 +32,13 @@ pub(crate) fn parse(text: &str) -> Result<Pattern> {
             regex_syntax::Error::Translate(e) => (e.span().start.offset, e.kind().to_string()),
             other => (0, other.to_string()),
         };
-        error(rewritten.place(byte), message)
+        error_at(rewritten.place(byte), message)
             .with_help("write it in the syntax of Rust's `regex` crate")
     })?;
     convert(&hir, &rewritten)
 }
 
-fn convert(hir: &Hir, rewritten: &Rewritten) -> Result<Pattern> {
+fn convert(hir: &Hir, rewritten: &RewrittenPattern) -> Result<Pattern> {
     let all = |parts: &[Hir]| {
         parts.iter().map(|part| convert(part, rewritten)).collect::<Result<Vec<_>>>()
     };
@@ -58,16 +63,16 @@ fn convert(hir: &Hir, rewritten: &Rewritten) -> Result<Pattern> {
             let name = capture.name.as_deref().unwrap_or_default();
             match rewritten.group(name) {
                 None => body,
-                Some((Extension::Look { behind: true, negated }, byte)) => {
-                    Pattern::behind(body, negated, Mark { byte, name: "a lookbehind" })
+                Some((GroupExtension::Look { behind: true, negated }, byte)) => {
+                    Pattern::behind(body, negated, AssertionSource { byte, name: "a lookbehind" })
                 }
-                Some((Extension::Look { behind: false, negated }, byte)) => {
-                    Pattern::ahead(body, negated, Mark { byte, name: "a lookahead" })
+                Some((GroupExtension::Look { behind: false, negated }, byte)) => {
+                    Pattern::ahead(body, negated, AssertionSource { byte, name: "a lookahead" })
                 }
-                Some((Extension::Atomic, byte)) => {
+                Some((GroupExtension::Atomic, byte)) => {
                     let greedy =
                         matches!(capture.sub.kind(), HirKind::Repetition(repeat) if repeat.greedy);
-                    let at = Mark { byte, name: "an atomic group or possessive repeat" };
+                    let at = AssertionSource { byte, name: "an atomic group or possessive repeat" };
                     Pattern::Atomic { body: Box::new(body), greedy, at }
                 }
             }
@@ -78,13 +83,13 @@ fn convert(hir: &Hir, rewritten: &Rewritten) -> Result<Pattern> {
 }
 
 fn not_text() -> crate::error::Error {
-    error(0, "the pattern matches bytes that are not UTF-8").with_help("leave out `(?-u)`")
+    error_at(0, "the pattern matches bytes that are not UTF-8").with_help("leave out `(?-u)`")
 }
 
 fn assertion(look: HirLook) -> Pattern {
     // The tree of `regex-syntax` carries no places.
-    let at = Mark { byte: 0, name: "an anchor or word boundary" };
-    let newline = || class([('\n', '\n')]);
+    let at = AssertionSource { byte: 0, name: "an anchor or word boundary" };
+    let newline = || class_of([('\n', '\n')]);
     let one = |look| Pattern::look(look, at);
     let word = |unicode: bool| if unicode { unicode_word() } else { ascii_word() };
     let behind = |word, negated| Pattern::behind(Pattern::Class(word), negated, at);
@@ -97,11 +102,11 @@ fn assertion(look: HirLook) -> Pattern {
         // Not between `\r` and `\n`, which are one line break together.
         HirLook::StartCRLF => Pattern::Alternate(vec![
             Pattern::line_start(newline(), at),
-            Pattern::Concat(vec![behind(class([('\r', '\r')]), false), ahead(newline(), true)]),
+            Pattern::Concat(vec![behind(class_of([('\r', '\r')]), false), ahead(newline(), true)]),
         ]),
         HirLook::EndCRLF => Pattern::Alternate(vec![
-            Pattern::line_end(class([('\r', '\r')]), at),
-            Pattern::Concat(vec![behind(class([('\r', '\r')]), true), ahead(newline(), false)]),
+            Pattern::line_end(class_of([('\r', '\r')]), at),
+            Pattern::Concat(vec![behind(class_of([('\r', '\r')]), true), ahead(newline(), false)]),
         ]),
         HirLook::WordAscii => Pattern::word_boundary(&word(false), false, at),
         HirLook::WordAsciiNegate => Pattern::word_boundary(&word(false), true, at),
@@ -123,7 +128,7 @@ fn assertion(look: HirLook) -> Pattern {
 }
 
 fn ascii_word() -> ClassUnicode {
-    class([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
+    class_of([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')])
 }
 
 fn unicode_word() -> ClassUnicode {

@@ -8,7 +8,7 @@ use crate::deadline;
 use crate::regular::automaton::Slack;
 use crate::regular::{CodePoints as _, Utf8};
 
-/// Characters that say little; see [`Ordinary`](automaton::Ordinary).
+/// Characters that say little; see [`Ordinary`](automaton::OrdinaryChars).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OrdinaryText {
     pub(crate) bytes: ByteSet,
@@ -148,7 +148,7 @@ impl Languages {
 
     /// The automaton that reads `x` up to a byte with which the rest begins, its state, and the
     /// rest.
-    fn computed_first(&self, x: Language) -> Option<(Running, Language)> {
+    fn computed_first(&self, x: Language) -> Option<(RunningAutomaton, Language)> {
         let &Expr::Concat(a, rest) = self.arena.expr(x) else { return None };
         match self.arena.expr(a) {
             Expr::Automaton(running) if !self.is_nullable(rest) => Some((running.clone(), rest)),
@@ -156,10 +156,10 @@ impl Languages {
         }
     }
 
-    /// The characters that are [ordinary](automaton::Ordinary) for a language that is read by an
+    /// The characters that are [ordinary](automaton::OrdinaryChars) for a language that is read by an
     /// automaton up to a byte that is none of them.
     pub(crate) fn ordinary(&mut self, x: Language) -> Result<Option<OrdinaryText>> {
-        let Some((Running { automaton, state }, rest)) = self.computed_first(x) else {
+        let Some((RunningAutomaton { automaton, state }, rest)) = self.computed_first(x) else {
             return Ok(None);
         };
         let Some(ordinary) = automaton.ordinary(&state) else { return Ok(None) };
@@ -186,7 +186,7 @@ impl Languages {
 
     /// How long the rest of a text can become, if an automaton reads it and knows.
     pub(crate) fn slack(&self, x: Language) -> Option<Slack> {
-        let (Running { automaton, state }, rest) = self.computed_first(x)?;
+        let (RunningAutomaton { automaton, state }, rest) = self.computed_first(x)?;
         let mut slack = automaton.slack(&state)?;
         // Quotes and the like.
         slack.base += self.arena.facts(rest).effort as usize;
@@ -272,7 +272,7 @@ impl Languages {
                 let body = self.variables[v as usize].body;
                 self.derivative(body, byte, depth)?
             }
-            Expr::Automaton(Running { automaton, state }) => {
+            Expr::Automaton(RunningAutomaton { automaton, state }) => {
                 let automaton = Arc::clone(automaton);
                 let after = automaton.step(state, byte);
                 // An answer that was cut short is none.
@@ -332,7 +332,7 @@ impl Languages {
             &Expr::Repeat(inner, ..) => self.plain_first(inner, depth),
             &Expr::Table(table, state) => Some(self.tables[table as usize].first(state)),
             Expr::Intersect(_) => self.plain_first(self.total_over(x)?, depth),
-            Expr::Automaton(Running { automaton, state }) => automaton.first(state),
+            Expr::Automaton(RunningAutomaton { automaton, state }) => automaton.first(state),
             Expr::Complement(_) | Expr::Variable(_) => None,
         }
     }
@@ -517,7 +517,7 @@ impl Languages {
                 let body = self.variables[v as usize].body;
                 (self.raw(body), self.arena.border(body))
             }
-            Expr::Automaton(Running { automaton, state }) => {
+            Expr::Automaton(RunningAutomaton { automaton, state }) => {
                 let mut row = [Language::EMPTY; 256];
                 for byte in automaton.first(&state).unwrap_or(ByteSet::ALL).iter() {
                     if let Some(state) = automaton.step(&state, byte) {

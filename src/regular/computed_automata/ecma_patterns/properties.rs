@@ -79,12 +79,12 @@ static ALL: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// The beginning of a name: the first name of all that begins so, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct PropertyPrefix {
     pub(crate) first: usize,
     pub(crate) length: usize,
 }
 
-impl Begun {
+impl PropertyPrefix {
     pub(crate) const NOTHING: Self = Self { first: 0, length: 0 };
 
     fn text(self) -> &'static str {
@@ -115,20 +115,20 @@ impl Begun {
 mod tests {
     use super::*;
 
-    fn read(name: &str) -> Option<Begun> {
-        name.bytes().try_fold(Begun::NOTHING, Begun::then)
+    fn read(name: &str) -> Option<PropertyPrefix> {
+        name.bytes().try_fold(PropertyPrefix::NOTHING, PropertyPrefix::then)
     }
 
     #[test]
     fn names_are_those_of_ecma_262() {
         for name in ["L", "Lu", "Script=Greek", "sc=Grek", "scx=Zyyy", "gc=Nd", "Any", "EPres"] {
-            assert!(read(name).is_some_and(Begun::is_whole), "{name}");
+            assert!(read(name).is_some_and(PropertyPrefix::is_whole), "{name}");
         }
         // Loose names, blocks, and values without their property are none.
         for name in ["lu", "Greek", "IsGreek", "InGreek", "gc=Greek", "Script=", "uppercase", ""] {
-            assert!(!read(name).is_some_and(Begun::is_whole), "{name}");
+            assert!(!read(name).is_some_and(PropertyPrefix::is_whole), "{name}");
         }
-        assert_eq!(read("Script=Gre").and_then(Begun::onward), Some(b'k'));
+        assert_eq!(read("Script=Gre").and_then(PropertyPrefix::onward), Some(b'k'));
     }
 
     /// All but properties that `regex-syntax` has no table of.

@@ -2,26 +2,26 @@
 
 use rustc_hash::FxHashMap;
 
-use super::parse::error;
-use super::{ByteSet, Language, Languages};
 use crate::error::Result;
+use crate::regular::syntax::pattern_error::error_at;
+use crate::regular::{ByteSet, Language, Languages};
 
 /// Byte states that the lookbehinds of one pattern may have together.
 const STATE_LIMIT: usize = 4096;
 
 /// The left contexts of a pattern: classes of prefixes that its lookbehinds (`^` among them)
 /// tell apart. Context 0 is that of the empty prefix.
-pub(crate) enum Contexts {
+pub(crate) enum LeftContexts {
     /// Nothing looks back.
     One,
     /// Only `^` does: 0 at the start, 1 later.
     Start,
     /// The states of an automaton that follows every lookbehind's prefixes.
-    Many(Box<Automaton>),
+    Many(Box<LookbehindDfa>),
 }
 
 /// The prefixes of all lookbehinds, determinised together byte by byte.
-pub(crate) struct Automaton {
+pub(crate) struct LookbehindDfa {
     /// Successor states of each state, by sets of bytes.
     edges: Vec<Vec<(ByteSet, usize)>>,
     /// The states between two characters, where a context is asked for; by context.
@@ -34,7 +34,7 @@ pub(crate) struct Automaton {
     variables: Vec<Language>,
 }
 
-impl Contexts {
+impl LeftContexts {
     /// The contexts that tell apart which of `prefixes` a prefix is in; `text` is the language of
     /// all prefixes, a repeat of single characters.
     pub(crate) fn new(
@@ -45,7 +45,7 @@ impl Contexts {
         match prefixes {
             [] => Ok(Self::One),
             [Language::EPSILON] => Ok(Self::Start),
-            _ => Ok(Self::Many(Box::new(Automaton::new(languages, prefixes, text)?))),
+            _ => Ok(Self::Many(Box::new(LookbehindDfa::new(languages, prefixes, text)?))),
         }
     }
 
@@ -93,7 +93,7 @@ impl Contexts {
     }
 }
 
-impl Automaton {
+impl LookbehindDfa {
     fn new(languages: &mut Languages, prefixes: &[Language], text: Language) -> Result<Self> {
         let start: Vec<Language> = [text].into_iter().chain(prefixes.iter().copied()).collect();
         let mut ids = FxHashMap::from_iter([(start.clone(), 0)]);
@@ -123,7 +123,7 @@ impl Automaton {
             if tuples.len() > STATE_LIMIT {
                 let message =
                     format!("the lookbehinds of the pattern need more than {STATE_LIMIT} states");
-                return Err(error(0, message).with_help("simplify what they look for"));
+                return Err(error_at(0, message).with_help("simplify what they look for"));
             }
         }
         let borders: Vec<usize> =
@@ -141,7 +141,7 @@ impl Automaton {
         piece: Language,
         rest: &[Language],
     ) -> Vec<Language> {
-        // Contexts with the same rest are one target.
+        // LeftContexts with the same rest are one target.
         let mut rests: Vec<Language> = rest.to_vec();
         rests.sort_unstable();
         rests.dedup();

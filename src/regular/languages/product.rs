@@ -8,10 +8,10 @@
 //! of them lead to the end is worked out once, backwards from the end, so that nothing is searched
 //! for.
 
-use super::table::{Made, Rows};
+use super::dfa::{Made, Rows};
 use super::*;
 use crate::deadline;
-use crate::regular::automaton::State;
+use crate::regular::automaton::AutomatonState;
 
 /// Patterns that are worth being multiplied.
 const SOME: usize = 4;
@@ -406,7 +406,7 @@ impl Automaton for Counted {
         place == 0 && count >= self.min && count <= self.max && self.table.accepts(state)
     }
 
-    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
         let (state, place, count) = read(state);
         let state = self.table.step(state, byte)?;
         let place = self.places[usize::from(place)][usize::from(byte)];
@@ -433,7 +433,8 @@ impl Automaton for Counted {
 #[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 mod tests {
     use super::*;
-    use crate::regular::{Anchoring, Dialect, Options, parse};
+    use crate::regular::syntax::parse;
+    use crate::regular::{Anchoring, Dialect, Options};
     use crate::regular::{JsonString, any_text};
 
     /// Texts of JSON strings that each of the patterns matches, of so many characters.

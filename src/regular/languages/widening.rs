@@ -1,7 +1,7 @@
 //! Languages that tokens do not tell apart, though they are not the same: far from the bounds of its
 //! repeats a language is read like the one without.
 
-use super::counted::CountedText;
+use super::counted_text::CountedText;
 use super::*;
 use crate::deadline;
 

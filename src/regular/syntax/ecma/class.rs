@@ -2,10 +2,10 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::ecma::{Flags, Parser};
-use super::parse::error;
-use super::pattern::class as ranges;
+use super::cursor::{Cursor, Flags};
 use crate::error::{Error, Result};
+use crate::regular::syntax::pattern::class_of;
+use crate::regular::syntax::pattern_error::error_at;
 
 /// One member of a class, or one atom of a pattern.
 pub(crate) enum Atom {
@@ -16,7 +16,7 @@ pub(crate) enum Atom {
 
 /// The set with every character that differs from a member in case only: simple case folding,
 /// as `Canonicalize` does with the `u` flag (section 22.2.2.7.3).
-pub(crate) fn folded(mut class: ClassUnicode, flags: Flags) -> ClassUnicode {
+pub(crate) fn case_folded(mut class: ClassUnicode, flags: Flags) -> ClassUnicode {
     if flags.ignore_case {
         // Without its tables `regex-syntax` could not fold; they are a default feature.
         let _ = class.try_case_fold_simple();
@@ -25,13 +25,13 @@ pub(crate) fn folded(mut class: ClassUnicode, flags: Flags) -> ClassUnicode {
 }
 
 /// `\w`: WordCharacters (section 22.2.2.7.2), which under `i` and `u` has U+017F and U+212A too.
-pub(crate) fn word(flags: Flags) -> ClassUnicode {
-    folded(ranges([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]), flags)
+pub(crate) fn word_class(flags: Flags) -> ClassUnicode {
+    case_folded(class_of([('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]), flags)
 }
 
 /// `\s`: WhiteSpace and LineTerminator (sections 12.2 and 12.3).
-fn space() -> ClassUnicode {
-    ranges([
+fn whitespace_class() -> ClassUnicode {
+    class_of([
         ('\t', '\r'),
         (' ', ' '),
         ('\u{A0}', '\u{A0}'),
@@ -46,29 +46,29 @@ fn space() -> ClassUnicode {
 }
 
 /// What follows a `[` at `start`, with the closing bracket.
-pub(crate) fn class(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicode> {
-    let negated = parser.eat("^");
-    let mut set = ranges([]);
+pub(crate) fn parse_class(cursor: &mut Cursor<'_>, start: usize) -> Result<ClassUnicode> {
+    let negated = cursor.eat("^");
+    let mut set = class_of([]);
     let add = |set: &mut ClassUnicode, atom: &Atom| match atom {
-        Atom::Char(c) => set.union(&ranges(char::from_u32(*c).map(|c| (c, c)))),
+        Atom::Char(c) => set.union(&class_of(char::from_u32(*c).map(|c| (c, c)))),
         Atom::Set(other) => set.union(other),
     };
-    while !parser.eat("]") {
-        let low_at = parser.at;
-        let low = member(parser, start)?;
-        let is_range = parser.rest().starts_with('-') && !parser.rest().starts_with("-]");
+    while !cursor.eat("]") {
+        let low_at = cursor.at;
+        let low = parse_member(cursor, start)?;
+        let is_range = cursor.rest().starts_with('-') && !cursor.rest().starts_with("-]");
         if !is_range {
             add(&mut set, &low);
             continue;
         }
-        parser.eat("-");
-        let high = member(parser, start)?;
+        cursor.eat("-");
+        let high = parse_member(cursor, start)?;
         match (&low, &high) {
             (Atom::Char(low), Atom::Char(high)) if low <= high => {
                 set.union(&code_points(*low, *high));
             }
             (Atom::Char(_), Atom::Char(_)) => {
-                return Err(error(low_at, "this range counts down")
+                return Err(error_at(low_at, "this range counts down")
                     .with_help("write the smaller character first, or a hyphen as `\\-`"));
             }
             // Annex B.1.2: a hyphen beside a set stands for itself.
@@ -79,7 +79,7 @@ pub(crate) fn class(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicod
             }
         }
     }
-    let mut set = folded(set, parser.flags);
+    let mut set = case_folded(set, cursor.flags);
     if negated {
         set.negate();
     }
@@ -89,7 +89,7 @@ pub(crate) fn class(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicod
 /// The code points of a range that may be in a text: all but surrogates.
 fn code_points(low: u32, high: u32) -> ClassUnicode {
     let parts = [(low, high.min(0xD7FF)), (low.max(0xE000), high)];
-    ranges(
+    class_of(
         parts
             .into_iter()
             .filter(|(low, high)| low <= high)
@@ -97,23 +97,23 @@ fn code_points(low: u32, high: u32) -> ClassUnicode {
     )
 }
 
-fn member(parser: &mut Parser<'_>, start: usize) -> Result<Atom> {
-    let at = parser.at;
-    match parser.next() {
-        Some('\\') => escape(parser, at, true),
+fn parse_member(cursor: &mut Cursor<'_>, start: usize) -> Result<Atom> {
+    let at = cursor.at;
+    match cursor.next() {
+        Some('\\') => parse_escape(cursor, at, true),
         Some(c) => Ok(Atom::Char(c.into())),
-        None => Err(error(start, "this class is never closed").with_help("add `]`")),
+        None => Err(error_at(start, "this class is never closed").with_help("add `]`")),
     }
 }
 
 /// What follows a `\` at `start`.
-pub(crate) fn escape(parser: &mut Parser<'_>, start: usize, in_class: bool) -> Result<Atom> {
-    let Some(c) = parser.next() else {
+pub(crate) fn parse_escape(cursor: &mut Cursor<'_>, start: usize, in_class: bool) -> Result<Atom> {
+    let Some(c) = cursor.next() else {
         return Err(
-            error(start, "the pattern ends in `\\`").with_help("write a literal one as `\\\\`")
+            error_at(start, "the pattern ends in `\\`").with_help("write a literal one as `\\\\`")
         );
     };
-    let flags = parser.flags;
+    let flags = cursor.flags;
     let set = |class, negated| {
         let mut class: ClassUnicode = class;
         if negated {
@@ -122,11 +122,11 @@ pub(crate) fn escape(parser: &mut Parser<'_>, start: usize, in_class: bool) -> R
         Atom::Set(class)
     };
     Ok(match c {
-        'd' | 'D' => set(ranges([('0', '9')]), c == 'D'),
-        'w' | 'W' => set(word(flags), c == 'W'),
-        's' | 'S' => set(space(), c == 'S'),
-        'p' | 'P' => match set(property(parser, start)?, c == 'P') {
-            Atom::Set(class) => Atom::Set(folded(class, flags)),
+        'd' | 'D' => set(class_of([('0', '9')]), c == 'D'),
+        'w' | 'W' => set(word_class(flags), c == 'W'),
+        's' | 'S' => set(whitespace_class(), c == 'S'),
+        'p' | 'P' => match set(parse_property(cursor, start)?, c == 'P') {
+            Atom::Set(class) => Atom::Set(case_folded(class, flags)),
             other => other,
         },
         't' => Atom::Char(0x09),
@@ -135,31 +135,31 @@ pub(crate) fn escape(parser: &mut Parser<'_>, start: usize, in_class: bool) -> R
         'f' => Atom::Char(0x0C),
         'r' => Atom::Char(0x0D),
         'b' if in_class => Atom::Char(0x08),
-        'c' => match parser.next() {
+        'c' => match cursor.next() {
             Some(letter) if letter.is_ascii_alphabetic() => Atom::Char(u32::from(letter) % 32),
             _ => {
-                return Err(error(start, "`\\c` must be followed by a letter")
+                return Err(error_at(start, "`\\c` must be followed by a letter")
                     .with_help("write a literal backslash as `\\\\`"));
             }
         },
-        '0' if !parser.rest().starts_with(|c: char| c.is_ascii_digit()) => Atom::Char(0),
+        '0' if !cursor.rest().starts_with(|c: char| c.is_ascii_digit()) => Atom::Char(0),
         '0'..='9' if in_class || c == '0' => {
-            return Err(error(start, "octal escapes are not in ECMA-262 patterns")
+            return Err(error_at(start, "octal escapes are not in ECMA-262 patterns")
                 .with_help("write a code point as `\\u00hh`"));
         }
         '1'..='9' => return Err(backreference(start, &format!("\\{c}"))),
         'k' if !in_class => return Err(backreference(start, "\\k")),
-        'x' => match hex(parser.rest(), 2) {
+        'x' => match parse_hex(cursor.rest(), 2) {
             Some(c) => {
-                parser.at += 2;
+                cursor.at += 2;
                 Atom::Char(c)
             }
             None => {
-                return Err(error(start, "`\\x` must be followed by two hexadecimal digits")
+                return Err(error_at(start, "`\\x` must be followed by two hexadecimal digits")
                     .with_help("write a code point as `\\u00hh`"));
             }
         },
-        'u' => Atom::Char(unicode(parser, start)?),
+        'u' => Atom::Char(parse_unicode_escape(cursor, start)?),
         c if c.is_alphanumeric() => return Err(unknown_escape(start, c)),
         // IdentityEscape, and what Annex B.1.2 adds to it: no letter, no digit.
         c => Atom::Char(c.into()),
@@ -167,12 +167,12 @@ pub(crate) fn escape(parser: &mut Parser<'_>, start: usize, in_class: bool) -> R
 }
 
 fn backreference(at: usize, name: &str) -> Error {
-    error(at, format!("the backreference `{name}` has no regular meaning"))
+    error_at(at, format!("the backreference `{name}` has no regular meaning"))
         .with_help("write out what may be repeated")
 }
 
 fn unknown_escape(at: usize, c: char) -> Error {
-    let error = error(at, format!("`\\{c}` is no escape of ECMA-262"));
+    let error = error_at(at, format!("`\\{c}` is no escape of ECMA-262"));
     match c {
         'A' => error.with_help("the start of the text is `^`"),
         'z' | 'Z' => error.with_help("the end of the text is `$`"),
@@ -185,15 +185,15 @@ fn unknown_escape(at: usize, c: char) -> Error {
     }
 }
 
-fn hex(text: &str, digits: usize) -> Option<u32> {
+fn parse_hex(text: &str, digits: usize) -> Option<u32> {
     let text = text.get(..digits)?;
     let all = text.bytes().all(|b| b.is_ascii_hexdigit());
     if all { u32::from_str_radix(text, 16).ok() } else { None }
 }
 
 /// `\u` and `hhhh`, a surrogate pair of two such, or `{h…}`.
-pub(crate) fn unicode(parser: &mut Parser<'_>, start: usize) -> Result<u32> {
-    let rest = parser.rest();
+pub(crate) fn parse_unicode_escape(cursor: &mut Cursor<'_>, start: usize) -> Result<u32> {
+    let rest = cursor.rest();
     if let Some(braced) = rest.strip_prefix('{') {
         let digits = braced.split('}').next().unwrap_or_default();
         let value = digits.bytes().try_fold(0u32, |value, b| {
@@ -202,32 +202,32 @@ pub(crate) fn unicode(parser: &mut Parser<'_>, start: usize) -> Result<u32> {
         });
         return match value {
             Some(value) if !digits.is_empty() && digits.len() < braced.len() => {
-                parser.at += digits.len() + 2;
+                cursor.at += digits.len() + 2;
                 Ok(value)
             }
-            _ => Err(error(start, "`\\u{…}` must hold a code point in hexadecimal")
+            _ => Err(error_at(start, "`\\u{…}` must hold a code point in hexadecimal")
                 .with_help("the greatest is `\\u{10FFFF}`")),
         };
     }
-    let Some(unit) = hex(rest, 4) else {
-        return Err(error(start, "`\\u` must be followed by four hexadecimal digits")
+    let Some(unit) = parse_hex(rest, 4) else {
+        return Err(error_at(start, "`\\u` must be followed by four hexadecimal digits")
             .with_help("or write a code point as `\\u{…}`"));
     };
-    parser.at += 4;
-    let low = parser.rest().strip_prefix("\\u").and_then(|low| hex(low, 4));
+    cursor.at += 4;
+    let low = cursor.rest().strip_prefix("\\u").and_then(|low| parse_hex(low, 4));
     if let (0xD800..=0xDBFF, Some(low @ 0xDC00..=0xDFFF)) = (unit, low) {
-        parser.at += 6;
+        cursor.at += 6;
         return Ok(0x1_0000 + (unit - 0xD800) * 0x400 + (low - 0xDC00));
     }
     Ok(unit)
 }
 
 /// `\p` and `{…}`: a general category, a script, or a binary property, by Unicode's names.
-fn property(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicode> {
-    let rest = parser.rest();
+fn parse_property(cursor: &mut Cursor<'_>, start: usize) -> Result<ClassUnicode> {
+    let rest = cursor.rest();
     let name = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
     let Some(name) = name else {
-        return Err(error(start, "`\\p` must be followed by a property in braces")
+        return Err(error_at(start, "`\\p` must be followed by a property in braces")
             .with_help("for example `\\p{L}` or `\\p{Script=Greek}`"));
     };
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_=".contains(&b));
@@ -240,16 +240,16 @@ fn property(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicode> {
     };
     match known {
         Some(HirKind::Class(Class::Unicode(class))) => {
-            parser.at += name.len() + 2;
+            cursor.at += name.len() + 2;
             Ok(class)
         }
         // A class of one character comes back as a literal.
         Some(HirKind::Literal(literal)) => {
-            parser.at += name.len() + 2;
+            cursor.at += name.len() + 2;
             let text = String::from_utf8_lossy(&literal.0).into_owned();
-            Ok(ranges(text.chars().map(|c| (c, c))))
+            Ok(class_of(text.chars().map(|c| (c, c))))
         }
-        _ => Err(error(
+        _ => Err(error_at(
             start,
             format!("`{name}` is no property of Unicode characters that is known here"),
         )
@@ -261,7 +261,7 @@ fn property(parser: &mut Parser<'_>, start: usize) -> Result<ClassUnicode> {
 
 /// A quantifier `{m}`, `{m,}` or `{m,n}` at the beginning of `text`: bounds and length. `None` if
 /// the brace stands for itself.
-pub(crate) fn count(text: &str) -> Result<Option<(u32, Option<u32>, usize)>> {
+pub(crate) fn parse_count(text: &str) -> Result<Option<(u32, Option<u32>, usize)>> {
     let Some((inner, _)) = text.strip_prefix('{').and_then(|rest| rest.split_once('}')) else {
         return Ok(None);
     };
@@ -271,7 +271,7 @@ pub(crate) fn count(text: &str) -> Result<Option<(u32, Option<u32>, usize)>> {
     };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if min.is_empty() && max.is_some_and(digits) {
-        return Err(error(0, format!("`{{{inner}}}` has no lower bound"))
+        return Err(error_at(0, format!("`{{{inner}}}` has no lower bound"))
             .with_help(format!("write `{{0{inner}}}`")));
     }
     if !digits(min) || max.is_some_and(|max| !max.is_empty() && !digits(max)) {
@@ -280,7 +280,7 @@ pub(crate) fn count(text: &str) -> Result<Option<(u32, Option<u32>, usize)>> {
     let number = |text: &str| {
         // One below the greatest, which languages keep for "unbounded".
         text.parse::<u32>().ok().filter(|&n| n < u32::MAX).ok_or_else(|| {
-            error(0, format!("the count {text} is above {}", u32::MAX - 1))
+            error_at(0, format!("the count {text} is above {}", u32::MAX - 1))
                 .with_help("leave out the upper bound: `{m,}`")
         })
     };

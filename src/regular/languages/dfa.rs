@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-use super::needs::Ways;
-use super::together::Together;
+use super::product::Together;
+use super::required_bytes::Ways;
 use super::*;
 use crate::deadline;
 

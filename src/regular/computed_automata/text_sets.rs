@@ -22,9 +22,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use rustc_hash::FxHashMap;
 
-use super::automaton::{Automaton, State};
-use super::languages::keyed_hash;
-use super::{ByteSet, Language, Languages};
+use crate::regular::automaton::{Automaton, AutomatonState};
+use crate::regular::languages::keyed_hash;
+use crate::regular::{ByteSet, Language, Languages};
 
 /// A set of texts, as a node of the [`TextSets`] that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -285,7 +285,7 @@ impl TextSets {
 }
 
 /// A state names its node by content, so that it means the same in every arena of languages.
-fn state(fingerprint: u128, read: u32) -> State {
+fn state(fingerprint: u128, read: u32) -> AutomatonState {
     [(fingerprint >> 64) as i64, fingerprint as i64, read as i64].into()
 }
 
@@ -298,7 +298,7 @@ impl Automaton for TextSets {
         self.look(state, Nodes::ends).unwrap_or(false)
     }
 
-    fn step(&self, from: &[i64], byte: u8) -> Option<State> {
+    fn step(&self, from: &[i64], byte: u8) -> Option<AutomatonState> {
         self.look(from, |nodes, at| {
             let TextPlace { node, read } = nodes.advance(at, byte)?;
             Some(state(nodes.nodes[node as usize].fingerprint, read))

@@ -3,18 +3,21 @@
 //! What a part of a pattern matches depends on the text around it. Of the text *after* it
 //! everything is known by reading from right to left: each part is compiled with the language of
 //! what may follow, so that `x(?=y)z` is `x·(y·ALL ∩ z)`. Of the text *before* it only finitely
-//! much matters, its [context](Contexts): every language is computed once for each context.
+//! much matters, its [context](LeftContexts): every language is computed once for each context.
 //! A repeat of parts with assertions becomes a system of right-linear equations, one variable for
 //! each context.
 
+mod lookbehind;
+
 use rustc_hash::FxHashMap;
 
-use super::contexts::Contexts;
-use super::parse::{Anchoring, error};
-use super::pattern::{Look, Mark, Pattern};
-use super::spelling::CodePoints;
-use super::{Language, Languages};
+use self::lookbehind::LeftContexts;
+use super::options::Anchoring;
+use super::pattern::{AssertionSource, Look, Pattern};
+use super::pattern_error::error_at;
 use crate::error::Result;
+use crate::regular::encoding::CodePoints;
+use crate::regular::{Language, Languages};
 
 /// Steps of unrolling counted repeats whose bodies hold assertions.
 const UNROLL_LIMIT: usize = 100_000;
@@ -52,22 +55,22 @@ struct Compiler<'a> {
     classes: FxHashMap<Vec<(u32, u32)>, Language>,
     unrolled: usize,
     /// Languages that must be without strings, or an atomic group changes what is matched.
-    duties: Vec<(Language, Mark)>,
+    duties: Vec<(Language, AssertionSource)>,
 }
 
 /// A pattern whose parts without assertions are languages already.
-enum Part {
+enum Lowered {
     Plain(Language),
-    Concat(Vec<Part>),
-    Alternate(Vec<Part>),
+    Concat(Vec<Lowered>),
+    Alternate(Vec<Lowered>),
     Repeat {
-        body: Box<Part>,
+        body: Box<Lowered>,
         min: u32,
         max: Option<u32>,
     },
     End,
     Ahead {
-        body: Box<Part>,
+        body: Box<Lowered>,
         negated: bool,
     },
     /// The number of the language that the text before must be in, or must not.
@@ -77,14 +80,14 @@ enum Part {
     },
     Atomic {
         language: Language,
-        atomic: Atomic,
-        at: Mark,
+        atomic: AtomicChoice,
+        at: AssertionSource,
     },
 }
 
 /// Which match of its body an atomic group takes.
 #[derive(Clone, Copy)]
-enum Atomic {
+enum AtomicChoice {
     /// The only one that there is: none is the beginning of another.
     Only,
     /// As many characters of a class as there are, within bounds.
@@ -104,26 +107,26 @@ impl Compiler<'_> {
     ) -> Result<Language> {
         let mut prefixes = Vec::new();
         let part = self.lower(pattern, &mut prefixes)?;
-        let mut parts: Vec<Part> = before.map(Part::Plain).into_iter().collect();
+        let mut parts: Vec<Lowered> = before.map(Lowered::Plain).into_iter().collect();
         parts.push(part);
-        let contexts = Contexts::new(self.languages, &prefixes, self.text)?;
+        let contexts = LeftContexts::new(self.languages, &prefixes, self.text)?;
         let rest = vec![after; contexts.len()];
         let mut scope = Scope { compiler: self, contexts, variables: Vec::new() };
-        let all = scope.full(&Part::Concat(parts), &rest)?;
+        let all = scope.full(&Lowered::Concat(parts), &rest)?;
         let Scope { contexts, mut variables, .. } = scope;
         variables.extend_from_slice(contexts.variables());
         // At the start of the text.
         let settled = self.languages.settle(&variables, all[0]);
         for (changed, at) in std::mem::take(&mut self.duties) {
             if self.languages.is_live(changed)? {
-                return Err(error(at.byte, format!("{} changes what is matched here", at.name))
+                return Err(error_at(at.byte, format!("{} changes what is matched here", at.name))
                     .with_help("let what follows begin with other characters, or write it as an ordinary group"));
             }
         }
         Ok(settled)
     }
 
-    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Part> {
+    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Lowered> {
         Ok(match pattern {
             Pattern::Class(class) => {
                 let ranges: Vec<(u32, u32)> =
@@ -131,66 +134,68 @@ impl Compiler<'_> {
                 let Self { languages, spelling, .. } = self;
                 let known = self.classes.entry(ranges);
                 let class = known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
-                Part::Plain(*class)
+                Lowered::Plain(*class)
             }
             Pattern::Concat(patterns) => {
-                let mut parts: Vec<Part> = Vec::new();
+                let mut parts: Vec<Lowered> = Vec::new();
                 let mut run = Vec::new();
                 for pattern in patterns {
                     match self.lower(pattern, prefixes)? {
-                        Part::Plain(language) => run.push(language),
+                        Lowered::Plain(language) => run.push(language),
                         part => {
                             if !run.is_empty() {
-                                parts.push(Part::Plain(self.languages.concat(run.drain(..))));
+                                parts.push(Lowered::Plain(self.languages.concat(run.drain(..))));
                             }
                             parts.push(part);
                         }
                     }
                 }
                 if parts.is_empty() || !run.is_empty() {
-                    parts.push(Part::Plain(self.languages.concat(run)));
+                    parts.push(Lowered::Plain(self.languages.concat(run)));
                 }
-                if parts.len() == 1 { parts.swap_remove(0) } else { Part::Concat(parts) }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Concat(parts) }
             }
             Pattern::Alternate(patterns) => {
                 let mut plain = Vec::new();
                 let mut parts = Vec::new();
                 for pattern in patterns {
                     match self.lower(pattern, prefixes)? {
-                        Part::Plain(language) => plain.push(language),
+                        Lowered::Plain(language) => plain.push(language),
                         part => parts.push(part),
                     }
                 }
                 if parts.is_empty() || !plain.is_empty() {
-                    parts.push(Part::Plain(self.languages.union(plain)));
+                    parts.push(Lowered::Plain(self.languages.union(plain)));
                 }
-                if parts.len() == 1 { parts.swap_remove(0) } else { Part::Alternate(parts) }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Alternate(parts) }
             }
             Pattern::Repeat { body, min, max } => match self.lower(body, prefixes)? {
-                Part::Plain(body) => Part::Plain(self.languages.repeat(body, *min, *max)),
-                body => Part::Repeat { body: Box::new(body), min: *min, max: *max },
+                Lowered::Plain(body) => Lowered::Plain(self.languages.repeat(body, *min, *max)),
+                body => Lowered::Repeat { body: Box::new(body), min: *min, max: *max },
             },
             Pattern::Atomic { body, greedy, at } => {
                 let lowered = self.lower(body, prefixes)?;
-                let Part::Plain(language) = lowered else {
+                let Lowered::Plain(language) = lowered else {
                     let message = format!("{} with assertions in it is not supported", at.name);
-                    return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+                    return Err(
+                        error_at(at.byte, message).with_help("write it as an ordinary group")
+                    );
                 };
                 let atomic = self.atomic(body, language, *greedy, *at, prefixes)?;
-                Part::Atomic { language, atomic, at: *at }
+                Lowered::Atomic { language, atomic, at: *at }
             }
             Pattern::Look { look, .. } => match look {
                 Look::Start => behind(prefixes, Language::EPSILON, false),
-                Look::End => Part::End,
+                Look::End => Lowered::End,
                 Look::Ahead { body, negated } => {
                     let body = Box::new(self.lower(body, prefixes)?);
-                    Part::Ahead { body, negated: *negated }
+                    Lowered::Ahead { body, negated: *negated }
                 }
                 Look::Behind { body, negated } => {
                     if let Some(at) = looks_ahead(body) {
                         let message = format!("{} inside a lookbehind is not supported", at.name);
                         return Err(
-                            error(at.byte, message).with_help("move it behind the lookbehind")
+                            error_at(at.byte, message).with_help("move it behind the lookbehind")
                         );
                     }
                     let text = self.text;
@@ -209,25 +214,25 @@ impl Compiler<'_> {
         body: &Pattern,
         language: Language,
         greedy: bool,
-        at: Mark,
+        at: AssertionSource,
         prefixes: &mut Vec<Language>,
-    ) -> Result<Atomic> {
+    ) -> Result<AtomicChoice> {
         // A match that goes on to be another one.
-        let byte = self.languages.byte_set(super::ByteSet::ALL);
+        let byte = self.languages.byte_set(crate::regular::ByteSet::ALL);
         let some = self.languages.repeat(byte, 1, None);
         let longer = self.languages.concat([language, some]);
         let both = self.languages.intersect([language, longer]);
         if !self.languages.is_live(both)? {
-            return Ok(Atomic::Only);
+            return Ok(AtomicChoice::Only);
         }
         if let Pattern::Repeat { body, min, max } = body
             && greedy
             && let Some(class) = one_character(body)
-            && let Part::Plain(class) = self.lower(&class, prefixes)?
+            && let Lowered::Plain(class) = self.lower(&class, prefixes)?
         {
-            return Ok(Atomic::Longest { class, min: *min, max: *max });
+            return Ok(AtomicChoice::Longest { class, min: *min, max: *max });
         }
-        Err(error(at.byte, format!("{} may change what is matched here", at.name))
+        Err(error_at(at.byte, format!("{} may change what is matched here", at.name))
             .with_help("only repeats of one character, and bodies no match of which begins another, may be atomic"))
     }
 }
@@ -244,17 +249,17 @@ fn one_character(pattern: &Pattern) -> Option<Pattern> {
     }
 }
 
-fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Part {
+fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Lowered {
     let known = prefixes.iter().position(|&p| p == prefix);
     let prefix = known.unwrap_or_else(|| {
         prefixes.push(prefix);
         prefixes.len() - 1
     });
-    Part::Behind { prefix, negated }
+    Lowered::Behind { prefix, negated }
 }
 
 /// The first assertion about what follows.
-fn looks_ahead(pattern: &Pattern) -> Option<Mark> {
+fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
     match pattern {
         Pattern::Class(_) => None,
         Pattern::Concat(parts) | Pattern::Alternate(parts) => parts.iter().find_map(looks_ahead),
@@ -268,7 +273,7 @@ fn looks_ahead(pattern: &Pattern) -> Option<Mark> {
 /// One pattern (the whole or a lookbehind's) and the contexts of its text.
 struct Scope<'a, 'b> {
     compiler: &'a mut Compiler<'b>,
-    contexts: Contexts,
+    contexts: LeftContexts,
     /// The variables of its repeats, all of them defined.
     variables: Vec<Language>,
 }
@@ -285,7 +290,7 @@ impl Scope<'_, '_> {
         }
         let message =
             format!("a counted repeat of assertions unrolls into more than {UNROLL_LIMIT} steps");
-        Err(error(0, message)
+        Err(error_at(0, message)
             .with_help("move the assertions out of the repeat, or lower its count"))
     }
 
@@ -302,10 +307,10 @@ impl Scope<'_, '_> {
     }
 
     /// A match of the part, then `rest`.
-    fn full(&mut self, part: &Part, rest: &[Language]) -> Result<ByContext> {
+    fn full(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
-            Part::Plain(language) => {
+            Lowered::Plain(language) => {
                 if rest.iter().all(|&r| r == rest[0]) {
                     return Ok(vec![self.languages().concat([*language, rest[0]]); rest.len()]);
                 }
@@ -315,19 +320,19 @@ impl Scope<'_, '_> {
                 }
                 Ok(some)
             }
-            Part::Concat(parts) => {
+            Lowered::Concat(parts) => {
                 parts.iter().rev().try_fold(rest.to_vec(), |rest, part| self.full(part, &rest))
             }
-            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
                 let one = self.full(part, rest)?;
                 Ok(self.unite(&all, &one))
             }),
-            Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
-            Part::Atomic { language, atomic, at } => {
+            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
+            Lowered::Atomic { language, atomic, at } => {
                 self.keep(*atomic, *at, rest)?;
-                self.full(&Part::Plain(*language), rest)
+                self.full(&Lowered::Plain(*language), rest)
             }
-            Part::End | Part::Ahead { .. } | Part::Behind { .. } => {
+            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
                 let condition = self.none_consumed(part)?;
                 Ok(self.both(&condition, rest))
             }
@@ -335,15 +340,15 @@ impl Scope<'_, '_> {
     }
 
     /// A match of the part of at least one character, then `rest`.
-    fn some(&mut self, part: &Part, rest: &[Language]) -> Result<ByContext> {
+    fn some(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
-            Part::Plain(language) => {
+            Lowered::Plain(language) => {
                 let piece = self.languages().without_epsilon(*language);
                 let Self { compiler, contexts, .. } = self;
                 Ok(contexts.then(compiler.languages, piece, rest))
             }
-            Part::Concat(parts) => {
+            Lowered::Concat(parts) => {
                 // Of what follows in the sequence: matches that consume something, and all.
                 let (mut some, mut full) = (self.none(), rest.to_vec());
                 for part in parts.iter().rev() {
@@ -355,26 +360,26 @@ impl Scope<'_, '_> {
                 }
                 Ok(some)
             }
-            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
                 let one = self.some(part, rest)?;
                 Ok(self.unite(&all, &one))
             }),
-            Part::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
-            Part::Atomic { language, atomic, at } => {
+            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
+            Lowered::Atomic { language, atomic, at } => {
                 self.keep(*atomic, *at, rest)?;
-                self.some(&Part::Plain(*language), rest)
+                self.some(&Lowered::Plain(*language), rest)
             }
-            Part::End | Part::Ahead { .. } | Part::Behind { .. } => Ok(self.none()),
+            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => Ok(self.none()),
         }
     }
 
     /// Sees to it that an atomic group before `rest` matches what an ordinary one does.
-    fn keep(&mut self, atomic: Atomic, at: Mark, rest: &[Language]) -> Result<()> {
-        let Atomic::Longest { class, min, max } = atomic else { return Ok(()) };
+    fn keep(&mut self, atomic: AtomicChoice, at: AssertionSource, rest: &[Language]) -> Result<()> {
+        let AtomicChoice::Longest { class, min, max } = atomic else { return Ok(()) };
         let first = rest[0];
         if rest.iter().any(|&r| r != first) {
             let message = format!("{} beside a lookbehind is not supported", at.name);
-            return Err(error(at.byte, message).with_help("write it as an ordinary group"));
+            return Err(error_at(at.byte, message).with_help("write it as an ordinary group"));
         }
         let languages = self.languages();
         let any = languages.repeat(class, min, max);
@@ -401,28 +406,28 @@ impl Scope<'_, '_> {
     }
 
     /// What must follow where the part matches the empty string.
-    fn none_consumed(&mut self, part: &Part) -> Result<ByContext> {
+    fn none_consumed(&mut self, part: &Lowered) -> Result<ByContext> {
         self.count()?;
         let count = self.contexts.len();
         let both = |yes| if yes { Language::ALL } else { Language::EMPTY };
         Ok(match part {
-            Part::Plain(language) | Part::Atomic { language, .. } => {
+            Lowered::Plain(language) | Lowered::Atomic { language, .. } => {
                 vec![both(self.languages().is_nullable(*language)); count]
             }
-            Part::Concat(parts) => {
+            Lowered::Concat(parts) => {
                 parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
                     let one = self.none_consumed(part)?;
                     Ok(self.both(&all, &one))
                 })?
             }
-            Part::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
                 let one = self.none_consumed(part)?;
                 Ok(self.unite(&all, &one))
             })?,
-            Part::Repeat { min: 0, .. } => vec![Language::ALL; count],
-            Part::Repeat { body, .. } => self.none_consumed(body)?,
-            Part::End => vec![Language::EPSILON; count],
-            Part::Ahead { body, negated } => {
+            Lowered::Repeat { min: 0, .. } => vec![Language::ALL; count],
+            Lowered::Repeat { body, .. } => self.none_consumed(body)?,
+            Lowered::End => vec![Language::EPSILON; count],
+            Lowered::Ahead { body, negated } => {
                 let mut found = self.full(body, &vec![Language::ALL; count])?;
                 if *negated {
                     for language in &mut found {
@@ -431,7 +436,7 @@ impl Scope<'_, '_> {
                 }
                 found
             }
-            Part::Behind { prefix, negated } => (0..count)
+            Lowered::Behind { prefix, negated } => (0..count)
                 .map(|context| both(self.contexts.holds(context, *prefix) != *negated))
                 .collect(),
         })
@@ -442,7 +447,7 @@ impl Scope<'_, '_> {
     /// where `min` asks for them.
     fn repeat(
         &mut self,
-        body: &Part,
+        body: &Lowered,
         min: u32,
         max: Option<u32>,
         rest: &[Language],
@@ -466,7 +471,7 @@ impl Scope<'_, '_> {
         Ok((full, some))
     }
 
-    fn star(&mut self, body: &Part, rest: &[Language]) -> Result<(ByContext, ByContext)> {
+    fn star(&mut self, body: &Lowered, rest: &[Language]) -> Result<(ByContext, ByContext)> {
         let variables: Vec<_> = rest
             .iter()
             .map(|&rest| {

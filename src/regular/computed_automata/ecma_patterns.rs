@@ -11,158 +11,46 @@
 //! asked for can be written. For this not to be a text without end, `\N` stops at
 //! [`MOST_GROUPS`].
 
+mod codec;
+mod completion;
+mod escape_target;
 mod properties;
-mod read;
-mod rest;
 mod state;
+mod transition;
 
-use std::cmp::Ordering;
-use std::sync::LazyLock;
-
-use regex_syntax::hir::{Class, ClassUnicode, HirKind};
-
-use self::properties::Begun;
-use self::state::{Member, Mode, Name, State, Tail, Then};
-use super::ByteSet;
-use super::automaton::{self, Ordinary, Slack};
-use super::spelled::CharAutomaton;
-
-/// The greatest number of a group that may be referred to.
-const MOST_GROUPS: u32 = 999;
+use self::state::{ClassPosition, OpenEscape, PatternState, SyntaxPosition};
+use self::transition::SYNTAX_CHARACTERS;
+use super::json_escapes::CharAutomaton;
+use crate::regular::ByteSet;
+use crate::regular::automaton::{AutomatonState, OrdinaryChars, Slack};
+use crate::regular::syntax::identifiers::{PART, START, is_group_name_char};
 
 /// The patterns of ECMA-262.
 #[derive(Debug)]
-pub(crate) struct Syntax;
+pub(crate) struct EcmaPatterns;
 
 /// The last code point of ASCII.
 const ASCII: u32 = 0x7F;
 
-/// `SyntaxCharacter`.
-const SYNTAX: &str = "^$\\.*+?()[]{}|";
-
-/// The flags of `(?ims-ims:…)`.
-const FLAGS: &str = "ims";
-
-/// `IdentifierStartChar`, and `IdentifierPartChar`.
-static START: LazyLock<ClassUnicode> = LazyLock::new(|| identifier("[\\p{ID_Start}$_]"));
-static PART: LazyLock<ClassUnicode> =
-    LazyLock::new(|| identifier("[\\p{ID_Continue}$\\u{200C}\\u{200D}]"));
-
-fn identifier(class: &str) -> ClassUnicode {
-    match regex_syntax::parse(class).map(regex_syntax::hir::Hir::into_kind) {
-        Ok(HirKind::Class(Class::Unicode(class))) => class,
-        // Its tables are a default feature.
-        _ => ClassUnicode::empty(),
-    }
-}
-
-/// May a code point stand in a group's name, first or later?
-pub(crate) fn is_of_name(c: u32, first: bool) -> bool {
-    meets(if first { &START } else { &PART }, c, c)
-}
-
-/// Does a set hold any code point of a range?
-fn meets(class: &ClassUnicode, first: u32, last: u32) -> bool {
-    let ranges = class.ranges();
-    let at = ranges.partition_point(|range| u32::from(range.end()) < first);
-    ranges.get(at).is_some_and(|range| u32::from(range.start()) <= last)
-}
-
-impl Then {
-    /// May the value of an escape be one of these?
-    fn allows(&self, first: u32, last: u32) -> bool {
-        first <= last
-            && match self {
-                Self::Term | Self::Member => true,
-                &Self::Last(least) => last >= least,
-                Self::Name { read, .. } => {
-                    meets(if read.is_empty() { &START } else { &PART }, first, last)
-                }
-            }
-    }
-
-    /// The least of these that may be the value of an escape.
-    fn least(&self, first: u32, last: u32) -> Option<u32> {
-        if !self.allows(first, last) {
-            return None;
-        }
-        Some(match self {
-            Self::Term | Self::Member => first,
-            &Self::Last(least) => first.max(least),
-            Self::Name { read, .. } => {
-                let ranges = if read.is_empty() { START.ranges() } else { PART.ranges() };
-                let at = ranges.partition_point(|range| u32::from(range.end()) < first);
-                first.max(ranges[at].start().into())
-            }
-        })
-    }
-
-    /// How many more hexadecimal digits make a number a code point that is allowed; `None` if none
-    /// do.
-    fn digits(&self, value: u32) -> Option<u32> {
-        let most = u32::from(char::MAX);
-        // A code point has six digits at most.
-        (0..=6).take_while(|digits| value << (4 * digits) <= most).find(|digits| {
-            let (first, last) = (value << (4 * digits), ((value + 1) << (4 * digits)) - 1);
-            self.allows(first, last.min(most))
-        })
-    }
-}
-
-/// Of a range of units, those that are the second half of a surrogate pair, and the first.
-fn halves(first: u32, last: u32) -> ((u32, u32), (u32, u32)) {
-    ((first.max(0xDC00), last.min(0xDFFF)), (first.max(0xD800), last.min(0xDBFF)))
-}
-
-/// The code point of a surrogate pair.
-fn pair(high: u32, low: u32) -> u32 {
-    0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-}
-
-impl State {
-    fn accepts(&self) -> bool {
-        let done = self.open.is_empty() && self.wanted.is_empty() && self.referred == 0;
-        done && match self.mode {
-            Mode::Term { .. } | Mode::Repeated | Mode::Zero => true,
-            Mode::Number(number) => number <= self.captures,
-            _ => false,
-        }
-    }
-
-    /// Does any character from `first` to `last`, none of which is ASCII, lead on?
-    fn reads_beyond(&self, first: u32, last: u32) -> bool {
-        match &self.mode {
-            Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_) | Mode::Group => true,
-            Mode::Class { at: Member::Hyphen(end), .. } => end.is_some_and(|end| last >= end),
-            Mode::Class { .. } => true,
-            Mode::Behind => meets(&START, first, last),
-            Mode::Name { read, .. } => {
-                meets(if read.is_empty() { &START } else { &PART }, first, last)
-            }
-            _ => false,
-        }
-    }
-}
-
-impl CharAutomaton for Syntax {
+impl CharAutomaton for EcmaPatterns {
     fn name(&self) -> &str {
         "patterns of ECMA-262"
     }
 
-    fn start(&self) -> automaton::State {
-        State::start().write()
+    fn start(&self) -> AutomatonState {
+        PatternState::start().write()
     }
 
     fn accepts(&self, state: &[i64]) -> bool {
-        State::decode(state).accepts()
+        PatternState::decode(state).accepts()
     }
 
-    fn step(&self, state: &[i64], c: char) -> Option<automaton::State> {
-        Some(State::decode(state).after(c)?.write())
+    fn step(&self, state: &[i64], c: char) -> Option<AutomatonState> {
+        Some(PatternState::decode(state).after(c)?.write())
     }
 
     fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool {
-        let state = State::decode(state);
+        let state = PatternState::decode(state);
         let leads_on = |c: char| state.clone().after(c).is_some();
         (first..=last.min(ASCII)).filter_map(char::from_u32).any(leads_on)
             || last > ASCII && state.reads_beyond(first.max(ASCII + 1), last)
@@ -170,52 +58,60 @@ impl CharAutomaton for Syntax {
 
     fn reads_alike(&self, state: &[i64], first: u32, _: u32) -> bool {
         first > ASCII
-            && match State::decode(state).mode {
-                Mode::Term { .. } | Mode::Repeated | Mode::Zero | Mode::Number(_) | Mode::Group => {
-                    true
+            && match PatternState::decode(state).mode {
+                SyntaxPosition::Term { .. }
+                | SyntaxPosition::Repeated
+                | SyntaxPosition::Zero
+                | SyntaxPosition::Number(_)
+                | SyntaxPosition::Group => true,
+                SyntaxPosition::Class { at: ClassPosition::Hyphen(Some(least)), .. } => {
+                    first >= least
                 }
-                Mode::Class { at: Member::Hyphen(Some(least)), .. } => first >= least,
                 _ => false,
             }
     }
 
-    fn ordinary(&self, state: &[i64]) -> Option<Ordinary> {
-        let mut state = State::decode(state);
+    fn ordinary(&self, state: &[i64]) -> Option<OrdinaryChars> {
+        let mut state = PatternState::decode(state);
         let all =
             |holds: &dyn Fn(u8) -> bool| (0..=ASCII as u8).filter(|&byte| holds(byte)).collect();
         let but = |special: &str| all(&|byte| !special.contains(char::from(byte)));
         let mut later = ByteSet::EMPTY;
         let (bytes, beyond) = match &state.mode {
-            Mode::Term { .. } | Mode::Repeated | Mode::Group => (but(SYNTAX), None),
-            Mode::Class { at, tail, .. } if *tail != Tail::Zero => {
+            SyntaxPosition::Term { .. } | SyntaxPosition::Repeated | SyntaxPosition::Group => {
+                (but(SYNTAX_CHARACTERS), None)
+            }
+            SyntaxPosition::Class { at, tail, .. } if *tail != OpenEscape::Zero => {
                 match *at {
-                    Member::Fresh | Member::After(_) => {}
-                    Member::Hyphen(Some(first @ ..=ASCII)) => {
+                    ClassPosition::Fresh | ClassPosition::After(_) => {}
+                    ClassPosition::Hyphen(Some(first @ ..=ASCII)) => {
                         later = (0..first as u8).collect();
-                        state = state.in_class(Member::Fresh, Tail::Nothing);
+                        state = state.in_class(ClassPosition::Fresh, OpenEscape::Nothing);
                     }
-                    Member::Hyphen(_) => return None,
+                    ClassPosition::Hyphen(_) => return None,
                 }
                 (but("^-]\\"), None)
             }
-            Mode::Behind | Mode::Name { .. } => {
-                let begins = !matches!(&state.mode, Mode::Name { read, .. } if !read.is_empty());
-                let first: &ClassUnicode = if begins { &START } else { &PART };
-                let bytes = all(&|byte| is_of_name(byte.into(), false));
+            SyntaxPosition::Behind | SyntaxPosition::GroupName { .. } => {
+                let begins = !matches!(&state.mode, SyntaxPosition::GroupName { read, .. } if !read.is_empty());
+                let first: &_ = if begins { &START } else { &PART };
+                let bytes = all(&|byte| is_group_name_char(byte.into(), false));
                 let base = None;
-                return Some(Ordinary { bytes, later, beyond: Some([first, &PART]), base });
+                return Some(OrdinaryChars { bytes, later, beyond: Some([first, &PART]), base });
             }
             _ => return None,
         };
-        Some(Ordinary { bytes, later, beyond, base: Some(state.write()) })
+        Some(OrdinaryChars { bytes, later, beyond, base: Some(state.write()) })
     }
 
     fn slack(&self, state: &[i64]) -> Option<Slack> {
-        let state = State::decode(state);
+        let state = PatternState::decode(state);
         let counted = match &state.mode {
             // A number, or what may become one, refers to many groups.
-            Mode::Number(_) | Mode::Escape { .. } => return None,
-            Mode::Least { digits, .. } | Mode::Most { least: digits, .. } => digits.len(),
+            SyntaxPosition::Number(_) | SyntaxPosition::Escape { .. } => return None,
+            SyntaxPosition::Least { digits, .. } | SyntaxPosition::Most { least: digits, .. } => {
+                digits.len()
+            }
             _ => 0,
         };
         // What was asked for may be asked for anew: names that were begun, digits of a count. A
@@ -226,11 +122,11 @@ impl CharAutomaton for Syntax {
     }
 
     fn rest(&self, state: &[i64]) -> String {
-        State::decode(state).rest()
+        PatternState::decode(state).rest()
     }
 
     fn effort(&self, state: &[i64]) -> u32 {
-        State::decode(state).effort()
+        PatternState::decode(state).effort()
     }
 }
 
@@ -240,8 +136,8 @@ mod tests {
     use super::*;
     use crate::regular::{Dialect, check};
 
-    fn read(text: &str) -> Option<State> {
-        text.chars().try_fold(State::start(), State::after)
+    fn read(text: &str) -> Option<PatternState> {
+        text.chars().try_fold(PatternState::start(), PatternState::after)
     }
 
     fn is_pattern(text: &str) -> bool {
@@ -400,16 +296,16 @@ mod tests {
         };
         let (mut patterns, mut modes) = (0, std::collections::HashSet::new());
         for _ in 0..3_000 {
-            let (mut text, mut state) = (String::new(), State::start());
+            let (mut text, mut state) = (String::new(), PatternState::start());
             // How long the rest can become, from places behind which no backslash stands.
             let mut bounds: Vec<(usize, Slack)> = Vec::new();
             for _ in 0..draw(25) {
                 let piece = pieces[draw(pieces.len())];
-                if let Some(next) = piece.chars().try_fold(state.clone(), State::after) {
+                if let Some(next) = piece.chars().try_fold(state.clone(), PatternState::after) {
                     text.push_str(piece);
                     state = next;
                     modes.insert(std::mem::discriminant(&state.mode));
-                    assert_eq!(State::decode(&state.write()), state);
+                    assert_eq!(PatternState::decode(&state.write()), state);
                     if piece.contains('\\') {
                         bounds.clear();
                     }
@@ -419,11 +315,13 @@ mod tests {
                         let most = slack.base + slack.by_byte * (text.len() - from);
                         assert!(bytes <= most, "{text:?} {rest:?} {slack:?}");
                     }
-                    bounds.extend(Syntax.slack(&state.write()).map(|slack| (text.len(), slack)));
+                    bounds.extend(
+                        EcmaPatterns.slack(&state.write()).map(|slack| (text.len(), slack)),
+                    );
                 }
             }
             let rest = state.clone().rest();
-            let end = rest.chars().try_fold(state.clone(), State::after);
+            let end = rest.chars().try_fold(state.clone(), PatternState::after);
             assert!(end.is_some_and(|end| end.accepts()), "{text:?} {state:?} {rest:?}");
             text.push_str(&rest);
             let reader = check(&text, Dialect::Ecma);
@@ -457,7 +355,11 @@ mod tests {
                 let any = (first..=last)
                     .filter_map(char::from_u32)
                     .any(|c| state.clone().after(c).is_some());
-                assert_eq!(Syntax.reads_any(&state.write(), first, last), any, "{text} {first:x}");
+                assert_eq!(
+                    EcmaPatterns.reads_any(&state.write(), first, last),
+                    any,
+                    "{text} {first:x}"
+                );
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::step::Open;
+use super::derivative::Open;
 use super::*;
 
 /// What is searched for.

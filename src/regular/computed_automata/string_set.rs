@@ -8,9 +8,9 @@
 use std::hash::Hash as _;
 use std::sync::Arc;
 
-use super::automaton::{Automaton, State};
-use super::languages::keyed_hash;
-use super::{ByteSet, Language, Languages};
+use crate::regular::automaton::{Automaton, AutomatonState};
+use crate::regular::languages::keyed_hash;
+use crate::regular::{ByteSet, Language, Languages};
 
 /// Exactly these texts.
 pub(crate) fn listed(languages: &mut Languages, mut texts: Vec<Vec<u8>>) -> Language {
@@ -58,7 +58,7 @@ impl Automaton for Listed {
         texts.first().is_some_and(|text| text.len() == read)
     }
 
-    fn step(&self, state: &[i64], byte: u8) -> Option<State> {
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
         let (from, texts, read) = self.at(state);
         let first = texts.partition_point(|text| text.get(read).is_none_or(|&b| b < byte));
         let last = texts.partition_point(|text| text.get(read).is_none_or(|&b| b <= byte));
