@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular::{Language, Languages, Utf8, any_text};
+use crate::regular::{Language, Languages, Utf8, any_text, transfer};
 
 /// Calls within calls, and groups within groups.
 const DEEPEST: u32 = 1_000;
@@ -87,7 +87,7 @@ impl Regular<'_> {
         let depth = depth + 1;
         match grammar.node(id) {
             Node::Regular(language) | Node::Text(language) => {
-                grammar.languages.transfer(*language, self.languages, &mut self.moved)
+                transfer::transfer(&grammar.languages, *language, self.languages, &mut self.moved)
             }
             Node::Sequence(parts) => {
                 let parts: Result<Vec<Language>> =

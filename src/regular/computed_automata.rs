@@ -18,6 +18,7 @@
 
 mod ecma_patterns;
 mod json_escapes;
+pub(crate) mod ordinary_text;
 mod quotation;
 mod string_set;
 mod text_sets;

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::coverage::Visits;
 use super::plan::{Plan, Turn};
 use crate::error::Result;
-use crate::regular::Language;
+use crate::regular::{Language, lengths, witness_length};
 
 /// No way leads there.
 pub(super) const FAR: u32 = u32::MAX;
@@ -67,13 +67,17 @@ impl Distances {
     /// The bytes of the shortest string of a language; [`FAR`] if it has none.
     pub(super) fn least_length(&mut self, plan: &Plan, language: Language) -> Result<u32> {
         let known = &mut self.least_lengths;
-        Ok(plan.languages(|languages| languages.least_length(language, known))?.unwrap_or(FAR))
+        Ok(plan
+            .languages(|languages| {
+                witness_length::short_length_memoized(languages, language, known)
+            })?
+            .unwrap_or(FAR))
     }
 
     /// No string of the language is longer; [`FAR`] if none can be said.
     pub(super) fn most_length(&mut self, plan: &Plan, language: Language) -> u32 {
         let known = &mut self.most_lengths;
-        plan.languages(|languages| languages.most_length(language, known)).unwrap_or(FAR)
+        plan.languages(|languages| lengths::max_length(languages, language, known)).unwrap_or(FAR)
     }
 
     /// Takes up the points that are new.

@@ -541,7 +541,7 @@ mod tests {
             }
             assert!(states.len() > 10);
             for state in states {
-                let rest = l.short(state).unwrap().unwrap();
+                let rest = crate::regular::witness::short(&mut l, state).unwrap().unwrap();
                 assert!(l.matches(state, &rest).unwrap(), "{rest:?}");
             }
         }

@@ -1,170 +1,34 @@
-//! Where expressions live: each once, with what is known of it.
+//! Hash-consed expressions by id, with their properties and rows of successors.
 //!
 //! Many arenas begin with the same expressions, such as those of JSON's strings and numbers. Once
-//! these are [frozen](Arena::freeze), clones share them, and copy only a few bytes for each.
+//! these are [frozen](Arena::freeze), clones share them: a clone costs a few bytes for each chunk of
+//! them, and copies a chunk when it changes one of its states.
 
+mod layered;
 mod rows;
+mod states;
 
-use std::hash::{BuildHasher as _, BuildHasherDefault};
-use std::ops::{Index, IndexMut};
-use std::sync::Arc;
-
+use self::layered::Layered;
+use self::rows::Rows;
+use self::states::{CLONE_HEADROOM, NOT_STORED, State, States};
+use super::expression::{Expr, Language, Row};
+use super::properties::Properties;
+use crate::regular::ByteSet;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
-
-use super::properties::Facts;
-use super::{Expr, Language, Row};
-use crate::regular::ByteSet;
-use rows::Rows;
-
-/// What steps look at: small, and copied with an arena.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    facts: Facts,
-    /// Have the empty successors in its row been replaced by [`Language::EMPTY`]?
-    clean: bool,
-    /// How often it was stepped without a row.
-    steps: u8,
-    /// Where its row and its first bytes are, or [`NOWHERE`].
-    row: u32,
-    first: u32,
-}
-
-const NOWHERE: u32 = u32::MAX;
+use std::hash::BuildHasher as _;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 /// Rows that an arena keeps for itself, a kibibyte each.
-pub(crate) const MOST_ROWS: usize = 1 << 14;
-
-/// What most clones add.
-const ROOM: usize = 500;
-
-/// Values of which the first are shared by all that were cloned from one.
-#[derive(Clone, Debug)]
-struct Layered<T> {
-    shared: Arc<Vec<T>>,
-    own: Vec<T>,
-}
-
-impl<T> Default for Layered<T> {
-    fn default() -> Self {
-        Self { shared: Arc::default(), own: Vec::new() }
-    }
-}
-
-impl<T> Layered<T> {
-    fn len(&self) -> usize {
-        self.shared.len() + self.own.len()
-    }
-
-    fn push(&mut self, value: T) -> u32 {
-        self.own.push(value);
-        self.len() as u32 - 1
-    }
-}
-
-impl<T: Clone> Layered<T> {
-    fn freeze(&mut self) {
-        let own = std::mem::take(&mut self.own);
-        self.shared = Arc::new(self.shared.iter().cloned().chain(own).collect());
-    }
-}
-
-impl<T> Index<usize> for Layered<T> {
-    type Output = T;
-
-    #[inline]
-    fn index(&self, index: usize) -> &T {
-        match index.checked_sub(self.shared.len()) {
-            Some(own) => &self.own[own],
-            None => &self.shared[index],
-        }
-    }
-}
-
-/// So many states are copied together.
-const CHUNK: usize = 16;
-
-/// The states of expressions. Of those that all clones share, an arena copies what it changes.
-#[derive(Debug, Default)]
-struct States {
-    shared: Arc<Vec<State>>,
-    /// By chunk of those shared: where its copy is, or [`NOWHERE`].
-    moved: Vec<u32>,
-    copies: Vec<State>,
-    own: Vec<State>,
-}
-
-impl States {
-    fn len(&self) -> usize {
-        self.shared.len() + self.own.len()
-    }
-
-    fn freeze(&mut self) {
-        let all = (0..self.len()).map(|i| self[i]).collect();
-        *self = Self { shared: Arc::new(all), ..Self::default() };
-        self.moved = vec![NOWHERE; self.shared.len().div_ceil(CHUNK)];
-    }
-
-    /// All that differ from what is shared.
-    fn changed(&mut self) -> impl Iterator<Item = &mut State> {
-        self.copies.iter_mut().chain(&mut self.own)
-    }
-
-    fn bytes(&self) -> usize {
-        (self.copies.len() + self.own.len()) * size_of::<State>() + size_of_val(&*self.moved)
-    }
-}
-
-impl Clone for States {
-    fn clone(&self) -> Self {
-        // Clones grow soon.
-        let mut own = Vec::with_capacity(self.own.len() + ROOM);
-        own.extend_from_slice(&self.own);
-        let (shared, moved) = (Arc::clone(&self.shared), self.moved.clone());
-        Self { shared, moved, copies: self.copies.clone(), own }
-    }
-}
-
-impl Index<usize> for States {
-    type Output = State;
-
-    #[inline]
-    fn index(&self, index: usize) -> &State {
-        match index.checked_sub(self.shared.len()) {
-            Some(own) => &self.own[own],
-            None => match self.moved[index / CHUNK] {
-                NOWHERE => &self.shared[index],
-                at => &self.copies[at as usize + index % CHUNK],
-            },
-        }
-    }
-}
-
-impl IndexMut<usize> for States {
-    #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut State {
-        match index.checked_sub(self.shared.len()) {
-            Some(own) => &mut self.own[own],
-            None => {
-                let at = &mut self.moved[index / CHUNK];
-                if *at == NOWHERE {
-                    *at = self.copies.len() as u32;
-                    let start = index / CHUNK * CHUNK;
-                    let end = self.shared.len().min(start + CHUNK);
-                    self.copies.extend_from_slice(&self.shared[start..end]);
-                }
-                &mut self.copies[*at as usize + index % CHUNK]
-            }
-        }
-    }
-}
+pub(crate) const MAX_ROWS: usize = 1 << 14;
 
 /// Expressions by their hash, which is kept so that growing looks at none of them.
 type Ids = HashTable<(u32, Language)>;
 
 /// How much an arena held once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct Checkpoint {
     states: usize,
     rows: usize,
     firsts: usize,
@@ -189,9 +53,9 @@ pub(crate) struct Arena {
 impl Clone for Arena {
     fn clone(&self) -> Self {
         let mut ids = self.ids.clone();
-        ids.reserve(ROOM, |&(hash, _)| Self::spread(hash));
+        ids.reserve(CLONE_HEADROOM, |&(hash, _)| Self::spread(hash));
         let mut exprs = self.exprs.clone();
-        exprs.own.reserve(ROOM);
+        exprs.own.reserve(CLONE_HEADROOM);
         Self {
             states: self.states.clone(),
             exprs,
@@ -234,12 +98,12 @@ impl Arena {
         u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The number of an expression, which is given one with the facts that `describe` tells if it
+    /// The number of an expression, which is given one with the properties that `describe` tells if it
     /// is new.
     pub(crate) fn intern(
         &mut self,
         expr: Expr,
-        describe: impl FnOnce(&Self, &Expr) -> Facts,
+        describe: impl FnOnce(&Self, &Expr) -> Properties,
     ) -> Language {
         let hash = Self::hash(&expr);
         let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
@@ -248,9 +112,15 @@ impl Arena {
         if let Some(&(_, id)) = known {
             return id;
         }
-        let facts = describe(self, &expr);
+        let properties = describe(self, &expr);
         let id = Language(self.exprs.push(expr));
-        self.states.own.push(State { facts, clean: false, steps: 0, row: NOWHERE, first: NOWHERE });
+        self.states.own.push(State {
+            properties,
+            clean: false,
+            steps: 0,
+            row: NOT_STORED,
+            first: NOT_STORED,
+        });
         self.ids.insert_unique(spread, (hash, id), |&(hash, _)| Self::spread(hash));
         id
     }
@@ -261,19 +131,19 @@ impl Arena {
     }
 
     #[inline]
-    pub(crate) fn facts(&self, x: Language) -> &Facts {
-        &self.states[x.index()].facts
+    pub(crate) fn properties(&self, x: Language) -> &Properties {
+        &self.states[x.index()].properties
     }
 
     pub(crate) fn set_live(&mut self, x: Language, live: bool) {
-        self.states[x.index()].facts.live = Some(live);
+        self.states[x.index()].properties.live = Some(live);
     }
 
     /// Successors by byte, perhaps with some that have no string and are not [`Language::EMPTY`].
     #[inline]
     pub(crate) fn row(&self, x: Language) -> Option<&Row> {
         let at = self.states[x.index()].row;
-        (at != NOWHERE).then(|| &self.rows.get(at).0)
+        (at != NOT_STORED).then(|| &self.rows.get(at).0)
     }
 
     /// The row if every successor without strings in it is [`Language::EMPTY`].
@@ -286,7 +156,7 @@ impl Arena {
     /// The bytes whose entries in a row may differ from the entries before; none if there is no row.
     pub(crate) fn border(&self, x: Language) -> ByteSet {
         match self.states[x.index()].row {
-            NOWHERE => ByteSet::EMPTY,
+            NOT_STORED => ByteSet::EMPTY,
             at => self.rows.get(at).1,
         }
     }
@@ -304,7 +174,7 @@ impl Arena {
     /// Forgets the rows that this arena does not share, if there are more of them than a search
     /// needs: they are computed again where they are asked for again.
     pub(crate) fn relieve(&mut self) {
-        if self.rows.owned() <= MOST_ROWS {
+        if self.rows.owned() <= MAX_ROWS {
             return;
         }
         self.forget_rows(self.rows.shared());
@@ -314,21 +184,21 @@ impl Arena {
     /// Forgets the rows from one on.
     fn forget_rows(&mut self, from: usize) {
         for state in self.states.changed() {
-            if state.row != NOWHERE && state.row as usize >= from {
-                (state.row, state.clean, state.steps) = (NOWHERE, false, 0);
+            if state.row != NOT_STORED && state.row as usize >= from {
+                (state.row, state.clean, state.steps) = (NOT_STORED, false, 0);
             }
         }
         self.rows.truncate(from);
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Checkpoint {
         let (states, rows, firsts) = (self.len(), self.rows.len(), self.firsts.len());
-        Mark { states, rows, firsts, relieved: self.relieved }
+        Checkpoint { states, rows, firsts, relieved: self.relieved }
     }
 
     /// Forgets what was made since a mark, to which nothing may refer any more; says how many states
     /// are left.
-    pub(crate) fn release(&mut self, mark: Mark) -> usize {
+    pub(crate) fn release(&mut self, mark: Checkpoint) -> usize {
         if self.len() == mark.states {
             return mark.states;
         }
@@ -339,8 +209,8 @@ impl Arena {
         self.prints.own.truncate(mark.states - self.prints.shared.len());
         self.forget_rows(rows);
         for state in self.states.changed() {
-            if state.first != NOWHERE && state.first as usize >= mark.firsts {
-                state.first = NOWHERE;
+            if state.first != NOT_STORED && state.first as usize >= mark.firsts {
+                state.first = NOT_STORED;
             }
         }
         self.firsts.own.truncate(mark.firsts - self.firsts.shared.len());
@@ -357,11 +227,11 @@ impl Arena {
     #[inline]
     pub(crate) fn first(&self, x: Language) -> Option<ByteSet> {
         let at = self.states[x.index()].first;
-        (at != NOWHERE).then(|| self.firsts[at as usize])
+        (at != NOT_STORED).then(|| self.firsts[at as usize])
     }
 
     pub(crate) fn set_first(&mut self, x: Language, first: ByteSet) {
-        if self.states[x.index()].first == NOWHERE {
+        if self.states[x.index()].first == NOT_STORED {
             self.states[x.index()].first = self.firsts.push(first);
         }
     }

@@ -1,131 +1,227 @@
-//! How long the strings of a language are.
+//! Lengths of the strings of a language, in bytes, by structure.
 
-use super::*;
+use super::counted_text::{CountedText, counted_text};
+use super::expression::{Expr, Language, UNBOUNDED};
+use super::store::Languages;
+use super::subexpressions::{regular_subexpressions, subexpressions};
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
-impl Languages {
-    /// The bytes of a shortest string, or of a [short](Self::short) one where a shortest one takes
-    /// long to find; `None` if there is none; `known` remembers answers.
-    ///
-    /// By structure, once for each part; where and/not occurs, by search.
-    ///
-    /// Errors when the arena's limit on states is reached.
-    pub(crate) fn least_length(
-        &mut self,
-        x: Language,
-        known: &mut FxHashMap<Language, Option<u32>>,
-    ) -> Result<Option<u32>> {
-        for at in self.plain_parts(x, |part| known.contains_key(&part)) {
-            let of = |part: &Language| known.get(part).copied().flatten();
-            let least = match self.arena.expr(at) {
-                _ if self.is_nullable(at) => Some(0),
-                Expr::Set(set) => (!set.is_empty()).then_some(1),
-                Expr::Concat(a, b) => of(a).zip(of(b)).map(|(a, b)| a.saturating_add(b)),
-                Expr::Union(xs) => xs.iter().filter_map(of).min(),
-                Expr::Repeat(part, min, _) => of(part).map(|least| least.saturating_mul(*min)),
-                // Near enough: there may be a shorter one.
-                Expr::Automaton(running) => match running.automaton.rest(&running.state) {
-                    Some(rest) => Some(rest.len() as u32),
-                    None => self.search_length(at, known)?,
-                },
-                _ => self.search_length(at, known)?,
-            };
-            known.insert(at, least);
-        }
-        Ok(known.get(&x).copied().flatten())
-    }
+/// How long strings are, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) least: u32,
+    /// `None` where there may be no bound.
+    pub(crate) most: Option<u32>,
+    /// Is each byte a character by itself, also where a string is spelled as in JSON?
+    pub(crate) alone: bool,
+}
 
-    /// The length of a string, by search; that of the states on the way is remembered.
-    fn search_length(
-        &mut self,
-        x: Language,
-        known: &mut FxHashMap<Language, Option<u32>>,
-    ) -> Result<Option<u32>> {
-        let bound = self.length_bound(x);
-        if (MOST_SPELLED + 1..u64::MAX).contains(&bound) {
-            return Ok(Some(bound.try_into().unwrap_or(u32::MAX)));
-        }
-        let Some(short) = self.short(x)? else { return Ok(None) };
-        let (mut at, length) = (x, short.len() as u32);
-        for (read, &byte) in short.iter().enumerate() {
-            known.insert(at, Some(length - read as u32));
-            at = self.step(at, byte)?;
-        }
-        Ok(Some(length))
-    }
+impl Lengths {
+    const ANY: Self = Self { least: 0, most: None, alone: false };
+}
 
-    /// No string has more bytes; `None` where no bound is to be seen by structure alone.
-    pub(crate) fn most_length(
-        &self,
-        x: Language,
-        known: &mut FxHashMap<Language, Option<u32>>,
-    ) -> Option<u32> {
-        for at in self.plain_parts(x, |part| known.contains_key(&part)) {
-            let of = |part: &Language| known.get(part).copied().flatten();
-            let most = match self.arena.expr(at) {
-                Expr::Set(_) => Some(1),
-                Expr::Concat(a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
-                Expr::Union(xs) => xs.iter().try_fold(0, |most, x| Some(of(x)?.max(most))),
-                Expr::Repeat(_, _, 0) | Expr::Repeat(Language::EMPTY, ..) => Some(0),
-                Expr::Repeat(_, _, UNBOUNDED) => None,
-                Expr::Repeat(part, _, max) => of(part).and_then(|most| most.checked_mul(*max)),
-                _ => None,
-            };
-            known.insert(at, most);
-        }
-        known.get(&x).copied().flatten()
-    }
-
-    /// A language and what it is made of by concatenation, union and repeat, less what is `known`,
-    /// parts before wholes. Other languages are parts, but are not looked into.
-    fn plain_parts(&self, x: Language, known: impl Fn(Language) -> bool) -> BTreeSet<Language> {
-        let mut needed = BTreeSet::new();
-        let mut todo = vec![x];
-        while let Some(at) = todo.pop() {
-            if known(at) || !needed.insert(at) {
-                continue;
+/// How long the strings of a language are, by structure, as far as that says it: O(parts).
+pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
+    let mut known: FxHashMap<Language, Lengths> = FxHashMap::default();
+    for at in subexpressions(languages, x, false, |_| false) {
+        let of = |part: &Language| known[part];
+        let lengths = match languages.arena.expr(at) {
+            _ if at == Language::EPSILON => Lengths { least: 0, most: Some(0), alone: true },
+            Expr::Set(set) => {
+                let alone = |byte: u8| byte.is_ascii() && byte != b'\\';
+                Lengths { least: 1, most: Some(1), alone: set.iter().all(alone) }
             }
-            match self.arena.expr(at) {
-                &Expr::Concat(a, b) => todo.extend([a, b]),
-                Expr::Union(xs) => todo.extend_from_slice(xs),
-                &Expr::Repeat(part, ..) => todo.push(part),
-                _ => {}
+            Expr::Concat(a, b) => {
+                let (a, b) = (of(a), of(b));
+                let most = a.most.zip(b.most).and_then(|(a, b)| a.checked_add(b));
+                let least = a.least.saturating_add(b.least);
+                Lengths { least, most, alone: a.alone && b.alone }
             }
-        }
-        needed
+            Expr::Union(xs) => {
+                let all = xs.iter().map(of);
+                let either = |a: Lengths, b: Lengths| Lengths {
+                    least: a.least.min(b.least),
+                    most: a.most.zip(b.most).map(|(a, b)| a.max(b)),
+                    alone: a.alone && b.alone,
+                };
+                all.reduce(either).unwrap_or(Lengths::ANY)
+            }
+            Expr::Intersect(xs) => {
+                let all = xs.iter().map(of);
+                let both = |a: Lengths, b: Lengths| Lengths {
+                    least: a.least.max(b.least),
+                    most: a.most.into_iter().chain(b.most).min(),
+                    alone: a.alone || b.alone,
+                };
+                all.fold(Lengths::ANY, both)
+            }
+            &Expr::Repeat(part, min, max) => {
+                let one = of(&part);
+                let most = one.most.filter(|_| max != UNBOUNDED);
+                Lengths {
+                    least: one.least.saturating_mul(min),
+                    most: most.and_then(|most| most.checked_mul(max)),
+                    alone: one.alone,
+                }
+            }
+            Expr::Complement(_) | Expr::Variable(_) | Expr::DfaState(..) | Expr::Computed(_) => {
+                Lengths::ANY
+            }
+        };
+        known.insert(at, lengths);
     }
+    known.get(&x).copied().unwrap_or(Lengths::ANY)
+}
+
+/// A lower bound on the bytes of every string of `x`, by arithmetic on its structure alone: no
+/// state is made and nothing is searched. Exact where neither and/not nor an automaton that
+/// computes its states occurs; [`u64::MAX`] if structure shows that there is no string.
+/// Remembered; a first answer costs the size of the expression.
+pub(crate) fn min_length_bound(languages: &mut Languages, x: Language) -> u64 {
+    if let Some(&known) = languages.memo.min_lengths.get(&x) {
+        return known;
+    }
+    for at in parts_without_bound(languages, x) {
+        let of = |part: &Language| languages.memo.min_lengths.get(part).copied().unwrap_or(0);
+        let bound = match languages.arena.expr(at) {
+            _ if languages.is_nullable(at) => 0,
+            Expr::Set(set) => {
+                if set.is_empty() {
+                    u64::MAX
+                } else {
+                    1
+                }
+            }
+            Expr::Concat(a, b) => of(a).saturating_add(of(b)),
+            Expr::Union(xs) => xs.iter().map(of).min().unwrap_or(u64::MAX),
+            Expr::Intersect(xs) => xs.iter().map(of).max().unwrap_or(0),
+            Expr::Repeat(part, min, _) => of(part).saturating_mul(u64::from(*min)),
+            &Expr::DfaState(table, state) => {
+                languages.dfas[table as usize].least_rest(state).into()
+            }
+            Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => 1,
+        };
+        languages.memo.min_lengths.insert(at, bound);
+    }
+    languages.memo.min_lengths[&x]
+}
+
+/// What `x` is made of by concatenation, union, intersection and repetition, and has no length
+/// bound yet; parts before wholes.
+fn parts_without_bound(languages: &Languages, x: Language) -> BTreeSet<Language> {
+    let mut needed = BTreeSet::new();
+    let mut todo = vec![x];
+    while let Some(at) = todo.pop() {
+        if languages.memo.min_lengths.contains_key(&at) || !needed.insert(at) {
+            continue;
+        }
+        match languages.arena.expr(at) {
+            _ if languages.is_nullable(at) => {}
+            &Expr::Concat(a, b) => todo.extend([a, b]),
+            Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
+            &Expr::Repeat(part, ..) => todo.push(part),
+            _ => {}
+        }
+    }
+    needed
+}
+
+/// No string has more bytes; `None` where no bound is to be seen by structure alone.
+pub(crate) fn max_length(
+    languages: &Languages,
+    x: Language,
+    known: &mut FxHashMap<Language, Option<u32>>,
+) -> Option<u32> {
+    for at in regular_subexpressions(languages, x, |part| known.contains_key(&part)) {
+        let of = |part: &Language| known.get(part).copied().flatten();
+        let most = match languages.arena.expr(at) {
+            Expr::Set(_) => Some(1),
+            Expr::Concat(a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
+            Expr::Union(xs) => xs.iter().try_fold(0, |most, x| Some(of(x)?.max(most))),
+            Expr::Repeat(_, _, 0) | Expr::Repeat(Language::EMPTY, ..) => Some(0),
+            Expr::Repeat(_, _, UNBOUNDED) => None,
+            Expr::Repeat(part, _, max) => of(part).and_then(|most| most.checked_mul(*max)),
+            _ => None,
+        };
+        known.insert(at, most);
+    }
+    known.get(&x).copied().flatten()
+}
+
+/// The length of a string, as far as structure says one: bounds on lengths that leave room for a
+/// shortest string need no search.
+pub(crate) fn some_length(
+    languages: &mut Languages,
+    x: Language,
+    depth: u32,
+) -> Result<Option<u32>> {
+    const DEEPEST: u32 = 10;
+    let facts = languages.arena.properties(x);
+    if !facts.has_boolean {
+        // Without and/not it is the length of a shortest string.
+        return Ok(Some(facts.distance).filter(|_| facts.live == Some(true)));
+    }
+    Ok(match languages.arena.expr(x) {
+        _ if depth == DEEPEST => None,
+        &Expr::Concat(a, b) => match some_length(languages, a, depth + 1)? {
+            Some(a) => some_length(languages, b, depth + 1)?.map(|b| a.saturating_add(b)),
+            None => None,
+        },
+        Expr::Union(xs) => {
+            let mut least: Option<u32> = None;
+            for &part in &xs.clone() {
+                if let Some(length) = some_length(languages, part, depth + 1)? {
+                    least = Some(least.map_or(length, |least| least.min(length)));
+                }
+            }
+            least
+        }
+        // A text has no more units than bytes.
+        Expr::Intersect(_) => match counted_text(languages, x)? {
+            Some(CountedText { text, most, .. }) => {
+                some_length(languages, text, depth + 1)?.filter(|&length| length <= most)
+            }
+            None => None,
+        },
+        _ => None,
+    })
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 mod tests {
     use super::*;
     use crate::regular;
     use crate::regular::Utf8;
 
     #[test]
-    fn lengths_are_those_of_strings() {
+    fn no_string_is_shorter_or_longer() {
+        let mut l = Languages::new();
         for (pattern, least, most) in [
-            ("abc|de", Some(2), Some(3)),
-            ("a{3,7}(bc)?", Some(3), Some(9)),
-            ("(a|bb)+", Some(1), None),
-            ("é", Some(2), Some(2)),
-            ("(?=a*b)[abc]{4}d|xyzxyzxyz", Some(5), Some(9)),
-            ("(?=.*[0-9].*[0-9])[a-z0-9]+", Some(2), None),
-            ("[a&&b]", None, Some(1)),
-            ("", Some(0), Some(0)),
+            ("^$", 0, Some(0)),
+            ("^[ab]{2,3}$", 2, Some(3)),
+            ("^(a|bb)b{0,2}$", 1, Some(4)),
+            ("^(ab){2}$", 4, Some(4)),
+            ("^a+$", 1, None),
+            ("^(a|bb*)$", 1, None),
+            ("^(?=a)[ab]{1,4}$", 1, Some(4)),
         ] {
-            let mut languages = Languages::new();
-            let options = regular::Options::default();
-            let x = regular::parse(&mut languages, pattern, options, &Utf8).unwrap();
-            let found = languages.least_length(x, &mut FxHashMap::default()).unwrap();
-            assert_eq!(found, least, "{pattern}");
-            let shortest = languages.shortest(x).unwrap();
-            assert_eq!(found, shortest.map(|s| s.len() as u32), "{pattern}");
-            // Only an upper bound where and/not occurs.
-            if let Some(bound) = languages.most_length(x, &mut FxHashMap::default()) {
-                assert!(most.is_some_and(|most| most <= bound), "{pattern}");
-            } else if !pattern.contains("(?=") {
-                assert_eq!(most, None, "{pattern}");
+            let language =
+                regular::parse(&mut l, pattern, regular::Options::default(), &Utf8).unwrap();
+            let lengths = length_range(&mut l, language);
+            let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
+            for from in 0..63 {
+                let longer = [b'a', b'b'].map(|byte| [&texts[from][..], &[byte]].concat());
+                texts.extend(longer);
             }
+            let found = texts.iter().filter(|text| l.matches(language, text).unwrap());
+            let found: Vec<u32> = found.map(|text| text.len() as u32).collect();
+            assert_eq!(found.iter().min(), Some(&least), "{pattern}");
+            assert!(most.is_none_or(|most| found.iter().max() == Some(&most)), "{pattern}");
+            assert!(lengths.alone, "{pattern}");
+            assert_eq!((lengths.least, lengths.most), (least, most), "{pattern}");
         }
     }
 }

@@ -6,17 +6,17 @@ use crate::regular::ByteSet;
 use crate::regular::languages::Row;
 
 /// A row, with the bytes whose successors may differ from those of the byte before.
-type Entry = (Row, ByteSet);
+pub(super) type Entry = (Row, ByteSet);
 
 /// So many rows are allocated together.
-const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 
 /// Rows by number, of which the first are shared by all that were cloned from one.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    shared: Arc<Vec<Entry>>,
+    pub(super) shared: Arc<Vec<Entry>>,
     /// All full but the last, none larger.
-    own: Vec<Vec<Entry>>,
+    pub(super) own: Vec<Vec<Entry>>,
 }
 
 impl Clone for Rows {
