@@ -42,7 +42,7 @@ pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
     SharedResults, compact, computed_parts, lengths, prefix_closure, product, shape, spans,
-    transfer, unit_bounds, widening, witness, witness_length,
+    transfer, unit_bounds, variables, widening, witness, witness_length,
 };
 pub(crate) use syntax::check;
 pub use syntax::{Anchoring, Dialect, Options, parse};

@@ -33,7 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, analysis};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular::{ByteSet, Language};
+use crate::regular::{ByteSet, Language, variables};
 
 /// Copies of rules that a rewritten grammar may have.
 const MAX_COPIES: usize = 20_000;
@@ -335,7 +335,7 @@ impl Rewriting {
         }
         let languages = &mut self.grammar.languages;
         let mut variables = FxHashMap::default();
-        let first = languages.variable(monitor == residual);
+        let first = variables::new_variable(languages, monitor == residual);
         variables.insert(monitor, first);
         let (mut order, mut todo) = (vec![first], vec![monitor]);
         while let Some(m) = todo.pop() {
@@ -359,7 +359,7 @@ impl Rewriting {
                         if variables.len() > MAX_PAIRS {
                             return Err(too_many());
                         }
-                        let variable = languages.variable(next == residual);
+                        let variable = variables::new_variable(languages, next == residual);
                         variables.insert(next, variable);
                         order.push(variable);
                         todo.push(next);
@@ -373,9 +373,9 @@ impl Rewriting {
                 parts.push(Language::EPSILON);
             }
             let body = languages.union(parts);
-            languages.define(variables[&m], body);
+            variables::define(languages, variables[&m], body);
         }
-        let path = languages.settle(&order, first);
+        let path = variables::settle(languages, &order, first);
         self.paths.insert((monitor, residual), path);
         Ok(path)
     }

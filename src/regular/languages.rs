@@ -16,7 +16,7 @@
 //! | layer | files |
 //! |---|---|
 //! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results` |
-//! | arena | `store` (interning), `construct` with `concatenation` and `union_merge`, `fingerprint`, `transfer` |
+//! | arena | `store` (interning), `construct` with `concatenation` and `union_merge`, `fingerprint`, `variables`, `transfer` |
 //! | structure | `subexpressions`, `shape`, `prefix_closure`, `lengths`, `computed_parts`, `surely_live` |
 //! | reading | `derivative` (perhaps dead successors), `reading` (exact ones) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
@@ -24,8 +24,8 @@
 //! | compilation | `determinize`, `product`, `compact` |
 //! | masks | `widening` |
 //!
-//! *Invariants.* The id of an expression is greater than those of its parts, [variables](
-//! Languages::variable) aside. A row from [`Languages::row`] never leads to a language without
+//! *Invariants.* The id of an expression is greater than those of its parts, variables
+//! aside. A row from [`Languages::row`] never leads to a language without
 //! strings but [`Language::EMPTY`]. Exact rows and emptiness are defined by each other: emptiness reads
 //! exact rows of other languages only in analyses that are bounded in steps.
 
@@ -64,6 +64,7 @@ mod transition_table;
 mod union_merge;
 pub(crate) mod unit_bounds;
 mod unit_counts;
+pub(crate) mod variables;
 pub(crate) mod widening;
 pub(crate) mod witness;
 pub(crate) mod witness_length;

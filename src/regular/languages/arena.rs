@@ -20,29 +20,32 @@ use std::hash::BuildHasher as _;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
-/// Rows that an arena keeps for itself, a kibibyte each.
+/// Unshared rows that an arena keeps, a kibibyte each; beyond it all of them are dropped and
+/// recomputed on demand.
 pub(crate) const MAX_ROWS: usize = 1 << 14;
 
-/// Expressions by their hash, which is kept so that growing looks at none of them.
+/// Ids by the hash of the expression. The hash is stored, so that the table grows without looking
+/// at expressions.
 type Ids = HashTable<(u32, Language)>;
 
-/// How much an arena held once.
+/// Sizes of an arena, to which [`Arena::release`] goes back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checkpoint {
     states: usize,
     rows: usize,
     firsts: usize,
+    /// Number of times that rows were dropped.
     relieved: usize,
 }
 
-/// Hash-consed expressions, by number.
+/// Hash-consed expressions by id.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     states: States,
     exprs: Layered<Expr>,
     rows: Rows,
     firsts: Layered<ByteSet>,
-    /// Fingerprints, 0 where they are not known, of as many states as have been asked for.
+    /// Fingerprints by id, 0 where unknown; as long as the greatest id that was asked for.
     prints: Layered<u128>,
     /// How often rows were forgotten.
     relieved: usize,
@@ -74,7 +77,7 @@ impl Arena {
         self.states.len()
     }
 
-    /// Lets clones made from now on share what is here.
+    /// Makes all present expressions shared by the clones made from now on.
     pub(crate) fn freeze(&mut self) {
         self.exprs.freeze();
         self.rows.freeze();
@@ -93,13 +96,13 @@ impl Arena {
         (hash ^ hash >> 32) as u32
     }
 
-    /// Of 32 bits 64, of which both ends count.
+    /// A hash of 64 bits from one of 32. The table uses both ends of it.
     fn spread(hash: u32) -> u64 {
         u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The number of an expression, which is given one with the properties that `describe` tells if it
-    /// is new.
+    /// The id of an expression. A new one gets the next id, and the properties that `describe`
+    /// computes.
     pub(crate) fn intern(
         &mut self,
         expr: Expr,
@@ -139,21 +142,22 @@ impl Arena {
         self.states[x.index()].properties.live = Some(live);
     }
 
-    /// Successors by byte, perhaps with some that have no string and are not [`Language::EMPTY`].
+    /// The row of derivatives if it is computed. Its entries may be languages without strings other
+    /// than [`Language::EMPTY`].
     #[inline]
     pub(crate) fn row(&self, x: Language) -> Option<&Row> {
         let at = self.states[x.index()].row;
         (at != NOT_STORED).then(|| &self.rows.get(at).0)
     }
 
-    /// The row if every successor without strings in it is [`Language::EMPTY`].
+    /// The row if each of its entries without strings is [`Language::EMPTY`].
     #[inline]
     pub(crate) fn clean_row(&self, x: Language) -> Option<&Row> {
         let state = &self.states[x.index()];
         state.clean.then(|| &self.rows.get(state.row).0)
     }
 
-    /// The bytes whose entries in a row may differ from the entries before; none if there is no row.
+    /// Bytes whose entries in the row may differ from the entry before; empty if there is no row.
     pub(crate) fn border(&self, x: Language) -> ByteSet {
         match self.states[x.index()].row {
             NOT_STORED => ByteSet::EMPTY,
@@ -161,7 +165,7 @@ impl Arena {
         }
     }
 
-    /// `border` holds every byte whose entry differs from the one before.
+    /// Stores a row. `border` holds every byte whose entry differs from the one before.
     pub(crate) fn set_row(&mut self, x: Language, row: Row, border: ByteSet, clean: bool) {
         let state = &mut self.states[x.index()];
         state.clean = clean;
@@ -171,8 +175,7 @@ impl Arena {
         }
     }
 
-    /// Forgets the rows that this arena does not share, if there are more of them than a search
-    /// needs: they are computed again where they are asked for again.
+    /// Drops all unshared rows if there are more than [`MAX_ROWS`].
     pub(crate) fn relieve(&mut self) {
         if self.rows.owned() <= MAX_ROWS {
             return;
@@ -181,7 +184,7 @@ impl Arena {
         self.relieved += 1;
     }
 
-    /// Forgets the rows from one on.
+    /// Drops the rows from an index on.
     fn forget_rows(&mut self, from: usize) {
         for state in self.states.changed() {
             if state.row != NOT_STORED && state.row as usize >= from {
@@ -196,8 +199,8 @@ impl Arena {
         Checkpoint { states, rows, firsts, relieved: self.relieved }
     }
 
-    /// Forgets what was made since a mark, to which nothing may refer any more; says how many states
-    /// are left.
+    /// Drops the expressions made since a checkpoint, to which nothing may refer any more. Returns
+    /// how many expressions are left.
     pub(crate) fn release(&mut self, mark: Checkpoint) -> usize {
         if self.len() == mark.states {
             return mark.states;
@@ -218,12 +221,12 @@ impl Arena {
         mark.states
     }
 
-    /// Says that a row holds no successor without strings but [`Language::EMPTY`].
+    /// Records that each entry of the row without strings is [`Language::EMPTY`].
     pub(crate) fn mark_clean(&mut self, x: Language) {
         self.states[x.index()].clean = true;
     }
 
-    /// The bytes with a successor, once they are known.
+    /// The first bytes of the strings, if they are known.
     #[inline]
     pub(crate) fn first(&self, x: Language) -> Option<ByteSet> {
         let at = self.states[x.index()].first;
@@ -236,13 +239,13 @@ impl Arena {
         }
     }
 
-    /// The fingerprint, once it is known.
+    /// The fingerprint, if it is known.
     #[inline]
     pub(crate) fn print(&self, x: Language) -> Option<u128> {
         (x.index() < self.prints.len()).then(|| self.prints[x.index()]).filter(|&print| print != 0)
     }
 
-    /// Does nothing for a state that is shared and was not known to have one.
+    /// Stores a fingerprint. Ignored for a shared expression.
     pub(crate) fn set_print(&mut self, x: Language, print: u128) {
         let Some(own) = x.index().checked_sub(self.prints.shared.len()) else { return };
         if self.prints.own.len() <= own {
@@ -251,14 +254,14 @@ impl Arena {
         self.prints.own[own] = print;
     }
 
-    /// Counts a step without a row, and says how many there were before.
+    /// Counts a step that used no row. Returns the number of such steps before.
     pub(crate) fn count_step(&mut self, x: Language) -> u8 {
         let steps = &mut self.states[x.index()].steps;
         *steps = steps.saturating_add(1);
         *steps - 1
     }
 
-    /// About how many bytes it takes, what is shared not counted.
+    /// Approximate memory in bytes, without what is shared.
     pub(crate) fn bytes(&self) -> usize {
         self.states.bytes()
             + 2 * self.ids.len() * size_of::<(u32, Language)>()

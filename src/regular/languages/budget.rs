@@ -1,6 +1,6 @@
 //! Limits on the states of an arena, and on the work of one task.
 
-/// Parts of a union put together in about a microsecond.
+/// Parts of a union that are put together in about a microsecond, the unit of `deadline::spend`.
 pub(super) const PARTS_PER_MICROSECOND: usize = 8;
 
 /// Limits on the states of an arena and on the work of one task.

@@ -3,7 +3,8 @@
 use super::expression::{Expr, Language, UNBOUNDED};
 use super::store::Languages;
 
-/// `a` is no concatenation. Folds `x{2,3}x*` and the like, so that repeats stay few.
+/// `a`, which is no concatenation, then `b`. Folds `x{2,3}x*` and the like, so that repeats stay
+/// few.
 pub(super) fn join(languages: &mut Languages, a: Language, b: Language) -> Language {
     if a == Language::ALL && b == Language::ALL {
         return b;
@@ -25,7 +26,7 @@ pub(super) fn join(languages: &mut Languages, a: Language, b: Language) -> Langu
     languages.intern(Expr::Concat(a, b))
 }
 
-/// The sum of two upper bounds, if it can be counted.
+/// The sum of two upper bounds; `None` if it overflows.
 fn add_bounds(a: u32, b: u32) -> Option<u32> {
     if a == UNBOUNDED || b == UNBOUNDED {
         return Some(UNBOUNDED);

@@ -11,7 +11,7 @@ use super::union_merge::{merge_counted, merge_repeats};
 use crate::deadline;
 use crate::regular::ByteSet;
 
-/// So many languages put together count as a part of a row.
+/// Parts of a union or an intersection whose flattening counts as one part of a row.
 const PARTS_PER_WORK_UNIT: usize = 32;
 
 impl Languages {
@@ -46,6 +46,7 @@ impl Languages {
         parts.into_iter().rev().fold(Language::EPSILON, |rest, first| self.concat2(first, rest))
     }
 
+    /// Two languages, one after the other.
     pub(crate) fn concat2(&mut self, a: Language, b: Language) -> Language {
         if a == Language::EMPTY || b == Language::EMPTY {
             return Language::EMPTY;
@@ -158,7 +159,8 @@ impl Languages {
             // A variable steps into itself, so that only a normal form (unions outside, atoms
             // inside, of which there are finitely many) keeps its states finite.
             let split = flat.iter().position(|&x| {
-                self.is_recursive(x) && matches!(self.arena.expr(x), Expr::Union(_))
+                self.arena.properties(x).has_variable
+                    && matches!(self.arena.expr(x), Expr::Union(_))
             });
             if let Some(index) = split {
                 let union = flat.remove(index);
@@ -179,7 +181,7 @@ impl Languages {
         }
     }
 
-    /// Remembers that every string of `x` is in `wide`, which is `y*` for some `y`: so that the
+    /// Records that every string of `x` is in `wide`, which is `y*` for some `y`, so that the
     /// intersection of the two is known to be `x`.
     pub(crate) fn note_within(&mut self, x: Language, wide: Language) {
         if let Expr::Computed(running) = self.arena.expr(x) {
@@ -190,7 +192,7 @@ impl Languages {
         }
     }
 
-    /// Every byte string that is not in it.
+    /// The byte strings that are not in it.
     pub fn complement(&mut self, x: Language) -> Language {
         match *self.arena.expr(x) {
             Expr::Complement(inner) => inner,
@@ -198,13 +200,13 @@ impl Languages {
         }
     }
 
-    /// In the first and not in the second.
+    /// The strings of the first that are not in the second.
     pub fn difference(&mut self, a: Language, b: Language) -> Language {
         let not_b = self.complement(b);
         self.intersect([a, not_b])
     }
 
-    /// Without the empty string.
+    /// The same language without the empty string.
     pub fn without_epsilon(&mut self, x: Language) -> Language {
         if !self.is_nullable(x) {
             return x;
@@ -246,7 +248,7 @@ impl Languages {
     }
 }
 
-/// These bytes and what follows them, which has strings.
+/// These bytes, then `rest`, which has strings.
 fn prefixed(languages: &mut Languages, bytes: &[u8], rest: Language) -> Language {
     bytes.iter().rev().fold(rest, |rest, &byte| {
         let first = languages.byte_set(ByteSet::single(byte));
@@ -258,6 +260,7 @@ fn prefixed(languages: &mut Languages, bytes: &[u8], rest: Language) -> Language
     })
 }
 
+/// The strings, which are sorted and share their first `depth` bytes, as a trie.
 fn trie(languages: &mut Languages, strings: &[&[u8]], depth: usize) -> Language {
     match strings {
         [] => return Language::EMPTY,
@@ -285,7 +288,7 @@ fn trie(languages: &mut Languages, strings: &[&[u8]], depth: usize) -> Language 
     languages.union(parts)
 }
 
-/// Are a language and its complement both in a sorted list?
+/// Whether a sorted list contains both a language and its complement.
 fn has_opposites(languages: &Languages, sorted: &[Language]) -> bool {
     sorted.iter().any(|&x| match languages.arena.expr(x) {
         Expr::Complement(inner) => sorted.binary_search(inner).is_ok(),
@@ -293,10 +296,11 @@ fn has_opposites(languages: &Languages, sorted: &[Language]) -> bool {
     })
 }
 
-/// `x | x & y` is `x`: keeps what variables step into small. The list is sorted.
+/// Drops `x & y` beside `x` from a sorted union, where variables occur: their derivatives would
+/// grow without end.
 fn absorb(languages: &Languages, flat: &mut Vec<Language>) {
     let factors = |x: Language| match languages.arena.expr(x) {
-        Expr::Intersect(xs) if languages.is_recursive(x) => Some(xs),
+        Expr::Intersect(xs) if languages.arena.properties(x).has_variable => Some(xs),
         _ => None,
     };
     let all = flat.clone();
@@ -309,9 +313,10 @@ fn absorb(languages: &Languages, flat: &mut Vec<Language>) {
     });
 }
 
-/// Is every string of `x` in `wide`? No means perhaps.
+/// Whether every string of `x` is in `wide`, as far as notes and structure say so.
 fn is_known_subset(languages: &Languages, x: Language, wide: Language, depth: u32) -> bool {
-    const DEEPEST: u32 = 3;
+    /// Nested unions and intersections that are looked into.
+    const MAX_SUBSET_DEPTH: u32 = 3;
     if x == wide || languages.supersets.get(&x) == Some(&wide) {
         return true;
     }
@@ -320,18 +325,18 @@ fn is_known_subset(languages: &Languages, x: Language, wide: Language, depth: u3
         (Expr::Computed(running), _) if running.automaton.is_between(&running.state) => {
             languages.texts_by_automaton.get(running.automaton.name()) == Some(&wide)
         }
-        (Expr::Intersect(xs), _) if depth < DEEPEST => {
+        (Expr::Intersect(xs), _) if depth < MAX_SUBSET_DEPTH => {
             xs.iter().any(|&part| is_known_subset(languages, part, wide, depth + 1))
         }
-        (Expr::Union(xs), _) if depth < DEEPEST => {
+        (Expr::Union(xs), _) if depth < MAX_SUBSET_DEPTH => {
             xs.iter().all(|&part| is_known_subset(languages, part, wide, depth + 1))
         }
         _ => false,
     }
 }
 
-/// `x{a,b}{c,d}` as one repeat, if every number of `x` between its least and its most can be had:
-/// `k` times `a` to `b` leaves no gap before `k + 1` times, from `k = c` on.
+/// `x{a,b}{c,d}` as one repeat, if no count between its least and its greatest is left out: `k`
+/// times `a` to `b` leaves no gap before `k + 1` times, from `k = c` on.
 fn fold_repeats((a, b): (u32, u32), (c, d): (u32, u32)) -> Option<(u32, u32)> {
     let times = |bound: u32, by: u32| match (bound, by) {
         (0, _) | (_, 0) => Some(0),

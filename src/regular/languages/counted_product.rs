@@ -1,4 +1,8 @@
 //! Products of patterns beside a counter of units.
+//!
+//! Counting in the product itself would multiply its states by the number of units. Instead it is
+//! tabulated, backwards from acceptance, from which states exactly `n` units lead there; a step
+//! asks whether some `n` that the bounds allow is left.
 
 use super::dfa::Dfa;
 use super::keyed_hash::keyed_hash;
@@ -10,37 +14,42 @@ use smallvec::SmallVec;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Patterns that hold together.
+/// The result of multiplying patterns.
 #[derive(Clone, Debug)]
 pub(crate) enum Product {
+    /// No text meets all of them.
     Empty,
+    /// An automaton, where no number of units is asked for.
     Dfa(Arc<Dfa>),
+    /// An automaton beside a counter of units.
     Counted(Arc<CountedProduct>),
 }
 
-/// No place.
+/// The place where a byte cannot continue a unit.
 pub(super) const NO_PLACE: u8 = u8::MAX;
 
+/// Transitions by one unit, times numbers of units, up to which acceptance is tabulated.
 pub(super) const MAX_COUNT_STEPS: usize = 20_000_000;
 
-/// Texts of an automaton that have so many units: a state is one of the automaton's, a place
-/// within a unit, and how many units were read.
+/// The texts of an automaton with a bounded number of units. A state is a state of the automaton, a
+/// place within a unit, and the number of units that were completed.
 #[derive(Debug)]
 pub(crate) struct CountedProduct {
     name: String,
     table: Arc<Dfa>,
+    /// Automaton of one unit: successors by place and byte; place 0 is between two units.
     places: Box<[[u8; 256]]>,
     min: u32,
     max: u32,
-    /// By a number of units: the states from which exactly so many lead to the end, as bits. Numbers
-    /// beyond the last are as the last.
+    /// By number of units: the states from which exactly so many lead to acceptance, as bits.
+    /// Numbers beyond the last are like the last.
     accepting_after: Vec<Box<[u64]>>,
     /// By state and place within a unit: the states in which the unit may end.
     ends: FxHashMap<(u32, u8), Box<[u32]>>,
 }
 
 impl CountedProduct {
-    /// `None` if working it out takes too long.
+    /// `None` if tabulating takes more than [`MAX_COUNT_STEPS`].
     pub(super) fn new(
         table: Arc<Dfa>,
         places: Box<[[u8; 256]]>,
@@ -91,7 +100,8 @@ impl CountedProduct {
         Ok(Some(this))
     }
 
-    /// The states in which the unit that is begun may end; what is found within it is kept.
+    /// The states in which the unit that is begun may end. Those of states within the unit are
+    /// stored.
     fn find_ends(&mut self, state: u32, place: u8) -> Box<[u32]> {
         let mut nexts: SmallVec<[(u32, u8); 16]> = SmallVec::new();
         for byte in 0..=u8::MAX {
@@ -122,8 +132,8 @@ impl CountedProduct {
         ends.into()
     }
 
-    /// The least number of units that lead from a state between two units to the end, once so many
-    /// were read.
+    /// The least number of units from a state between two units to acceptance, after `count` were
+    /// completed.
     fn units_left(&self, state: u32, count: u32) -> Option<u32> {
         let last = self.accepting_after.len() as u32 - 1;
         let (from, to) = (self.min.saturating_sub(count), self.max.checked_sub(count)?);
@@ -132,6 +142,7 @@ impl CountedProduct {
             .find(|&n| has(&self.accepting_after[n.min(last) as usize], state))
     }
 
+    /// Whether acceptance can be reached.
     pub(super) fn is_live_at(&self, state: u32, place: u8, count: u32) -> bool {
         match place {
             0 => self.units_left(state, count).is_some(),
@@ -145,15 +156,17 @@ impl CountedProduct {
     }
 }
 
+/// Whether a bit is set.
 fn has(states: &[u64], state: u32) -> bool {
     states[state as usize / 64] >> (state % 64) & 1 == 1
 }
 
+/// Sets a bit.
 pub(super) fn set(states: &mut [u64], state: u32) {
     states[state as usize / 64] |= 1 << (state % 64);
 }
 
-/// State, place and count.
+/// State, place and count of an encoded state.
 pub(super) fn read(state: &[i64]) -> (u32, u8, u32) {
     match *state {
         [state, place, count] => (state as u32, place as u8, count as u32),

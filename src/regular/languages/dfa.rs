@@ -1,4 +1,7 @@
 //! Minimal deterministic automata as tables.
+//!
+//! A table is immutable and shared by arenas (`Arc`). A step costs two loads: the class of the
+//! byte, then the successor.
 
 mod required_classes;
 
@@ -6,26 +9,31 @@ use super::dfa::required_classes::Transitions;
 use crate::regular::ByteSet;
 use std::sync::OnceLock;
 
-/// No successor.
+/// The successor where there is none.
 pub(super) const NO_STATE: u32 = u32::MAX;
 
-/// A minimal automaton without dead states; the first state is where it starts.
+/// A minimal automaton without dead states; state 0 is the start.
 #[derive(Debug)]
 pub(crate) struct Dfa {
-    /// The class of each byte; bytes of one class are treated alike everywhere.
+    /// Equivalence class of each byte: no state distinguishes two bytes of one class.
     pub(super) classes: [u8; 256],
+    /// Number of classes.
     pub(super) width: usize,
-    /// By state, then by class: the next state.
+    /// Successors by state, then by class.
     pub(super) next: Box<[u32]>,
     pub(super) accepts: Box<[bool]>,
+    /// By state: the bytes with a successor.
     pub(super) first: Box<[ByteSet]>,
-    /// By state: can every string of the unit that it was made with be continued to the end?
+    /// By state: whether every text over the unit given at compilation can be continued to
+    /// acceptance.
     pub(super) total: Box<[bool]>,
-    /// By state: the least bytes that it needs to accept.
+    /// By state: the length of the shortest accepted string.
     pub(super) rest: Box<[u32]>,
-    /// By state, once asked for: the classes on any way to the end, and on every one.
+    /// By state, on demand: the classes on some path to acceptance.
     pub(super) any: OnceLock<Box<[ByteSet]>>,
+    /// By state, on demand: the classes on every path to acceptance.
     pub(super) every: OnceLock<Box<[ByteSet]>>,
+    /// Keyed hash of the table: the same for equal automata of one process.
     pub(crate) identity: u128,
 }
 
@@ -35,12 +43,12 @@ impl Dfa {
             .filter(|&next| next != NO_STATE)
     }
 
-    /// The class of a byte.
+    /// The equivalence class of a byte.
     pub(crate) fn class(&self, byte: u8) -> usize {
         usize::from(self.classes[usize::from(byte)])
     }
 
-    /// Where a state leads, by class.
+    /// Successors of a state by class.
     pub(crate) fn successors(&self, state: u32) -> impl Iterator<Item = Option<u32>> + '_ {
         let row = &self.next[state as usize * self.width..][..self.width];
         row.iter().map(|&next| (next != NO_STATE).then_some(next))
@@ -54,23 +62,25 @@ impl Dfa {
         self.first[state as usize]
     }
 
+    /// Whether every text over the unit given at compilation can be continued to acceptance.
     pub(crate) fn is_total(&self, state: u32) -> bool {
         self.total[state as usize]
     }
 
-    /// The length of the shortest string that is accepted from a state.
+    /// The length of the shortest string accepted from a state.
     pub(crate) fn least_rest(&self, state: u32) -> u32 {
         self.rest[state as usize]
     }
 
-    /// The bytes that strings accepted from a state are made of.
+    /// The bytes that occur in strings accepted from a state.
     pub(crate) fn bytes(&self, state: u32) -> ByteSet {
         let any = self.any.get_or_init(|| self.ways().any());
         let classes = any[state as usize];
         (0..=u8::MAX).filter(|&byte| classes.contains(self.classes[usize::from(byte)])).collect()
     }
 
-    /// Sets of which each string that is accepted from a state has a byte.
+    /// Sets of which every string accepted from a state contains a byte: one for each class on
+    /// every path.
     pub(crate) fn needed(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
         let every = self.every.get_or_init(|| {
             match self.next.len() * self.width <= MAX_REQUIRED_BYTE_STEPS {
@@ -92,11 +102,12 @@ impl Dfa {
         self.accepts.len()
     }
 
-    /// The most bytes that a state needs to accept.
+    /// The greatest [`least_rest`](Self::least_rest) of all states.
     pub(crate) fn longest_rest(&self) -> usize {
         self.rest.iter().copied().max().unwrap_or(0) as usize
     }
 }
 
-/// Steps from state to state that are worth finding out which of them every string takes.
+/// Transitions times classes up to which the classes on every path are computed: one traversal for
+/// each class.
 pub(super) const MAX_REQUIRED_BYTE_STEPS: usize = 50_000;

@@ -11,15 +11,15 @@ use smallvec::SmallVec;
 use std::hash::Hash;
 
 impl Languages {
-    /// A fingerprint of the language's structure, equal across arenas of one process. 128 bits of
-    /// keyed SipHash: two different expressions with one fingerprint are not to be found, even by
-    /// someone who chooses the expressions. O(what it is made of) once, then O(1).
+    /// The fingerprint of the structure of a language. 128 bits of keyed SipHash: a collision
+    /// cannot be found even by someone who chooses the expressions. O(subexpressions) once, then
+    /// O(1).
     pub(crate) fn fingerprint(&mut self, x: Language) -> u128 {
         if let Some(print) = self.arena.print(x) {
             return print;
         }
         // Variables may be given other identities yet.
-        if self.is_recursive(x) {
+        if self.arena.properties(x).has_variable {
             return self.fingerprint_beside(x, &mut FxHashMap::default());
         }
         let mut last = 0;
@@ -31,7 +31,8 @@ impl Languages {
         last
     }
 
-    /// The same, noted in `done` alone.
+    /// The fingerprint, computed anew and noted in `done` only: identities of variables may still
+    /// change.
     pub(crate) fn fingerprint_beside(
         &self,
         x: Language,

@@ -5,10 +5,10 @@ use std::hash::Hasher as _;
 use std::hash::{DefaultHasher, RandomState};
 use std::sync::OnceLock;
 
-/// Keys of [`Languages::fingerprint`], drawn once a process.
+/// Keys of all fingerprints, drawn once a process.
 static FINGERPRINT_KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
 
-/// 128 bits of SipHash under the keys of this process.
+/// 128 bits of SipHash under the keys of this process, of what `feed` writes.
 pub(crate) fn keyed_hash(feed: impl Fn(&mut DefaultHasher)) -> u128 {
     let (high, low) = FINGERPRINT_KEYS.get_or_init(Default::default);
     let half = |keys: &RandomState| {

@@ -6,44 +6,47 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// StringSource that are read beside something else.
+/// The strings whose common successor is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StringSource {
+    /// Those of a language.
     Of(Language),
-    /// Those that an automaton, by index, accepts from a state.
+    /// Those that a DFA, by index, accepts from a state.
     From(u32, u32),
 }
 
-/// What is searched for.
+/// The kind of string that is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WitnessKind {
     Shortest,
-    /// Not much longer than a shortest one, where that takes long to find.
+    /// Not much longer than a shortest one, where a shortest one takes long to find.
     Short,
 }
 
-/// Of a text from where it is, beside what is left of a unit.
+/// The numbers of units of the strings of a text that begins within a unit or between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitCounts {
     /// There is no string.
     None,
-    /// The greatest number of units that a string has, and the number of states.
+    /// The greatest number of units, and the number of states.
     UpTo(u32, u32),
-    /// There is no greatest number; the number of states.
+    /// No greatest number; the number of states.
     Unbounded(u32),
 }
 
-/// A state of a text, and a state of `unit*` that reads the same bytes.
+/// A state of a text, and the state of `unit*` after the same bytes.
 pub(super) type StatePair = (Language, Language);
 
-/// By language: the bytes that its strings are made of, or more; and sets of which each string has a
-/// byte.
+/// Bytes of the strings of a language.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequiredBytes {
+    /// By language: a superset of the bytes that occur in its strings.
     pub(super) possible: FxHashMap<Language, ByteSet>,
+    /// By language: sets of which every string contains a byte.
     pub(super) required: FxHashMap<Language, ByteSets>,
 }
 
+/// Sets of bytes; most languages require one or two.
 pub(super) type ByteSets = SmallVec<[ByteSet; 2]>;
 
 /// Answers of the analyses, by the languages that they are about.

@@ -4,24 +4,28 @@ use super::dfa::Dfa;
 use super::expression::{Definition, Expr, Language, UNBOUNDED};
 use std::sync::Arc;
 
-/// What is known of an expression when it is made.
+/// Properties of an expression, computed from those of its parts when it is interned.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Properties {
+    /// Whether it contains the empty string.
     pub(crate) nullable: bool,
-    /// Does a variable occur in it?
+    /// Whether a variable occurs in it.
     pub(crate) has_variable: bool,
-    /// Does a repeat with a bound, or with more than one time at least, occur in it?
+    /// Whether a repeat occurs in it that has an upper bound, or a lower one above 1.
     pub(crate) has_counter: bool,
-    /// Does and/not occur in it, [`Language::ALL`] not counted?
+    /// Whether an intersection or a complement occurs in it, or what hides one (a variable, an
+    /// automaton). [`Language::ALL`] does not count.
     pub(crate) has_boolean: bool,
-    /// Is the number of its strings finite, as far as structure says it?
+    /// Whether structure proves that it has finitely many strings.
     pub(crate) is_finite: bool,
-    /// Has it strings, and is it made without and/not, [`Language::ALL`] not counted?
+    /// Whether every part has strings and no intersection or complement occurs. [`Language::ALL`]
+    /// counts as such a part.
     pub(crate) is_trim: bool,
-    /// `None` until decided: has it any string? Decided by structure unless and/not occurs.
+    /// Whether it has any string; `None` until that is decided. Known from the start where
+    /// `has_boolean` is false.
     pub(crate) live: Option<bool>,
-    /// About how many bytes lead to a string of it, those that each part of an intersection needs
-    /// taken together: nothing rests on it but where a search looks first.
+    /// Estimate of the length of a shortest string: an intersection takes the sum over its parts.
+    /// Searches look at small distances first; nothing else depends on it.
     pub(crate) distance: u32,
 }
 

@@ -1,20 +1,21 @@
-//! The arena of languages: expressions, definitions, DFAs, and what analyses remember.
+//! The arena of languages: interning, and what is remembered of languages.
+//!
+//! Construction (`construct`), exact reading (`reading`) and emptiness (`emptiness`) are methods of
+//! [`Languages`] in files of their own; analyses are functions over it.
 
 use super::arena::{Arena, Checkpoint};
 use super::budget::Budget;
 use super::dfa::Dfa;
 use super::expression::{Definition, Expr, Language, UNBOUNDED};
-use super::keyed_hash::keyed_hash;
 use super::memo::Memo;
 use super::properties::Properties;
 use super::shared_results::SharedResults;
 use crate::regular::ByteSet;
 use crate::regular::automaton::{Automaton, AutomatonState, RunningAutomaton};
 use rustc_hash::FxHashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
-/// The arena: makes languages, compares them by identity of structure, and steps them.
+/// The arena of languages: makes them, compares them by identity of structure, and steps them.
 ///
 /// ```
 /// use maskwright::regular::{Language, Languages};
@@ -98,16 +99,17 @@ impl Languages {
         self.arena.len()
     }
 
-    /// Never: the constants are always there.
+    /// Always false: the constants are always there.
     pub fn is_empty(&self) -> bool {
         self.arena.len() == 0
     }
 
-    /// About how many bytes the arena takes.
+    /// Approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         self.arena.bytes() + self.memo.common_successors.capacity() * BYTES_PER_COMMON_SUCCESSOR
     }
 
+    /// The id of an expression, which is new or was interned before.
     pub(super) fn intern(&mut self, expr: Expr) -> Language {
         let Self { arena, definitions, dfas, .. } = self;
         arena.intern(expr, |arena, expr| {
@@ -115,7 +117,7 @@ impl Languages {
         })
     }
 
-    /// Lets arenas that are cloned from this one share what it holds now.
+    /// Makes all present languages shared by the arenas that are cloned from this one.
     pub(crate) fn freeze(&mut self) {
         for x in (0..self.arena.len() as u32).map(Language) {
             self.fingerprint(x);
@@ -128,7 +130,7 @@ impl Languages {
         self.arena.mark()
     }
 
-    /// Forgets the languages made since a mark; none of them may be used any more.
+    /// Drops the languages made since a mark; none of them may be used any more.
     pub(crate) fn release(&mut self, mark: Checkpoint) {
         let before = self.len();
         let left = self.arena.release(mark);
@@ -141,63 +143,7 @@ impl Languages {
         }
     }
 
-    pub(super) fn is_recursive(&self, x: Language) -> bool {
-        self.arena.properties(x).has_variable
-    }
-
-    /// A language to be defined later, perhaps in terms of itself: a state of an automaton that
-    /// no expression spells out.
-    pub(crate) fn variable(&mut self, nullable: bool) -> Language {
-        self.definitions.push(Definition { nullable, body: Language::EMPTY, identity: 0 });
-        self.intern(Expr::Variable(self.definitions.len() as u32 - 1))
-    }
-
-    /// Says what a variable is, before it is stepped for the first time. The body holds the empty
-    /// string exactly if the variable was said to, and every variable in it that may be defined
-    /// in terms of this one stands behind at least one byte.
-    pub(crate) fn define(&mut self, variable: Language, body: Language) {
-        debug_assert_eq!(self.is_nullable(variable), self.is_nullable(body));
-        if let Expr::Variable(v) = *self.arena.expr(variable) {
-            self.definitions[v as usize].body = body;
-        }
-    }
-
-    /// Gives variables that were defined in terms of each other, and of no others that are not
-    /// settled yet, the identity that their definitions give them. Returns `x`, which is made of
-    /// them, or the same language from an earlier time.
-    pub(crate) fn settle(&mut self, variables: &[Language], x: Language) -> Language {
-        if variables.is_empty() {
-            return x;
-        }
-        for (index, &variable) in variables.iter().enumerate() {
-            self.set_identity(variable, index as u128);
-        }
-        let mut done = FxHashMap::default();
-        let bodies: Vec<u128> = variables
-            .iter()
-            .filter_map(|variable| match *self.arena.expr(*variable) {
-                Expr::Variable(v) => Some(self.definitions[v as usize].body),
-                _ => None,
-            })
-            .map(|body| self.fingerprint_beside(body, &mut done))
-            .collect();
-        for (index, &variable) in variables.iter().enumerate() {
-            let identity = keyed_hash(|hasher| (index, &bodies).hash(hasher));
-            self.set_identity(variable, identity);
-            let fingerprint = self.fingerprint_beside(variable, &mut FxHashMap::default());
-            self.settled.entry(fingerprint).or_insert(variable);
-        }
-        let fingerprint = self.fingerprint_beside(x, &mut FxHashMap::default());
-        *self.settled.entry(fingerprint).or_insert(x)
-    }
-
-    pub(super) fn set_identity(&mut self, variable: Language, identity: u128) {
-        if let Expr::Variable(v) = *self.arena.expr(variable) {
-            self.definitions[v as usize].identity = identity;
-        }
-    }
-
-    /// What is accepted from a state of an automaton.
+    /// The strings that an automaton accepts from a state.
     pub(crate) fn automaton(
         &mut self,
         automaton: Arc<dyn Automaton>,
@@ -207,23 +153,23 @@ impl Languages {
         self.intern(Expr::Computed(RunningAutomaton { automaton, state }))
     }
 
-    /// Is the empty string in it?
+    /// Whether the empty string is in it.
     pub fn is_nullable(&self, x: Language) -> bool {
         self.arena.properties(x).nullable
     }
 
-    /// Shares finished automata with other arenas.
+    /// Uses results of other arenas, and gives them those of this one.
     pub(crate) fn share(&mut self, tables: &Arc<SharedResults>) {
         self.shared = Some(Arc::clone(tables));
     }
 
-    /// The start of an automaton, as a language of this arena.
+    /// The language of a DFA.
     pub(crate) fn dfa_language(&mut self, table: &Arc<Dfa>) -> Language {
         let index = self.dfa_index(table);
         self.dfa_state(index, 0)
     }
 
-    /// Where this arena keeps an automaton.
+    /// The index of a DFA in this arena, to which it is added if it is new.
     pub(crate) fn dfa_index(&mut self, table: &Arc<Dfa>) -> u32 {
         let next = self.dfas.len() as u32;
         let index = *self.dfa_indices.entry(Arc::as_ptr(table) as usize).or_insert(next);
@@ -233,7 +179,8 @@ impl Languages {
         index
     }
 
-    /// A state of an automaton; the empty string alone is always [`Language::EPSILON`].
+    /// The strings that a DFA accepts from a state. The empty string alone is always
+    /// [`Language::EPSILON`].
     pub(crate) fn dfa_state(&mut self, table: u32, state: u32) -> Language {
         let at = &self.dfas[table as usize];
         if at.accepts(state) && at.first(state).is_empty() {
@@ -243,7 +190,7 @@ impl Languages {
     }
 }
 
-/// About how many bytes are taken by what is known of where strings lead.
+/// Approximate memory of one remembered common successor.
 const BYTES_PER_COMMON_SUCCESSOR: usize = 32;
 
 #[cfg(test)]

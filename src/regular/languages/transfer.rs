@@ -1,12 +1,13 @@
-//! Copies of languages in other arenas.
+//! Copies of languages in other arenas, subexpression by subexpression.
 
 use super::expression::{Definition, Expr, Language};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
+use super::variables::{define, new_variable, set_identity};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
-/// The same language in another arena; `done` remembers what was moved already.
+/// The same language in another arena. `done` maps the languages that were copied before.
 pub(crate) fn transfer(
     languages: &Languages,
     x: Language,
@@ -39,8 +40,8 @@ pub(crate) fn transfer(
                 let fingerprint = languages.fingerprint_beside(at, &mut FxHashMap::default());
                 let there = to.settled.get(&fingerprint).copied().unwrap_or_else(|| {
                     let Definition { nullable, body, identity } = languages.definitions[v as usize];
-                    let there = to.variable(nullable);
-                    to.set_identity(there, identity);
+                    let there = new_variable(to, nullable);
+                    set_identity(to, there, identity);
                     to.settled.insert(fingerprint, there);
                     variables.push((there, body));
                     there
@@ -57,7 +58,7 @@ pub(crate) fn transfer(
         done.insert(at, there);
     }
     for (variable, body) in variables {
-        to.define(variable, done[&body]);
+        define(to, variable, done[&body]);
     }
     Ok(done[&x])
 }

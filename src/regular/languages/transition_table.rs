@@ -16,12 +16,13 @@ use std::hash::Hash;
 use std::hash::Hasher as _;
 use std::sync::OnceLock;
 
-/// What came of making an automaton.
+/// The result of making an automaton.
 pub(crate) enum Determinized {
+    /// A limit was exceeded.
     TooLarge,
-    /// It accepts nothing.
+    /// No string is accepted.
     Empty,
-    /// Its rows, and which states accept.
+    /// The minimal table, and whether each state accepts.
     Dfa(TransitionTable, Vec<bool>),
 }
 
@@ -33,7 +34,8 @@ pub(crate) struct TransitionTable {
 }
 
 impl TransitionTable {
-    /// With one class for the bytes between any two of `borders`, which begin with 0.
+    /// The table of states that are given by their changes, with one class for the bytes between
+    /// any two of `borders`, which begin with 0.
     pub(super) fn new(changes: &[SmallVec<[(u8, u32); 8]>], borders: ByteSet) -> Self {
         let mut classes = [0u8; 256];
         let mut width = 0;
@@ -63,7 +65,7 @@ impl TransitionTable {
         &self.next[state * self.width..][..self.width]
     }
 
-    /// By state: those that step to it.
+    /// Predecessors by state.
     fn before(&self) -> Vec<SmallVec<[u32; 4]>> {
         let mut before: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); self.len()];
         for state in 0..self.len() {
@@ -78,8 +80,8 @@ impl TransitionTable {
         before
     }
 
-    /// Merges states that no string tells apart (Moore, 1956) and leaves out dead ones, then merges
-    /// classes that no state tells apart; in no more than so many looks at a state.
+    /// The minimal automaton: dead states are dropped, equivalent states merged, then equivalent
+    /// classes. `looks` bounds the number of times that the refinement looks at a state.
     pub(super) fn minimal(self, accepts: &[bool], looks: usize) -> Determinized {
         // Of the classes many are alike, and each would be compared in each round.
         let mut this = self.narrowed();
@@ -141,8 +143,8 @@ impl TransitionTable {
         Determinized::Dfa(this.narrowed(), ends)
     }
 
-    /// What two automata, with their accepting states, accept both, if that has no more than `most`
-    /// states before it is minimised, and that takes no more than so many looks at a state.
+    /// The intersection of two automata with their accepting states. `most` bounds its states
+    /// before minimisation, `looks` the minimisation.
     pub(crate) fn product(
         (a, ends_of_a): &(Self, Vec<bool>),
         (b, ends_of_b): &(Self, Vec<bool>),
@@ -185,7 +187,8 @@ impl TransitionTable {
         Ok(Self { classes, width: pairs.len(), next }.minimal(&accepts, looks))
     }
 
-    /// With one class for all bytes that no state tells apart, numbered by their first bytes.
+    /// The same table with one class for all bytes that no state distinguishes, numbered by their
+    /// first bytes.
     fn narrowed(self) -> Self {
         let mut ids: FxHashMap<Vec<u32>, u8> = FxHashMap::default();
         let mut first: Vec<usize> = Vec::new();
@@ -204,7 +207,7 @@ impl TransitionTable {
         Self { classes: Box::new(classes), width: first.len(), next }
     }
 
-    /// By state: the least bytes that it needs to accept, or [`NO_STATE`].
+    /// By state: the length of the shortest accepted string, or [`NO_STATE`].
     fn rest(&self, accepts: &[bool]) -> Vec<u32> {
         let before = self.before();
         let mut rest: Vec<u32> = accepts.iter().map(|&a| if a { 0 } else { NO_STATE }).collect();
@@ -221,6 +224,7 @@ impl TransitionTable {
         rest
     }
 
+    /// The finished automaton.
     pub(crate) fn packed(self, accepts: Vec<bool>, total: Vec<bool>) -> Dfa {
         let mut members = vec![ByteSet::EMPTY; self.width];
         (0..=u8::MAX).for_each(|b| members[usize::from(self.classes[usize::from(b)])].insert(b));

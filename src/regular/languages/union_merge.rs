@@ -1,4 +1,11 @@
 //! Merging of the parts of a union that differ only in the bounds of their repeats.
+//!
+//! Nested repeats read a text in as many ways as their counts multiply to, and nearly all of these
+//! ways are contained in a few others. Without merging, `((a{0,1000}b?){0,1000}c?){0,1000}` would
+//! have a state for every combination of counts; with it, a state is a union of a few parts.
+//!
+//! [`merge_repeats`] is linear and handles the common shape, one repeat before a rest.
+//! [`merge_counted`] compares parts of any shape in pairs; it looks only at parts with a counter.
 
 use super::budget::PARTS_PER_MICROSECOND;
 use super::concatenation::join;
@@ -7,13 +14,15 @@ use super::store::Languages;
 use crate::deadline;
 use smallvec::SmallVec;
 
-/// Parts of a union with the same head that are compared with each other to merge them. Searches through nested counters keep no more than a few.
+/// Parts of a union with the same head up to which they are compared in pairs. Searches through
+/// nested counters keep no more than a few.
 const MAX_COMPARED: usize = 128;
 
-/// Steps of one such comparison.
+/// Subexpressions that one comparison visits.
 const MAX_COMPARISON_STEPS: u32 = 64;
 
-/// `x{0,9}y | x{0,8}y` is `x{0,9}y`: keeps searches for bounded repeats small.
+/// Merges repeats of one part before one rest whose counts overlap or touch: `x{0,9}y | x{0,8}y` is
+/// `x{0,9}y`. Linear after sorting, for any number of parts and for unbounded repeats, too.
 pub(super) fn merge_repeats(languages: &mut Languages, flat: &mut Vec<Language>) {
     let key = |this: &Languages, id: Language| -> Option<(Language, u32, u32, Option<Language>)> {
         match *this.arena.expr(id) {
@@ -63,11 +72,13 @@ pub(super) fn merge_repeats(languages: &mut Languages, flat: &mut Vec<Language>)
     }
 }
 
-/// Merges parts that are made alike but for the bounds of their repeats, where one holds the
-/// other or the two are one with wider bounds: `a{0,7}(a{0,9}){0,3}b | a{0,2}(a{0,9}){0,2}b` is
-/// the first alone, `a{0,9}b{2,3}c | a{0,9}b{3,4}c` is `a{0,9}b{2,4}c`. A text may be read by
-/// nested repeats in as many ways as their counts multiply to, and nearly all of these ways are
-/// held by a few: so counters nest without being unfolded.
+/// Merges parts that differ only in the bounds of their repeats, where one contains the other or
+/// both make up one part with wider bounds:
+///
+/// ```text
+/// a{0,7}(a{0,9}){0,3}b | a{0,2}(a{0,9}){0,2}b  =  a{0,7}(a{0,9}){0,3}b
+/// a{0,9}b{2,3}c        | a{0,9}b{3,4}c         =  a{0,9}b{2,4}c
+/// ```
 pub(super) fn merge_counted(languages: &mut Languages, flat: &mut Vec<Language>) {
     let mut counted: SmallVec<[(Language, Language); 8]> = flat
         .iter()
@@ -112,8 +123,7 @@ pub(super) fn merge_counted(languages: &mut Languages, flat: &mut Vec<Language>)
     }
 }
 
-/// The union of two languages that are made alike but for the bounds of their repeats, if it is
-/// made like them.
+/// The union of two languages as one of the same shape, if there is one.
 pub(super) fn merged(languages: &mut Languages, a: Language, b: Language) -> Option<Language> {
     if is_provably_superset(languages, a, b, &mut { MAX_COMPARISON_STEPS }) {
         Some(a)
@@ -124,7 +134,8 @@ pub(super) fn merged(languages: &mut Languages, a: Language, b: Language) -> Opt
     }
 }
 
-/// The same, where they differ in the bounds of one repeat only.
+/// The union of two languages that differ in the bounds of one repeat, if these bounds overlap or
+/// touch.
 fn with_wider_bounds(
     languages: &mut Languages,
     a: Language,
@@ -149,7 +160,7 @@ fn with_wider_bounds(
     }
 }
 
-/// What a language begins with: of a concatenation its first part, of a repeat what it repeats.
+/// The first part of a concatenation, and of a repeat the repeated part.
 pub(super) fn head(languages: &Languages, x: Language) -> Language {
     let first = match *languages.arena.expr(x) {
         Expr::Concat(first, _) => first,
@@ -161,9 +172,9 @@ pub(super) fn head(languages: &Languages, x: Language) -> Language {
     }
 }
 
-/// Whether every string of `narrow` is in `wide` because both are made alike but for the bounds
-/// of their repeats, and for parts of `wide` that may be empty. "No" also where that takes more
-/// than `steps` to see.
+/// Whether every string of `narrow` is in `wide`, because the two differ only in the bounds of
+/// repeats and in parts of `wide` that may be empty. False, too, where that takes more than
+/// `steps`.
 fn is_provably_superset(
     languages: &Languages,
     wide: Language,

@@ -17,7 +17,7 @@ use super::pattern::{AssertionSource, Look, Pattern};
 use super::pattern_error::error_at;
 use crate::error::Result;
 use crate::regular::encoding::CodePoints;
-use crate::regular::{Language, Languages};
+use crate::regular::{Language, Languages, variables};
 
 /// Steps of unrolling counted repeats whose bodies hold assertions.
 const UNROLL_LIMIT: usize = 100_000;
@@ -116,7 +116,7 @@ impl Compiler<'_> {
         let Scope { contexts, mut variables, .. } = scope;
         variables.extend_from_slice(contexts.variables());
         // At the start of the text.
-        let settled = self.languages.settle(&variables, all[0]);
+        let settled = variables::settle(self.languages, &variables, all[0]);
         for (changed, at) in std::mem::take(&mut self.duties) {
             if self.languages.is_live(changed)? {
                 return Err(error_at(at.byte, format!("{} changes what is matched here", at.name))
@@ -476,13 +476,13 @@ impl Scope<'_, '_> {
             .iter()
             .map(|&rest| {
                 let nullable = self.languages().is_nullable(rest);
-                self.languages().variable(nullable)
+                variables::new_variable(self.languages(), nullable)
             })
             .collect();
         let some = self.some(body, &variables)?;
         let full = self.unite(&some, rest);
         for (&variable, &full) in variables.iter().zip(&full) {
-            self.languages().define(variable, full);
+            variables::define(self.languages(), variable, full);
         }
         self.variables.extend(variables);
         Ok((full, some))

@@ -3,7 +3,7 @@
 use std::ops::Index;
 use std::sync::Arc;
 
-/// Values of which the first are shared by all that were cloned from one.
+/// A vector whose first values are shared by all clones made after it was frozen.
 #[derive(Clone, Debug)]
 pub(super) struct Layered<T> {
     pub(super) shared: Arc<Vec<T>>,

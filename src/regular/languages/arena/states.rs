@@ -4,32 +4,34 @@ use crate::regular::languages::properties::Properties;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-/// What steps look at: small, and copied with an arena.
+/// The mutable record of an expression: small, since all of them are copied with an arena.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) properties: Properties,
-    /// Have the empty successors in its row been replaced by [`Language::EMPTY`]?
+    /// Whether each entry of the row without strings is
+    /// [`Language::EMPTY`](crate::regular::Language::EMPTY).
     pub(super) clean: bool,
-    /// How often it was stepped without a row.
+    /// Number of steps taken without a row.
     pub(super) steps: u8,
-    /// Where its row and its first bytes are, or [`NOT_STORED`].
+    /// Indices of the row and the first bytes, or [`NOT_STORED`].
     pub(super) row: u32,
     pub(super) first: u32,
 }
 
+/// The index of a row, a set of first bytes or a copy that does not exist.
 pub(super) const NOT_STORED: u32 = u32::MAX;
 
-/// What most clones add.
+/// Capacity reserved in a clone: most constraints add no more expressions than this.
 pub(super) const CLONE_HEADROOM: usize = 500;
 
-/// So many states are copied together.
+/// States that are copied together when one of them changes.
 pub(super) const STATES_PER_CHUNK: usize = 16;
 
-/// The states of expressions. Of those that all clones share, an arena copies what it changes.
+/// The states of all expressions. Of the shared ones, an arena copies the chunks that it changes.
 #[derive(Debug, Default)]
 pub(super) struct States {
     pub(super) shared: Arc<Vec<State>>,
-    /// By chunk of those shared: where its copy is, or [`NOT_STORED`].
+    /// By shared chunk: where its copy begins in `copies`, or [`NOT_STORED`].
     pub(super) moved: Vec<u32>,
     pub(super) copies: Vec<State>,
     pub(super) own: Vec<State>,
@@ -46,7 +48,7 @@ impl States {
         self.moved = vec![NOT_STORED; self.shared.len().div_ceil(STATES_PER_CHUNK)];
     }
 
-    /// All that differ from what is shared.
+    /// All states that are not shared.
     pub(super) fn changed(&mut self) -> impl Iterator<Item = &mut State> {
         self.copies.iter_mut().chain(&mut self.own)
     }

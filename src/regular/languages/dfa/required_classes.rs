@@ -4,7 +4,7 @@ use crate::regular::ByteSet;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// An automaton's successors, by state and class of bytes; numbers beyond all states are none.
+/// Successors by state and class; numbers beyond all states mean none.
 pub(crate) struct Transitions<'a> {
     pub(crate) next: &'a [u32],
     pub(crate) width: usize,
@@ -15,7 +15,7 @@ impl Transitions<'_> {
         self.next.len() / self.width
     }
 
-    /// By state: those that lead to it, each with the class.
+    /// Predecessors by state, each with the class.
     fn before(&self) -> Vec<SmallVec<[(u32, u8); 4]>> {
         let mut before = vec![SmallVec::new(); self.states()];
         for (state, row) in self.next.chunks_exact(self.width).enumerate() {
@@ -27,7 +27,7 @@ impl Transitions<'_> {
         before
     }
 
-    /// By state: the classes on any way from there. The end can be reached from all states.
+    /// By state: the classes on some path to acceptance. Acceptance can be reached from all states.
     pub(crate) fn any(&self) -> Box<[ByteSet]> {
         let before = self.before();
         let mut classes = vec![ByteSet::EMPTY; self.states()];
@@ -45,7 +45,8 @@ impl Transitions<'_> {
         classes.into()
     }
 
-    /// By state: the classes on every way from there to the end.
+    /// By state: the classes on every path to acceptance. A class is on every path if acceptance
+    /// cannot be reached without it.
     pub(crate) fn every(&self, accepts: &[bool]) -> Box<[ByteSet]> {
         let before = self.before();
         let mut needed = vec![ByteSet::EMPTY; self.states()];

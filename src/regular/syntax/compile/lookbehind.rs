@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::regular::syntax::pattern_error::error_at;
-use crate::regular::{ByteSet, Language, Languages};
+use crate::regular::{ByteSet, Language, Languages, variables};
 
 /// Byte states that the lookbehinds of one pattern may have together.
 const STATE_LIMIT: usize = 4096;
@@ -170,7 +170,8 @@ impl LookbehindDfa {
         for (&state, &target) in self.borders.iter().zip(&targets) {
             ends[state] = target;
         }
-        let states: Vec<_> = ends.iter().map(|&end| languages.variable(end)).collect();
+        let states: Vec<_> =
+            ends.iter().map(|&end| variables::new_variable(languages, end)).collect();
         for (state, edges) in self.edges.iter().enumerate() {
             let mut parts = if ends[state] { vec![Language::EPSILON] } else { Vec::new() };
             for &(bytes, next) in edges {
@@ -178,7 +179,7 @@ impl LookbehindDfa {
                 parts.push(languages.concat([bytes, states[next]]));
             }
             let body = languages.union(parts);
-            languages.define(states[state], body);
+            variables::define(languages, states[state], body);
         }
         self.variables.extend_from_slice(&states);
         self.paths.insert(targets, states.clone());
