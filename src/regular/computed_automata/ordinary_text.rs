@@ -5,18 +5,22 @@ use crate::regular::automaton::RunningAutomaton;
 use crate::regular::computed_parts::leading_automaton;
 use crate::regular::{ByteSet, CodePoints as _, Language, Languages, Utf8};
 
-/// Characters that say little; see [`Ordinary`](automaton::OrdinaryChars).
+/// Characters that hardly change the state of an automaton; see
+/// [`OrdinaryChars`](crate::regular::automaton::OrdinaryChars).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OrdinaryText {
+    /// Those of ASCII.
     pub(crate) bytes: ByteSet,
+    /// Those of ASCII that must not come first.
     pub(crate) later: ByteSet,
-    /// Texts of them, where these are not all with whole characters beyond ASCII.
+    /// Texts of ordinary characters, where these are not all characters beyond ASCII.
     pub(crate) text: Option<Language>,
+    /// The state to which a text of two or more leads from where its last character alone would
+    /// lead.
     pub(crate) base: Option<Language>,
 }
 
-/// The characters that are [ordinary](automaton::OrdinaryChars) for a language that is read by an
-/// automaton up to a byte that is none of them.
+/// The ordinary characters of a language that an automaton reads up to a byte that is none of them.
 pub(crate) fn ordinary_text(
     languages: &mut Languages,
     x: Language,

@@ -1,4 +1,8 @@
-//! The state to which all strings of one language lead from a state of another, if it is one.
+//! The common successor of a language: the one state of another language to which all its strings
+//! lead.
+//!
+//! For example, every string of `(ab|é)+` leads from `.*` (over characters) to `.*`, so all of them
+//! are texts of characters. This proves inclusion without complements.
 
 use super::expression::{Expr, Language};
 use super::memo::StringSource;
@@ -7,7 +11,8 @@ use crate::error::Result;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// Where the strings of `x` lead from a state, if all lead to one; found out in so many steps.
+/// The state to which every string of `x` leads from `from`, if it is one and has strings. `left`
+/// bounds the steps; `None` means no or unknown.
 pub(super) fn common_successor(
     languages: &mut Languages,
     x: Language,
@@ -15,11 +20,12 @@ pub(super) fn common_successor(
     left: &mut usize,
     depth: u32,
 ) -> Result<Option<Language>> {
-    const DEEPEST: u32 = 30;
+    /// Nested subexpressions that are followed.
+    const MAX_DEPTH: u32 = 30;
     let (mut x, mut from) = (x, from);
     loop {
         *left = left.saturating_sub(1);
-        if *left == 0 || depth > DEEPEST {
+        if *left == 0 || depth > MAX_DEPTH {
             return Ok(None);
         }
         let Expr::Concat(a, b) = *languages.arena.expr(x) else { break };
@@ -79,7 +85,8 @@ pub(super) fn common_successor(
     Ok(after)
 }
 
-/// The same of an automaton's state, and of all that are reached from it.
+/// The common successor of the strings that a DFA accepts from a state. Strings from all states on
+/// the way lead to the same, which is remembered.
 fn common_successor_of_dfa(
     languages: &mut Languages,
     (table, state): (u32, u32),
@@ -120,7 +127,7 @@ fn common_successor_of_dfa(
             break false;
         }
     };
-    // StringSource from all that were seen end where those of the first do.
+    // Strings from all states that were seen end where those of the first do.
     let end = end.filter(|_| holds);
     let seen = seen.into_iter().map(|(at, place)| ((StringSource::From(table, at), place), end));
     languages.memo.common_successors.extend(seen);

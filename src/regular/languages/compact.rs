@@ -1,4 +1,8 @@
-//! Compaction: expressions that are dear to step become DFAs.
+//! Compaction: languages that are read again and again become DFAs.
+//!
+//! Derivatives are made on demand, which is right for what is read once. A format, a pattern or the
+//! numbers between two bounds are read often, and intersections and complements make each step
+//! dear: they are determinised whole, minimised, and shared by all arenas.
 
 use super::computed_parts::has_endless;
 use super::determinize::determinized;
@@ -14,28 +18,29 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// States before an automaton is minimised; larger ones stay lazy.
+/// States of an automaton before minimisation; larger ones stay lazy.
 const MAX_STATES: usize = 3_000;
 
-/// States of the parts of a language that is too large as a whole.
+/// States of a part of a language that is too large as a whole.
 const MAX_PART_STATES: usize = 200;
 
-/// Parts of rows after which an automaton is given up, and one of a part.
+/// Parts of rows after which a whole automaton is given up.
 pub(super) const MAX_WORK: usize = 12_000;
 
+/// Parts of rows after which the automaton of a part is given up.
 const MAX_PART_WORK: usize = 4_000;
 
-/// Parts of parts beyond which languages stay as they are.
+/// Nested parts that are compacted.
 const MAX_DEPTH: usize = 20;
 
-/// Bounds up to this are part of an automaton; larger ones stay counters beside it.
+/// Bounds on units up to which they are part of an automaton; larger ones stay counters beside it.
 const MAX_INLINE_BOUND: u32 = 20;
 
-/// Finished automata with names, of this process.
+/// Automata of the process by name.
 static NAMED: Mutex<BTreeMap<Box<str>, Arc<Dfa>>> = Mutex::new(BTreeMap::new());
 
-/// The same language, as a finished automaton where and/not makes that worth it. `unit` is that
-/// of texts, whose large bounds on length stay apart.
+/// The same language with a DFA in place of what is dear to step. `unit` is the unit of texts,
+/// whose large bounds on length stay apart.
 pub(crate) fn compacted(
     languages: &mut Languages,
     x: Language,
@@ -98,8 +103,7 @@ pub(crate) fn compacted(
     })
 }
 
-/// The same language of finished automata, where it is too large to be one: large counters stay,
-/// and the patterns beside them are each stepped by a look-up.
+/// The same language with each part compacted, where it is too large as a whole.
 fn with_compacted_parts(
     languages: &mut Languages,
     x: Language,
@@ -121,6 +125,7 @@ fn with_compacted_parts(
     Ok(if all { languages.intersect(parts) } else { languages.union(parts) })
 }
 
+/// A part as a DFA if it is small enough, otherwise with its own parts compacted.
 fn compacted_part(
     languages: &mut Languages,
     x: Language,
@@ -139,7 +144,7 @@ fn compacted_part(
     })
 }
 
-/// Is it made of finished automata, with nothing but bounds on lengths beside them?
+/// Whether it consists of DFAs, with nothing but bounds on lengths beside them.
 fn is_compacted(languages: &Languages, x: Language) -> bool {
     let simple = |&part: &Language| {
         !languages.arena.properties(part).has_boolean
@@ -159,14 +164,14 @@ fn is_compacted(languages: &Languages, x: Language) -> bool {
     }) && any
 }
 
-/// The finished automaton that any arena of this process has given a name.
+/// The DFA to which any arena of this process has given a name.
 pub(crate) fn named_dfa(languages: &mut Languages, name: &str) -> Option<Language> {
     let table = NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?;
     Some(languages.dfa_language(&table))
 }
 
-/// The same language as a finished automaton, with a name for all arenas, unless it is too
-/// large. Names are the caller's, and few.
+/// The same language as a DFA with a name for all arenas, unless it is too large. Callers choose
+/// few names.
 pub(crate) fn compile_named_dfa(
     languages: &mut Languages,
     name: &str,

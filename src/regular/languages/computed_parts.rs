@@ -1,11 +1,14 @@
 //! Automata with endlessly many states inside expressions.
+//!
+//! The only one is the automaton of ECMA-262 patterns. It is never determinised, and intersected
+//! only with languages that it soon outlives.
 
 use super::expression::{Expr, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::regular::automaton::{RunningAutomaton, Slack};
 
-/// Does an automaton occur in it whose states are without end?
+/// Whether an automaton with endlessly many states occurs in it.
 pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
     let is_endless = |&part: &Language| match languages.arena.expr(part) {
         Expr::Computed(running) => running.automaton.is_endless(),
@@ -15,8 +18,8 @@ pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
         && subexpressions(languages, x, false, |_| false).iter().any(is_endless)
 }
 
-/// Is it what an automaton of endless states reads first? Its states are many, and of each few
-/// successors are asked for.
+/// Whether an automaton with endlessly many states reads its first bytes. Of each of its many
+/// states few successors are asked for, so rows do not pay.
 pub(crate) fn starts_with_endless(languages: &Languages, x: Language) -> bool {
     let endless = |x: Language| match languages.arena.expr(x) {
         Expr::Computed(running) => running.automaton.is_endless(),
@@ -33,11 +36,11 @@ pub(crate) fn starts_with_endless(languages: &Languages, x: Language) -> bool {
         }
 }
 
-/// Does an automaton of endless states occur in it beside something that does not soon leave it
-/// alone? Its states are multiplied then, and none of them is like another.
+/// Whether an automaton with endlessly many states is intersected with what does not soon leave it
+/// alone. Then its states are multiplied, and nearly no two are equal.
 pub(crate) fn multiplies_endless(languages: &Languages, x: Language) -> bool {
-    /// Units that are counted one by one.
-    const FEW: u32 = 8;
+    /// Least counts up to which a text is soon free of its bound.
+    const MAX_SMALL_MINIMUM: u32 = 8;
     if !has_endless(languages, x) {
         return false;
     }
@@ -55,7 +58,7 @@ pub(crate) fn multiplies_endless(languages: &Languages, x: Language) -> bool {
                     {
                         false
                     }
-                    Expr::Repeat(_, ..=FEW, UNBOUNDED) => false,
+                    Expr::Repeat(_, ..=MAX_SMALL_MINIMUM, UNBOUNDED) => false,
                     Expr::Complement(inner) => !languages.arena.properties(inner).is_finite,
                     _ => true,
                 })
@@ -64,8 +67,8 @@ pub(crate) fn multiplies_endless(languages: &Languages, x: Language) -> bool {
     }
 }
 
-/// The automaton that reads `x` up to a byte with which the rest begins, its state, and the
-/// rest.
+/// The automaton at the beginning of `x`, in its state, and the rest, which begins with a byte that
+/// ends the text of the automaton.
 pub(crate) fn leading_automaton(
     languages: &Languages,
     x: Language,
@@ -77,7 +80,7 @@ pub(crate) fn leading_automaton(
     }
 }
 
-/// How long the rest of a text can become, if an automaton reads it and knows.
+/// A bound on the growth of the shortest rest of a text, if an automaton reads it and knows one.
 pub(crate) fn slack(languages: &Languages, x: Language) -> Option<Slack> {
     let (RunningAutomaton { automaton, state }, rest) = leading_automaton(languages, x)?;
     let mut slack = automaton.slack(&state)?;

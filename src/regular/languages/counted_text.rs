@@ -1,4 +1,7 @@
-//! Texts with a bound on their number of units.
+//! Texts with a bound on their number of units, such as `pattern & character{0,40}`.
+//!
+//! Where the pattern alone proves that its strings are texts of units, the bound is nothing but a
+//! counter: lengths, spans and masks follow from the pattern.
 
 use super::common_successor::common_successor;
 use super::expression::{Expr, Language, UNBOUNDED};
@@ -6,17 +9,17 @@ use super::store::Languages;
 use crate::error::Result;
 use smallvec::SmallVec;
 
-/// Texts of a unit with a bound on their number of units.
+/// An intersection of texts with a bound on their number of units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountedText {
     /// The texts, of any length.
     pub(crate) text: Language,
     pub(crate) unit: Language,
-    /// The most units.
+    /// The greatest number of units.
     pub(crate) most: u32,
 }
 
-/// An intersection less what says only that it is a text of units, where another part says so.
+/// An intersection without the parts `unit*` that other parts imply.
 pub(crate) fn without_redundant_texts(languages: &mut Languages, x: Language) -> Result<Language> {
     let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(x) };
     let mut xs: SmallVec<[Language; 8]> = SmallVec::from_slice(xs);
@@ -37,7 +40,7 @@ pub(crate) fn without_redundant_texts(languages: &mut Languages, x: Language) ->
     Ok(languages.intersect(xs))
 }
 
-/// A text with a bound on its units, if `x` is that.
+/// The texts and their bound, if `x` is such an intersection.
 pub(crate) fn counted_text(languages: &mut Languages, x: Language) -> Result<Option<CountedText>> {
     let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
     let &[a, b] = &xs[..] else { return Ok(None) };
@@ -58,8 +61,8 @@ pub(crate) fn counted_text(languages: &mut Languages, x: Language) -> Result<Opt
     Ok(None)
 }
 
-/// The unit and the most times of it that are left, if it is a repeat of one time at least or
-/// none, or what is left of one within its first unit.
+/// The unit and the greatest count of a repeat of at least none or one, or of what is left of one
+/// within its first unit.
 fn leading_units(languages: &Languages, x: Language) -> Option<(Language, u32)> {
     match *languages.arena.expr(x) {
         Expr::Repeat(unit, ..=1, most) => Some((unit, most)),
@@ -71,9 +74,11 @@ fn leading_units(languages: &Languages, x: Language) -> Option<(Language, u32)> 
     }
 }
 
-/// Is every string of `x` in `wide`? No means perhaps.
+/// Whether every string of `x` is in `wide`, as far as a bounded number of steps proves it.
 fn is_provably_within(languages: &mut Languages, x: Language, wide: Language) -> Result<bool> {
-    let mut left = 2_000;
+    /// Steps of the proof.
+    const MAX_STEPS: usize = 2_000;
+    let mut left = MAX_STEPS;
     Ok(common_successor(languages, x, wide, &mut left, 0)?
         .is_some_and(|after| languages.is_nullable(after)))
 }

@@ -1,4 +1,16 @@
-//! Brzozowski derivatives, one byte at a time and as rows of 256.
+//! Brzozowski derivatives: one byte at a time, and as rows of 256.
+//!
+//! The derivative of `x` by `b` contains the strings `s` with `b s` in `x`. By structure, with `∂`
+//! for the derivative by `b`:
+//!
+//! ```text
+//! ∂(x y)     = ∂x y | ∂y  (the latter if x contains ε)
+//! ∂(x | y)   = ∂x | ∂y              ∂(x & y) = ∂x & ∂y
+//! ∂(¬x)      = ¬∂x                  ∂(x{m,n}) = ∂x x{m-1,n-1}
+//! ```
+//!
+//! A row is computed by runs of bytes, not byte by byte: its *border* holds the bytes at which it
+//! may change, and the border of a whole is the union of those of its parts.
 
 use super::expression::{Expr, Language, Row, UNBOUNDED};
 use super::store::Languages;
@@ -9,17 +21,17 @@ use crate::regular::automaton::RunningAutomaton;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Parts of rows that the row of an automaton that computes its states counts for.
+/// Work of a row of an automaton that computes its states, in parts of rows.
 const WORK_PER_COMPUTED_ROW: usize = 8;
 
-/// Entries of rows that count as a part more.
+/// Combined entries that count as one more part of a row.
 const ENTRIES_PER_WORK_UNIT: usize = 16;
 
-/// Parts within parts that a single derivative follows by recursion.
+/// Nested subexpressions that a single derivative follows by recursion; deeper ones get rows, which
+/// are computed with an explicit stack.
 const MAX_DEPTH: u32 = 200;
 
-/// The derivative by one byte, perhaps a language without strings that is not
-/// [`Language::EMPTY`].
+/// The derivative by one byte. It may be a language without strings other than [`Language::EMPTY`].
 pub(super) fn derivative(
     languages: &mut Languages,
     x: Language,
@@ -119,6 +131,7 @@ pub(super) fn derivative(
     })
 }
 
+/// The error of an arena that is beyond its budget.
 pub(super) fn over_limit(languages: &Languages) -> Error {
     if languages.budget.work > languages.budget.max_work {
         // In parts of rows, which is not what users count.
@@ -132,12 +145,14 @@ pub(super) fn over_limit(languages: &Languages) -> Error {
     Error::new(ErrorKind::Limit, message).with_help(help)
 }
 
+/// The row of `x`, which is computed; otherwise an empty one.
 pub(crate) fn known_derivatives(languages: &Languages, x: Language) -> Row {
     languages.arena.row(x).copied().unwrap_or([Language::EMPTY; 256])
 }
 
-/// Computes the row of derivatives, and those of the parts that it needs, without deciding
-/// which of them are empty. Own stack: expressions nest as deep as a literal is long.
+/// Computes the row of derivatives of `x`, and of the subexpressions that it needs, without
+/// deciding which of them are empty. The stack is explicit: expressions nest as deep as a literal
+/// is long.
 pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
     if languages.arena.row(x).is_some() {
         return Ok(());
@@ -200,7 +215,7 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
     Ok(())
 }
 
-/// The row of `x`, whose parts have theirs, and its border.
+/// The row of `x`, whose subexpressions have theirs, and its border.
 fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
     let expr = languages.arena.expr(x).clone();
     match expr {
@@ -267,8 +282,8 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
     }
 }
 
-/// The row whose entries are made of those of others, once for each run of bytes that none of
-/// them tells apart, and its border.
+/// The row each of whose entries `f` makes of the entries of other rows, and its border. `f` is
+/// called once for each run of bytes that none of the rows distinguishes.
 fn combine(
     languages: &mut Languages,
     xs: &[Language],
@@ -310,7 +325,7 @@ fn combine(
     (row, kept)
 }
 
-/// The bytes whose entries differ from those before.
+/// The bytes whose entries differ from the entry before.
 pub(super) fn border(row: &Row) -> ByteSet {
     (1..=u8::MAX).filter(|&b| row[usize::from(b)] != row[usize::from(b) - 1]).collect()
 }

@@ -11,9 +11,8 @@ use crate::regular::ByteSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The same language as an automaton, if that has no more than `most` states before it is
-/// minimised, takes no more than `work` parts of rows, and has any string. `unit` is the unit
-/// that [`Dfa::is_total`] speaks of.
+/// The DFA of a language; `None` if it has more than `most` states before minimisation, takes more
+/// than `work` parts of rows, or accepts nothing. `unit` is that of [`Dfa::is_total`].
 pub(super) fn determinized(
     languages: &mut Languages,
     x: Language,
@@ -31,7 +30,7 @@ pub(super) fn determinized(
     Ok(Some(rows.packed(accepts, total)))
 }
 
-/// The same as rows of a minimal automaton.
+/// The minimal transition table of a language, within the same limits.
 pub(crate) fn transition_table(
     languages: &mut Languages,
     x: Language,
@@ -71,8 +70,8 @@ pub(crate) fn transition_table(
     Ok(TransitionTable::new(&changes, borders).minimal(&accepts, usize::MAX))
 }
 
-/// From which states can every string of units be continued? A greatest fixed point over pairs
-/// of a state and a place within a unit.
+/// By state: whether every text of units can be continued to acceptance. A greatest fixed point
+/// over pairs of a state and a place within a unit.
 pub(crate) fn total_states(
     languages: &mut Languages,
     rows: &TransitionTable,

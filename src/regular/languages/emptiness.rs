@@ -1,4 +1,10 @@
 //! Emptiness: whether a language has any string.
+//!
+//! Structure decides it where neither intersection nor complement occurs. Otherwise, in this order:
+//! proofs by structure (`surely_live`, [`some_length`]), completions that automata offer,
+//! arithmetic of lengths (`unit_counts`), and a best-first search for a live state. The search
+//! skips states that are provably empty (`required_bytes`). Every answer is stored: on success for
+//! the states on the path, on failure for all that were met.
 
 use super::derivative::{derivative, fill_row};
 use super::expression::{Expr, Language};
@@ -13,11 +19,12 @@ use crate::error::Result;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// States after which a search asks of each whether it is evidently empty.
+/// States after which a search asks of each further one whether it is provably empty. Most searches
+/// end before that pays.
 const STATES_BEFORE_EMPTINESS_PROOF: usize = 100;
 
 impl Languages {
-    /// Has it any string? Exact; decided by a search where and/not occurs.
+    /// Whether it has any string. Exact; a search where an intersection or a complement occurs.
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn is_live(&mut self, x: Language) -> Result<bool> {
@@ -26,7 +33,8 @@ impl Languages {
     }
 }
 
-/// The same, if it is found out with so many states; `None` if it is not.
+/// Whether it has any string, if that takes a search of no more than `most` states; `None` if it
+/// takes more.
 pub(crate) fn is_live_within(
     languages: &mut Languages,
     x: Language,
@@ -105,7 +113,8 @@ pub(crate) fn is_live_within(
     Ok(Some(false))
 }
 
-/// Is the text that an automaton of endless states knows to end in one that all else accepts?
+/// Whether the completion that an endless automaton offers is accepted by all other parts of an
+/// intersection.
 fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
     let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
     if !languages.has_endless_automata {

@@ -1,4 +1,14 @@
 //! Lengths of the strings of a language, in bytes, by structure.
+//!
+//! | function | answers | remembered |
+//! |---|---|---|
+//! | [`length_range`] | no string is shorter, none longer | no |
+//! | [`min_length_bound`] | no string is shorter | by the arena |
+//! | [`max_length`] | no string is longer | by the caller |
+//! | [`some_length`] | there is a string that is no longer | by what it calls |
+//!
+//! Lengths of actual strings are in `witness_length`, the longest way to the end from any state in
+//! `spans`, numbers of units in `unit_counts`.
 
 use super::counted_text::{CountedText, counted_text};
 use super::expression::{Expr, Language, UNBOUNDED};
@@ -8,21 +18,23 @@ use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// How long strings are, in bytes.
+/// Bounds on the lengths of strings, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
+    /// No string is shorter.
     pub(crate) least: u32,
-    /// `None` where there may be no bound.
+    /// No string is longer; `None` where there may be no bound.
     pub(crate) most: Option<u32>,
-    /// Is each byte a character by itself, also where a string is spelled as in JSON?
+    /// Whether each byte is an unescaped ASCII character, also inside a JSON string.
     pub(crate) alone: bool,
 }
 
 impl Lengths {
+    /// The bounds of any language.
     const ANY: Self = Self { least: 0, most: None, alone: false };
 }
 
-/// How long the strings of a language are, by structure, as far as that says it: O(parts).
+/// Bounds on the lengths of the strings of `x`: O(subexpressions), not remembered.
 pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
     let mut known: FxHashMap<Language, Lengths> = FxHashMap::default();
     for at in subexpressions(languages, x, false, |_| false) {
@@ -75,10 +87,9 @@ pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
     known.get(&x).copied().unwrap_or(Lengths::ANY)
 }
 
-/// A lower bound on the bytes of every string of `x`, by arithmetic on its structure alone: no
-/// state is made and nothing is searched. Exact where neither and/not nor an automaton that
-/// computes its states occurs; [`u64::MAX`] if structure shows that there is no string.
-/// Remembered; a first answer costs the size of the expression.
+/// A lower bound on the length of every string of `x`. No state is made and nothing is searched.
+/// Exact where neither intersection, complement nor computed automaton occurs; [`u64::MAX`] if
+/// structure proves that there is no string. Remembered: O(subexpressions) once.
 pub(crate) fn min_length_bound(languages: &mut Languages, x: Language) -> u64 {
     if let Some(&known) = languages.memo.min_lengths.get(&x) {
         return known;
@@ -108,8 +119,7 @@ pub(crate) fn min_length_bound(languages: &mut Languages, x: Language) -> u64 {
     languages.memo.min_lengths[&x]
 }
 
-/// What `x` is made of by concatenation, union, intersection and repetition, and has no length
-/// bound yet; parts before wholes.
+/// The subexpressions whose bound is not remembered yet, parts before wholes.
 fn parts_without_bound(languages: &Languages, x: Language) -> BTreeSet<Language> {
     let mut needed = BTreeSet::new();
     let mut todo = vec![x];
@@ -128,7 +138,8 @@ fn parts_without_bound(languages: &Languages, x: Language) -> BTreeSet<Language>
     needed
 }
 
-/// No string has more bytes; `None` where no bound is to be seen by structure alone.
+/// An upper bound on the length of every string of `x`; `None` where structure shows none. It does
+/// not look into intersections. `known` remembers answers.
 pub(crate) fn max_length(
     languages: &Languages,
     x: Language,
@@ -150,21 +161,22 @@ pub(crate) fn max_length(
     known.get(&x).copied().flatten()
 }
 
-/// The length of a string, as far as structure says one: bounds on lengths that leave room for a
-/// shortest string need no search.
+/// The length of some string of `x`, if structure proves that there is one: bounds on lengths that
+/// leave room for a shortest string need no search.
 pub(crate) fn some_length(
     languages: &mut Languages,
     x: Language,
     depth: u32,
 ) -> Result<Option<u32>> {
-    const DEEPEST: u32 = 10;
+    /// Nested subexpressions that are looked into.
+    const MAX_LENGTH_DEPTH: u32 = 10;
     let facts = languages.arena.properties(x);
     if !facts.has_boolean {
         // Without and/not it is the length of a shortest string.
         return Ok(Some(facts.distance).filter(|_| facts.live == Some(true)));
     }
     Ok(match languages.arena.expr(x) {
-        _ if depth == DEEPEST => None,
+        _ if depth == MAX_LENGTH_DEPTH => None,
         &Expr::Concat(a, b) => match some_length(languages, a, depth + 1)? {
             Some(a) => some_length(languages, b, depth + 1)?.map(|b| a.saturating_add(b)),
             None => None,

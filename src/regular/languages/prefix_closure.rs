@@ -1,12 +1,16 @@
-//! Languages in which every text of units can be continued to a member.
+//! Languages in which every text of units is a viable prefix.
+//!
+//! Of such a language no token of whole units can be wrong unless it ends the text, so masks read
+//! only the tokens that end it. For example, `.*` without the strings `{a, b}`: after any text,
+//! some longer text is accepted.
 
 use super::expression::{Expr, Language, UNBOUNDED};
 use super::store::Languages;
 use rustc_hash::FxHashMap;
 
-/// Can every string of units be continued to one of `x`, whose strings are strings of units
-/// (and, where [`Language::ALL`] stands in it, others)? Decided by structure: no means
-/// perhaps. `known` remembers answers.
+/// Whether every text of units is the beginning of a string of `x`, as far as structure proves it.
+/// The strings of `x` are texts of units (and others, where [`Language::ALL`] occurs in it).
+/// `known` remembers answers.
 pub(crate) fn accepts_every_prefix(
     languages: &Languages,
     x: Language,
@@ -45,7 +49,7 @@ pub(crate) fn accepts_every_prefix(
     total
 }
 
-/// Is it a repeat of the unit without an upper bound?
+/// Whether it is a repeat of the unit without an upper bound.
 fn is_unbounded_repeat(languages: &Languages, x: Language, unit: Language) -> bool {
     match *languages.arena.expr(x) {
         Expr::Repeat(part, _, UNBOUNDED) => part == unit,
@@ -53,8 +57,8 @@ fn is_unbounded_repeat(languages: &Languages, x: Language, unit: Language) -> bo
     }
 }
 
-/// Can every string of units be continued to one of `x` such that whatever follows it is in
-/// `x` too?
+/// Whether every text of units is the beginning of a string of `x` all of whose extensions are in
+/// `x`, too, as a search for a substring has it once the substring is found.
 fn absorbs_every_prefix(languages: &Languages, x: Language, unit: Language) -> bool {
     let ends_in_all = |x: Language| {
         let mut at = x;

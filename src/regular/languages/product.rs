@@ -1,12 +1,10 @@
-//! What a text must match all at once, as one automaton.
+//! Products of many patterns that one text must match.
 //!
-//! The derivatives of an intersection are as many as the ways in which its parts can stand beside
-//! each other, and whether anything is left of one is a search among them. Where many patterns meet
-//! that search is too long. So they are finished one by one and multiplied, the smallest first, and
-//! each product is minimised before the next: what the parts have in common is counted once. How
-//! many characters a text may have stays beside the product, as a counter; from which states how many
-//! of them lead to the end is worked out once, backwards from the end, so that nothing is searched
-//! for.
+//! The derivatives of an intersection are as many as the combinations of states of its parts, and
+//! whether anything is left of one takes a search among them. Where many patterns meet, that search
+//! is too long. So each is determinised by itself, and they are multiplied, the smallest first,
+//! with each product minimised before the next: what the patterns have in common is counted once. A
+//! bound on the number of characters stays beside the product as a counter (`counted_product`).
 
 use super::counted_product::{CountedProduct, NO_PLACE, Product};
 use super::determinize::{total_states, transition_table};
@@ -17,34 +15,36 @@ use super::transition_table::{Determinized, TransitionTable};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Patterns that are worth being multiplied.
+/// Patterns from which a product pays; fewer are searched.
 const MIN_PATTERNS: usize = 4;
 
-/// States of one pattern, and of a product, before they are minimised; steps of one pattern.
+/// States of one pattern before minimisation.
 const MAX_PATTERN_STATES: usize = 300;
 
+/// States of a product before minimisation.
 const MAX_PRODUCT_STATES: usize = 40_000;
 
-/// Looks at a state of a product while it is minimised.
+/// Looks at a state while one product is minimised.
 const MAX_MINIMIZE_STEPS: usize = 1_500_000;
 
+/// Parts of rows of one pattern.
 const MAX_PATTERN_WORK: usize = 6_000;
 
-/// States that are looked at before patterns are multiplied to find out whether any text is left.
+/// States that a search for a text visits before patterns are multiplied.
 const STATES_BEFORE_PRODUCT: usize = 300;
 
-/// Least numbers of characters that are patterns where there is no most.
+/// Least numbers of characters that become a pattern where there is no greatest number; larger ones
+/// are counted.
 const MAX_INLINE_MINIMUM: u32 = 20;
 
-/// The most characters that are counted, and steps from state to state by one of them, for all
-/// numbers of them together.
+/// The greatest number of units that is counted.
 const MAX_UNITS: u32 = 4_096;
 
-/// Patterns, and the least and the most units.
+/// Patterns, and the least and greatest number of units.
 type PatternsAndBounds = (Vec<Language>, (u32, u32));
 
-/// The strings of `x`, if they are texts of units (a prefix code, in which no string of a unit
-/// begins another) on which several conditions hold that are small enough to be one automaton.
+/// The same language as one automaton, if it is a conjunction of several conditions on texts of
+/// units (a prefix code) and small enough.
 pub(crate) fn product(
     languages: &mut Languages,
     x: Language,
@@ -79,8 +79,8 @@ pub(crate) fn product(
     })
 }
 
-/// Is any text in `x`, whose units are these? As [`is_live`](is_live), which many patterns
-/// at once make a long search.
+/// Whether `x` has any text; like [`Languages::is_live`], but multiplies many patterns instead of a
+/// long search.
 pub(crate) fn has_text(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
     if let Some(live) = is_live_within(languages, x, STATES_BEFORE_PRODUCT)? {
         return Ok(live);
@@ -93,8 +93,8 @@ pub(crate) fn has_text(languages: &mut Languages, x: Language, unit: Language) -
     languages.is_live(x)
 }
 
-/// What holds of a text of units as patterns, and between which bounds its number of units is;
-/// `None` if these need not be such texts.
+/// The conditions on a text of units as patterns, and the bounds on its number of units; `None` if
+/// strings of `x` need not be such texts.
 fn patterns_and_bounds(
     languages: &mut Languages,
     x: Language,
@@ -129,7 +129,7 @@ fn patterns_and_bounds(
     Ok(Some((patterns, bounds)))
 }
 
-/// What is repeated in it, and how often, if it is nothing but that; written out or not.
+/// The part and its counts, if `x` is a sequence of repeats of one part.
 fn as_single_repeat(languages: &Languages, x: Language) -> Option<(Language, u32, u32)> {
     let mut rest = Some(x);
     let mut found: Option<(Language, u32, u32)> = None;
@@ -157,7 +157,7 @@ fn as_single_repeat(languages: &Languages, x: Language) -> Option<(Language, u32
     found
 }
 
-/// Is every string of `x` one of the unit?
+/// Whether every string of `x` is a unit.
 fn is_within_unit(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
     if x == unit {
         return Ok(true);
@@ -170,7 +170,7 @@ fn is_within_unit(languages: &mut Languages, x: Language, unit: Language) -> Res
     Ok(!languages.is_live(others)?)
 }
 
-/// What must hold of a text for it to be in `x`.
+/// Conditions whose conjunction is `x`; complements of unions are taken apart.
 fn conjuncts(languages: &mut Languages, x: Language, text: Language) -> Vec<Language> {
     let (mut open, mut found) = (vec![(x, true)], Vec::new());
     while let Some((at, holds)) = open.pop() {
@@ -193,8 +193,7 @@ fn conjuncts(languages: &mut Languages, x: Language, text: Language) -> Vec<Lang
     found
 }
 
-/// The patterns as one automaton that reads texts of units, so many of them; `None` if it is
-/// too large.
+/// The patterns and bounds as one automaton; `None` if it is too large.
 fn multiply(
     languages: &mut Languages,
     patterns: &[Language],
@@ -243,8 +242,8 @@ fn multiply(
     }))
 }
 
-/// The places within a unit, and where each byte leads from there: to the first, which is
-/// between two units, or to one within, or nowhere. `None` if one unit begins another.
+/// Successors by place within a unit and byte; place 0 is between two units. `None` if a unit is a
+/// prefix of another.
 fn unit_automaton(languages: &mut Languages, unit: Language) -> Result<Option<Box<[[u8; 256]]>>> {
     let mut places = vec![unit];
     let mut steps: Vec<[u8; 256]> = Vec::new();

@@ -1,4 +1,7 @@
-//! Exact steps: successors by byte, first bytes, membership.
+//! Exact reading: successors that have strings, first bytes, membership.
+//!
+//! A derivative may be a language without strings. Here each successor is checked
+//! ([`Languages::is_live`]), so that a dead one is always [`Language::EMPTY`].
 
 use super::computed_parts::starts_with_endless;
 use super::derivative::{derivative, fill_row, known_derivatives, over_limit};
@@ -9,14 +12,15 @@ use crate::error::Result;
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
 
-/// Steps that a state takes before its row of 256 successors is worth computing.
+/// Steps from a state before its row of 256 successors pays: a literal, or a counter that is passed
+/// once, needs one successor of each state.
 const STEPS_BEFORE_ROW: u8 = 4;
 
-/// Parts within parts that a single derivative follows by recursion.
+/// Nested subexpressions that the first bytes are looked up in.
 const MAX_DEPTH: u32 = 200;
 
 impl Languages {
-    /// What may follow each byte, exactly: a successor without strings is [`Language::EMPTY`].
+    /// The successors by byte; those without strings are [`Language::EMPTY`].
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn row(&mut self, x: Language) -> Result<&Row> {
@@ -48,24 +52,23 @@ impl Languages {
         self.arena.row(x).ok_or_else(|| over_limit(self))
     }
 
-    /// The same, but perhaps with successors without strings that are not [`Language::EMPTY`]:
-    /// bytes whose successors are equal are treated alike.
+    /// The derivatives by byte. Some may be languages without strings other than
+    /// [`Language::EMPTY`]; bytes whose derivatives are equal are equivalent.
     pub(crate) fn plain_row(&mut self, x: Language) -> Result<&Row> {
         fill_row(self, x)?;
         // Filled.
         self.arena.row(x).ok_or_else(|| over_limit(self))
     }
 
-    /// The row of a language if it has been computed already.
+    /// The row of successors, if it has been computed.
     #[inline]
     pub fn known_row(&self, x: Language) -> Option<&Row> {
         self.arena.clean_row(x)
     }
 
-    /// What may follow one byte; [`Language::EMPTY`] if it may not come.
+    /// The successor by one byte; [`Language::EMPTY`] if the byte may not come.
     ///
-    /// A row is 256 successors, of which a literal or a counter that is passed once needs one:
-    /// states get theirs when they have been stepped a few times.
+    /// A state gets a row of 256 successors once it has been stepped a few times.
     pub fn step(&mut self, x: Language, byte: u8) -> Result<Language> {
         if let Some(row) = self.arena.clean_row(x) {
             return Ok(row[usize::from(byte)]);
@@ -80,7 +83,7 @@ impl Languages {
         Ok(if self.is_live(next)? { next } else { Language::EMPTY })
     }
 
-    /// The bytes with which its strings may begin.
+    /// The first bytes of its strings.
     pub fn first_bytes(&mut self, x: Language) -> Result<ByteSet> {
         if let Some(first) = self.arena.first(x) {
             return Ok(first);
@@ -96,14 +99,15 @@ impl Languages {
         Ok(first)
     }
 
-    /// Is the whole of `text` in it?
+    /// Whether the whole of `text` is in it.
     pub fn matches(&mut self, x: Language, text: &[u8]) -> Result<bool> {
         let end = text.iter().try_fold(x, |x, &b| self.step(x, b))?;
         Ok(self.is_nullable(end))
     }
 }
 
-/// The first bytes where structure alone decides them: all parts have strings, no and/not.
+/// The first bytes where structure proves them: all parts have strings, and there is neither
+/// intersection nor complement.
 fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Option<ByteSet> {
     if let Some(first) = languages.arena.first(x) {
         return Some(first);

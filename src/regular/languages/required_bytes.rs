@@ -1,8 +1,9 @@
-//! What every string of a language has, and what strings of it are made of.
+//! Bytes that every string of a language contains, and bytes that may occur at all: a proof of
+//! emptiness without a search.
 //!
-//! Where two languages meet, the one often asks for something that the other cannot give any more:
-//! a pattern that wants a `T` yet, in what is left of a date after its `T`. A search finds that
-//! nothing is left by going through all that the two can do together; here it is seen from outside.
+//! Where two languages meet, one often requires a byte that the other cannot give any more: a
+//! pattern that wants a `T` yet, beside the rest of a date after its `T`. A search would visit all
+//! combinations of states before it finds that nothing is left.
 
 use super::expression::{Expr, Language};
 use super::memo::ByteSets;
@@ -11,14 +12,14 @@ use crate::regular::ByteSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Sets of bytes that are remembered of what a string needs.
+/// Sets that are kept of a language; the smallest exclude most.
 const MAX_BYTE_SETS: usize = 8;
 
-/// Parts of parts beyond which nothing is known.
+/// Nested subexpressions that are looked into.
 const MAX_DEPTH: u32 = 60;
 
-/// Does one part of an intersection that it begins with need a byte that another has in no
-/// string? No means perhaps.
+/// Whether the intersection at the beginning of `x` is empty, because one part requires a byte that
+/// another has in no string.
 pub(crate) fn is_provably_empty(languages: &mut Languages, x: Language) -> bool {
     let first = match *languages.arena.expr(x) {
         Expr::Concat(first, _) => first,
@@ -32,7 +33,7 @@ pub(crate) fn is_provably_empty(languages: &mut Languages, x: Language) -> bool 
     needs.any(|need| need.intersection(&bytes).is_empty())
 }
 
-/// The bytes that its strings are made of, or more.
+/// A superset of the bytes that occur in its strings.
 fn possible_bytes(languages: &mut Languages, x: Language, depth: u32) -> ByteSet {
     if let Some(&known) = languages.memo.required_bytes.possible.get(&x) {
         return known;
@@ -60,7 +61,7 @@ fn possible_bytes(languages: &mut Languages, x: Language, depth: u32) -> ByteSet
     bytes
 }
 
-/// Sets of which each of its strings has a byte; not all of them.
+/// Sets of which every string contains a byte; not all such sets.
 fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> ByteSets {
     if languages.is_nullable(x) || depth == MAX_DEPTH {
         return ByteSets::new();
@@ -108,7 +109,8 @@ fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> Byt
     kept
 }
 
-/// What strings need that need one set, or any of these: the least of the unions.
+/// The smallest union of a set with one of the others: strings that require the set, or all of the
+/// others, require it.
 pub(super) fn either(need: &ByteSet, others: &[ByteSet]) -> Option<ByteSet> {
     others.iter().map(|other| need.union(other)).min_by_key(ByteSet::len)
 }

@@ -1,22 +1,25 @@
-//! The queue of a best-first search over states that now and then takes the oldest.
+//! The queue of a best-first search that now and then takes the oldest state.
+//!
+//! The best state finds long strings that many patterns narrow soon; the oldest finds short strings
+//! where the estimate misleads.
 
 use super::expression::Language;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Every so many-th state that a search looks at is the oldest that it has met.
+/// Every so many takes, the oldest state is taken instead of the best.
 const OLDEST_EVERY: usize = 4;
 
 /// States that a search has met and not looked at yet.
 #[derive(Default)]
 pub(crate) struct SearchQueue {
-    /// In the order in which they were met; `None` once they were taken.
+    /// States in the order in which they were met; `None` once taken.
     met: Vec<Option<Language>>,
-    /// By how little they promise to need, then from the newest on.
+    /// Indices into `met` by estimated distance, the newest first among equals.
     best: BinaryHeap<(Reverse<u32>, usize)>,
-    /// All before it were taken.
+    /// All states of `met` before this index were taken.
     oldest: usize,
-    /// How many were taken.
+    /// Number of takes.
     taken: usize,
 }
 

@@ -8,7 +8,7 @@ use super::store::Languages;
 use super::subexpressions::subexpressions;
 use smallvec::SmallVec;
 
-/// `x{min,max} rest` as its parts, `max` being [`u32::MAX`] where there is no bound.
+/// `x{min,max} rest` as its parts; `max` is [`u32::MAX`] where there is no bound.
 pub(crate) fn leading_repeat(
     languages: &Languages,
     x: Language,
@@ -23,7 +23,8 @@ pub(crate) fn leading_repeat(
     }
 }
 
-/// `x{min,max} rest` as its parts, if nothing else counts: most states that count are so.
+/// `x{min,max} rest` as its parts, if neither `x` nor `rest` has a counter: the shape of most
+/// states with one.
 pub(crate) fn leading_counter(
     languages: &Languages,
     x: Language,
@@ -32,12 +33,13 @@ pub(crate) fn leading_counter(
     leading_repeat(languages, x).filter(|&(part, _, _, rest)| !counts(part) && !counts(rest))
 }
 
-/// What is repeated with a bound in it, sets of bytes and small bounds not counted: telling a few
-/// states apart takes less time than to find out how many of a unit a token has.
+/// The units that are repeated with a bound above 8, single bytes aside. Below that, telling the
+/// states apart costs less than counting units in tokens.
 pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Language; 4]> {
-    const FEW: u32 = 8;
+    /// Counts up to this are few states.
+    const MAX_SMALL_BOUND: u32 = 8;
     let counts = |part: Language, min: u32, max: u32| {
-        (min > FEW || max > FEW && max != UNBOUNDED)
+        (min > MAX_SMALL_BOUND || max > MAX_SMALL_BOUND && max != UNBOUNDED)
             && !matches!(languages.arena.expr(part), Expr::Set(_))
     };
     if let Some((part, min, max, _)) = leading_counter(languages, x) {
@@ -56,7 +58,7 @@ pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Lan
     units
 }
 
-/// Is something that is no set of bytes repeated with a bound of more than so many times?
+/// Whether a unit of more than a byte is repeated with a finite bound above `most`.
 pub(crate) fn has_unit_counter_above(languages: &Languages, x: Language, most: u32) -> bool {
     subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
         .into_iter()
@@ -68,12 +70,12 @@ pub(crate) fn has_unit_counter_above(languages: &Languages, x: Language, most: u
         })
 }
 
-/// Do bounds on repeats occur in it? If not, no other language is [near](near) it.
+/// Whether a counter occurs in it. If not, [widening](super::widening) leaves it as it is.
 pub(crate) fn has_counter(languages: &Languages, x: Language) -> bool {
     languages.arena.properties(x).has_counter
 }
 
-/// What stands before `end` in a concatenation that ends in it.
+/// The language before `end` in a concatenation that ends in it.
 pub(crate) fn before_suffix(
     languages: &mut Languages,
     x: Language,
@@ -89,7 +91,7 @@ pub(crate) fn before_suffix(
     Some(languages.concat(firsts))
 }
 
-/// What stands before `end` in a concatenation of these two.
+/// The first of a concatenation of two, the second of which is `end`.
 pub(crate) fn single_before_suffix(
     languages: &Languages,
     x: Language,
@@ -101,7 +103,7 @@ pub(crate) fn single_before_suffix(
     }
 }
 
-/// Is it a concatenation that ends in `end`?
+/// Whether it is `end`, or a concatenation that ends in it.
 pub(crate) fn ends_with(languages: &Languages, x: Language, end: Language) -> bool {
     let mut at = x;
     while at != end {
@@ -111,7 +113,7 @@ pub(crate) fn ends_with(languages: &Languages, x: Language, end: Language) -> bo
     true
 }
 
-/// What follows `first` in a concatenation that begins with it.
+/// The rest of a concatenation that begins with `first`.
 pub(crate) fn after_first(languages: &Languages, x: Language, first: Language) -> Option<Language> {
     match *languages.arena.expr(x) {
         Expr::Concat(a, rest) if a == first => Some(rest),
@@ -119,7 +121,7 @@ pub(crate) fn after_first(languages: &Languages, x: Language, first: Language) -
     }
 }
 
-/// The languages whose strings a text lacks, if it is all strings of units but these.
+/// The languages that are excluded, if `x` is all texts of units but those in these.
 pub(crate) fn excluded_strings(
     languages: &Languages,
     x: Language,
@@ -137,14 +139,13 @@ pub(crate) fn excluded_strings(
     Some(lacking)
 }
 
-/// Is it made of finitely many strings without counting, and/or/not?
+/// Whether it is a finite set of strings without counters, intersections and complements.
 pub(crate) fn is_string_list(languages: &Languages, x: Language) -> bool {
     let facts = languages.arena.properties(x);
     facts.is_finite && !facts.has_counter && !facts.has_boolean
 }
 
-/// Does one of the parts that it is a concatenation of lack finitely many strings that are
-/// named?
+/// Whether a part of the concatenation is an intersection that excludes finitely many strings.
 pub(crate) fn has_exclusions(languages: &Languages, x: Language) -> bool {
     let lacks = |x: Language| match languages.arena.expr(x) {
         Expr::Intersect(parts) => parts.iter().any(|&part| match *languages.arena.expr(part) {

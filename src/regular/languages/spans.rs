@@ -1,4 +1,7 @@
-//! Spans: the longest of the shortest ways to the end, over all states of a language.
+//! Spans: the length of the shortest string from a state, maximised over all states of a language.
+//!
+//! If after any token an ending of the span is still within the bounds of all counters, these
+//! bounds decide nothing: widening asks for it.
 
 use super::counted_text::{CountedText, counted_text};
 use super::expression::{Expr, Language, Row};
@@ -11,33 +14,33 @@ use crate::deadline;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
-/// How long the shortest ways to the end are, by language.
+/// Spans that were searched for, by language.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpanMemo {
+    /// `None` where the search took too much.
     known: FxHashMap<Language, Option<u32>>,
-    /// What went into those that were too much to find out, in parts of rows: when that is much,
-    /// none is tried any more.
+    /// Work of searches that found nothing, in parts of rows. Beyond `MAX_WASTED_WORK` none is
+    /// tried any more.
     wasted: usize,
 }
 
 impl SpanMemo {
-    /// How many are known.
+    /// Number of remembered spans.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 }
 
-/// No [span](span) is longer; `None` if structure does not say it. By numbers alone, where
-/// [`longest_rest`](longest_rest) is nearer but writes shortest strings out: of counted
-/// texts each state would have one of its own.
+/// An upper bound on the span of `x` by arithmetic; `None` if structure shows none.
 pub(super) fn structural_span(
     languages: &mut Languages,
     x: Language,
     depth: u32,
 ) -> Result<Option<u32>> {
-    const DEEPEST: u32 = 50;
+    /// Nested subexpressions that are looked into.
+    const MAX_DEPTH: u32 = 50;
     Ok(match languages.arena.expr(x) {
-        _ if depth == DEEPEST => None,
+        _ if depth == MAX_DEPTH => None,
         _ if x == Language::EPSILON => Some(0),
         Expr::Set(set) => (!set.is_empty()).then_some(1),
         &Expr::Concat(a, b) => match structural_span(languages, a, depth + 1)? {
@@ -74,17 +77,18 @@ pub(super) fn structural_span(
     })
 }
 
-/// The most bytes that the shortest way to the end takes from any state of `x`; `None` if that
-/// is too much to find out.
+/// The span of `x`, by visiting all its states; `None` if that takes too much.
 pub(super) fn searched_span(
     languages: &mut Languages,
     x: Language,
     spans: &mut SpanMemo,
 ) -> Result<Option<u32>> {
-    const MOST: usize = 400;
-    // Parts of rows.
-    const WORK: usize = 10_000;
-    const WASTED: usize = 30_000;
+    /// States that are visited.
+    const MAX_STATES: usize = 400;
+    /// Parts of rows of one search.
+    const MAX_WORK: usize = 10_000;
+    /// Parts of rows of all searches that found nothing.
+    const MAX_WASTED_WORK: usize = 30_000;
     if let Some(&known) = spans.known.get(&x) {
         return Ok(known);
     }
@@ -95,7 +99,7 @@ pub(super) fn searched_span(
         spans.known.insert(x, span);
         return Ok(span);
     }
-    if spans.wasted > WASTED {
+    if spans.wasted > MAX_WASTED_WORK {
         return Ok(None);
     }
     let before_it = languages.budget.work;
@@ -104,7 +108,7 @@ pub(super) fn searched_span(
     let mut before: Vec<Vec<usize>> = vec![Vec::new()];
     let mut next = 0;
     while let Some(&state) = seen.get(next) {
-        let row = row_within_work(languages, state, before_it.saturating_add(WORK))?;
+        let row = row_within_work(languages, state, before_it.saturating_add(MAX_WORK))?;
         let mut last = Language::EMPTY;
         for after in row.into_iter().flatten() {
             if after == last || after == Language::EMPTY {
@@ -118,7 +122,8 @@ pub(super) fn searched_span(
             });
             before[id].push(next);
         }
-        if row.is_none() || seen.len() > MOST || languages.budget.work - before_it > WORK {
+        if row.is_none() || seen.len() > MAX_STATES || languages.budget.work - before_it > MAX_WORK
+        {
             spans.wasted += languages.budget.work - before_it;
             if let Some(shared) = &shared {
                 shared.note_span(fingerprint, None);
@@ -157,8 +162,8 @@ pub(super) fn searched_span(
     Ok(Some(span))
 }
 
-/// The row of a state, if it is found before so many parts of rows were worked: which of its
-/// successors have strings may take a search.
+/// The row of a state, if it is found before `most` parts of rows were worked. Which successors
+/// have strings may take a search.
 fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Result<Option<Row>> {
     let allowed = languages.budget.max_work;
     languages.budget.max_work = allowed.min(most);
@@ -176,8 +181,9 @@ fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Resul
     }
 }
 
-/// A bound on the length of the shortest string of any state that a string of `x` leads through,
-/// by structure; `None` where and/not leaves it open.
+/// An upper bound on the span of `x` by structure, with witnesses of its parts: closer than
+/// [`structural_span`], but it spells witnesses out. `None` where intersections or complements
+/// leave it open.
 pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
     let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
     for at in subexpressions(languages, x, false, |_| false) {

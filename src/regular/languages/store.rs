@@ -211,7 +211,7 @@ mod tests {
         let before = l.len();
         for many in [10, MAX_ROWS] {
             let mark = l.mark();
-            // TransitionTable of states from before, too, which lead to new ones.
+            // Rows of states from before, too, which lead to new ones.
             let row = l.row(both).unwrap().map(|next| next != Language::EMPTY);
             let text = l.shortest(both).unwrap();
             for n in 0..many {

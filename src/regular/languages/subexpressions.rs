@@ -1,4 +1,6 @@
 //! Subexpressions of a language, parts before wholes.
+//!
+//! Ids of parts are smaller than those of wholes, so sorting by id is a topological order.
 
 use super::expression::{Expr, Language};
 use super::store::Languages;
@@ -6,8 +8,9 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// A language and all that it is made of, less what is `known`, parts before wholes; not what
-/// variables are made of.
+/// A language and its subexpressions, without those that are `known` and what only they contain.
+/// With `definitions`, the bodies of variables are subexpressions, too; otherwise parts come before
+/// wholes.
 pub(crate) fn subexpressions(
     languages: &Languages,
     x: Language,
@@ -19,8 +22,8 @@ pub(crate) fn subexpressions(
     }
     let mut needed = vec![x];
     let mut todo: SmallVec<[Language; 16]> = SmallVec::from_slice(&[x]);
-    // A few are looked up by going through all of them.
-    const FEW: usize = 16;
+    /// Subexpressions up to which a linear search is faster than a hash set.
+    const MAX_LINEAR: usize = 16;
     let mut seen: FxHashSet<Language> = FxHashSet::default();
     while let Some(at) = todo.pop() {
         let parts = todo.len();
@@ -36,15 +39,15 @@ pub(crate) fn subexpressions(
         for i in parts..todo.len() {
             let part = todo[i];
             let new = match needed.len() {
-                ..FEW => !needed.contains(&part),
-                FEW => {
+                ..MAX_LINEAR => !needed.contains(&part),
+                MAX_LINEAR => {
                     seen.extend(needed.iter().copied());
                     !seen.contains(&part)
                 }
                 _ => !seen.contains(&part),
             };
             if new && !known(part) {
-                if needed.len() >= FEW {
+                if needed.len() >= MAX_LINEAR {
                     seen.insert(part);
                 }
                 needed.push(part);
@@ -59,8 +62,8 @@ pub(crate) fn subexpressions(
     needed
 }
 
-/// A language and what it is made of by concatenation, union and repeat, less what is `known`,
-/// parts before wholes. Other languages are parts, but are not looked into.
+/// A language and its subexpressions by concatenation, union and repeat, without those that are
+/// `known`; parts come before wholes. Other languages are listed, but not entered.
 pub(super) fn regular_subexpressions(
     languages: &Languages,
     x: Language,

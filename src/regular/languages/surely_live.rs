@@ -5,10 +5,10 @@ use super::prefix_closure::accepts_every_prefix;
 use super::store::Languages;
 use rustc_hash::FxHashMap;
 
-/// Parts within parts that a single derivative follows by recursion.
+/// Nested concatenations that are looked into.
 const MAX_DEPTH: u32 = 200;
 
-/// Has it strings, as far as structure says it?
+/// Whether structure proves that it has a string.
 pub(super) fn is_provably_live(languages: &Languages, x: Language, depth: u32) -> bool {
     if let Some(live) = languages.arena.properties(x).live {
         return live;
@@ -23,8 +23,8 @@ pub(super) fn is_provably_live(languages: &Languages, x: Language, depth: u32) -
     }
 }
 
-/// The unit of texts every beginning of which can be completed to a string of `x`, all of
-/// whose strings are such texts.
+/// The unit over which [every text](accepts_every_prefix) is a viable prefix of the intersection
+/// `x`.
 pub(super) fn unit_of_total_text(languages: &Languages, x: Language) -> Option<Language> {
     let Expr::Intersect(xs) = languages.arena.expr(x) else { return None };
     let unit = xs.iter().find_map(|&part| match *languages.arena.expr(part) {

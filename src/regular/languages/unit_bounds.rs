@@ -5,16 +5,16 @@ use super::store::Languages;
 use crate::error::Result;
 use smallvec::SmallVec;
 
-/// The strings of `x` that have so many units, if it is units, one behind the other, of which at
-/// most one is repeated in a number that is not fixed: the bounds become that repeat's. No string
-/// of the unit begins another.
+/// The strings of `x` with `min` to `max` units, as a sequence of repeats. `None` unless `x` is a
+/// sequence of repeats of subsets of the unit, at most one of them with a variable count. The unit
+/// is a prefix code.
 pub(crate) fn with_unit_bounds(
     languages: &mut Languages,
     x: Language,
     unit: Language,
     (min, max): (u32, Option<u32>),
 ) -> Result<Option<Language>> {
-    // TransitionTable of and/not are dear, and seldom come to units.
+    // Rows of intersections and complements are dear, and seldom come to units.
     if languages.arena.properties(x).has_boolean {
         return Ok(None);
     }
@@ -65,10 +65,10 @@ pub(crate) fn with_unit_bounds(
     Ok(Some(languages.concat(parts)))
 }
 
-/// Is every string of `x` one of the unit? Looks at no more than a few states, and says no
-/// beyond.
+/// Whether every string of `x` is a unit; false, too, where that takes more than a few states.
 fn is_subset_of_unit(languages: &mut Languages, x: Language, unit: Language) -> Result<bool> {
-    const MOST: usize = 64;
+    /// Pairs of states that are compared.
+    const MAX_PAIRS: usize = 64;
     if languages.is_nullable(x) {
         return Ok(false);
     }
@@ -93,7 +93,7 @@ fn is_subset_of_unit(languages: &mut Languages, x: Language, unit: Language) -> 
                 return Ok(false);
             }
             if pair.0 != Language::EPSILON && !seen.contains(&pair) {
-                if seen.len() == MOST {
+                if seen.len() == MAX_PAIRS {
                     return Ok(false);
                 }
                 seen.push(pair);

@@ -17,14 +17,14 @@ use crate::error::Result;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Least numbers of units up to this are searched for: that takes microseconds.
+/// Least numbers of units up to which a search is as fast: microseconds.
 const MAX_SEARCHED_UNITS: u32 = 256;
 
-/// States of a text beside its unit that are looked at.
+/// Pairs of a state of the text and a state of the unit that are visited.
 const MAX_STATE_PAIRS: usize = 20_000;
 
-/// Whether a text with a great least number of units has any string, as far as the numbers of
-/// units that its strings have decide it.
+/// Whether a text with a great least number of units has any string; `None` if arithmetic does not
+/// decide it.
 pub(crate) fn has_counted_string(languages: &mut Languages, x: Language) -> Result<Option<bool>> {
     let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
     let counted = |part: &Language| {
@@ -60,8 +60,8 @@ pub(crate) fn has_counted_string(languages: &mut Languages, x: Language) -> Resu
     })
 }
 
-/// The numbers of units from a pair on; `None` if that takes too many states to say.
-/// Remembered for all pairs on the way.
+/// The numbers of units of the strings from a pair of states on; `None` if that takes too many
+/// pairs. Remembered for all pairs on the way.
 pub(super) fn unit_counts(
     languages: &mut Languages,
     from: StatePair,

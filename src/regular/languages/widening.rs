@@ -1,5 +1,13 @@
-//! Languages that tokens do not tell apart, though they are not the same: far from the bounds of its
-//! repeats a language is read like the one without.
+//! Widening: languages that tokens do not distinguish, so that many states share one mask.
+//!
+//! Far from the bounds of its repeats, a counter does not matter to a token: after 3 of
+//! `[a-z]{0,1000}`, a token of 20 bytes is allowed exactly if it is after 4. Each state is masked
+//! as its widened language; how far is far is computed from the vocabulary (`reach`), never
+//! guessed.
+//!
+//! ```text
+//! [a-z]{0,997}   ── tokens repeat [a-z] at most 20 times ──►   [a-z]*
+//! ```
 
 use super::counted_text::without_redundant_texts;
 use super::expression::{Expr, Language, UNBOUNDED};
@@ -13,22 +21,22 @@ use crate::regular::ByteSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// What is repeated.
+/// The part of a repeat, as far as tokens are counted by it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RepeatedUnit {
     /// One byte of a set.
     Byte(ByteSet),
-    /// So many bytes at least.
+    /// At least so many bytes.
     Bytes(u32),
 }
 
-/// A language that no token tells apart from this one, as `horizon`, also where and/not
-/// occurs. `reach` tells how often a token can repeat a unit, or more.
+/// A language that no token distinguishes from `x`: after any token both have strings or both have
+/// none, and both may end or neither. `reach` gives an upper bound on how often a token can repeat
+/// a unit.
 ///
-/// Texts that do not come to the bounds of its repeats do not see them: without these bounds
-/// the language has the same such texts, and more. So if after any token a way to the end is
-/// left that does not come to the bounds, they decide nothing. `spans` remembers how long the
-/// ways are.
+/// Without intersection and complement, counters are cut at the reach of tokens. With them, upper
+/// bounds are dropped that a token and the span of what is left after it cannot reach: texts that
+/// stay below a bound are the same with and without it.
 pub(crate) fn widened(
     languages: &mut Languages,
     x: Language,
@@ -64,9 +72,8 @@ pub(crate) fn widened(
     }
 }
 
-/// A language that no token tells apart from this one: reading it, both are live at the same
-/// places and may end at the same places. Many states share one: a repeat counts no further
-/// than `reach` says that tokens can. Without and/not in it.
+/// The language with each repeat counted no further than `reach`. Neither intersection nor
+/// complement occurs in `x`.
 fn without_far_counts(
     languages: &mut Languages,
     x: Language,
@@ -96,7 +103,7 @@ fn without_far_counts(
     of(&done, x)
 }
 
-/// A repeat that counts no further than tokens can.
+/// A repeat that is counted no further than `reach`.
 fn near_repeat(
     languages: &mut Languages,
     (part, min, max): (Language, u32, u32),
@@ -110,7 +117,7 @@ fn near_repeat(
     languages.repeat(part, min.min(times.saturating_add(1)), max)
 }
 
-/// What a part that is repeated is made of: bytes of a set, or so many bytes at least.
+/// The repeated part, as `reach` is asked for it.
 fn unit_of(languages: &mut Languages, x: Language) -> RepeatedUnit {
     match *languages.arena.expr(x) {
         Expr::Set(set) => RepeatedUnit::Byte(set),
@@ -121,20 +128,20 @@ fn unit_of(languages: &mut Languages, x: Language) -> RepeatedUnit {
     }
 }
 
-/// A language without some upper bounds on repeats, and the most characters of a text that does
-/// not tell the two apart, be there no more than a few of these: a byte that goes on with a
-/// character begun before is none. `None` if there is no such language, or if it is read as soon
-/// with its bounds.
+/// A language without some upper bounds on repeats, and the greatest number of characters of a text
+/// that does not distinguish it from `x`. A byte that continues a character begun before does not
+/// count. `None` if there is no such language, or if its texts would be too short to pay.
 pub(crate) fn without_far_bounds(
     languages: &mut Languages,
     x: Language,
 ) -> Result<Option<(Language, u32)>> {
-    const FEW: u32 = 16;
+    /// Characters below which reading with the bound is as fast.
+    const MIN_FREE_CHARACTERS: u32 = 16;
     let facts = languages.arena.properties(x);
     if !facts.has_counter || !facts.has_boolean {
         return Ok(None);
     }
-    let mut least = FEW;
+    let mut least = MIN_FREE_CHARACTERS;
     loop {
         let mut units = SmallVec::<[Language; 4]>::new();
         let mut reach = |part, _| {
@@ -147,7 +154,7 @@ pub(crate) fn without_far_bounds(
         let Some(span) = structural_span(languages, free, 0)? else { return Ok(None) };
         // So many units begin, and one may have begun before.
         match narrowest.checked_sub(span.saturating_add(1)) {
-            Some(far) if far >= FEW => {
+            Some(far) if far >= MIN_FREE_CHARACTERS => {
                 for unit in units {
                     let first = languages.first_bytes(unit)?;
                     if !first.intersection(&ByteSet::range(0x80, 0xBF)).is_empty() {
@@ -161,8 +168,8 @@ pub(crate) fn without_far_bounds(
     }
 }
 
-/// The language without those upper bounds of its repeats that leave at least `least` times
-/// beyond the reach of a token, and how many the narrowest of these leaves; complements stay as
+/// The language without the upper bounds of its repeats that leave at least `least` units beyond
+/// the reach of a token, and the number that the narrowest of these leaves. Complements stay as
 /// they are.
 fn without_bounds(
     languages: &mut Languages,

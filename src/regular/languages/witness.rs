@@ -10,16 +10,16 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// States that are looked at for a shortest string where a short one will do, and what may be made
-/// for that.
+/// States that a breadth-first search visits where a short string suffices.
 const MAX_BREADTH_FIRST_STATES: usize = 3_000;
 
+/// Expressions that it makes meanwhile.
 const MAX_BREADTH_FIRST_NEW_STATES: usize = 10_000;
 
-/// Longer rests of a string that was searched for are not kept for the states on its way.
+/// Longer rests of a witness are not remembered for the states on its path.
 const MAX_REMEMBERED_BYTES: usize = 64;
 
-/// StringSource of more bytes than this are measured, never spelled out: 1 MiB.
+/// Longer witnesses are measured, never made: 1 MiB.
 pub(crate) const MAX_WITNESS_BYTES: u64 = 1 << 20;
 
 impl Languages {
@@ -30,7 +30,7 @@ impl Languages {
     /// 1 MiB.
     ///
     /// ```
-    /// let mut l = maskwright::regex::Languages::new();
+    /// let mut l = maskwright::regular::Languages::new();
     /// let digit = l.byte_range(b'0', b'9');
     /// let some = l.repeat(digit, 3, None);
     /// let zeros = l.literal(b"000");
@@ -43,13 +43,15 @@ impl Languages {
     }
 }
 
-/// A string that leads to the end soon, or `None` if there is none: a shortest one, but where
-/// the search would go through thousands of states, or arithmetic tells how far the end is,
-/// where it goes by that promise. Remembered, also for the states on its way.
+/// A short string, or `None` if there is none: a shortest one, except where the search would visit
+/// thousands of states or an automaton offers a completion. Remembered, also for the states on its
+/// path.
 pub(crate) fn short(languages: &mut Languages, x: Language) -> Result<Option<Arc<[u8]>>> {
     find(languages, x, WitnessKind::Short)
 }
 
+/// The witness of a kind: by structure, subexpression by subexpression, and by search where an
+/// intersection or a complement stands.
 fn find(languages: &mut Languages, x: Language, wanted: WitnessKind) -> Result<Option<Arc<[u8]>>> {
     if let Some(known) = languages.memo.witnesses.get(&(wanted, x)) {
         return Ok(known.clone());
@@ -89,8 +91,8 @@ fn find(languages: &mut Languages, x: Language, wanted: WitnessKind) -> Result<O
     Ok(languages.memo.witnesses.get(&(wanted, x)).cloned().flatten())
 }
 
-/// What a language is made of by concatenation, union and repetition, and its string not known,
-/// less what is too long to be spelled; parts before wholes.
+/// The subexpressions by concatenation, union and repeat whose witness is not remembered, without
+/// those that are too long; parts before wholes.
 fn parts_without_witness(
     languages: &mut Languages,
     x: Language,
@@ -114,8 +116,8 @@ fn parts_without_witness(
     needed
 }
 
-/// Breadth first; where a short string will do and that takes long, from the states on that
-/// promise most.
+/// A witness by breadth-first search; where a short one suffices and that takes long, by best-first
+/// search.
 fn search(
     languages: &mut Languages,
     x: Language,
@@ -153,10 +155,10 @@ fn search(
     )
 }
 
-/// A string to the end, looking at the states in the order in which they are taken out of those
-/// that are open. If that order is `by_distance`, it is a shortest one; where a short one will
-/// do, none if that takes long. States on the way have the rest of it as theirs, and those of
-/// which one is known lead on.
+/// A string to acceptance, visiting states in the order in which `take` gives them. With
+/// `by_distance` that order is breadth first, and the string a shortest one; where a short one
+/// suffices, `None` if that takes long. Remembers the rest of the string for states on its path,
+/// and continues from a state with its remembered string.
 fn search_to_end<S>(
     languages: &mut Languages,
     (x, wanted): (Language, WitnessKind),

@@ -8,8 +8,8 @@ use super::witness::{MAX_WITNESS_BYTES, short};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
-/// The bytes of [`short`](short), or `None` if there is no string. Of what structure
-/// shows to be longer than `most`, only that: the answer is then a lower bound above `most`.
+/// The length of [`short`], or `None` if there is no string. Where structure proves more than
+/// `most` bytes, a lower bound above `most`.
 pub(crate) fn short_length(
     languages: &mut Languages,
     x: Language,
@@ -26,10 +26,7 @@ pub(crate) fn short_length(
     Ok(short(languages, x)?.map(|text| text.len() as u64))
 }
 
-/// The bytes of a shortest string, or of a [short](short) one where a shortest one takes
-/// long to find; `None` if there is none; `known` remembers answers.
-///
-/// By structure, once for each part; where and/not occurs, by search.
+/// The length of [`short`]; `None` if there is no string. `known` remembers answers.
 ///
 /// Errors when the arena's limit on states is reached.
 pub(crate) fn short_length_memoized(
@@ -57,7 +54,7 @@ pub(crate) fn short_length_memoized(
     Ok(known.get(&x).copied().flatten())
 }
 
-/// The length of a string, by search; that of the states on the way is remembered.
+/// The length by search; those of the states on the path are remembered.
 fn search_length(
     languages: &mut Languages,
     x: Language,
