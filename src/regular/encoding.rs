@@ -1,17 +1,17 @@
-//! How code points are spelled in bytes: as they are, or inside a JSON string.
+//! Encodings of code points in bytes: UTF-8, and the spellings of JSON strings.
 
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use super::{ByteSet, Language, Languages};
 
-/// How a text of Unicode code points is written in bytes. A pattern is about code points; its
-/// language is about bytes, and this stands between the two.
+/// The encoding of a text of Unicode code points in bytes. A pattern is about code points, its
+/// language about bytes; an encoding stands between the two.
 ///
-/// The spellings of all code points form a prefix code (none is the beginning of another), so
-/// that a spelled text reads back in one way only.
+/// The encodings of all code points form a prefix code (none is a prefix of another), so an encoded
+/// text decodes in one way only.
 pub trait CodePoints {
-    /// The spellings of one code point of a set, given as ranges with both ends included.
+    /// The encodings of one code point of a set, which is given as ranges with both ends included.
     /// Surrogates (U+D800 to U+DFFF) and numbers above U+10FFFF are no code points of a text and
     /// are ignored.
     fn class(&self, languages: &mut Languages, ranges: &[(u32, u32)]) -> Language;
@@ -26,7 +26,7 @@ pub struct Utf8;
 /// small letters, everything else raw UTF-8. The quotes around the string are not part of it.
 ///
 /// ```
-/// use maskwright::regex::{CodePoints, JsonString, Languages};
+/// use maskwright::regular::{CodePoints, JsonString, Languages};
 /// let mut l = Languages::new();
 /// let control_or_quote = JsonString.class(&mut l, &[(0, 0x1F), (0x22, 0x22)]);
 /// assert!(l.matches(control_or_quote, br"\n")? && l.matches(control_or_quote, br"\u001f")?);
@@ -42,7 +42,7 @@ pub struct JsonString;
 /// not part of it.
 ///
 /// ```
-/// use maskwright::regex::{AnyJsonString, CodePoints, Languages};
+/// use maskwright::regular::{AnyJsonString, CodePoints, Languages};
 /// let mut l = Languages::new();
 /// let slash_or_grin = AnyJsonString.class(&mut l, &[(0x2F, 0x2F), (0x1F600, 0x1F600)]);
 /// for spelling in ["/", r"\/", r"\u002f", r"\u002F", "😀", r"\uD83d\uDE00"] {
@@ -54,7 +54,7 @@ pub struct JsonString;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyJsonString;
 
-/// Every text of any length, the empty one included: the universe in which the complement of a
+/// All texts of any length, the empty one included: the universe in which the complement of a
 /// pattern is meant.
 pub fn any_text(languages: &mut Languages, spelling: &dyn CodePoints) -> Language {
     let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
@@ -93,10 +93,9 @@ impl CodePoints for Utf8 {
     }
 }
 
-/// The sequences from `depth` on, each of which has bytes there, by what follows these: leads that
-/// go on alike become one set, so the trie is shared from both ends. Ranges of lead bytes are equal
-/// or disjoint: UTF-8 sequences of code point ranges only share a lead byte where both have split
-/// down to that byte.
+/// The sequences from `depth` on, by their rest: the first bytes that go on alike, as one set. So
+/// the trie is shared from both ends. Ranges of lead bytes are equal or disjoint, since UTF-8
+/// sequences share a lead byte only where both have split down to that byte.
 fn leads(
     languages: &mut Languages,
     sequences: &[Utf8Sequence],
@@ -105,12 +104,11 @@ fn leads(
     let mut found: FxHashMap<Language, ByteSet> = FxHashMap::default();
     let at = |sequence: &Utf8Sequence| sequence.as_slice()[depth];
     for group in sequences.chunk_by(|a, b| at(a) == at(b)) {
-        let rest = match group[0].len() == depth + 1 {
-            true => Language::EPSILON,
-            false => {
-                let rest = leads(languages, group, depth + 1);
-                led(languages, rest)
-            }
+        let rest = if group[0].len() == depth + 1 {
+            Language::EPSILON
+        } else {
+            let rest = leads(languages, group, depth + 1);
+            led(languages, rest)
         };
         let set = ByteSet::range(at(&group[0]).start, at(&group[0]).end);
         let lead = found.entry(rest).or_default();
@@ -119,7 +117,7 @@ fn leads(
     found
 }
 
-/// One byte of a set, then what it leads to; any of these.
+/// The union of one byte of each set, followed by the rest it belongs to.
 fn led(languages: &mut Languages, leads: FxHashMap<Language, ByteSet>) -> Language {
     let mut leads: Vec<_> = leads.into_iter().collect();
     leads.sort_unstable();
@@ -133,7 +131,7 @@ fn led(languages: &mut Languages, leads: FxHashMap<Language, ByteSet>) -> Langua
     languages.union(parts)
 }
 
-/// The characters that a JSON string must escape and that have a short form, with its letter.
+/// Characters that a JSON string must escape and that have a short escape, with its letter.
 const SHORT_ESCAPES: [(u32, u8); 7] = [
     (0x08, b'b'),
     (0x09, b't'),
@@ -213,7 +211,8 @@ impl CodePoints for AnyJsonString {
     }
 }
 
-/// Numbers from `first` to `last`, both included, in so many hexadecimal digits of either case.
+/// The numbers from `first` to `last`, both included, as `digits` hexadecimal digits of either
+/// case.
 fn hexadecimal(languages: &mut Languages, first: u32, last: u32, digits: u32) -> Language {
     if digits == 0 {
         return Language::EPSILON;

@@ -1,15 +1,23 @@
-//! The texts that are patterns of ECMA-262 (2025 edition, section 22.2.1 with the `u` flag), as an
-//! automaton over characters.
+//! The texts that are regular expressions of ECMA-262 (2025 edition, section 22.2.1 with the `u`
+//! flag), as an automaton over characters: the JSON Schema format `regex`.
 //!
-//! Which texts are patterns is no regular language, and not even a context-free one: parentheses
-//! nest, `[b-a]` and `{2,1}` are none, `\3` asks for three groups and `\k<x>` for one of that name,
-//! wherever they stand, and no two groups that can match together have one name. So a state holds
-//! what these rules need: which groups are open, how many there were, names, and where in the
-//! syntax the text stands. States are made as they are read.
+//! This language is not regular, and not even context-free: parentheses nest, `[b-a]` and `{2,1}`
+//! are invalid, `\3` requires three groups and `\k<x>` one of that name, wherever they stand, and
+//! two groups that can match together must not share a name. So a state records what these rules
+//! need: the open groups, the number of groups, names, and the position in the syntax. States are
+//! computed as they are read.
 //!
-//! From every state a text leads to the end: what is open can be closed, and groups that are
-//! asked for can be written. For this not to be a text without end, `\N` stops at
-//! [`MOST_GROUPS`].
+//! From every state some text completes the pattern: open groups can be closed, and groups that are
+//! referred to can be written. To bound its length, `\N` stops at `MAX_GROUP_NUMBER`.
+//!
+//! | file | part |
+//! |---|---|
+//! | `state` | states |
+//! | `transition` | the state after a character |
+//! | `escape_target` | values that an escape may have |
+//! | `completion` | a short text that completes a pattern |
+//! | `codec` | states as numbers |
+//! | `properties` | names of Unicode properties |
 
 mod codec;
 mod completion;

@@ -1,8 +1,12 @@
 //! Automata over characters, read in the bytes of a JSON string.
 //!
 //! An automaton whose letters are characters knows nothing of their spelling: UTF-8, escapes,
-//! surrogate pairs. [`Spelled`] reads these, and asks it for ranges of characters: within a
-//! character, what may still come is one of those which the bytes read so far begin.
+//! surrogate pairs. `JsonEscapes` reads these and asks it for ranges of characters: within a
+//! character, those are left that the bytes read so far begin.
+//!
+//! ```text
+//! \u00  ──►  Digits(2, 0x00, 0): asks whether any of U+0000 to U+00FF has a successor
+//! ```
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,88 +14,92 @@ use std::sync::Arc;
 use crate::regular::automaton::{Automaton, AutomatonState, OrdinaryChars, Slack};
 use crate::regular::{ByteSet, Language, Languages};
 
-/// A deterministic automaton over characters, asked for one state at a time. From every state that
-/// it gives, a text leads to the end.
+/// A deterministic automaton over characters that computes its states. From every state that it
+/// gives, some text is accepted.
 pub(crate) trait CharAutomaton: Debug + Send + Sync {
-    /// Tells automata apart: those with equal names step alike.
+    /// The identity of the automaton: automata with equal names step alike.
     fn name(&self) -> &str;
 
+    /// The state before any character.
     fn start(&self) -> AutomatonState;
 
-    /// Is the empty text accepted from here?
+    /// Whether the empty text is accepted from a state.
     fn accepts(&self, state: &[i64]) -> bool;
 
     /// The state after a character; `None` if no text follows.
     fn step(&self, state: &[i64], c: char) -> Option<AutomatonState>;
 
-    /// Does any character from `first` to `last` lead on? Both are included, and no surrogate is
-    /// between them.
+    /// Whether any character from `first` to `last` has a successor. Both are included, and no
+    /// surrogate is between them.
     fn reads_any(&self, state: &[i64], first: u32, last: u32) -> bool;
 
-    /// Do all characters from `first` to `last` lead where U+10FFFF leads? No is always right.
+    /// Whether all characters from `first` to `last` lead where U+10FFFF leads; false is always
+    /// right.
     fn reads_alike(&self, _state: &[i64], _first: u32, _last: u32) -> bool {
         false
     }
 
-    /// The characters that are ordinary here, if most are.
+    /// The ordinary characters in a state, if most are ordinary.
     fn ordinary(&self, _state: &[i64]) -> Option<OrdinaryChars> {
         None
     }
 
-    /// How many bytes the shortest rest can have after a text without a backslash, if that is
-    /// known.
+    /// A bound on the growth of the shortest rest, if one is known.
     fn slack(&self, _state: &[i64]) -> Option<Slack> {
         None
     }
 
-    /// A short text from here to the end.
+    /// A short text from a state to acceptance.
     fn rest(&self, state: &[i64]) -> String;
 
-    /// About how many characters it has.
+    /// Estimate of its number of characters.
     fn effort(&self, state: &[i64]) -> u32;
 }
 
 /// The spellings, in a JSON string without its quotes, of the texts that an automaton accepts: all
-/// of them (RFC 8259, section 7), or those alone that escape what must be escaped, as
-/// [`JsonString`](crate::regular::JsonString) does.
+/// of them (RFC 8259, section 7), or the `canonical` ones, which escape only what must be escaped,
+/// as [`JsonString`](crate::regular::JsonString) does.
 pub(crate) fn spelled(
     languages: &mut Languages,
     inner: Arc<dyn CharAutomaton>,
     canonical: bool,
 ) -> Language {
-    let start = Place::Between.state(&inner.start());
+    let start = SpellingPosition::Between.state(&inner.start());
     let spelling = if canonical { "canonical" } else { "any" };
     let name = format!("{} in {spelling} spelling", inner.name());
-    languages.automaton(Arc::new(Spelled { name, inner, canonical }), start)
+    languages.automaton(Arc::new(JsonEscapes { name, inner, canonical }), start)
 }
 
+/// The automaton over bytes: a state is a position within the spelling of a character, and a state
+/// of the automaton over characters.
 #[derive(Debug)]
-struct Spelled {
+struct JsonEscapes {
     name: String,
     inner: Arc<dyn CharAutomaton>,
     canonical: bool,
 }
 
-/// Where in the spelling of a character.
+/// A position within the spelling of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SpellingPosition {
     Between,
-    /// Within UTF-8: what was read of the code point, and how many bytes are missing.
+    /// Within UTF-8: the bits read of the code point, and the number of missing bytes.
     Utf8(u32, u32),
-    /// The same, where it does not matter what was read: how many bytes are missing, and between
-    /// which two the next one is.
+    /// Within UTF-8, where the bits read do not matter: the number of missing bytes, and the range
+    /// of the next one.
     Alike(u32, u32, u32),
     /// After a backslash.
     Escape,
-    /// After `\u` and so many digits of this value; the high surrogate before, or 0.
+    /// After `\u` and a number of digits of this value; the high surrogate before, or 0.
     Digits(u32, u32, u32),
-    /// After a high surrogate, and after the backslash behind it.
+    /// After a high surrogate.
     Surrogate(u32),
+    /// After a high surrogate and a backslash.
     SurrogateEscape(u32),
 }
 
-/// The characters that have a short escape, with its letter.
-const SHORT: [(char, u8); 7] = [
+/// Characters with a short escape, with its letter.
+const SHORT_ESCAPES: [(char, u8); 7] = [
     ('\u{8}', b'b'),
     ('\u{9}', b't'),
     ('\u{A}', b'n'),
@@ -103,13 +111,14 @@ const SHORT: [(char, u8); 7] = [
 
 /// Characters that the canonical spelling writes as `\u00hh`.
 fn numbered() -> impl Iterator<Item = char> {
-    ('\0'..' ').filter(|c| SHORT.iter().all(|(short, _)| short != c))
+    ('\0'..' ').filter(|c| SHORT_ESCAPES.iter().all(|(short, _)| short != c))
 }
 
-impl Place {
-    /// How many numbers a place takes.
+impl SpellingPosition {
+    /// Numbers that encode a position.
     const LEN: usize = 4;
 
+    /// The encoded state.
     fn state(self, inner: &[i64]) -> AutomatonState {
         let place = match self {
             Self::Between => [0, 0, 0, 0],
@@ -123,6 +132,7 @@ impl Place {
         place.into_iter().map(i64::from).chain(inner.iter().copied()).collect()
     }
 
+    /// The position and the inner state of an encoded state.
     fn read(state: &[i64]) -> Option<(Self, &[i64])> {
         let (place, inner) = state.split_at_checked(Self::LEN)?;
         // As `state` wrote it.
@@ -140,14 +150,14 @@ impl Place {
     }
 }
 
-impl Spelled {
-    /// The state after a character.
+impl JsonEscapes {
+    /// The state after a character, if it has a successor.
     fn after(&self, inner: &[i64], c: Option<char>) -> Option<AutomatonState> {
-        Some(Place::Between.state(&self.inner.step(inner, c?)?))
+        Some(SpellingPosition::Between.state(&self.inner.step(inner, c?)?))
     }
 
-    /// The state within a character, if any that may be meant leads on.
-    fn within(&self, inner: &[i64], place: Place) -> Option<AutomatonState> {
+    /// The state within a character, if some character that it may become has a successor.
+    fn within(&self, inner: &[i64], place: SpellingPosition) -> Option<AutomatonState> {
         self.leads_on(inner, place).then(|| place.state(inner))
     }
 
@@ -156,36 +166,37 @@ impl Spelled {
         let (first, last) = code_points(value, missing);
         if self.inner.reads_alike(inner, first, last) {
             let next = |c: u32| 0x80 | (c >> (6 * (missing - 1)) & 0x3F);
-            return Some(Place::Alike(missing, next(first), next(last)).state(inner));
+            return Some(SpellingPosition::Alike(missing, next(first), next(last)).state(inner));
         }
-        self.within(inner, Place::Utf8(value, missing))
+        self.within(inner, SpellingPosition::Utf8(value, missing))
     }
 
-    /// Does any character from `first` to `last` lead on? Surrogates are none.
+    /// Whether any character from `first` to `last` has a successor. Surrogates are no characters.
     fn reads_any(&self, inner: &[i64], first: u32, last: u32) -> bool {
         let parts = [(first, last.min(0xD7FF)), (first.max(0xE000), last.min(char::MAX.into()))];
         let mut parts = parts.into_iter().filter(|(first, last)| first <= last);
         parts.any(|(first, last)| self.inner.reads_any(inner, first, last))
     }
 
-    fn leads_on(&self, inner: &[i64], place: Place) -> bool {
+    /// Whether some character that a position may become has a successor.
+    fn leads_on(&self, inner: &[i64], place: SpellingPosition) -> bool {
         let any = |first, last| self.reads_any(inner, first, last);
         let one = |c: char| any(c.into(), c.into());
         match place {
-            Place::Between | Place::Alike(..) => true,
-            Place::Utf8(value, missing) => {
+            SpellingPosition::Between | SpellingPosition::Alike(..) => true,
+            SpellingPosition::Utf8(value, missing) => {
                 let (first, last) = code_points(value, missing);
                 any(first, last)
             }
-            Place::Escape if self.canonical => {
-                SHORT.iter().any(|&(c, _)| one(c)) || numbered().any(one)
+            SpellingPosition::Escape if self.canonical => {
+                SHORT_ESCAPES.iter().any(|&(c, _)| one(c)) || numbered().any(one)
             }
             // Every character has an escape.
-            Place::Escape => any(0, char::MAX.into()),
-            Place::Digits(count, value, 0) if self.canonical => {
+            SpellingPosition::Escape => any(0, char::MAX.into()),
+            SpellingPosition::Digits(count, value, 0) if self.canonical => {
                 numbered().filter(|&c| u32::from(c) >> (4 * (4 - count)) == value).any(one)
             }
-            Place::Digits(count, value, high) => {
+            SpellingPosition::Digits(count, value, high) => {
                 let (first, last) = digits(count, value);
                 if high > 0 {
                     let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
@@ -194,47 +205,46 @@ impl Spelled {
                 let (from, to) = (first.max(0xD800), last.min(0xDBFF));
                 any(first, last) || from <= to && any(pair(from, 0xDC00), pair(to, 0xDFFF))
             }
-            Place::Surrogate(high) | Place::SurrogateEscape(high) => {
+            SpellingPosition::Surrogate(high) | SpellingPosition::SurrogateEscape(high) => {
                 any(pair(high, 0xDC00), pair(high, 0xDFFF))
             }
         }
     }
 
-    /// A character from `first` to `last` that leads on.
+    /// A character of a range that has a successor, by bisection.
     fn pick(&self, inner: &[i64], (mut first, mut last): (u32, u32)) -> Option<char> {
         if first > last || !self.reads_any(inner, first, last) {
             return None;
         }
         while first < last {
             let middle = first + (last - first) / 2;
-            match self.reads_any(inner, first, middle) {
-                true => last = middle,
-                false => first = middle + 1,
-            }
+            if self.reads_any(inner, first, middle) { last = middle } else { first = middle + 1 }
         }
         char::from_u32(first)
     }
 
-    /// A character that may be meant within its spelling, and what is missing of that.
-    fn ending(&self, inner: &[i64], place: Place) -> Option<(char, String)> {
+    /// A character with a successor that a position may become, and the rest of its spelling.
+    fn ending(&self, inner: &[i64], place: SpellingPosition) -> Option<(char, String)> {
         let number = |unit: u16, read: u32| format!("{unit:04x}")[read as usize..].to_owned();
         let low = |c: char| number(c.encode_utf16(&mut [0; 2])[1], 0);
         let leads = |c: &char| self.reads_any(inner, (*c).into(), (*c).into());
         match place {
-            Place::Between | Place::Utf8(..) | Place::Alike(..) => None,
-            Place::Escape => match SHORT.iter().find(|(c, _)| leads(c)) {
+            SpellingPosition::Between
+            | SpellingPosition::Utf8(..)
+            | SpellingPosition::Alike(..) => None,
+            SpellingPosition::Escape => match SHORT_ESCAPES.iter().find(|(c, _)| leads(c)) {
                 Some(&(c, letter)) => Some((c, char::from(letter).to_string())),
                 None => {
-                    let (c, rest) = self.ending(inner, Place::Digits(0, 0, 0))?;
+                    let (c, rest) = self.ending(inner, SpellingPosition::Digits(0, 0, 0))?;
                     Some((c, format!("u{rest}")))
                 }
             },
-            Place::Digits(count, value, 0) if self.canonical => {
+            SpellingPosition::Digits(count, value, 0) if self.canonical => {
                 let begins = |c: &char| u32::from(*c) >> (4 * (4 - count)) == value;
                 let c = numbered().filter(begins).find(leads)?;
                 Some((c, number(c as u16, count)))
             }
-            Place::Digits(count, value, 0) => {
+            SpellingPosition::Digits(count, value, 0) => {
                 let (first, last) = digits(count, value);
                 if let Some(c) = self.pick(inner, (first, last)) {
                     return Some((c, number(c as u16, count)));
@@ -244,30 +254,30 @@ impl Spelled {
                 let high = number(c.encode_utf16(&mut [0; 2])[0], count);
                 Some((c, format!("{high}\\u{}", low(c))))
             }
-            Place::Digits(count, value, high) => {
+            SpellingPosition::Digits(count, value, high) => {
                 let (first, last) = digits(count, value);
                 let (first, last) = (first.max(0xDC00), last.min(0xDFFF));
                 let c = self.pick(inner, (pair(high, first), pair(high, last)))?;
                 Some((c, low(c)[count as usize..].to_owned()))
             }
-            Place::Surrogate(high) | Place::SurrogateEscape(high) => {
+            SpellingPosition::Surrogate(high) | SpellingPosition::SurrogateEscape(high) => {
                 let c = self.pick(inner, (pair(high, 0xDC00), pair(high, 0xDFFF)))?;
-                let escape = if place == Place::Surrogate(high) { "\\u" } else { "u" };
+                let escape = if place == SpellingPosition::Surrogate(high) { "\\u" } else { "u" };
                 Some((c, format!("{escape}{}", low(c))))
             }
         }
     }
 
-    /// After a digit, the fourth of which ends a unit.
+    /// The state after a digit. The fourth digit ends a UTF-16 unit.
     fn digit(
         &self,
         inner: &[i64],
         (count, value, high): (u32, u32, u32),
     ) -> Option<AutomatonState> {
         let unit = match (count, high) {
-            (..=3, _) => return self.within(inner, Place::Digits(count, value, high)),
+            (..=3, _) => return self.within(inner, SpellingPosition::Digits(count, value, high)),
             (_, 0) if (0xD800..0xDC00).contains(&value) => {
-                return self.within(inner, Place::Surrogate(value));
+                return self.within(inner, SpellingPosition::Surrogate(value));
             }
             (_, 0) => value,
             _ if (0xDC00..0xE000).contains(&value) => pair(high, value),
@@ -279,8 +289,8 @@ impl Spelled {
     }
 }
 
-/// The first and the last of the code points that go on with so many bytes more: those that need as
-/// many, surrogates left out at the end.
+/// The range of code points that the bits read may become with so many bytes more, in their
+/// shortest UTF-8 form and without surrogates.
 fn code_points(value: u32, missing: u32) -> (u32, u32) {
     let (bits, least) = (6 * missing, [0, 0, 0x800, 0x1_0000][missing as usize]);
     let (first, last) = ((value << bits).max(least), (value << bits) + (1 << bits) - 1);
@@ -290,7 +300,7 @@ fn code_points(value: u32, missing: u32) -> (u32, u32) {
     }
 }
 
-/// The first and the last of the units of UTF-16 that begin with so many digits.
+/// The range of UTF-16 units that begin with so many digits of this value.
 fn digits(count: u32, value: u32) -> (u32, u32) {
     let bits = 4 * (4 - count);
     (value << bits, (value << bits) + (1 << bits) - 1)
@@ -301,23 +311,24 @@ fn pair(high: u32, low: u32) -> u32 {
     0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)
 }
 
-impl Automaton for Spelled {
+impl Automaton for JsonEscapes {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn accepts(&self, state: &[i64]) -> bool {
-        Place::read(state)
-            .is_some_and(|(place, inner)| place == Place::Between && self.inner.accepts(inner))
+        SpellingPosition::read(state).is_some_and(|(place, inner)| {
+            place == SpellingPosition::Between && self.inner.accepts(inner)
+        })
     }
 
     fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
-        let (place, inner) = Place::read(state)?;
+        let (place, inner) = SpellingPosition::read(state)?;
         match (place, byte) {
-            (Place::Between, b'\\') => self.within(inner, Place::Escape),
-            (Place::Between, b'"' | ..b' ') => None,
-            (Place::Between, ..0x80) => self.after(inner, Some(byte.into())),
-            (Place::Between, _) => {
+            (SpellingPosition::Between, b'\\') => self.within(inner, SpellingPosition::Escape),
+            (SpellingPosition::Between, b'"' | ..b' ') => None,
+            (SpellingPosition::Between, ..0x80) => self.after(inner, Some(byte.into())),
+            (SpellingPosition::Between, _) => {
                 let (bits, missing) = match byte {
                     0xC2..=0xDF => (byte & 0x1F, 1),
                     0xE0..=0xEF => (byte & 0x0F, 2),
@@ -326,12 +337,14 @@ impl Automaton for Spelled {
                 };
                 self.within_utf8(inner, bits.into(), missing)
             }
-            (Place::Alike(missing, first, last), _) => match (missing, u32::from(byte)) {
-                (_, byte) if !(first..=last).contains(&byte) => None,
-                (1, _) => self.after(inner, Some(char::MAX)),
-                _ => Some(Place::Alike(missing - 1, 0x80, 0xBF).state(inner)),
-            },
-            (Place::Utf8(value, missing), 0x80..=0xBF) => {
+            (SpellingPosition::Alike(missing, first, last), _) => {
+                match (missing, u32::from(byte)) {
+                    (_, byte) if !(first..=last).contains(&byte) => None,
+                    (1, _) => self.after(inner, Some(char::MAX)),
+                    _ => Some(SpellingPosition::Alike(missing - 1, 0x80, 0xBF).state(inner)),
+                }
+            }
+            (SpellingPosition::Utf8(value, missing), 0x80..=0xBF) => {
                 let (value, missing) = (value << 6 | u32::from(byte & 0x3F), missing - 1);
                 // Longer spellings of what has a shorter one are none; code points end.
                 let (first, last) = (value << (6 * missing), (value + 1) << (6 * missing));
@@ -342,44 +355,54 @@ impl Automaton for Spelled {
                     _ => self.within_utf8(inner, value, missing),
                 }
             }
-            (Place::Utf8(..), _) => None,
-            (Place::Escape, b'u') => self.within(inner, Place::Digits(0, 0, 0)),
-            (Place::Escape, b'/') if !self.canonical => self.after(inner, Some('/')),
-            (Place::Escape, _) => {
-                let short = SHORT.iter().find(|&&(_, letter)| letter == byte);
+            (SpellingPosition::Utf8(..), _) => None,
+            (SpellingPosition::Escape, b'u') => {
+                self.within(inner, SpellingPosition::Digits(0, 0, 0))
+            }
+            (SpellingPosition::Escape, b'/') if !self.canonical => self.after(inner, Some('/')),
+            (SpellingPosition::Escape, _) => {
+                let short = SHORT_ESCAPES.iter().find(|&&(_, letter)| letter == byte);
                 self.after(inner, short.map(|&(c, _)| c))
             }
-            (Place::Digits(..), b'A'..=b'F') if self.canonical => None,
-            (Place::Digits(count, value, high), _) => {
+            (SpellingPosition::Digits(..), b'A'..=b'F') if self.canonical => None,
+            (SpellingPosition::Digits(count, value, high), _) => {
                 let value = value << 4 | char::from(byte).to_digit(16)?;
                 self.digit(inner, (count + 1, value, high))
             }
-            (Place::Surrogate(high), b'\\') => self.within(inner, Place::SurrogateEscape(high)),
-            (Place::SurrogateEscape(high), b'u') => self.within(inner, Place::Digits(0, 0, high)),
-            (Place::Surrogate(_) | Place::SurrogateEscape(_), _) => None,
+            (SpellingPosition::Surrogate(high), b'\\') => {
+                self.within(inner, SpellingPosition::SurrogateEscape(high))
+            }
+            (SpellingPosition::SurrogateEscape(high), b'u') => {
+                self.within(inner, SpellingPosition::Digits(0, 0, high))
+            }
+            (SpellingPosition::Surrogate(_) | SpellingPosition::SurrogateEscape(_), _) => None,
         }
     }
 
     fn first(&self, state: &[i64]) -> Option<ByteSet> {
         // As long as a step with each takes, but none of the states is kept.
-        match Place::read(state)? {
-            (Place::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
-            (Place::SurrogateEscape(_), _) => Some(ByteSet::single(b'u')),
+        match SpellingPosition::read(state)? {
+            (SpellingPosition::Surrogate(_), _) => Some(ByteSet::single(b'\\')),
+            (SpellingPosition::SurrogateEscape(_), _) => Some(ByteSet::single(b'u')),
             _ => Some((0..=u8::MAX).filter(|&byte| self.step(state, byte).is_some()).collect()),
         }
     }
 
     fn ordinary(&self, state: &[i64]) -> Option<OrdinaryChars> {
-        let (Place::Between, inner) = Place::read(state)? else { return None };
+        let (SpellingPosition::Between, inner) = SpellingPosition::read(state)? else {
+            return None;
+        };
         let mut ordinary = self.inner.ordinary(inner)?;
         (0..b' ').chain([b'"', b'\\']).for_each(|byte| ordinary.bytes.remove(byte));
-        ordinary.base = ordinary.base.map(|base| Place::Between.state(&base));
+        ordinary.base = ordinary.base.map(|base| SpellingPosition::Between.state(&base));
         Some(ordinary)
     }
 
     fn slack(&self, state: &[i64]) -> Option<Slack> {
         // Within a character, any may come that it was not.
-        let (Place::Between, inner) = Place::read(state)? else { return None };
+        let (SpellingPosition::Between, inner) = SpellingPosition::read(state)? else {
+            return None;
+        };
         self.inner.slack(inner)
     }
 
@@ -393,20 +416,20 @@ impl Automaton for Spelled {
     }
 
     fn is_between(&self, state: &[i64]) -> bool {
-        Place::read(state).is_some_and(|(place, _)| place == Place::Between)
+        SpellingPosition::read(state).is_some_and(|(place, _)| place == SpellingPosition::Between)
     }
 
     fn rest(&self, state: &[i64]) -> Option<Vec<u8>> {
-        let (place, inner) = Place::read(state)?;
+        let (place, inner) = SpellingPosition::read(state)?;
         let after = |c: char| self.inner.step(inner, c);
         let (mut text, inner) = match place {
-            Place::Between => (Vec::new(), inner.into()),
-            Place::Alike(missing, first, _) => {
+            SpellingPosition::Between => (Vec::new(), inner.into()),
+            SpellingPosition::Alike(missing, first, _) => {
                 let mut text = vec![0x80; missing as usize];
                 text[0] = first as u8;
                 (text, after(char::MAX)?)
             }
-            Place::Utf8(value, missing) => {
+            SpellingPosition::Utf8(value, missing) => {
                 let c = self.pick(inner, code_points(value, missing))?;
                 let mut buffer = [0; 4];
                 let text = c.encode_utf8(&mut buffer).as_bytes();
@@ -419,7 +442,7 @@ impl Automaton for Spelled {
         };
         // Canonical spellings are among all.
         for c in self.inner.rest(&inner).chars() {
-            match SHORT.iter().find(|(short, _)| *short == c) {
+            match SHORT_ESCAPES.iter().find(|(short, _)| *short == c) {
                 Some(&(_, letter)) => text.extend([b'\\', letter]),
                 None if c < ' ' => text.extend(format!("\\u{:04x}", u32::from(c)).bytes()),
                 None => text.extend(c.encode_utf8(&mut [0; 4]).bytes()),
@@ -429,15 +452,17 @@ impl Automaton for Spelled {
     }
 
     fn effort(&self, state: &[i64]) -> u32 {
-        let Some((place, inner)) = Place::read(state) else { return 1 };
+        let Some((place, inner)) = SpellingPosition::read(state) else { return 1 };
         self.inner.effort(inner)
             + match place {
-                Place::Between => 0,
-                Place::Utf8(_, missing) | Place::Alike(missing, ..) => missing,
-                Place::Escape => 1,
-                Place::Digits(count, _, _) => 4 - count,
-                Place::Surrogate(_) => 6,
-                Place::SurrogateEscape(_) => 5,
+                SpellingPosition::Between => 0,
+                SpellingPosition::Utf8(_, missing) | SpellingPosition::Alike(missing, ..) => {
+                    missing
+                }
+                SpellingPosition::Escape => 1,
+                SpellingPosition::Digits(count, _, _) => 4 - count,
+                SpellingPosition::Surrogate(_) => 6,
+                SpellingPosition::SurrogateEscape(_) => 5,
             }
     }
 }
@@ -448,7 +473,7 @@ mod tests {
     use super::*;
     use crate::regular::{AnyJsonString, CodePoints, JsonString};
 
-    /// One character of some ranges; are others read alike?
+    /// One character of some ranges; whether others are read alike.
     #[derive(Debug)]
     struct OneOf(&'static [(u32, u32)], bool);
 
@@ -508,9 +533,10 @@ mod tests {
         for set in sets {
             for (canonical, alike) in [(true, true), (false, false), (false, true)] {
                 let mut l = Languages::new();
-                let class = match canonical {
-                    true => JsonString.class(&mut l, set),
-                    false => AnyJsonString.class(&mut l, set),
+                let class = if canonical {
+                    JsonString.class(&mut l, set)
+                } else {
+                    AnyJsonString.class(&mut l, set)
                 };
                 let spelled = spelled(&mut l, Arc::new(OneOf(set, alike)), canonical);
                 for (a, b) in [(class, spelled), (spelled, class)] {

@@ -18,7 +18,7 @@ use crate::regular::automaton::{Automaton, AutomatonState};
 use crate::regular::languages::keyed_hash;
 use crate::regular::{Language, Languages};
 
-/// What a text is cut into to be quoted.
+/// The units of a text that quotations consist of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuoteBy {
     /// Characters (code points): a quotation may begin and end within a word.
@@ -35,9 +35,10 @@ impl QuoteBy {
         let mut units = Vec::new();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
-            let end = match is_word(first) {
-                true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-                false => first.len_utf8(),
+            let end = if is_word(first) {
+                rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+            } else {
+                first.len_utf8()
             };
             let (unit, after) = rest.split_at(end);
             units.push(unit);
@@ -69,23 +70,26 @@ pub(crate) fn quotation_automaton(
     Ok((from < to).then(|| (Arc::new(text) as Arc<dyn Automaton>, start)))
 }
 
-/// The most units, and bytes of their spellings: numbers of states stay within 32 bits.
-const LARGEST: usize = 1 << 30;
+/// The greatest number of units, and of bytes of different units: state numbers stay within 32
+/// bits.
+const MAX_UNITS: usize = 1 << 30;
 
 /// The state before any unit; no transition leads back to it.
 const ROOT: u32 = 0;
+/// The suffix link of the root.
 const NONE: u32 = u32::MAX;
 
 /// The suffix automaton of a text, its transitions by state and sorted by spelling.
 #[derive(Debug)]
 struct Quotation {
     name: String,
-    /// Where the transitions of each state begin; one more for the end.
+    /// By state: the index of its first transition; one more for the end.
     first: Box<[u32]>,
-    /// By transition: its unit, and where it leads.
+    /// By transition: its unit.
     units: Box<[u32]>,
+    /// By transition: the state that it leads to.
     targets: Box<[u32]>,
-    /// Different units, sorted: where the spelling of each begins; one more for the end.
+    /// By unit in sorted order: where its spelling begins; one more for the end.
     begins: Box<[u32]>,
     spellings: Box<[u8]>,
 }
@@ -97,7 +101,7 @@ impl Quotation {
         sorted.sort_unstable();
         sorted.dedup();
         let bytes: usize = sorted.iter().map(|unit| unit.len()).sum();
-        if units.len().max(bytes) > LARGEST {
+        if units.len().max(bytes) > MAX_UNITS {
             return Err(Error::new(ErrorKind::Limit, "the text to be quoted is too long")
                 .with_help("quote a part of it"));
         }
@@ -137,32 +141,30 @@ impl Quotation {
         })
     }
 
-    /// The transitions of a state, from and to.
+    /// The range of the transitions of a state.
     fn transitions(&self, state: u32) -> (u32, u32) {
         (self.first[state as usize], self.first[state as usize + 1])
     }
 
+    /// The bytes of the unit of a transition.
     fn spelling(&self, transition: u32) -> &[u8] {
         let unit = self.units[transition as usize] as usize;
         &self.spellings[self.begins[unit] as usize..self.begins[unit + 1] as usize]
     }
 
-    /// The first transition from `from` on, before `to`, that does not satisfy a condition which
-    /// holds for those before it.
+    /// The first transition of a range that does not satisfy a condition which holds for those
+    /// before it.
     fn partition(&self, from: u32, to: u32, holds: impl Fn(u32) -> bool) -> u32 {
         let (mut low, mut high) = (from, to);
         while low < high {
             let middle = low + (high - low) / 2;
-            match holds(middle) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+            if holds(middle) { low = middle + 1 } else { high = middle }
         }
         low
     }
 }
 
-/// Numbers of one part of a state, which [`Quotation`] wrote.
+/// The numbers of each part of an encoded state.
 fn parts(state: &[i64]) -> impl Iterator<Item = [u32; 4]> + '_ {
     state.chunks_exact(4).map(|part| [part[0], part[1], part[2], part[3]].map(|n| n as u32))
 }
@@ -208,10 +210,11 @@ impl Automaton for Quotation {
     }
 }
 
-/// A suffix automaton while it is built.
+/// A suffix automaton under construction.
 struct Suffixes {
-    /// By state: the length of its longest string, and its suffix link.
+    /// By state: the length of its longest string.
     length: Vec<u32>,
+    /// By state: its suffix link.
     link: Vec<u32>,
     /// By state: the units of its transitions.
     next: Vec<SmallVec<[u32; 4]>>,

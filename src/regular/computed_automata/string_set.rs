@@ -1,9 +1,9 @@
-//! A few long texts as an automaton that computes its states.
+//! A fixed set of strings as an automaton that computes its states.
 //!
-//! As an expression a text is as many languages as it has bytes, all made at once. What is asked of
-//! texts that were just written (a key, an item that others must differ from) is mostly decided by
-//! their first bytes, and each is asked of once: so a state is what of the sorted texts begins alike,
-//! and how long that is, and only states that are visited are made.
+//! As an expression, a string is as many languages as it has bytes, all made at once. Questions
+//! about texts that were just written (a key, an item that others must differ from) are mostly
+//! decided by their first bytes, and each is asked once. Here a state is a range of the sorted
+//! strings and a number of bytes, and only visited states are made.
 
 use std::hash::Hash as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::regular::automaton::{Automaton, AutomatonState};
 use crate::regular::languages::keyed_hash;
 use crate::regular::{ByteSet, Language, Languages};
 
-/// Exactly these texts.
+/// Exactly these strings.
 pub(crate) fn listed(languages: &mut Languages, mut texts: Vec<Vec<u8>>) -> Language {
     texts.sort_unstable();
     texts.dedup();
@@ -21,20 +21,21 @@ pub(crate) fn listed(languages: &mut Languages, mut texts: Vec<Vec<u8>>) -> Lang
     }
     let name = format!("texts {:032x}", keyed_hash(|hasher| texts.hash(hasher)));
     let start = [0, texts.len() as i64, 0].into();
-    languages.automaton(Arc::new(Listed { name, texts: texts.into() }), start)
+    languages.automaton(Arc::new(StringSet { name, texts: texts.into() }), start)
 }
 
-/// A state is the first of the texts that begin alike, the one after the last, and the number of
-/// bytes that were read.
+/// A state is the first and the end of the strings that begin as was read, and the number of bytes
+/// read.
 #[derive(Debug)]
-struct Listed {
+struct StringSet {
     name: String,
     /// Sorted.
     texts: Box<[Vec<u8>]>,
 }
 
-impl Listed {
-    /// The texts that begin as was read, and how many bytes that is.
+impl StringSet {
+    /// The index of the first string that begins as was read, these strings, and the number of
+    /// bytes read.
     fn at(&self, state: &[i64]) -> (usize, &[Vec<u8>], usize) {
         match *state {
             [from, to, read] => {
@@ -47,7 +48,7 @@ impl Listed {
     }
 }
 
-impl Automaton for Listed {
+impl Automaton for StringSet {
     fn name(&self) -> &str {
         &self.name
     }

@@ -35,14 +35,14 @@ impl TextSet {
     pub(crate) const EMPTY: Self = Self(0);
 }
 
-/// Where the texts of a set begin alike: a node, and how many bytes of its label are read.
+/// A position in a trie: a node, and the number of bytes read of its label.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextPlace {
     node: u32,
     read: u32,
 }
 
-/// Where texts begin alike.
+/// A node of a radix trie.
 #[derive(Clone, Debug)]
 struct Node {
     /// Bytes that all texts below begin with; the byte that leads to the node is not among them.
@@ -51,9 +51,9 @@ struct Node {
     ends: bool,
     /// Sorted by byte.
     children: Box<[(u8, u32)]>,
-    /// Bytes of the shortest text from here.
+    /// Length of the shortest text from here, the label included.
     shortest: u32,
-    /// How many texts there are from here.
+    /// Number of texts from here.
     count: u32,
     fingerprint: u128,
 }
@@ -67,17 +67,19 @@ struct Label {
 }
 
 impl Label {
+    /// Approximate memory of all sets in bytes.
     fn bytes(&self) -> &[u8] {
         &self.text[self.from as usize..self.to as usize]
     }
 
-    /// The bytes between two places of the label.
+    /// A part of the label.
     fn part(&self, from: usize, to: usize) -> Self {
         let (from, to) = (self.from + from as u32, self.from + to as u32);
         Self { text: Arc::clone(&self.text), from, to }
     }
 }
 
+/// All nodes, interned by content.
 #[derive(Debug)]
 struct Nodes {
     /// The first stands for no text.
@@ -101,10 +103,7 @@ impl Nodes {
         }
         let below = children.iter().map(|&(_, child)| &self.nodes[child as usize]);
         let count = u32::from(ends) + below.clone().map(|node| node.count).sum::<u32>();
-        let rest = match ends {
-            true => 0,
-            false => below.map(|node| node.shortest + 1).min().unwrap_or(0),
-        };
+        let rest = if ends { 0 } else { below.map(|node| node.shortest + 1).min().unwrap_or(0) };
         let shortest = label.to - label.from + rest;
         let id = self.nodes.len() as u32;
         self.bytes += size_of::<Node>() + size_of_val(&*children) + 2 * size_of::<(u128, u32)>();
@@ -113,7 +112,7 @@ impl Nodes {
         id
     }
 
-    /// The node of all texts of `root`, and of one more.
+    /// The root of the texts of `root` and one more.
     fn with(&mut self, root: u32, text: &Arc<[u8]>) -> u32 {
         let rest = |from: usize| Label {
             text: Arc::clone(text),
@@ -202,7 +201,7 @@ impl Nodes {
     }
 }
 
-/// Sets of texts that share what they have in common.
+/// Sets of texts that share their nodes.
 #[derive(Debug)]
 pub(crate) struct TextSets {
     nodes: RwLock<Nodes>,
@@ -235,7 +234,7 @@ impl TextSets {
         end.is_some_and(|end| nodes.ends(end))
     }
 
-    /// Where all texts of a set begin, if it has any.
+    /// The position before any byte, if the set has texts.
     pub(crate) fn start(&self, set: TextSet) -> Option<TextPlace> {
         (set != TextSet::EMPTY).then_some(TextPlace { node: set.0, read: 0 })
     }
@@ -255,7 +254,7 @@ impl TextSets {
         self.read().ends(at)
     }
 
-    /// How many texts a set has.
+    /// Number of texts of a set.
     pub(crate) fn len(&self, set: TextSet) -> u32 {
         self.read().nodes[set.0 as usize].count
     }
@@ -274,7 +273,7 @@ impl TextSets {
         languages.automaton(Arc::clone(self) as Arc<dyn Automaton>, state)
     }
 
-    /// Looks at the place that a state names.
+    /// Applies `look` to the position of an encoded state.
     fn look<T>(&self, state: &[i64], look: impl FnOnce(&Nodes, TextPlace) -> T) -> Option<T> {
         let nodes = self.read();
         let &[high, low, read] = state else { return None };

@@ -47,7 +47,7 @@ pub(crate) struct Arena {
     firsts: Layered<ByteSet>,
     /// Fingerprints by id, 0 where unknown; as long as the greatest id that was asked for.
     prints: Layered<u128>,
-    /// How often rows were forgotten.
+    /// Number of times that rows were dropped.
     relieved: usize,
     shared_ids: Arc<Ids>,
     ids: Ids,

@@ -116,9 +116,10 @@ mod tests {
             "^((é|a)(b|-)){3,}$",
         ] {
             for table in [false, true] {
-                let x = match table {
-                    true => finished(&mut l, pattern, pattern, unit),
-                    false => parse(&mut l, pattern),
+                let x = if table {
+                    finished(&mut l, pattern, pattern, unit)
+                } else {
+                    parse(&mut l, pattern)
                 };
                 for (min, max) in [(0, 0), (0, 1), (0, 2), (1, 4), (0, 6), (1, 40)] {
                     let bound = l.repeat(unit, min, Some(max));

@@ -60,15 +60,14 @@ pub(super) fn derivative(
         &Expr::Concat(a, b) => {
             let first = derivative(languages, a, byte, depth)?;
             let through = languages.concat2(first, b);
-            match languages.is_nullable(a) {
-                true => {
-                    let second = derivative(languages, b, byte, depth)?;
-                    match (through, second) {
-                        (Language::EMPTY, other) | (other, Language::EMPTY) => other,
-                        both => languages.union([both.0, both.1]),
-                    }
+            if languages.is_nullable(a) {
+                let second = derivative(languages, b, byte, depth)?;
+                match (through, second) {
+                    (Language::EMPTY, other) | (other, Language::EMPTY) => other,
+                    both => languages.union([both.0, both.1]),
                 }
-                false => through,
+            } else {
+                through
             }
         }
         Expr::Union(xs) => {
@@ -242,12 +241,9 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
                 _ => this.union(parts),
             }
         }),
-        Expr::Intersect(xs) => {
-            combine(languages, &xs, |this, parts| match parts.contains(&Language::EMPTY) {
-                true => Language::EMPTY,
-                false => this.intersect(parts),
-            })
-        }
+        Expr::Intersect(xs) => combine(languages, &xs, |this, parts| {
+            if parts.contains(&Language::EMPTY) { Language::EMPTY } else { this.intersect(parts) }
+        }),
         Expr::Complement(inner) => {
             combine(languages, &[inner], |this, parts| this.complement(parts[0]))
         }
@@ -310,10 +306,7 @@ fn combine(
     for (byte, parts) in borders.iter().zip(parts.chunks_exact(width)) {
         let at = usize::from(byte);
         row[from..at].fill(last);
-        let next = match parts == same.0 {
-            true => same.1,
-            false => f(languages, SmallVec::from_slice(parts)),
-        };
+        let next = if parts == same.0 { same.1 } else { f(languages, SmallVec::from_slice(parts)) };
         same = (parts, next);
         if next != last {
             kept.insert(byte);

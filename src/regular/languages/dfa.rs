@@ -83,9 +83,10 @@ impl Dfa {
     /// every path.
     pub(crate) fn needed(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
         let every = self.every.get_or_init(|| {
-            match self.next.len() * self.width <= MAX_REQUIRED_BYTE_STEPS {
-                true => self.ways().every(&self.accepts),
-                false => vec![ByteSet::EMPTY; self.len()].into(),
+            if self.next.len() * self.width <= MAX_REQUIRED_BYTE_STEPS {
+                self.ways().every(&self.accepts)
+            } else {
+                vec![ByteSet::EMPTY; self.len()].into()
             }
         });
         every[state as usize].iter().map(|class| {

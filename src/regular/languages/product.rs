@@ -236,9 +236,10 @@ fn multiply(
     let plain = vec![false; rows.len()];
     let table = Arc::new(rows.packed(accepts, plain));
     let Some(counted) = CountedProduct::new(table, places, (min, max))? else { return Ok(None) };
-    Ok(Some(match counted.is_live_at(0, 0, 0) {
-        true => Product::Counted(Arc::new(counted)),
-        false => Product::Empty,
+    Ok(Some(if counted.is_live_at(0, 0, 0) {
+        Product::Counted(Arc::new(counted))
+    } else {
+        Product::Empty
     }))
 }
 

@@ -81,9 +81,10 @@ impl Properties {
                     is_finite: if union { all(|x| x.is_finite) } else { any(|x| x.is_finite) },
                     is_trim: union && all(|x| x.is_trim),
                     live: live.then_some(true),
-                    distance: match union {
-                        true => distances.min().unwrap_or(u32::MAX),
-                        false => distances.fold(0, u32::saturating_add),
+                    distance: if union {
+                        distances.min().unwrap_or(u32::MAX)
+                    } else {
+                        distances.fold(0, u32::saturating_add)
                     },
                 }
             }

@@ -43,9 +43,10 @@ impl Languages {
             }
             self.arena.set_first(x, first);
             // Searches may have forgotten it.
-            match changed || self.arena.row(x).is_none() {
-                true => self.arena.set_row(x, row, border, true),
-                false => self.arena.mark_clean(x),
+            if changed || self.arena.row(x).is_none() {
+                self.arena.set_row(x, row, border, true);
+            } else {
+                self.arena.mark_clean(x);
             }
         }
         // Filled above, or when it was made clean.
@@ -123,9 +124,10 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
                 return None;
             }
             let first = structural_first_bytes(languages, a, depth)?;
-            match languages.is_nullable(a) {
-                true => Some(first.union(&structural_first_bytes(languages, b, depth)?)),
-                false => Some(first),
+            if languages.is_nullable(a) {
+                Some(first.union(&structural_first_bytes(languages, b, depth)?))
+            } else {
+                Some(first)
             }
         }
         Expr::Union(xs) => xs.iter().try_fold(ByteSet::EMPTY, |all, &part| {

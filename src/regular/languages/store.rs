@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::regular::languages::arena::MAX_ROWS;
 
-    /// What was made since a mark is gone, and what was there is as it was.
+    /// Languages made since a mark are gone, and the older ones are unchanged.
     #[test]
     fn released_states_are_made_anew() {
         let mut l = Languages::new();

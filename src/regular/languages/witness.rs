@@ -183,12 +183,11 @@ fn search_to_end<S>(
         if done || by_distance && wanted == WitnessKind::Short && long {
             break;
         }
-        let rest = match languages.is_nullable(state) {
-            true => Some(0),
-            false => {
-                let known = languages.memo.witnesses.get(&(wanted, state));
-                known.and_then(|known| known.as_ref().map(|text| text.len()))
-            }
+        let rest = if languages.is_nullable(state) {
+            Some(0)
+        } else {
+            let known = languages.memo.witnesses.get(&(wanted, state));
+            known.and_then(|known| known.as_ref().map(|text| text.len()))
         };
         if let Some(rest) = rest {
             if best.is_none_or(|(length, _)| depth + rest < length) {
@@ -211,12 +210,11 @@ fn search_to_end<S>(
         }
     }
     let Some((_, last)) = best else { return Ok(None) };
-    let mut text = match languages.is_nullable(last) {
-        true => Vec::new(),
-        false => {
-            let known = languages.memo.witnesses.get(&(wanted, last)).cloned().flatten();
-            known.unwrap_or_default().to_vec()
-        }
+    let mut text = if languages.is_nullable(last) {
+        Vec::new()
+    } else {
+        let known = languages.memo.witnesses.get(&(wanted, last)).cloned().flatten();
+        known.unwrap_or_default().to_vec()
     };
     text.reverse();
     let mut at = last;

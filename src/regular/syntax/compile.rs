@@ -1,11 +1,10 @@
-//! From a pattern to its language, assertions included.
+//! Compilation of a pattern with assertions to its language.
 //!
-//! What a part of a pattern matches depends on the text around it. Of the text *after* it
-//! everything is known by reading from right to left: each part is compiled with the language of
-//! what may follow, so that `x(?=y)z` is `x·(y·ALL ∩ z)`. Of the text *before* it only finitely
-//! much matters, its [context](LeftContexts): every language is computed once for each context.
-//! A repeat of parts with assertions becomes a system of right-linear equations, one variable for
-//! each context.
+//! The matches of a part depend on the text around it. The text *after* it is known by compiling
+//! from right to left: each part is compiled with the language of what may follow, so that
+//! `x(?=y)z` is `x·(y·ALL & z)`. Of the text *before* it only finitely much matters, its
+//! [context](LeftContexts): every language is computed once for each context. A repeat of parts
+//! with assertions becomes a system of right-linear equations, with one variable for each context.
 
 mod lookbehind;
 
@@ -19,9 +18,10 @@ use crate::error::Result;
 use crate::regular::encoding::CodePoints;
 use crate::regular::{Language, Languages, variables};
 
-/// Steps of unrolling counted repeats whose bodies hold assertions.
+/// Steps of unrolling counted repeats whose bodies contain assertions.
 const UNROLL_LIMIT: usize = 100_000;
 
+/// The language of the texts that match a pattern.
 pub(crate) fn compile(
     languages: &mut Languages,
     pattern: &Pattern,
@@ -47,6 +47,7 @@ pub(crate) fn compile(
     Ok(language)
 }
 
+/// The compilation of one pattern.
 struct Compiler<'a> {
     languages: &'a mut Languages,
     spelling: &'a dyn CodePoints,
@@ -54,11 +55,11 @@ struct Compiler<'a> {
     text: Language,
     classes: FxHashMap<Vec<(u32, u32)>, Language>,
     unrolled: usize,
-    /// Languages that must be without strings, or an atomic group changes what is matched.
+    /// Languages that must be empty; otherwise an atomic group changes what is matched.
     duties: Vec<(Language, AssertionSource)>,
 }
 
-/// A pattern whose parts without assertions are languages already.
+/// A pattern whose parts without assertions are languages.
 enum Lowered {
     Plain(Language),
     Concat(Vec<Lowered>),
@@ -73,7 +74,7 @@ enum Lowered {
         body: Box<Lowered>,
         negated: bool,
     },
-    /// The number of the language that the text before must be in, or must not.
+    /// The index of the language that the text before must be in, or must not be in.
     Behind {
         prefix: usize,
         negated: bool,
@@ -85,10 +86,10 @@ enum Lowered {
     },
 }
 
-/// Which match of its body an atomic group takes.
+/// The match of its body that an atomic group takes.
 #[derive(Clone, Copy)]
 enum AtomicChoice {
-    /// The only one that there is: none is the beginning of another.
+    /// The only one: no match is a prefix of another.
     Only,
     /// As many characters of a class as there are, within bounds.
     Longest { class: Language, min: u32, max: Option<u32> },
@@ -98,7 +99,7 @@ enum AtomicChoice {
 type ByContext = Vec<Language>;
 
 impl Compiler<'_> {
-    /// The texts that consist of something of `before`, a match, and something of `after`.
+    /// The texts that consist of a string of `before`, a match, and a string of `after`.
     fn language(
         &mut self,
         pattern: &Pattern,
@@ -126,6 +127,8 @@ impl Compiler<'_> {
         Ok(settled)
     }
 
+    /// The pattern with parts without assertions compiled. `prefixes` collects the languages of its
+    /// lookbehinds.
     fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Lowered> {
         Ok(match pattern {
             Pattern::Class(class) => {
@@ -208,7 +211,7 @@ impl Compiler<'_> {
 }
 
 impl Compiler<'_> {
-    /// How an atomic group chooses; an error where that is not one of the simple ways.
+    /// The choice of an atomic group; an error where it is neither of the simple ones.
     fn atomic(
         &mut self,
         body: &Pattern,
@@ -249,6 +252,7 @@ fn one_character(pattern: &Pattern) -> Option<Pattern> {
     }
 }
 
+/// A condition on the text before, by the index of its language.
 fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Lowered {
     let known = prefixes.iter().position(|&p| p == prefix);
     let prefix = known.unwrap_or_else(|| {
@@ -258,7 +262,7 @@ fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Lowe
     Lowered::Behind { prefix, negated }
 }
 
-/// The first assertion about what follows.
+/// The first assertion of a pattern about the text after it.
 fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
     match pattern {
         Pattern::Class(_) => None,
@@ -270,7 +274,7 @@ fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
     }
 }
 
-/// One pattern (the whole or a lookbehind's) and the contexts of its text.
+/// The compilation of a pattern (the whole or a lookbehind) in its left contexts.
 struct Scope<'a, 'b> {
     compiler: &'a mut Compiler<'b>,
     contexts: LeftContexts,
@@ -283,6 +287,7 @@ impl Scope<'_, '_> {
         self.compiler.languages
     }
 
+    /// Counts a step of unrolling.
     fn count(&mut self) -> Result<()> {
         self.compiler.unrolled += 1;
         if self.compiler.unrolled <= UNROLL_LIMIT {
@@ -294,14 +299,17 @@ impl Scope<'_, '_> {
             .with_help("move the assertions out of the repeat, or lower its count"))
     }
 
+    /// The union, context by context.
     fn unite(&mut self, a: &[Language], b: &[Language]) -> ByContext {
         a.iter().zip(b).map(|(&a, &b)| self.languages().union([a, b])).collect()
     }
 
+    /// The intersection, context by context.
     fn both(&mut self, a: &[Language], b: &[Language]) -> ByContext {
         a.iter().zip(b).map(|(&a, &b)| self.languages().intersect([a, b])).collect()
     }
 
+    /// The empty language in each context.
     fn none(&self) -> ByContext {
         vec![Language::EMPTY; self.contexts.len()]
     }
@@ -339,7 +347,7 @@ impl Scope<'_, '_> {
         }
     }
 
-    /// A match of the part of at least one character, then `rest`.
+    /// A match of at least one character, then `rest`.
     fn some(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
         self.count()?;
         match part {
@@ -373,7 +381,7 @@ impl Scope<'_, '_> {
         }
     }
 
-    /// Sees to it that an atomic group before `rest` matches what an ordinary one does.
+    /// Requires that an atomic group before `rest` matches what an ordinary group does.
     fn keep(&mut self, atomic: AtomicChoice, at: AssertionSource, rest: &[Language]) -> Result<()> {
         let AtomicChoice::Longest { class, min, max } = atomic else { return Ok(()) };
         let first = rest[0];
@@ -405,7 +413,7 @@ impl Scope<'_, '_> {
         Ok(())
     }
 
-    /// What must follow where the part matches the empty string.
+    /// The condition on the rest under which the part matches the empty string.
     fn none_consumed(&mut self, part: &Lowered) -> Result<ByContext> {
         self.count()?;
         let count = self.contexts.len();
@@ -471,6 +479,8 @@ impl Scope<'_, '_> {
         Ok((full, some))
     }
 
+    /// An unbounded repeat of a body with assertions, then `rest`: all matches, and those that
+    /// consume something.
     fn star(&mut self, body: &Lowered, rest: &[Language]) -> Result<(ByContext, ByContext)> {
         let variables: Vec<_> = rest
             .iter()

@@ -13,6 +13,7 @@ use super::pattern::{AssertionSource, Look, Pattern, class_of};
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 
+/// The syntax tree of a pattern.
 pub(crate) fn parse(text: &str) -> Result<Pattern> {
     let mut parser = Parser { cursor: Cursor::new(text), depth: 0 };
     let pattern = parser.disjunction()?;
@@ -100,6 +101,7 @@ impl Parser<'_> {
         Pattern::Class(class::case_folded(class_of(c), self.cursor.flags))
     }
 
+    /// A pattern without length, after which no quantifier may stand.
     fn unrepeated(&mut self, pattern: Pattern, what: &str) -> Result<Option<Pattern>> {
         match self.cursor.peek() {
             Some(c @ ('*' | '+' | '?')) => Err(error_at(
@@ -111,6 +113,7 @@ impl Parser<'_> {
         }
     }
 
+    /// An atom with the quantifier that follows it, if any.
     fn quantified(&mut self, atom: Pattern) -> Result<Pattern> {
         let (start, rest) = (self.cursor.at, self.cursor.rest());
         let (min, max) = match self.cursor.peek() {
@@ -150,7 +153,7 @@ impl Parser<'_> {
         class::parse_count(&self.cursor.text[at..]).map_err(|e| e.at_byte(at))
     }
 
-    /// What follows an opening parenthesis at `start`, with the closing one.
+    /// The rest of a group that was opened at `start`, with its closing parenthesis.
     fn group(&mut self, start: usize) -> Result<Group> {
         if self.depth >= MAX_NESTED_GROUPS {
             let message = format!("groups nest deeper than {MAX_NESTED_GROUPS}");
@@ -227,12 +230,14 @@ impl Parser<'_> {
     }
 }
 
+/// A group, as its prefix says.
 enum Group {
     Atom(Pattern),
     Behind(Pattern),
     Flags,
 }
 
+/// The only part, or `many` of them.
 fn one_or(mut parts: Vec<Pattern>, many: impl Fn(Vec<Pattern>) -> Pattern) -> Pattern {
     match parts.len() {
         1 => parts.swap_remove(0),

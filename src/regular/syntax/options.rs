@@ -1,6 +1,6 @@
 //! Options of a pattern: its dialect, and how much of a text it must match.
 
-/// Whose syntax a pattern is written in.
+/// The syntax of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
     /// That of Rust's `regex` crate: `\d` and `\w` are Unicode's, `(?i)` and its kind. Beyond it,
@@ -16,7 +16,7 @@ pub enum Dialect {
     Ecma,
 }
 
-/// Must the whole text match, or some part of it?
+/// The part of a text that a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Anchoring {
     /// The pattern matches the whole text, as if written `^(?:…)$`.
@@ -26,11 +26,11 @@ pub enum Anchoring {
     Search,
 }
 
-/// How to read a pattern.
+/// Options of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Options {
     /// Its syntax.
     pub dialect: Dialect,
-    /// What of the text it must match.
+    /// The part of the text that it must match.
     pub anchoring: Anchoring,
 }

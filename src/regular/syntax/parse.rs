@@ -1,4 +1,4 @@
-//! Pattern text in, [`Language`] out.
+//! Patterns as text in, languages out.
 
 use super::options::{Dialect, Options};
 use super::pattern::Pattern;
@@ -14,12 +14,12 @@ use crate::regular::{Language, Languages};
 /// is an error that names the byte of the pattern.
 ///
 /// ```
-/// use maskwright::regex::{self, Anchoring, Dialect, JsonString, Languages, Options};
+/// use maskwright::regular::{self, Anchoring, Dialect, JsonString, Languages, Options};
 /// let mut l = Languages::new();
 /// let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
-/// let no_admin = regex::parse(&mut l, r"^(?!admin$)\w+$", options, &JsonString)?;
+/// let no_admin = regular::parse(&mut l, r"^(?!admin$)\w+$", options, &JsonString)?;
 /// assert!(l.matches(no_admin, b"administrator")? && !l.matches(no_admin, b"admin")?);
-/// let newline = regex::parse(&mut l, r"a\s", options, &JsonString)?;
+/// let newline = regular::parse(&mut l, r"a\s", options, &JsonString)?;
 /// assert!(l.matches(newline, br"what a\nday")?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -36,7 +36,7 @@ pub fn parse(
     compile::compile(languages, &tree, options.anchoring, spelling)
 }
 
-/// Reads a pattern without making a language of it: says what is wrong with its syntax.
+/// Checks the syntax of a pattern without compiling it.
 pub(crate) fn check(pattern: &str, dialect: Dialect) -> Result<()> {
     match dialect {
         Dialect::Rust => rust::parse(pattern).map(drop),

@@ -1,8 +1,9 @@
-//! What both dialects parse into: a pattern over code points.
+//! The syntax tree that both dialects parse into.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// A pattern. Groups, captures and greediness are gone: they do not change the language.
+/// A pattern over code points. Groups, captures and greediness are gone: they do not change the
+/// language.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     /// One code point of a set; the empty set matches nothing.
@@ -15,7 +16,8 @@ pub(crate) enum Pattern {
     Repeat { body: Box<Pattern>, min: u32, max: Option<u32> },
     /// A condition on the text around a position.
     Look { look: Look, at: AssertionSource },
-    /// What the body matched first is never given back; `greedy` if the body is one greedy repeat.
+    /// A group whose first match is never given back. `greedy`: whether the body is one greedy
+    /// repeat.
     Atomic { body: Box<Pattern>, greedy: bool, at: AssertionSource },
 }
 
@@ -26,13 +28,13 @@ pub(crate) enum Look {
     Start,
     /// Nothing comes after.
     End,
-    /// What comes after begins with a match, or does not.
+    /// The text after begins with a match, or does not.
     Ahead { body: Box<Pattern>, negated: bool },
-    /// What comes before ends with a match, or does not.
+    /// The text before ends with a match, or does not.
     Behind { body: Box<Pattern>, negated: bool },
 }
 
-/// Where an assertion stands and what its author calls it; for messages.
+/// An assertion's byte in the pattern and its name, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AssertionSource {
     pub(crate) byte: usize,

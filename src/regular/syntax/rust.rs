@@ -12,6 +12,7 @@ use super::pattern::{AssertionSource, Look, Pattern, class_of};
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 
+/// The syntax tree of a pattern.
 pub(crate) fn parse(text: &str) -> Result<Pattern> {
     let rewritten = rewrite(text)?;
     let parser = ParserBuilder::new()
@@ -38,6 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<Pattern> {
     convert(&hir, &rewritten)
 }
 
+/// The tree of `regex-syntax` as a [`Pattern`].
 fn convert(hir: &Hir, rewritten: &RewrittenPattern) -> Result<Pattern> {
     let all = |parts: &[Hir]| {
         parts.iter().map(|part| convert(part, rewritten)).collect::<Result<Vec<_>>>()
@@ -86,6 +88,7 @@ fn not_text() -> crate::error::Error {
     error_at(0, "the pattern matches bytes that are not UTF-8").with_help("leave out `(?-u)`")
 }
 
+/// An anchor or a word boundary.
 fn assertion(look: HirLook) -> Pattern {
     // The tree of `regex-syntax` carries no places.
     let at = AssertionSource { byte: 0, name: "an anchor or word boundary" };

@@ -8,8 +8,8 @@ use super::state::{
 };
 use crate::regular::automaton::AutomatonState;
 
-/// How many bits of a number say which groups may be repeated.
-const BITS: usize = 62;
+/// Groups whose flags are packed in one number; 62 bits keep it positive.
+const FLAGS_PER_NUMBER: usize = 62;
 
 /// Numbers, written one after another.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl PatternState {
     pub(crate) fn write(&self) -> AutomatonState {
         let mut to = Writer(Vec::with_capacity(12));
         to.number(self.captures).number(self.referred).number(self.open.len() as u32);
-        for some in self.open.chunks(BITS) {
+        for some in self.open.chunks(FLAGS_PER_NUMBER) {
             to.number(some.iter().fold(0, |bits, &repeats| bits << 1 | i64::from(repeats)));
         }
         to.number(self.names.len() as u32);
@@ -159,7 +159,7 @@ impl PatternState {
         let mut open = Vec::with_capacity(groups);
         while open.len() < groups {
             let bits = from.wide();
-            let some = (groups - open.len()).min(BITS);
+            let some = (groups - open.len()).min(FLAGS_PER_NUMBER);
             open.extend((0..some).rev().map(|bit| bits >> bit & 1 == 1));
         }
         let names = (0..from.number())

@@ -1,4 +1,4 @@
-//! Short texts that complete a pattern.
+//! Completion of a pattern by a short text.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::escape_target::{surrogate_halves, surrogate_pair};
 use super::state::{EscapeTarget, OpenEscape, PatternState, SyntaxPosition};
 
 impl PatternState {
-    /// So many groups that are referred to are missing.
+    /// Number of groups that are referred to and missing.
     fn missing(&self) -> u32 {
         let referred = match self.mode {
             SyntaxPosition::Number(number) => self.referred.max(number),
@@ -15,7 +15,7 @@ impl PatternState {
         referred.saturating_sub(self.captures)
     }
 
-    /// About how many characters lead to the end.
+    /// Estimate of the number of characters that complete the pattern.
     pub(crate) fn effort(&self) -> u32 {
         // `(?<name>)`
         let named = |text: &Vec<u32>| text.len() as u32 + 5;
@@ -32,7 +32,7 @@ impl PatternState {
         self.open.len() as u32 + 2 * self.missing() + wanted + within
     }
 
-    /// The next character on a short way to the end.
+    /// The next character of a short completion.
     fn onward(&self) -> Option<char> {
         let code_point = |c: &u32| char::from_u32(*c);
         let either = |first: bool, a: char, b: char| if first { a } else { b };
@@ -116,7 +116,7 @@ impl PatternState {
         })
     }
 
-    /// A short text to the end.
+    /// A short text that completes the pattern.
     pub(crate) fn rest(mut self) -> String {
         let mut text = String::new();
         while !self.accepts() {

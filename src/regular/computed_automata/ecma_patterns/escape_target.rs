@@ -4,7 +4,7 @@ use super::state::EscapeTarget;
 use crate::regular::syntax::identifiers::{PART, START, has_any_of};
 
 impl EscapeTarget {
-    /// May the value of an escape be one of these?
+    /// Whether the value of an escape may be one from `first` to `last`.
     pub(crate) fn allows(&self, first: u32, last: u32) -> bool {
         first <= last
             && match self {
@@ -16,7 +16,7 @@ impl EscapeTarget {
             }
     }
 
-    /// The least of these that may be the value of an escape.
+    /// The least value from `first` to `last` that is allowed.
     pub(crate) fn least(&self, first: u32, last: u32) -> Option<u32> {
         if !self.allows(first, last) {
             return None;
@@ -32,8 +32,8 @@ impl EscapeTarget {
         })
     }
 
-    /// How many more hexadecimal digits make a number a code point that is allowed; `None` if none
-    /// do.
+    /// The number of hexadecimal digits that complete a value to an allowed code point; `None` if
+    /// none do.
     pub(crate) fn digits(&self, value: u32) -> Option<u32> {
         let most = u32::from(char::MAX);
         // A code point has six digits at most.
@@ -44,7 +44,7 @@ impl EscapeTarget {
     }
 }
 
-/// Of a range of units, those that are the second half of a surrogate pair, and the first.
+/// Of a range of UTF-16 units, the low surrogates and the high surrogates.
 pub(crate) fn surrogate_halves(first: u32, last: u32) -> ((u32, u32), (u32, u32)) {
     ((first.max(0xDC00), last.min(0xDFFF)), (first.max(0xD800), last.min(0xDBFF)))
 }

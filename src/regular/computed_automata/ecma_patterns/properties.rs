@@ -77,7 +77,7 @@ static ALL: LazyLock<Vec<String>> = LazyLock::new(|| {
     all
 });
 
-/// The beginning of a name: the first name of all that begins so, and how long it is.
+/// A prefix of a property name: the first name that begins with it, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PropertyPrefix {
     pub(crate) first: usize,
@@ -91,7 +91,7 @@ impl PropertyPrefix {
         ALL.get(self.first).map_or("", |name| &name[..self.length])
     }
 
-    /// With one more byte; `None` if no name begins so.
+    /// The prefix with one more byte; `None` if no name begins so.
     pub(crate) fn then(self, byte: u8) -> Option<Self> {
         let longer = [self.text().as_bytes(), &[byte]].concat();
         let first = ALL.partition_point(|name| name.as_bytes() < &longer[..]);
@@ -99,12 +99,12 @@ impl PropertyPrefix {
         begins.then_some(Self { first, length: longer.len() })
     }
 
-    /// Is it a whole name?
+    /// Whether it is a whole name.
     pub(crate) fn is_whole(self) -> bool {
         ALL.get(self.first).is_some_and(|name| name.len() == self.length)
     }
 
-    /// The next byte of the shortest name that begins so; `None` if it is this.
+    /// The next byte of the shortest name with this prefix; `None` if that is the prefix itself.
     pub(crate) fn onward(self) -> Option<u8> {
         let so = ALL[self.first..].iter().take_while(|name| name.starts_with(self.text()));
         so.min_by_key(|name| name.len())?.as_bytes().get(self.length).copied()

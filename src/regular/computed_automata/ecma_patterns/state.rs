@@ -1,22 +1,23 @@
-//! Where in a pattern's text, and what of the text before still matters.
+//! States of the automaton of ECMA-262 patterns: the position in the syntax, and what of the text
+//! before still matters.
 
 use std::cmp::Ordering;
 
 use super::properties::PropertyPrefix;
 use crate::regular::syntax::identifiers::{PART, START, has_any_of};
 
-/// What is known of a text that may become a pattern.
+/// A state: the facts about the text so far that decide how it may continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PatternState {
-    /// Groups that were opened, by what they can be referred to, as far as that matters.
+    /// Number of groups that can be referred to, up to the greatest number that may be.
     pub(crate) captures: u32,
-    /// The greatest number that is referred to, if there are not as many groups yet; or 0.
+    /// The greatest number that is referred to, or 0 once there are as many groups.
     pub(crate) referred: u32,
-    /// The groups that are open, outermost first: may each be repeated?
+    /// Open groups, outermost first: whether each may be repeated.
     pub(crate) open: Vec<bool>,
-    /// The names of groups, sorted.
+    /// Names of groups, sorted.
     pub(crate) names: Vec<GroupName>,
-    /// Names that are referred to, and not there yet; sorted.
+    /// Names that are referred to and not declared yet, sorted.
     pub(crate) wanted: Vec<Vec<u32>>,
     pub(crate) mode: SyntaxPosition,
 }
@@ -24,17 +25,17 @@ pub(crate) struct PatternState {
 /// The name of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupName {
-    /// So many groups are open around it, those that were closed since not counted.
+    /// Number of open groups around it that are still open.
     pub(crate) depth: u32,
-    /// Does it stand in the alternative that is being read, and not in one before?
+    /// Whether it stands in the alternative that is being read, not in an earlier one.
     pub(crate) here: bool,
     pub(crate) text: Vec<u32>,
 }
 
-/// A place in the syntax.
+/// A position in the syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SyntaxPosition {
-    /// Between terms; may the last one be repeated?
+    /// Between terms. `repeats`: whether the last term may be repeated.
     Term {
         repeats: bool,
     },
@@ -44,13 +45,14 @@ pub(crate) enum SyntaxPosition {
     Zero,
     /// In a reference by number.
     Number(u32),
-    /// After `{` and digits, zeros before others left out: were there any?
+    /// After `{` and digits, without leading zeros. `any`: whether there were any.
     Least {
         digits: Vec<u8>,
         any: bool,
     },
-    /// After `{n,`: the digits of `n`; how many of the other number, zeros before them left out,
-    /// and how these compare with as many of `n`. One digit more than `n` has stands for all.
+    /// After `{n,`: the digits of `n`; the number of digits of the other bound, without leading
+    /// zeros, and how these compare with as many of `n`. One digit more than `n` has stands for all
+    /// greater numbers.
     Most {
         least: Vec<u8>,
         read: usize,
@@ -76,13 +78,13 @@ pub(crate) enum SyntaxPosition {
         declares: bool,
         read: Vec<u32>,
     },
-    /// In a class; right after its `[`?
+    /// In a class. `first`: whether right after its `[`.
     Class {
         first: bool,
         at: ClassPosition,
         tail: OpenEscape,
     },
-    /// After a backslash; must it be the low half of a surrogate pair?
+    /// After a backslash. `forced`: whether it must be the low half of a surrogate pair.
     Escape {
         then: EscapeTarget,
         tail: OpenEscape,
@@ -90,9 +92,9 @@ pub(crate) enum SyntaxPosition {
     },
     /// After `\c`.
     Control(EscapeTarget),
-    /// After `\x` and so many digits of this value.
+    /// After `\x` and a number of digits of this value.
     Hex(EscapeTarget, u32, u32),
-    /// After `\u` and so many digits of this value.
+    /// After `\u` and a number of digits of this value.
     Unicode {
         then: EscapeTarget,
         tail: OpenEscape,
@@ -100,7 +102,7 @@ pub(crate) enum SyntaxPosition {
         count: u32,
         value: u32,
     },
-    /// After `\u{`: a number, and if it has digits yet.
+    /// After `\u{`. `any`: whether there were digits.
     Braced {
         then: EscapeTarget,
         any: bool,
@@ -116,30 +118,32 @@ pub(crate) enum SyntaxPosition {
     },
 }
 
-/// Where in a class. A member is a code point, or a set, which is no end of a range.
+/// A position in a class. A member is a code point, or `None` for a set, which cannot end a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClassPosition {
-    /// No range begins with what stands before.
+    /// Before a member that no range begins with.
     Fresh,
+    /// After a member.
     After(Option<u32>),
     /// After a member and a hyphen.
     Hyphen(Option<u32>),
 }
 
-/// What the last escape in a class leaves open.
+/// An escape in a class that the next characters may still change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenEscape {
     Nothing,
     /// `\0`, which no digit may follow.
     Zero,
-    /// The high half of a surrogate pair, if the low half follows. Does it end a range?
+    /// The high half of a surrogate pair, which the low half may follow. `ends`: whether it ends a
+    /// range.
     High {
         unit: u32,
         ends: bool,
     },
 }
 
-/// What an escape stands for.
+/// The place that an escape is written at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EscapeTarget {
     /// A term.
@@ -153,6 +157,7 @@ pub(crate) enum EscapeTarget {
 }
 
 impl PatternState {
+    /// The state before any character.
     pub(crate) fn start() -> Self {
         Self {
             captures: 0,
@@ -164,6 +169,7 @@ impl PatternState {
         }
     }
 
+    /// Whether the text so far is a pattern.
     pub(crate) fn accepts(&self) -> bool {
         let done = self.open.is_empty() && self.wanted.is_empty() && self.referred == 0;
         done && match self.mode {
@@ -173,7 +179,7 @@ impl PatternState {
         }
     }
 
-    /// Does any character from `first` to `last`, none of which is ASCII, lead on?
+    /// Whether any character from `first` to `last`, none of which is ASCII, has a successor.
     pub(crate) fn reads_beyond(&self, first: u32, last: u32) -> bool {
         match &self.mode {
             SyntaxPosition::Term { .. }

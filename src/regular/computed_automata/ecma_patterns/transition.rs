@@ -1,4 +1,4 @@
-//! Reading a pattern, character by character.
+//! Transitions of the automaton of ECMA-262 patterns.
 
 use std::cmp::Ordering;
 
@@ -217,13 +217,14 @@ impl PatternState {
         }
     }
 
+    /// Records a reference to a group by number.
     fn refer_to(&mut self, number: u32) {
         if number > self.captures {
             self.referred = self.referred.max(number);
         }
     }
 
-    /// Closes the innermost group, and says whether it may be repeated; `None` if there is none.
+    /// Closes the innermost group, and returns whether it may be repeated; `None` if none is open.
     fn close(&mut self) -> Option<bool> {
         let depth = self.open.len() as u32;
         let repeats = self.open.pop()?;
@@ -235,7 +236,7 @@ impl PatternState {
         Some(repeats)
     }
 
-    /// What stands in one alternative is not matched beside what stands in another.
+    /// Begins another alternative: names in it cannot match together with those of the ones before.
     fn next_alternative(&mut self) {
         let depth = self.open.len() as u32;
         for name in self.names.iter_mut().filter(|name| name.depth == depth) {
@@ -245,7 +246,7 @@ impl PatternState {
         self.names.dedup();
     }
 
-    /// Is there a group of this name that can match together with one that is opened here?
+    /// Whether a group of this name can match together with one that is opened here.
     pub(crate) fn is_taken(&self, text: &[u32]) -> bool {
         self.names.iter().any(|name| name.here && name.text == text)
     }
@@ -291,6 +292,7 @@ impl PatternState {
         }
     }
 
+    /// The state at a position of a class.
     pub(crate) fn in_class(self, at: ClassPosition, tail: OpenEscape) -> Self {
         self.at(SyntaxPosition::Class { first: false, at, tail })
     }
@@ -320,7 +322,7 @@ impl PatternState {
         }
     }
 
-    /// What stands for one code point.
+    /// After what stands for one code point.
     fn value(self, then: EscapeTarget, value: u32) -> Option<Self> {
         if !then.allows(value, value) {
             return None;
@@ -338,7 +340,7 @@ impl PatternState {
         })
     }
 
-    /// What stands for a set of characters.
+    /// After what stands for a set of characters.
     fn set(self, then: EscapeTarget) -> Option<Self> {
         match then {
             EscapeTarget::Term => Some(self.at(SyntaxPosition::Term { repeats: true })),
@@ -349,8 +351,7 @@ impl PatternState {
         }
     }
 
-    /// What follows a backslash: `AtomEscape`, `ClassEscape`, or what stands for a character of a
-    /// name.
+    /// After the character behind a backslash: `AtomEscape`, `ClassEscape`, or an escape in a name.
     fn escape(self, then: EscapeTarget, tail: OpenEscape, c: char) -> Option<Self> {
         let in_class = matches!(then, EscapeTarget::ClassMember | EscapeTarget::RangeEnd(_));
         if c == 'u' {

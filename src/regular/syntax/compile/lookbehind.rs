@@ -1,4 +1,9 @@
-//! What must be known of the text before a position.
+//! Left contexts: what the lookbehinds of a pattern must know of the text before a position.
+//!
+//! Two prefixes are equivalent if every lookbehind either holds after both or after neither, now
+//! and after any continuation. The contexts are the states of the product of the lookbehinds'
+//! automata. For `(?<=a)b`: context 0 after any text that does not end in `a`, context 1 after one
+//! that does.
 
 use rustc_hash::FxHashMap;
 
@@ -6,13 +11,13 @@ use crate::error::Result;
 use crate::regular::syntax::pattern_error::error_at;
 use crate::regular::{ByteSet, Language, Languages, variables};
 
-/// Byte states that the lookbehinds of one pattern may have together.
+/// States of the automaton that follows all lookbehinds of one pattern.
 const STATE_LIMIT: usize = 4096;
 
 /// The left contexts of a pattern: classes of prefixes that its lookbehinds (`^` among them)
 /// tell apart. Context 0 is that of the empty prefix.
 pub(crate) enum LeftContexts {
-    /// Nothing looks back.
+    /// No lookbehind.
     One,
     /// Only `^` does: 0 at the start, 1 later.
     Start,
@@ -24,9 +29,9 @@ pub(crate) enum LeftContexts {
 pub(crate) struct LookbehindDfa {
     /// Successor states of each state, by sets of bytes.
     edges: Vec<Vec<(ByteSet, usize)>>,
-    /// The states between two characters, where a context is asked for; by context.
+    /// By context: its state, which stands between two characters.
     borders: Vec<usize>,
-    /// For each context: which prefix languages hold it.
+    /// By context: whether each lookbehind holds.
     holds: Vec<Vec<bool>>,
     /// For each set of target contexts: the languages that lead there, by state.
     paths: FxHashMap<Vec<bool>, Vec<Language>>,
@@ -49,6 +54,7 @@ impl LeftContexts {
         }
     }
 
+    /// Number of contexts.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::One => 1,
@@ -57,7 +63,7 @@ impl LeftContexts {
         }
     }
 
-    /// Is a prefix of this context in the prefix language of this number?
+    /// Whether the prefixes of a context are in a lookbehind, by its index.
     pub(crate) fn holds(&self, context: usize, prefix: usize) -> bool {
         match self {
             Self::One => false,
@@ -74,8 +80,8 @@ impl LeftContexts {
         }
     }
 
-    /// From each context: `piece` (not the empty string), then what `rest` says for the context
-    /// that it leads to.
+    /// From each context: `piece` (not the empty string), then `rest` of the context that it leads
+    /// to.
     pub(crate) fn then(
         &mut self,
         languages: &mut Languages,
@@ -161,7 +167,7 @@ impl LookbehindDfa {
         parts.into_iter().map(|parts| languages.union(parts)).collect()
     }
 
-    /// By state, the strings that lead to one of these contexts.
+    /// By state: the strings that lead to one of these contexts.
     fn paths(&mut self, languages: &mut Languages, targets: Vec<bool>) -> Vec<Language> {
         if let Some(known) = self.paths.get(&targets) {
             return known.clone();

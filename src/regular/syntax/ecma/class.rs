@@ -45,7 +45,7 @@ fn whitespace_class() -> ClassUnicode {
     ])
 }
 
-/// What follows a `[` at `start`, with the closing bracket.
+/// The rest of a class that was opened at `start`, with its closing bracket.
 pub(crate) fn parse_class(cursor: &mut Cursor<'_>, start: usize) -> Result<ClassUnicode> {
     let negated = cursor.eat("^");
     let mut set = class_of([]);
@@ -97,6 +97,7 @@ fn code_points(low: u32, high: u32) -> ClassUnicode {
     )
 }
 
+/// One member of a class.
 fn parse_member(cursor: &mut Cursor<'_>, start: usize) -> Result<Atom> {
     let at = cursor.at;
     match cursor.next() {
@@ -106,7 +107,7 @@ fn parse_member(cursor: &mut Cursor<'_>, start: usize) -> Result<Atom> {
     }
 }
 
-/// What follows a `\` at `start`.
+/// The rest of an escape whose backslash is at `start`.
 pub(crate) fn parse_escape(cursor: &mut Cursor<'_>, start: usize, in_class: bool) -> Result<Atom> {
     let Some(c) = cursor.next() else {
         return Err(
@@ -185,6 +186,7 @@ fn unknown_escape(at: usize, c: char) -> Error {
     }
 }
 
+/// A number of so many hexadecimal digits at the beginning of `text`.
 fn parse_hex(text: &str, digits: usize) -> Option<u32> {
     let text = text.get(..digits)?;
     let all = text.bytes().all(|b| b.is_ascii_hexdigit());

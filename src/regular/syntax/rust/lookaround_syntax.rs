@@ -1,40 +1,44 @@
-//! What patterns have beyond the syntax of the `regex` crate: look-around, atomic groups and
-//! possessive repeats.
+//! Rewriting of look-around, atomic groups and possessive repeats for `regex-syntax`.
 //!
-//! `regex-syntax` does not parse them, but it parses groups with names. So each becomes a group
-//! with a name that nobody would write, with all its flags in force, and is found again by that
-//! name in the parsed tree. A possessive repeat `x*+` becomes an atomic group `(?>x*)`.
+//! `regex-syntax` does not parse them, but it parses named groups. So each becomes a group with a
+//! reserved name, with all flags in force, and is found again by that name in the parsed tree. A
+//! possessive repeat `x*+` becomes an atomic group `(?>x*)`.
+//!
+//! ```text
+//! a(?=b)c*+   ──►   a(?P<_.extension.0>b)(?P<_.extension.1>c*)
+//! ```
 
 use crate::error::Result;
 use crate::regular::syntax::pattern_error::error_at;
 
-/// What a group with an extraordinary name stands for.
+/// The meaning of a group with a reserved name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupExtension {
     Look { behind: bool, negated: bool },
     Atomic,
 }
 
-/// A pattern that `regex-syntax` parses, and what its extraordinary groups mean.
+/// A pattern that `regex-syntax` parses, with the meanings of its reserved groups.
 pub(crate) struct RewrittenPattern {
     pub(crate) text: String,
-    /// By number: what it is, and its place in the pattern as written.
+    /// By number in the reserved name: the meaning, and the byte in the original pattern.
     groups: Vec<(GroupExtension, usize)>,
-    /// Places of the rewritten text with the place in the original that each stands for, ascending.
+    /// Bytes of the rewritten pattern with their bytes in the original, ascending; one pair for
+    /// each change.
     places: Vec<(usize, usize)>,
 }
 
-/// No one calls a group this way; a dot is allowed in names.
+/// Prefix of reserved names. Group names may contain dots, and nobody writes this one.
 const NAME: &str = "_.extension.";
 
 impl RewrittenPattern {
-    /// The meaning of a group by its name, and its place.
+    /// The meaning of a group by its name, and its byte in the original.
     pub(crate) fn group(&self, name: &str) -> Option<(GroupExtension, usize)> {
         let number: usize = name.strip_prefix(NAME)?.parse().ok()?;
         self.groups.get(number).copied()
     }
 
-    /// The place in the pattern as written.
+    /// The byte in the original pattern of a byte in the rewritten one.
     pub(crate) fn place(&self, byte: usize) -> usize {
         let after = self.places.partition_point(|&(there, _)| there <= byte);
         match after.checked_sub(1).map(|at| self.places[at]) {
@@ -44,23 +48,24 @@ impl RewrittenPattern {
     }
 }
 
-/// One change of the text: so many bytes at a place give way to others.
+/// One change of the text: the bytes removed at a position, and what replaces them.
 struct TextEdit {
     at: usize,
     removed: usize,
     text: String,
 }
 
+/// A scanner that finds what `regex-syntax` does not parse.
 struct ExtensionScanner<'a> {
     text: &'a str,
     at: usize,
     edits: Vec<TextEdit>,
     groups: Vec<(GroupExtension, usize)>,
-    /// The places of the open groups.
+    /// Bytes of the open groups.
     open: Vec<usize>,
-    /// The place of the last atom, which a repeat would repeat.
+    /// Byte of the last atom, which a quantifier would repeat.
     atom: Option<usize>,
-    /// May blanks and comments stand in the pattern?
+    /// Whether blanks and comments may stand in the pattern.
     verbose: bool,
 }
 
@@ -136,7 +141,7 @@ impl ExtensionScanner<'_> {
         Ok(())
     }
 
-    /// What follows a repeat's mark or count: `?` for lazy, `+` for possessive.
+    /// Reads what follows a quantifier: `?` for lazy, `+` for possessive.
     fn repeat(&mut self, start: usize, is_unbounded_mark: bool) -> Result<()> {
         if self.rest().starts_with('?') {
             self.at += 1;
@@ -176,7 +181,7 @@ impl ExtensionScanner<'_> {
         Ok(())
     }
 
-    /// To the bracket that closes the class whose opening bracket was just read.
+    /// Skips to the bracket that closes the class whose opening bracket was just read.
     fn class(&mut self) {
         let mut depth = 1;
         let mut first = true;
@@ -207,7 +212,7 @@ impl ExtensionScanner<'_> {
         }
     }
 
-    /// What follows the opening parenthesis of a group at `start`.
+    /// Reads what follows the opening parenthesis of a group at `start`.
     fn group(&mut self, start: usize) {
         let known = [
             ("?=", GroupExtension::Look { behind: false, negated: false }),
