@@ -26,7 +26,7 @@ use crate::limits::LimitName;
 use crate::recognizer::gss::{BOTTOM, Frame, StackId};
 use crate::recognizer::program::{ACCEPT, Point, PointId, Program, RETURN};
 use crate::recognizer::stepping::{ConfigId, Item, Machine, NO_TEXT, TextId};
-use crate::regular::{Language, MOST_SPELLED};
+use crate::regular::{Language, MAX_WITNESS_BYTES};
 use crate::vocabulary::Vocabulary;
 use least_derivation::{Open, Rest, Way};
 use token_cost::Spelled;
@@ -179,10 +179,10 @@ fn no_bound() -> Error {
 impl Machine {
     /// From now on, completions are planned that could fit into so many tokens, and of longer ones
     /// only lower bounds on their length are computed, by arithmetic: what cannot fit costs nothing.
-    /// Completions of more than [`MOST_SPELLED`] bytes are never planned.
+    /// Completions of more than [`MAX_WITNESS_BYTES`] bytes are never planned.
     fn plan_within(&mut self, vocabulary: &Vocabulary, tokens: u32) {
         let bytes = u64::from(tokens).saturating_mul(vocabulary.longest_token() as u64);
-        let most = bytes.clamp(LEAST_PLANNED, MOST_SPELLED).next_power_of_two();
+        let most = bytes.clamp(LEAST_PLANNED, MAX_WITNESS_BYTES).next_power_of_two();
         if most > self.finishing.most {
             // What was too long may not be any more.
             self.finishing.forget();
@@ -192,7 +192,7 @@ impl Machine {
 
     /// The most bytes that a completion may have to be planned.
     fn planned(&self) -> u64 {
-        self.finishing.most.min(MOST_SPELLED)
+        self.finishing.most.min(MAX_WITNESS_BYTES)
     }
 
     /// Lets lengths be told whatever they are, for who spells nothing.
@@ -202,7 +202,7 @@ impl Machine {
 
     /// How few tokens complete a configuration.
     ///
-    /// Errors if none were found, or if the shortest text has more than [`MOST_SPELLED`] bytes.
+    /// Errors if none were found, or if the shortest text has more than [`MAX_WITNESS_BYTES`] bytes.
     pub(crate) fn tokens_to_finish(
         &mut self,
         program: &Program,

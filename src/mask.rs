@@ -37,7 +37,7 @@ use crate::mask::slices::{Slice, word_bytes};
 use crate::recognizer::gss::StackId;
 use crate::recognizer::program::{ACCEPT, Point, PointId, Program};
 use crate::recognizer::stepping::{ConfigId, Item, Machine, too_many};
-use crate::regular::{ByteSet, Language, Spans};
+use crate::regular::{ByteSet, Language, SpanMemo, shape};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 
 /// A trie whose tokens are read.
@@ -251,7 +251,7 @@ pub(crate) struct Masks {
     /// Of texts that lack some, between quotes or before the last: the same that lack none, and what
     /// is lacking.
     whole: FxHashMap<(Language, bool), Option<Lacking>>,
-    spans: Spans,
+    spans: SpanMemo,
     nears: FxHashMap<Language, Language>,
     most_units: FxHashMap<Language, u32>,
     /// Buffers of walks: what is left to be walked.
@@ -280,7 +280,7 @@ impl Default for Masks {
             whole: FxHashMap::default(),
             slices: FxHashMap::default(),
             goings_on: FxHashMap::default(),
-            spans: Spans::default(),
+            spans: SpanMemo::default(),
             nears: FxHashMap::default(),
             most_units: FxHashMap::default(),
             stacks: Vec::new(),
@@ -597,7 +597,7 @@ impl Machine {
             state = lacking.whole;
         }
         let shared = match program.point(item.point) {
-            Point::Capture { .. } => !self.languages.lacks_some(state),
+            Point::Capture { .. } => !shape::has_exclusions(&self.languages, state),
             _ => true,
         };
         let terminal = Terminal { state, text, plain: false, every_end: false, shared };

@@ -7,11 +7,11 @@
 //! patterns give; the complement of a pattern is meant within [`any_text`].
 //!
 //! ```
-//! use maskwright::regex::{self, Anchoring, Dialect, Languages, Options, Utf8, any_text};
+//! use maskwright::regular::{self, Anchoring, Dialect, Languages, Options, Utf8, any_text};
 //! let mut l = Languages::new();
 //! let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
-//! let starts = regex::parse(&mut l, "^[a-z]", options, &Utf8)?;
-//! let digit = regex::parse(&mut l, r"\d", options, &Utf8)?;
+//! let starts = regular::parse(&mut l, "^[a-z]", options, &Utf8)?;
+//! let digit = regular::parse(&mut l, r"\d", options, &Utf8)?;
 //! let text = any_text(&mut l, &Utf8);
 //! let no_digit = l.difference(text, digit);
 //! let both = l.intersect([starts, no_digit]);
@@ -22,33 +22,28 @@
 
 pub(crate) mod automaton;
 mod byte_set;
-mod compile;
-mod contexts;
-mod ecma;
-mod ecma_class;
-mod ecma_syntax;
-mod extensions;
+mod computed_automata;
+mod encoding;
 mod languages;
-mod listed;
-mod parse;
-mod pattern;
-mod quotation;
-mod rust_syntax;
-mod spelled;
-mod spelling;
-mod text_sets;
+mod syntax;
 mod triggers;
 
 pub use byte_set::ByteSet;
-pub(crate) use ecma_syntax::Syntax;
+pub use computed_automata::QuoteBy;
+pub(crate) use computed_automata::ordinary_text::OrdinaryText;
+pub(crate) use computed_automata::{
+    EcmaPatterns, TextPlace, TextSet, TextSets, listed, ordinary_text, quotation,
+    quotation_automaton, spelled,
+};
+pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
+pub(crate) use languages::spans::SpanMemo;
+pub(crate) use languages::widening::RepeatedUnit;
+pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
-pub(crate) use languages::{MOST_SPELLED, OrdinaryText, Spans, Tables, Unit};
-pub(crate) use listed::listed;
-pub(crate) use parse::check;
-pub use parse::{Anchoring, Dialect, Options, parse};
-pub use quotation::QuoteBy;
-pub(crate) use quotation::{quotation, quotation_automaton};
-pub(crate) use spelled::spelled;
-pub use spelling::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
-pub(crate) use text_sets::{TextPlace, TextSet, TextSets};
+pub(crate) use languages::{
+    SharedResults, compact, computed_parts, lengths, prefix_closure, product, shape, spans,
+    transfer, unit_bounds, variables, widening, witness, witness_length,
+};
+pub(crate) use syntax::check;
+pub use syntax::{Anchoring, Dialect, Options, parse};
 pub(crate) use triggers::Triggers;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::mask::{Base, Form};
 use crate::regular::automaton::Slack;
+use crate::regular::{computed_parts, spans, witness};
 
 /// Terminal states whose tokens are kept sorted by where they lead.
 const KEPT: usize = 8;
@@ -69,7 +70,9 @@ impl Machine {
             if captured || self.stacks.records(item.stack) {
                 continue;
             }
-            if self.items(id).len() == 1 && self.languages.is_computed(item.state) {
+            if self.items(id).len() == 1
+                && computed_parts::starts_with_endless(&self.languages, item.state)
+            {
                 self.allow_by_slack(program, vocabulary, (item, left), &form, &mut allow)?;
                 continue;
             }
@@ -129,7 +132,9 @@ impl Machine {
             for read in 0..=text.len() {
                 if read >= plain {
                     let languages = &self.languages;
-                    let slack = slacks.entry(state).or_insert_with(|| languages.slack(state));
+                    let slack = slacks
+                        .entry(state)
+                        .or_insert_with(|| computed_parts::slack(languages, state));
                     most = slack.map(|slack| slack.base + slack.by_byte * (text.len() - read));
                 }
                 if most.is_some() || read == text.len() {
@@ -145,7 +150,7 @@ impl Machine {
                     let end = text
                         .iter()
                         .try_fold(from, |state, &byte| self.languages.step(state, byte))?;
-                    self.languages.short(end)?.is_some_and(|rest| fits(rest.len()))
+                    witness::short(&mut self.languages, end)?.is_some_and(|rest| fits(rest.len()))
                 }
             };
             if fits {
@@ -178,7 +183,7 @@ impl Machine {
                 else {
                     continue;
                 };
-                let rest = self.languages.longest_rest(item.state)?;
+                let rest = spans::longest_witness(&mut self.languages, item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = within_limits(self.shortest_way(program, vocabulary, after))?;
                 most = match (rest, after) {

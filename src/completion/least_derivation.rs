@@ -7,6 +7,7 @@ use super::*;
 use crate::deadline;
 use crate::grammar::RuleId;
 use crate::recognizer::program::Leads;
+use crate::regular::{lengths, witness, witness_length};
 
 /// Points looked at in one search for a shortest text.
 const WORK: usize = 2_000_000;
@@ -261,7 +262,11 @@ impl Machine {
         Ok(match program.point(point) {
             Point::Border => vec![Choice::default()],
             Point::Regular { language, next } => {
-                match self.languages.short_length(language, self.finishing.most)? {
+                match witness_length::short_length(
+                    &mut self.languages,
+                    language,
+                    self.finishing.most,
+                )? {
                     Some(bytes) => vec![Choice::new(bytes, &[(next, 1)])],
                     None => Vec::new(),
                 }
@@ -306,8 +311,8 @@ impl Machine {
                     .collect()
             }
             Point::Capture { language, tag } if program.is_item(tag) => {
-                if self.languages.length_bound(language) > self.planned() {
-                    let bytes = self.languages.length_bound(language);
+                if lengths::min_length_bound(&mut self.languages, language) > self.planned() {
+                    let bytes = lengths::min_length_bound(&mut self.languages, language);
                     return Ok(captured(program, tag, None, bytes, &[]));
                 }
                 let item = self.item_that_differs(program, tag, (language, &[]))?;
@@ -316,10 +321,13 @@ impl Machine {
             }
             Point::Capture { language, tag } => {
                 let most = self.finishing.most;
-                match (self.languages.short_length(language, most)?, self.finishing.assumes) {
+                match (
+                    witness_length::short_length(&mut self.languages, language, most)?,
+                    self.finishing.assumes,
+                ) {
                     (None, _) => Vec::new(),
                     (Some(bytes), Captured::Spelled) if bytes <= self.planned() => {
-                        let text = self.languages.short(language)?;
+                        let text = witness::short(&mut self.languages, language)?;
                         captured(program, tag, text, bytes, &[])
                     }
                     (Some(bytes), _) => captured(program, tag, None, bytes, &[]),
@@ -382,7 +390,7 @@ impl Machine {
                     }
                 }
                 Point::Capture { language, tag } => {
-                    let text = self.languages.short(language)?.unwrap_or_default();
+                    let text = witness::short(&mut self.languages, language)?.unwrap_or_default();
                     to.extend(text.iter().map(|&byte| u32::from(byte)));
                     todo.extend(self.after_captured(program, tag, &text)?);
                 }
@@ -396,7 +404,7 @@ impl Machine {
     }
 
     fn write_shortest(&mut self, language: Language, to: &mut Vec<u32>) -> Result<()> {
-        let text = self.languages.short(language)?.unwrap_or_default();
+        let text = witness::short(&mut self.languages, language)?.unwrap_or_default();
         to.extend(text.iter().map(|&byte| u32::from(byte)));
         Ok(())
     }
@@ -529,10 +537,12 @@ impl Machine {
         let most = self.finishing.most;
         match program.point(item.point) {
             Point::Regular { next, .. } => {
-                let bytes = self.languages.short_length(item.state, most)?;
+                let bytes = witness_length::short_length(&mut self.languages, item.state, most)?;
                 Ok(bytes.map(|bytes| (bytes, next)))
             }
-            Point::Capture { .. } if self.languages.length_bound(item.state) > most => {
+            Point::Capture { .. }
+                if lengths::min_length_bound(&mut self.languages, item.state) > most =>
+            {
                 Ok(Some((most.saturating_add(1), RETURN)))
             }
             Point::Special { next, .. } => Ok(Some((1, next))),
@@ -561,7 +571,7 @@ impl Machine {
                 }))
             }
             Point::Regular { next, .. } => {
-                let text = self.languages.short(item.state)?;
+                let text = witness::short(&mut self.languages, item.state)?;
                 Ok(text.map(|text| Rest { text: symbols(&text), next, is_approximate: false }))
             }
             Point::Capture { language, tag } => {
@@ -575,7 +585,9 @@ impl Machine {
                         return Ok(rest);
                     }
                 }
-                let Some(text) = self.languages.short(item.state)? else { return Ok(None) };
+                let Some(text) = witness::short(&mut self.languages, item.state)? else {
+                    return Ok(None);
+                };
                 let (next, is_approximate) = match self.finishing.assumes {
                     Captured::Spelled if is_known => {
                         let whole = [&*self.text(item.text), &*text].concat();
@@ -600,7 +612,7 @@ impl Machine {
     ) -> Result<Option<Rest>> {
         let mut left = state;
         loop {
-            let Some(rest) = self.languages.short(left)? else { return Ok(None) };
+            let Some(rest) = witness::short(&mut self.languages, left)? else { return Ok(None) };
             let whole = [read, &rest].concat();
             if let Some(next) = program.after_capture(tag, Some(&whole), &mut self.languages)? {
                 let text = rest.iter().map(|&byte| u32::from(byte)).collect();

@@ -258,7 +258,7 @@ impl Cell {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Memory> {
         // Every operation leaves it consistent, whatever happens between two of them.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.machine.languages.begin();
+        memory.machine.languages.budget.begin_task();
         memory
     }
 }

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::builder::GrammarBuilder;
 use super::form::{Grammar, Node, NodeId, RuleId, SpecialToken};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular::transfer;
 
 impl GrammarBuilder {
     /// Copies a finished grammar into this one; the rule whose language it is. Its rules keep their
@@ -41,7 +42,12 @@ impl GrammarBuilder {
             let copy = match known {
                 Node::Regular(language) => {
                     let from = grammar.languages();
-                    Node::Regular(from.transfer(*language, &mut self.languages, &mut moved)?)
+                    Node::Regular(transfer::transfer(
+                        from,
+                        *language,
+                        &mut self.languages,
+                        &mut moved,
+                    )?)
                 }
                 Node::Sequence(parts) => Node::Sequence(all(parts)),
                 Node::Choice(parts) => Node::Choice(all(parts)),

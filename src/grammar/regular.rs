@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular::{Language, Languages, Utf8, any_text};
+use crate::regular::{Language, Languages, Utf8, any_text, transfer};
 
 /// Nesting of calls and groups that is followed; bounds the depth of the native stack.
 const MAX_DEPTH: u32 = 1_000;
@@ -91,9 +91,12 @@ impl RegularReader<'_> {
         let grammar = self.grammar;
         let depth = depth + 1;
         match grammar.node(id) {
-            Node::Regular(language) | Node::Text(language) => {
-                grammar.languages.transfer(*language, self.languages, &mut self.transferred)
-            }
+            Node::Regular(language) | Node::Text(language) => transfer::transfer(
+                &grammar.languages,
+                *language,
+                self.languages,
+                &mut self.transferred,
+            ),
             Node::Sequence(parts) => {
                 let parts: Result<Vec<Language>> =
                     parts.iter().map(|&part| self.node(part, rule, depth)).collect();

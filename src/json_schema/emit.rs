@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::limits::LimitName;
-use crate::regular::Language;
+use crate::regular::{Language, compact};
 
 /// The grammar of a set.
 pub(crate) fn grammar(mut sets: Sets<'_>, root: Set) -> Result<Grammar> {
@@ -243,7 +243,7 @@ impl<'d> Emitter<'d> {
         // What cannot be finished stays as it is; so does an error, for when it is read.
         let unit = self.sets.strings.char;
         let languages = &mut self.sets.languages;
-        let text = languages.compact(text, Some(unit)).unwrap_or(text);
+        let text = compact::compacted(languages, text, Some(unit)).unwrap_or(text);
         let quote = languages.literal(b"\"");
         let quoted = languages.concat([quote, text, quote]);
         self.quoted.insert(plain, quoted);

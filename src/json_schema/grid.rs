@@ -14,7 +14,8 @@ use num_bigint::BigInt;
 use super::decimal::Decimal;
 use super::number::Side;
 use super::pick::{Pick, Picked};
-use crate::regular::automaton::{Automaton, State};
+
+use crate::regular::automaton::{Automaton, AutomatonState as State};
 
 /// Remainders and places that an automaton may tell apart by a search.
 const STATES: u32 = 100_000;
@@ -495,7 +496,7 @@ mod tests {
         let grid = grid("3.75", &[("1", Side::Above, true)]);
         let language = l.automaton(Arc::new(grid.literals(Some(9), false)), Literals::start());
         assert_eq!(l.shortest(language).unwrap().as_deref(), Some(&b"15"[..]));
-        let short = l.short(language).unwrap().unwrap();
+        let short = crate::regular::witness::short(&mut l, language).unwrap().unwrap();
         assert!(l.matches(language, &short).unwrap() && short.len() <= 4, "{short:?}");
     }
 

@@ -21,7 +21,7 @@ use super::quotation::QUOTE_FROM;
 use super::set::{HALVED, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::LimitName;
-use crate::regular::Language;
+use crate::regular::{Language, lengths, unit_bounds};
 
 /// Dependencies that are told apart as alternatives, two for each.
 const FEW_DEPENDENCIES: usize = 3;
@@ -374,7 +374,12 @@ impl<'d> Sets<'d> {
         lengths: (u32, Option<u32>),
     ) -> Result<bool> {
         for i in 1..parts.len() {
-            let counted = self.languages.with_units(parts[i], self.strings.char, lengths)?;
+            let counted = unit_bounds::with_unit_bounds(
+                &mut self.languages,
+                parts[i],
+                self.strings.char,
+                lengths,
+            )?;
             if let Some(counted) = counted {
                 parts[i] = counted;
                 // What is made of characters is a text.
@@ -395,7 +400,7 @@ impl<'d> Sets<'d> {
             return (min, max);
         }
         for &part in parts {
-            let lengths = self.languages.lengths(part);
+            let lengths = lengths::length_range(&self.languages, part);
             // A character is spelled in one byte, or more.
             if max.is_some_and(|max| lengths.most.is_some_and(|most| most <= max)) {
                 max = None;

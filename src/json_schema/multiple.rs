@@ -6,7 +6,7 @@ use super::decimal::Decimal;
 use super::grid::Grid;
 use super::number::{NumberSet, Numbers};
 use crate::regular::Languages;
-use crate::regular::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, AutomatonState as State};
 
 /// Nothing, or a sign, is read of a literal `-?[0-9]+(.[0-9]*)?`.
 const START: i64 = 0;

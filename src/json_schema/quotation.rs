@@ -8,7 +8,7 @@ use super::set::Sets;
 use super::string::spell;
 use crate::error::{ErrorKind, Result};
 use crate::regular;
-use crate::regular::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, AutomatonState as State};
 use crate::regular::{Language, QuoteBy};
 
 /// The keyword for quotations of a given text.

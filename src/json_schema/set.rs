@@ -195,7 +195,7 @@ impl<'d> Sets<'d> {
             undecided: 0,
             task: 0,
         };
-        this.languages.set_work(options.work / ROW);
+        this.languages.budget.set_max_work(options.work / ROW);
         let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
@@ -230,8 +230,8 @@ impl<'d> Sets<'d> {
     /// What was worked before the present task does not count; tasks are begun where languages are
     /// stepped.
     pub(crate) fn go_on(&mut self) {
-        if self.task != self.languages.tasks() {
-            self.task = self.languages.tasks();
+        if self.task != self.languages.budget.tasks() {
+            self.task = self.languages.budget.tasks();
             self.work = 0;
             self.conditions.work = 0;
             (self.broken, self.undecided) = (None, 0);
@@ -245,14 +245,14 @@ impl<'d> Sets<'d> {
 
     /// Steps of the present task so far.
     pub(crate) fn worked(&self) -> usize {
-        self.work + self.conditions.work + self.languages.work() * ROW
+        self.work + self.conditions.work + self.languages.budget.work() * ROW
     }
 
     /// Errors if the present task has taken too many steps, at the place of the set that is being
     /// unfolded, or at one that is given.
     pub(crate) fn check_work(&mut self, set: Set) -> Result<()> {
         let most = self.options.work;
-        if self.work + self.conditions.work <= most && self.languages.work() * ROW <= most {
+        if self.work + self.conditions.work <= most && self.languages.budget.work() * ROW <= most {
             return Ok(());
         }
         let message = format!(

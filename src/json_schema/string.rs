@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::regular;
 use crate::regular::{
     Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
-    any_text,
+    any_text, compact, computed_parts,
 };
 
 /// Bytes of texts beyond which these are not spelled out; so many characters of patterns are shown.
@@ -217,7 +217,7 @@ impl Sets<'_> {
 
     /// Strings, if they do not ask for the format `regex` and something else at once.
     pub(crate) fn few_enough(&self, strings: Language) -> Result<Language> {
-        match self.languages.multiplies_endless(strings) {
+        match computed_parts::multiplies_endless(&self.languages, strings) {
             false => Ok(strings),
             true => {
                 let message = "the format `regex` cannot be enforced together with other \
@@ -235,17 +235,22 @@ impl Sets<'_> {
             Texts::Pattern(pattern) => self.compiled(pattern, whole)?,
             Texts::Finished(pattern) => {
                 let name = format!("{:?} {pattern}", self.options.spelling);
-                match self.languages.named(&name) {
+                match compact::named_dfa(&mut self.languages, &name) {
                     Some(known) => known,
                     None => {
                         let language = self.compiled(pattern, whole)?;
-                        self.languages.finish(&name, language, self.strings.char)?
+                        compact::compile_named_dfa(
+                            &mut self.languages,
+                            &name,
+                            language,
+                            self.strings.char,
+                        )?
                     }
                 }
             }
             Texts::Patterns => {
                 let canonical = self.options.spelling == Spelling::Canonical;
-                regular::spelled(&mut self.languages, Arc::new(regular::Syntax), canonical)
+                regular::spelled(&mut self.languages, Arc::new(regular::EcmaPatterns), canonical)
             }
             &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
             Texts::Sequence(parts) => {

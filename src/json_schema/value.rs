@@ -8,7 +8,7 @@ use super::number::NumberSet;
 use super::object::{Class, Named, ObjectSet};
 use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
-use crate::regular::Language;
+use crate::regular::{Language, product};
 
 impl Sets<'_> {
     pub(crate) fn value_shape(&mut self, value: ValueId) -> Result<Shape> {
@@ -280,6 +280,6 @@ impl Sets<'_> {
             }
         }
         let (strings, unit) = (shape.strings, self.strings.char);
-        Ok(strings == Language::EMPTY || !self.languages.has_text(strings, unit)?)
+        Ok(strings == Language::EMPTY || !product::has_text(&mut self.languages, strings, unit)?)
     }
 }

@@ -10,7 +10,7 @@ use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::object::ObjectSet;
 use crate::json_schema::options::Options;
 use crate::json_schema::set::{Set, Sets, Shape};
-use crate::regular::{Language, Languages};
+use crate::regular::{Language, Languages, lengths, witness_length};
 
 /// Sets that are visited before no bound is given.
 const MAX_SETS: usize = 20_000;
@@ -110,7 +110,11 @@ impl TextSizes<'_, '_> {
             self.sets.numbers.spelling(languages, shape.numbers, self.options.digits);
         for (language, quotes) in [(free, 0), (listed, 0), (shape.strings, 2)] {
             // By structure: a shortest string itself may be long.
-            let length = languages.least_length(language, &mut FxHashMap::default());
+            let length = witness_length::short_length_memoized(
+                languages,
+                language,
+                &mut FxHashMap::default(),
+            );
             if let Ok(Some(length)) = length {
                 sizes.push(u64::from(length) + quotes);
             }
@@ -316,7 +320,7 @@ fn least_object(object: &ObjectSet, known: &FxHashMap<Set, u64>) -> Option<u64> 
 
 /// The length of the longest string, if there is one and it is found within the limits.
 fn longest(l: &mut Languages, language: Language) -> Option<u64> {
-    if let Some(most) = l.most_length(language, &mut FxHashMap::default()) {
+    if let Some(most) = lengths::max_length(l, language, &mut FxHashMap::default()) {
         return Some(most.into());
     }
     // Depth first; a state that is met again on the current path is part of a cycle.

@@ -2,30 +2,31 @@
 
 use super::*;
 use crate::mask::runs::is_unit;
-use crate::regular::Unit;
+use crate::regular::{RepeatedUnit, prefix_closure, shape, widening};
 
 impl Machine {
     /// A state that no token tells apart from this one, the same for many.
     pub(crate) fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
-        if !self.languages.is_counted(state) {
+        if !shape::has_counter(&self.languages, state) {
             return Ok(state);
         }
         if let Some(&near) = self.masks.nears.get(&state) {
             return Ok(near);
         }
-        for unit in self.languages.counted_units(state) {
+        for unit in shape::counted_units(&self.languages, state) {
             self.most_units(vocabulary, unit)?;
         }
         let (slices, longest, units) =
             (&self.shared_slices, self.longest_token, &self.masks.most_units);
-        let mut reach = |part: Language, unit: Unit| match unit {
-            Unit::Byte(set) => slices.longest_run(vocabulary, set),
+        let mut reach = |part: Language, unit: RepeatedUnit| match unit {
+            RepeatedUnit::Byte(set) => slices.longest_run(vocabulary, set),
             // The last may be an unfinished one.
-            Unit::Bytes(least) => {
+            RepeatedUnit::Bytes(least) => {
                 longest.div_ceil(least).min(units.get(&part).copied().unwrap_or(u32::MAX))
             }
         };
-        let near = self.languages.near(state, &mut reach, &mut self.masks.spans)?;
+        let near =
+            widening::widened(&mut self.languages, state, &mut reach, &mut self.masks.spans)?;
         self.masks.nears.insert(state, near);
         Ok(near)
     }
@@ -60,7 +61,7 @@ impl Machine {
     }
 
     fn find_head(&mut self, state: Language, text: bool) -> Result<Head> {
-        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
+        if let Some((unit, min, max, rest)) = shape::leading_repeat(&self.languages, state)
             && self.is_unit(unit)?
         {
             let units = self.languages.first_bytes(unit)?;
@@ -74,8 +75,13 @@ impl Machine {
             }
         }
         if text
-            && let Some(inner) = self.languages.before(state, self.json.quote)
-            && self.languages.is_total(inner, self.json.unit, &mut self.masks.total)
+            && let Some(inner) = shape::before_suffix(&mut self.languages, state, self.json.quote)
+            && prefix_closure::accepts_every_prefix(
+                &self.languages,
+                inner,
+                self.json.unit,
+                &mut self.masks.total,
+            )
         {
             return Ok(Head::Text { text: inner });
         }

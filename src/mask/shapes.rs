@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use super::slices::word_bytes;
 use crate::deadline;
 use crate::error::Result;
-use crate::regular::{ByteSet, Language, Languages};
+use crate::regular::{ByteSet, Language, Languages, computed_parts};
 use crate::vocabulary::{IndexReader, TokenMask, Trie, Vocabulary};
 
 /// The trie of tokens in which each byte is replaced by the first of its class.
@@ -632,7 +632,7 @@ impl<'a> Dense<'a> {
             return Ok(known);
         }
         let language = self.states[state as usize];
-        if self.languages.is_computed(language) {
+        if computed_parts::starts_with_endless(self.languages, language) {
             self.stays[state as usize] = Some(0);
             return Ok(0);
         }
@@ -653,7 +653,7 @@ impl<'a> Dense<'a> {
             return Ok(known.contains(class));
         }
         let language = self.states[state as usize];
-        let uniform = match self.languages.is_computed(language) {
+        let uniform = match computed_parts::starts_with_endless(self.languages, language) {
             true => ByteSet::EMPTY,
             false => uniform_classes(self.languages.plain_row(language)?),
         };
@@ -718,7 +718,11 @@ mod tests {
         ] {
             let (mut l, states) = testing::states(pattern);
             for (state, every_end) in states.into_iter().flat_map(|s| [(s, false), (s, true)]) {
-                let Some((free, far)) = l.nearly(state).unwrap() else { continue };
+                let Some((free, far)) =
+                    crate::regular::widening::without_far_bounds(&mut l, state).unwrap()
+                else {
+                    continue;
+                };
                 let Some(longer) = classes.longer(&vocabulary, far) else { continue };
                 let known = classes.walk(&vocabulary, &mut l, (free, 0), every_end).unwrap();
                 let Found { inside, ends, words, .. } = &known;

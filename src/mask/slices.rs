@@ -18,7 +18,7 @@ use super::shapes::{Classes, Found, class_of};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::mask::{Ends, Place, Reading, depends_on_capture};
-use crate::regular::{ByteSet, Language, Languages};
+use crate::regular::{ByteSet, Language, Languages, computed_parts, ordinary_text, widening};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 use clock_cache::Known;
 
@@ -142,7 +142,7 @@ impl Slices {
             return Ok(known.clone());
         }
         // Of states without end so many are met that they are not kept; a slice knows none of them.
-        let mark = languages.is_computed(state).then(|| languages.mark());
+        let mark = computed_parts::starts_with_endless(languages, state).then(|| languages.mark());
         let slice = self.make(key, vocabulary, languages, state);
         mark.into_iter().for_each(|mark| languages.release(mark));
         let slice = slice?.map(Arc::new);
@@ -166,7 +166,9 @@ impl Slices {
         Ok(match known {
             Some(slice) => Some(slice),
             None => {
-                let text = match languages.ordinary(state)?.and_then(|ordinary| ordinary.text) {
+                let text = match ordinary_text::ordinary_text(languages, state)?
+                    .and_then(|ordinary| ordinary.text)
+                {
                     Some(text) => {
                         let key = (languages.fingerprint(text), 0, false);
                         self.get(key, vocabulary, languages, text)?
@@ -191,7 +193,9 @@ impl Slices {
         if node != 0 {
             return Ok(None);
         }
-        let Some((free, far)) = languages.nearly(state)? else { return Ok(None) };
+        let Some((free, far)) = widening::without_far_bounds(languages, state)? else {
+            return Ok(None);
+        };
         let Some(longer) = self.classes(vocabulary).longer(vocabulary, far) else {
             return Ok(None);
         };

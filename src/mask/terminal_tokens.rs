@@ -1,6 +1,7 @@
 //! Readings: one terminal, from places inside tokens.
 
 use super::*;
+use crate::regular::{prefix_closure, shape};
 use crate::vocabulary::TrieNode;
 
 /// A subtree of the trie with fewer nodes is walked, not looked up.
@@ -126,7 +127,7 @@ impl Machine {
                     }
                     Head::Other if self.is_sliced(vocabulary, place) => {
                         let Terminal { state, every_end, .. } = terminal;
-                        if self.languages.is_listed(state)
+                        if shape::is_string_list(&self.languages, state)
                             && self.walk_few(vocabulary, terminal, place, found)?
                         {
                             return Ok(());
@@ -159,9 +160,9 @@ impl Machine {
     /// perhaps the empty one.
     pub(crate) fn without_lacks(&mut self, state: Language) -> Option<Lacking> {
         let Json { unit, quote } = self.json;
-        let rest = self.languages.after_first(state, quote);
-        let text = self.languages.one_before(rest.unwrap_or(state), quote)?;
-        if !self.languages.lacks_some(text) {
+        let rest = shape::after_first(&self.languages, state, quote);
+        let text = shape::single_before_suffix(&self.languages, rest.unwrap_or(state), quote)?;
+        if !shape::has_exclusions(&self.languages, text) {
             return None;
         }
         let quoted = rest.is_some();
@@ -170,8 +171,14 @@ impl Machine {
             return *known;
         }
         let mut found = None;
-        if self.languages.all_but(text, unit).is_some_and(|lacking| !lacking.is_empty())
-            && self.languages.is_total(text, unit, &mut self.masks.total)
+        if shape::excluded_strings(&self.languages, text, unit)
+            .is_some_and(|lacking| !lacking.is_empty())
+            && prefix_closure::accepts_every_prefix(
+                &self.languages,
+                text,
+                unit,
+                &mut self.masks.total,
+            )
         {
             // The empty text is lacked by all texts in which a character must come: it needs no
             // look at tokens.
@@ -242,7 +249,7 @@ impl Machine {
         if let Some(known) = self.masks.lacking.get(&key) {
             return Ok(known.clone());
         }
-        let found = match self.languages.all_but(text, self.json.unit) {
+        let found = match shape::excluded_strings(&self.languages, text, self.json.unit) {
             Some(lacking) => self.tokens_with(vocabulary, &lacking, place)?,
             None => None,
         };
@@ -478,7 +485,7 @@ impl Machine {
     /// Is a run of JSON characters one of these texts?
     fn has_text(&mut self, text: Language, run: &[u8]) -> Result<bool> {
         // Where only some texts lack, it is enough to look for it among them.
-        match self.languages.all_but(text, self.json.unit) {
+        match shape::excluded_strings(&self.languages, text, self.json.unit) {
             Some(lacking) => {
                 for lack in lacking {
                     if self.is_in(lack, run)? {

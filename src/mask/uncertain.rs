@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::recognizer::program::RETURN;
+use crate::regular::shape;
 
 /// Tokens that are read for real where that may matter.
 #[derive(Debug, Default)]
@@ -130,7 +131,7 @@ impl Machine {
         let in_string = self.items(id).iter().all(|item| match program.point(item.point) {
             Point::Names(_) => true,
             Point::Regular { .. } | Point::Capture { .. } => {
-                self.languages.ends_in(item.state, self.json.quote)
+                shape::ends_with(&self.languages, item.state, self.json.quote)
             }
             _ => item.point == RETURN,
         });

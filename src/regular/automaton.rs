@@ -1,5 +1,6 @@
-//! Automata that compute their states, for languages that no expression says as shortly: the
-//! multiples of a number, what is written in exponent form.
+//! The interface of automata that compute their states, for languages that no expression names as
+//! shortly: the multiples of a number, numbers in exponent form, the texts that are regular
+//! expressions.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -9,83 +10,85 @@ use regex_syntax::hir::ClassUnicode;
 
 use super::ByteSet;
 
-/// A state, as its automaton writes it.
-pub(crate) type State = Box<[i64]>;
+/// A state, encoded as numbers by its automaton.
+pub(crate) type AutomatonState = Box<[i64]>;
 
-/// Characters that say little, so that texts of them are known of a vocabulary.
+/// Characters that hardly change the state, so that tokens of them are known for a whole
+/// vocabulary.
 #[derive(Clone, Debug)]
-pub(crate) struct Ordinary {
+pub(crate) struct OrdinaryChars {
     /// Those of ASCII.
     pub(crate) bytes: ByteSet,
-    /// Those of them that must not come first.
+    /// Those of ASCII that must not come first.
     pub(crate) later: ByteSet,
-    /// Beyond ASCII: all characters, or the first ones and the later ones of a text.
+    /// Beyond ASCII: `None` for all characters, otherwise the first and the later ones of a text.
     pub(crate) beyond: Option<[&'static ClassUnicode; 2]>,
-    /// Where a text of two or more ends, its last one alone matters: it leads where it leads from
-    /// this state. `None`: the whole text matters.
-    pub(crate) base: Option<State>,
+    /// The state in which a text is read whose last character alone matters: a text of two or more
+    /// leads where its last character leads from here. `None` where the whole text matters.
+    pub(crate) base: Option<AutomatonState>,
 }
 
-/// How long the rest of a text can become: after another text without a backslash, this many bytes
-/// and some for each of its bytes.
+/// A bound on the growth of the shortest rest: after another text without a backslash it has at
+/// most `base` bytes, and `by_byte` more for each byte of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slack {
     pub(crate) base: usize,
     pub(crate) by_byte: usize,
 }
 
-/// A deterministic automaton over bytes, asked for one state at a time.
+/// A deterministic automaton over bytes that computes its states.
 pub(crate) trait Automaton: Debug + Send + Sync {
-    /// Tells automata apart: those with equal names step alike.
+    /// The identity of the automaton: automata with equal names step alike.
     fn name(&self) -> &str;
 
-    /// Is the empty string accepted from here?
+    /// Whether the empty string is accepted from a state.
     fn accepts(&self, state: &[i64]) -> bool;
 
     /// The state after a byte; `None` if no string follows.
-    fn step(&self, state: &[i64], byte: u8) -> Option<State>;
+    fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState>;
 
-    /// The bytes that lead on from here to where strings are accepted; `None` if that takes as long
-    /// as a step with each.
+    /// The bytes with a successor from which strings are accepted; `None` if that takes as long as
+    /// a step with each byte.
     fn first(&self, _state: &[i64]) -> Option<ByteSet> {
         None
     }
 
-    /// The characters that are ordinary here, if the automaton reads characters and most are.
-    fn ordinary(&self, _state: &[i64]) -> Option<Ordinary> {
+    /// The ordinary characters in a state, if the automaton reads characters and most are ordinary.
+    fn ordinary(&self, _state: &[i64]) -> Option<OrdinaryChars> {
         None
     }
 
-    /// Is any string accepted from here? `None`: that is to be searched for.
+    /// Whether any string is accepted from a state; `None` where a search must decide.
     fn is_live(&self, state: &[i64]) -> Option<bool>;
 
-    /// Is it known that finitely many strings are accepted?
+    /// Whether it is known that finitely many strings are accepted.
     fn is_finite(&self) -> bool {
         false
     }
 
-    /// Are its states without end, so that no table of them is worth a try?
+    /// Whether it has endlessly many states, so that determinisation is not tried.
     fn is_endless(&self) -> bool {
         false
     }
 
-    /// Are all of its strings texts, and does this state stand between two of their characters?
+    /// Whether the state stands between two characters of an automaton all of whose strings are
+    /// texts.
     fn is_between(&self, _state: &[i64]) -> bool {
         false
     }
 
-    /// A text from here to the end that is short, if it takes no search.
+    /// A short text from a state to acceptance, if it takes no search.
     fn rest(&self, _state: &[i64]) -> Option<Vec<u8>> {
         None
     }
 
-    /// How long the shortest rest can become, if that is known.
+    /// A bound on the growth of the shortest rest, if one is known.
     fn slack(&self, _state: &[i64]) -> Option<Slack> {
         None
     }
 
-    /// About how many bytes lead from here to the end, where this is not one: nothing rests on it
-    /// but where a search looks first.
+    /// Estimate of the length of a shortest rest. Searches look at small ones first; nothing else
+    /// depends on it.
     fn effort(&self, _state: &[i64]) -> u32 {
         1
     }
@@ -93,20 +96,20 @@ pub(crate) trait Automaton: Debug + Send + Sync {
 
 /// An automaton in one of its states.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningAutomaton {
     pub(crate) automaton: Arc<dyn Automaton>,
-    pub(crate) state: State,
+    pub(crate) state: AutomatonState,
 }
 
-impl PartialEq for Running {
+impl PartialEq for RunningAutomaton {
     fn eq(&self, other: &Self) -> bool {
         self.state == other.state && self.automaton.name() == other.automaton.name()
     }
 }
 
-impl Eq for Running {}
+impl Eq for RunningAutomaton {}
 
-impl Hash for Running {
+impl Hash for RunningAutomaton {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.automaton.name().hash(hasher);
         self.state.hash(hasher);

@@ -7,12 +7,12 @@ use std::fmt;
 pub struct ByteSet([u64; 4]);
 
 impl ByteSet {
-    /// As bits, by byte.
+    /// The bits, by byte.
     pub(crate) fn bits(&self) -> [u64; 4] {
         self.0
     }
 
-    /// The same from bits.
+    /// The set of these bits.
     pub(crate) fn from_bits(bits: [u64; 4]) -> Self {
         Self(bits)
     }
@@ -38,15 +38,12 @@ impl ByteSet {
         let word = |i: usize| {
             let (low, high) = (64 * i, 64 * i + 63);
             let (from, to) = (usize::from(first).max(low), usize::from(last).min(high));
-            match from > to {
-                true => 0,
-                false => u64::MAX << (from - low) & u64::MAX >> (high - to),
-            }
+            if from > to { 0 } else { u64::MAX << (from - low) & u64::MAX >> (high - to) }
         };
         Self(std::array::from_fn(word))
     }
 
-    /// The bytes that are in it while the byte before is not, or the other way round.
+    /// The bytes that are in the set while the byte before is not, and the other way round.
     pub(crate) fn border(&self) -> Self {
         let mut before = [0; 4];
         let mut carry = self.0[0] & 1;
@@ -67,12 +64,12 @@ impl ByteSet {
         self.0[usize::from(byte >> 6)] &= !(1 << (byte & 63));
     }
 
-    /// Is this byte in the set?
+    /// Whether a byte is in the set.
     pub fn contains(&self, byte: u8) -> bool {
         self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
     }
 
-    /// Is no byte in the set?
+    /// Whether the set has no byte.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
     }
@@ -146,7 +143,7 @@ impl fmt::Debug for ByteSet {
     }
 }
 
-/// A byte as it stands in a class of a pattern; a blank so that it is seen.
+/// A byte as it stands in a class of a pattern; the space is escaped to be visible.
 fn shown(byte: u8) -> String {
     match byte {
         b'[' | b']' | b'^' | b'-' => format!("\\{}", char::from(byte)),

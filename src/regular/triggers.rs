@@ -1,12 +1,13 @@
-//! Free text, as the texts divide it that end it.
+//! Free text that ends at the first of several trigger strings, as tool calls do.
 
 use super::{ByteSet, Language, Languages, Utf8, any_text};
 use crate::error::{Error, ErrorKind, Result};
 
+/// Free text up to the first of several triggers.
 pub(crate) struct Triggers {
-    /// Text without a trigger.
+    /// Text that contains no trigger.
     pub(crate) free: Language,
-    /// For each trigger: text that ends in it, and holds no trigger before.
+    /// For each trigger: text that ends in it and contains no trigger before.
     pub(crate) heads: Vec<Language>,
 }
 

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use super::program_view::{Instruction, ProgramView};
 use super::visits::Visits;
 use crate::error::Result;
-use crate::regular::Language;
+use crate::regular::{Language, lengths, witness_length};
 
 /// The distance where no text leads there, or where there is no bound.
 pub(super) const INFINITE: u32 = u32::MAX;
@@ -90,14 +90,18 @@ impl Distances {
     ) -> Result<u32> {
         let known = &mut self.least_lengths;
         Ok(program
-            .languages(|languages| languages.least_length(language, known))?
+            .languages(|languages| {
+                witness_length::short_length_memoized(languages, language, known)
+            })?
             .unwrap_or(INFINITE))
     }
 
     /// An upper bound on the bytes of the strings of a language; [`INFINITE`] if none is known.
     pub(super) fn most_length(&mut self, program: &ProgramView, language: Language) -> u32 {
         let known = &mut self.most_lengths;
-        program.languages(|languages| languages.most_length(language, known)).unwrap_or(INFINITE)
+        program
+            .languages(|languages| lengths::max_length(languages, language, known))
+            .unwrap_or(INFINITE)
     }
 
     /// Computes the distances of points that were made since the last update; with `visits` those to

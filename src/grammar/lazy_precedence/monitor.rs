@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::limits::{MAX_PAIRS, too_many_cases};
 use crate::deadline;
 use crate::error::Result;
-use crate::regular::{ByteSet, Language, Languages};
+use crate::regular::{ByteSet, Language, Languages, variables};
 
 /// Memo tables of residuals and paths.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Monitors {
             return Ok(known);
         }
         let mut variables = FxHashMap::default();
-        let first = languages.variable(monitor == residual);
+        let first = variables::new_variable(languages, monitor == residual);
         variables.insert(monitor, first);
         let (mut order, mut todo) = (vec![first], vec![monitor]);
         while let Some(m) = todo.pop() {
@@ -95,7 +95,7 @@ impl Monitors {
                         if variables.len() > MAX_PAIRS {
                             return Err(too_many_cases());
                         }
-                        let variable = languages.variable(next == residual);
+                        let variable = variables::new_variable(languages, next == residual);
                         variables.insert(next, variable);
                         order.push(variable);
                         todo.push(next);
@@ -109,9 +109,9 @@ impl Monitors {
                 parts.push(Language::EPSILON);
             }
             let body = languages.union(parts);
-            languages.define(variables[&m], body);
+            variables::define(languages, variables[&m], body);
         }
-        let path = languages.settle(&order, first);
+        let path = variables::settle(languages, &order, first);
         self.paths.insert((monitor, residual), path);
         Ok(path)
     }

@@ -19,7 +19,7 @@ use crate::json_schema::items::canonical;
 use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::written::{ShortItem, Text};
-use crate::regular::{Language, Languages};
+use crate::regular::{Language, Languages, witness};
 
 /// Items beyond which a text is not told.
 const MOST_ITEMS: usize = 1 << 13;
@@ -95,7 +95,7 @@ impl Emitter<'_> {
     /// Appends a short text of a terminal.
     fn write_short(&mut self, node: NodeId, text: &mut Vec<u8>) -> Result<()> {
         if let &Node::Regular(language) = self.builder.node(node) {
-            let short = self.sets.languages.short(language)?;
+            let short = witness::short(&mut self.sets.languages, language)?;
             text.extend_from_slice(&short.unwrap_or_default());
         }
         Ok(())
@@ -159,7 +159,7 @@ fn shortest_texts(l: &mut Languages, language: Language, most: usize) -> Result<
         }
         for byte in l.first_bytes(state)?.iter() {
             let next = l.step(state, byte)?;
-            if let Some(rest) = l.short(next)? {
+            if let Some(rest) = witness::short(l, next)? {
                 let longer = [&text[..], &[byte]].concat();
                 order += 1;
                 open.push((Reverse(longer.len() + rest.len()), order, longer, next));

@@ -1,6 +1,7 @@
 //! What the numbers of a set are written as: how many zeros at the end, how many digits.
 
 use super::*;
+use crate::regular::compact;
 
 impl Numbers {
     /// The literals to write, those of listed values apart: any number of zeros at the end of a
@@ -57,7 +58,7 @@ impl Numbers {
         // What computes its states has too many for a table.
         match set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
             true => Ok(text),
-            false => l.compact(text, None),
+            false => compact::compacted(l, text, None),
         }
     }
 

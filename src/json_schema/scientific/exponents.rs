@@ -14,7 +14,7 @@ use super::super::grid::{from_words, lcm, to_words};
 use super::super::number::Side;
 use super::{Atom, Step};
 use crate::deadline;
-use crate::regular::automaton::{Automaton, State};
+use crate::regular::automaton::{Automaton, AutomatonState as State};
 
 /// Exponents of ten beyond this are all alike: no bound is so far out.
 const FAR: i64 = 10_000_000;

@@ -7,7 +7,7 @@ use super::super::layout::{Indentation, Layout};
 use super::super::number::Side;
 use super::super::punctuation::flexible;
 use super::*;
-use crate::regular::Tables;
+use crate::regular::SharedResults;
 
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.
 const COMMON_DEPTH: u32 = 4;
@@ -74,7 +74,7 @@ static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
 /// What schemas share: automata.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    pub(crate) tables: Arc<Tables>,
+    pub(crate) tables: Arc<SharedResults>,
 }
 
 impl Shared {

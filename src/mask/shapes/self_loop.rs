@@ -6,7 +6,7 @@
 //! what a first byte began, tokens are read.
 
 use super::*;
-use crate::regular::OrdinaryText;
+use crate::regular::{OrdinaryText, ordinary_text};
 
 /// The vocabulary's nodes at the borders of characters, by their byte and the one before.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ impl Classes {
         text: Option<&TokenMask>,
         most: usize,
     ) -> Result<Option<Found>> {
-        if let Some(ordinary) = languages.ordinary(home)? {
+        if let Some(ordinary) = ordinary_text::ordinary_text(languages, home)? {
             let from = (home, every_end);
             return self.among_ordinary(vocabulary, languages, from, &ordinary, text);
         }
@@ -405,7 +405,8 @@ mod tests {
         let mut compared = 0;
         for canonical in [true, false] {
             let mut l = Languages::new();
-            let text = crate::regular::spelled(&mut l, Arc::new(crate::regular::Syntax), canonical);
+            let text =
+                crate::regular::spelled(&mut l, Arc::new(crate::regular::EcmaPatterns), canonical);
             let quote = l.literal(b"\"");
             let start = l.concat([text, quote]);
             for text in [
@@ -441,7 +442,9 @@ mod tests {
                 let state = text.bytes().try_fold(start, |state, byte| l.step(state, byte));
                 let state = state.unwrap();
                 assert_ne!(state, Language::EMPTY, "{text}");
-                let chars = l.ordinary(state).unwrap().and_then(|ordinary| ordinary.text);
+                let chars = ordinary_text::ordinary_text(&mut l, state)
+                    .unwrap()
+                    .and_then(|ordinary| ordinary.text);
                 let chars = chars.map(|text| {
                     classes.walk(&vocabulary, &mut l, (text, 0), false).unwrap().inside
                 });

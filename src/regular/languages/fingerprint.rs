@@ -1,102 +1,94 @@
-//! Names for structure that are equal across the arenas of one process.
+//! Fingerprints: names of expressions by structure, equal across the arenas of one process.
+//!
+//! Ids differ between arenas; caches that several constraints share are keyed by fingerprint.
 
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
-use std::sync::OnceLock;
-
-use super::*;
-
-/// Keys of [`Languages::fingerprint`], drawn once a process.
-static FINGERPRINT_KEYS: OnceLock<(RandomState, RandomState)> = OnceLock::new();
+use super::expression::{Expr, Language};
+use super::keyed_hash::keyed_hash;
+use super::store::Languages;
+use super::subexpressions::subexpressions;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::hash::Hash;
 
 impl Languages {
-    /// A fingerprint of the language's structure, equal across arenas of one process. 128 bits of
-    /// keyed SipHash: two different expressions with one fingerprint are not to be found, even by
-    /// someone who chooses the expressions. O(what it is made of) once, then O(1).
+    /// The fingerprint of the structure of a language. 128 bits of keyed SipHash: a collision
+    /// cannot be found even by someone who chooses the expressions. O(subexpressions) once, then
+    /// O(1).
     pub(crate) fn fingerprint(&mut self, x: Language) -> u128 {
         if let Some(print) = self.arena.print(x) {
             return print;
         }
         // Variables may be given other identities yet.
-        if self.is_recursive(x) {
+        if self.arena.properties(x).has_variable {
             return self.fingerprint_beside(x, &mut FxHashMap::default());
         }
         let mut last = 0;
-        for at in self.parts(x, false, |part| self.arena.print(part).is_some()) {
-            last = self.print_of(at, |part| self.arena.print(part).unwrap_or_default());
+        for at in subexpressions(self, x, false, |part| self.arena.print(part).is_some()) {
+            last = structural_print(self, at, |part| self.arena.print(part).unwrap_or_default());
             self.arena.set_print(at, last);
         }
         // Parts come before wholes.
         last
     }
 
-    /// The same, noted in `done` alone.
+    /// The fingerprint, computed anew and noted in `done` only: identities of variables may still
+    /// change.
     pub(crate) fn fingerprint_beside(
         &self,
         x: Language,
         done: &mut FxHashMap<Language, u128>,
     ) -> u128 {
-        for at in self.parts(x, false, |part| done.contains_key(&part)) {
-            let print = self.print_of(at, |part| done[&part]);
+        for at in subexpressions(self, x, false, |part| done.contains_key(&part)) {
+            let print = structural_print(self, at, |part| done[&part]);
             done.insert(at, print);
         }
         done[&x]
     }
-
-    /// The fingerprint of an expression by those of its parts.
-    fn print_of(&self, x: Language, of: impl Fn(Language) -> u128) -> u128 {
-        let mut words: SmallVec<[u128; 8]> = SmallVec::new();
-        let kind = match self.arena.expr(x) {
-            Expr::Set(set) => {
-                words.extend(
-                    set.bits()
-                        .chunks_exact(2)
-                        .map(|bits| u128::from(bits[0]) << 64 | u128::from(bits[1])),
-                );
-                0
-            }
-            &Expr::Concat(a, b) => {
-                words.extend([of(a), of(b)]);
-                1
-            }
-            expr @ (Expr::Union(xs) | Expr::Intersect(xs)) => {
-                words.extend(xs.iter().map(|&x| of(x)));
-                // They stand in the order of ids, which differs between arenas.
-                words.sort_unstable();
-                if matches!(expr, Expr::Union(_)) { 2 } else { 3 }
-            }
-            &Expr::Complement(inner) => {
-                words.push(of(inner));
-                4
-            }
-            &Expr::Repeat(inner, min, max) => {
-                words.extend([of(inner), u128::from(min) << 64 | u128::from(max)]);
-                5
-            }
-            &Expr::Variable(v) => {
-                words.push(self.variables[v as usize].identity);
-                6
-            }
-            Expr::Automaton(running) => {
-                words.push(keyed_hash(|hasher| running.hash(hasher)));
-                7
-            }
-            &Expr::Table(table, state) => {
-                words.extend([self.tables[table as usize].identity, state.into()]);
-                8
-            }
-        };
-        words.push(kind);
-        keyed_hash(|hasher| words.hash(hasher))
-    }
 }
 
-/// 128 bits of SipHash under the keys of this process.
-pub(crate) fn keyed_hash(feed: impl Fn(&mut DefaultHasher)) -> u128 {
-    let (high, low) = FINGERPRINT_KEYS.get_or_init(Default::default);
-    let half = |keys: &RandomState| {
-        let mut hasher = keys.build_hasher();
-        feed(&mut hasher);
-        u128::from(hasher.finish())
+/// The fingerprint of an expression by those of its parts.
+fn structural_print(languages: &Languages, x: Language, of: impl Fn(Language) -> u128) -> u128 {
+    let mut words: SmallVec<[u128; 8]> = SmallVec::new();
+    let kind = match languages.arena.expr(x) {
+        Expr::Set(set) => {
+            words.extend(
+                set.bits()
+                    .chunks_exact(2)
+                    .map(|bits| u128::from(bits[0]) << 64 | u128::from(bits[1])),
+            );
+            0
+        }
+        &Expr::Concat(a, b) => {
+            words.extend([of(a), of(b)]);
+            1
+        }
+        expr @ (Expr::Union(xs) | Expr::Intersect(xs)) => {
+            words.extend(xs.iter().map(|&x| of(x)));
+            // They stand in the order of ids, which differs between arenas.
+            words.sort_unstable();
+            if matches!(expr, Expr::Union(_)) { 2 } else { 3 }
+        }
+        &Expr::Complement(inner) => {
+            words.push(of(inner));
+            4
+        }
+        &Expr::Repeat(inner, min, max) => {
+            words.extend([of(inner), u128::from(min) << 64 | u128::from(max)]);
+            5
+        }
+        &Expr::Variable(v) => {
+            words.push(languages.definitions[v as usize].identity);
+            6
+        }
+        Expr::Computed(running) => {
+            words.push(keyed_hash(|hasher| running.hash(hasher)));
+            7
+        }
+        &Expr::DfaState(table, state) => {
+            words.extend([languages.dfas[table as usize].identity, state.into()]);
+            8
+        }
     };
-    half(high) << 64 | half(low)
+    words.push(kind);
+    keyed_hash(|hasher| words.hash(hasher))
 }

@@ -8,150 +8,140 @@
 //! longest path. For `^(ab|c)*$` of at least 10^9 characters that is three states, not a search that
 //! ends at a limit after ten seconds.
 
+use super::expression::{Expr, Language, UNBOUNDED};
+use super::lengths::max_length;
+use super::memo::{StatePair, UnitCounts};
+use super::store::Languages;
+use crate::deadline;
+use crate::error::Result;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Expr, Language, Languages, UNBOUNDED};
-use crate::deadline;
-use crate::error::Result;
+/// Least numbers of units up to which a search is as fast: microseconds.
+const MAX_SEARCHED_UNITS: u32 = 256;
 
-/// Least numbers of units up to this are searched for: that takes microseconds.
-const SEARCHED: u32 = 256;
+/// Pairs of a state of the text and a state of the unit that are visited.
+const MAX_STATE_PAIRS: usize = 20_000;
 
-/// States of a text beside its unit that are looked at.
-const MOST_STATES: usize = 20_000;
-
-/// Of a text from where it is, beside what is left of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnitCounts {
-    /// There is no string.
-    None,
-    /// The greatest number of units that a string has, and the number of states.
-    UpTo(u32, u32),
-    /// There is no greatest number; the number of states.
-    Unbounded(u32),
+/// Whether a text with a great least number of units has any string; `None` if arithmetic does not
+/// decide it.
+pub(crate) fn has_counted_string(languages: &mut Languages, x: Language) -> Result<Option<bool>> {
+    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
+    let counted = |part: &Language| {
+        let (begun, repeat) = match *languages.arena.expr(*part) {
+            Expr::Concat(begun, repeat) => (begun, repeat),
+            _ => (Language::EPSILON, *part),
+        };
+        match *languages.arena.expr(repeat) {
+            Expr::Repeat(unit, least, most) if least > MAX_SEARCHED_UNITS => {
+                Some((*part, begun, unit, least, most))
+            }
+            _ => None,
+        }
+    };
+    let Some((bound, begun, unit, least, most)) = xs.iter().find_map(counted) else {
+        return Ok(None);
+    };
+    let rest: SmallVec<[Language; 8]> = xs.iter().copied().filter(|&x| x != bound).collect();
+    let text = languages.intersect(rest);
+    let most_bytes = max_length(languages, text, &mut FxHashMap::default());
+    if most_bytes.is_some_and(|bytes| bytes < least) {
+        return Ok(Some(false));
+    }
+    let units = languages.repeat(unit, 0, None);
+    let begun = languages.concat2(begun, units);
+    Ok(match unit_counts(languages, (text, begun), units)? {
+        Some(UnitCounts::None) => Some(false),
+        Some(UnitCounts::UpTo(greatest, _)) if greatest < least => Some(false),
+        Some(UnitCounts::UpTo(_, states) | UnitCounts::Unbounded(states)) => {
+            (most == UNBOUNDED || most - least >= states).then_some(true)
+        }
+        None => None,
+    })
 }
 
-/// A state of a text, and a state of `unit*` that reads the same bytes.
-type Pair = (Language, Language);
-
-impl Languages {
-    /// Whether a text with a great least number of units has any string, as far as the numbers of
-    /// units that its strings have decide it.
-    pub(crate) fn has_counted_string(&mut self, x: Language) -> Result<Option<bool>> {
-        let Expr::Intersect(xs) = self.arena.expr(x) else { return Ok(None) };
-        let counted = |part: &Language| {
-            let (begun, repeat) = match *self.arena.expr(*part) {
-                Expr::Concat(begun, repeat) => (begun, repeat),
-                _ => (Language::EPSILON, *part),
-            };
-            match *self.arena.expr(repeat) {
-                Expr::Repeat(unit, least, most) if least > SEARCHED => {
-                    Some((*part, begun, unit, least, most))
-                }
-                _ => None,
-            }
-        };
-        let Some((bound, begun, unit, least, most)) = xs.iter().find_map(counted) else {
+/// The numbers of units of the strings from a pair of states on; `None` if that takes too many
+/// pairs. Remembered for all pairs on the way.
+pub(super) fn unit_counts(
+    languages: &mut Languages,
+    from: StatePair,
+    units: Language,
+) -> Result<Option<UnitCounts>> {
+    if let Some(&known) = languages.memo.unit_counts.get(&from) {
+        return Ok(known);
+    }
+    let mut pairs = vec![from];
+    let mut ids: FxHashMap<StatePair, usize> = FxHashMap::from_iter([(from, 0)]);
+    // By pair: the pairs before it, each with the units that begin on the way.
+    let mut before: Vec<SmallVec<[(usize, u32); 4]>> = vec![SmallVec::new()];
+    let mut after: Vec<usize> = Vec::new();
+    while let Some(&(text, unit)) = pairs.get(after.len()) {
+        deadline::check()?;
+        let (row, unit_row) = (*languages.row(text)?, *languages.row(unit)?);
+        let (at, begins) = (after.len(), u32::from(unit == units));
+        let mut nexts: SmallVec<[StatePair; 16]> = row.into_iter().zip(unit_row).collect();
+        nexts.dedup();
+        nexts.retain(|next| next.0 != Language::EMPTY && next.1 != Language::EMPTY);
+        nexts.sort_unstable();
+        nexts.dedup();
+        for &next in &nexts {
+            let id = *ids.entry(next).or_insert_with(|| {
+                pairs.push(next);
+                before.push(SmallVec::new());
+                pairs.len() - 1
+            });
+            before[id].push((at, begins));
+        }
+        after.push(nexts.len());
+        if pairs.len() > MAX_STATE_PAIRS {
+            languages.memo.unit_counts.insert(from, None);
             return Ok(None);
+        }
+    }
+    // Of the pairs that lead to the end, those of which all that follow are known, last first;
+    // what is left leads into a cycle.
+    let mut leads: Vec<bool> = vec![false; pairs.len()];
+    let mut todo: Vec<usize> = (0..pairs.len())
+        .filter(|&at| languages.is_nullable(pairs[at].0) && languages.is_nullable(pairs[at].1))
+        .collect();
+    todo.iter().for_each(|&at| leads[at] = true);
+    while let Some(at) = todo.pop() {
+        for &(previous, _) in &before[at] {
+            if !std::mem::replace(&mut leads[previous], true) {
+                todo.push(previous);
+            }
+        }
+    }
+    let mut greatest: Vec<Option<u32>> = vec![None; pairs.len()];
+    let mut found = vec![0; pairs.len()];
+    let mut done: Vec<usize> = (0..pairs.len()).filter(|&at| after[at] == 0).collect();
+    while let Some(at) = done.pop() {
+        let most = if leads[at] { found[at] } else { 0 };
+        greatest[at] = Some(most);
+        for &(previous, begins) in &before[at] {
+            if leads[at] {
+                found[previous] = found[previous].max(most + begins);
+            }
+            after[previous] -= 1;
+            if after[previous] == 0 {
+                done.push(previous);
+            }
+        }
+    }
+    let states = pairs.len() as u32;
+    for (at, &pair) in pairs.iter().enumerate() {
+        let counts = match greatest[at] {
+            _ if !leads[at] => UnitCounts::None,
+            Some(most) => UnitCounts::UpTo(most, states),
+            None => UnitCounts::Unbounded(states),
         };
-        let rest: SmallVec<[Language; 8]> = xs.iter().copied().filter(|&x| x != bound).collect();
-        let text = self.intersect(rest);
-        let most_bytes = self.most_length(text, &mut FxHashMap::default());
-        if most_bytes.is_some_and(|bytes| bytes < least) {
-            return Ok(Some(false));
-        }
-        let units = self.repeat(unit, 0, None);
-        let begun = self.concat2(begun, units);
-        Ok(match self.unit_counts((text, begun), units)? {
-            Some(UnitCounts::None) => Some(false),
-            Some(UnitCounts::UpTo(greatest, _)) if greatest < least => Some(false),
-            Some(UnitCounts::UpTo(_, states) | UnitCounts::Unbounded(states)) => {
-                (most == UNBOUNDED || most - least >= states).then_some(true)
-            }
-            None => None,
-        })
+        languages.memo.unit_counts.insert(pair, Some(counts));
     }
-
-    /// The numbers of units from a pair on; `None` if that takes too many states to say.
-    /// Remembered for all pairs on the way.
-    fn unit_counts(&mut self, from: Pair, units: Language) -> Result<Option<UnitCounts>> {
-        if let Some(&known) = self.unit_counts.get(&from) {
-            return Ok(known);
-        }
-        let mut pairs = vec![from];
-        let mut ids: FxHashMap<Pair, usize> = FxHashMap::from_iter([(from, 0)]);
-        // By pair: the pairs before it, each with the units that begin on the way.
-        let mut before: Vec<SmallVec<[(usize, u32); 4]>> = vec![SmallVec::new()];
-        let mut after: Vec<usize> = Vec::new();
-        while let Some(&(text, unit)) = pairs.get(after.len()) {
-            deadline::check()?;
-            let (row, unit_row) = (*self.row(text)?, *self.row(unit)?);
-            let (at, begins) = (after.len(), u32::from(unit == units));
-            let mut nexts: SmallVec<[Pair; 16]> = row.into_iter().zip(unit_row).collect();
-            nexts.dedup();
-            nexts.retain(|next| next.0 != Language::EMPTY && next.1 != Language::EMPTY);
-            nexts.sort_unstable();
-            nexts.dedup();
-            for &next in &nexts {
-                let id = *ids.entry(next).or_insert_with(|| {
-                    pairs.push(next);
-                    before.push(SmallVec::new());
-                    pairs.len() - 1
-                });
-                before[id].push((at, begins));
-            }
-            after.push(nexts.len());
-            if pairs.len() > MOST_STATES {
-                self.unit_counts.insert(from, None);
-                return Ok(None);
-            }
-        }
-        // Of the pairs that lead to the end, those of which all that follow are known, last first;
-        // what is left leads into a cycle.
-        let mut leads: Vec<bool> = vec![false; pairs.len()];
-        let mut todo: Vec<usize> = (0..pairs.len())
-            .filter(|&at| self.is_nullable(pairs[at].0) && self.is_nullable(pairs[at].1))
-            .collect();
-        todo.iter().for_each(|&at| leads[at] = true);
-        while let Some(at) = todo.pop() {
-            for &(previous, _) in &before[at] {
-                if !std::mem::replace(&mut leads[previous], true) {
-                    todo.push(previous);
-                }
-            }
-        }
-        let mut greatest: Vec<Option<u32>> = vec![None; pairs.len()];
-        let mut found = vec![0; pairs.len()];
-        let mut done: Vec<usize> = (0..pairs.len()).filter(|&at| after[at] == 0).collect();
-        while let Some(at) = done.pop() {
-            let most = if leads[at] { found[at] } else { 0 };
-            greatest[at] = Some(most);
-            for &(previous, begins) in &before[at] {
-                if leads[at] {
-                    found[previous] = found[previous].max(most + begins);
-                }
-                after[previous] -= 1;
-                if after[previous] == 0 {
-                    done.push(previous);
-                }
-            }
-        }
-        let states = pairs.len() as u32;
-        for (at, &pair) in pairs.iter().enumerate() {
-            let counts = match greatest[at] {
-                _ if !leads[at] => UnitCounts::None,
-                Some(most) => UnitCounts::UpTo(most, states),
-                None => UnitCounts::Unbounded(states),
-            };
-            self.unit_counts.insert(pair, Some(counts));
-        }
-        Ok(self.unit_counts.get(&from).copied().flatten())
-    }
+    Ok(languages.memo.unit_counts.get(&from).copied().flatten())
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 mod tests {
     use super::*;
     use crate::regular;
@@ -163,7 +153,7 @@ mod tests {
         let text = regular::parse(&mut l, pattern, options, &Utf8).unwrap();
         let unit = regular::parse(&mut l, "(?s:.)", options, &Utf8).unwrap();
         let units = l.repeat(unit, 0, None);
-        l.unit_counts((text, units), units).unwrap()
+        unit_counts(&mut l, (text, units), units).unwrap()
     }
 
     #[test]

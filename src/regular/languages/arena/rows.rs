@@ -1,22 +1,22 @@
-//! Rows, in blocks: a row is just larger than what an allocator keeps at hand.
+//! Rows of successors, in blocks of sixteen.
 
 use std::sync::Arc;
 
 use crate::regular::ByteSet;
 use crate::regular::languages::Row;
 
-/// A row, with the bytes whose successors may differ from those of the byte before.
-type Entry = (Row, ByteSet);
+/// A row, with the bytes whose entries may differ from the entry before.
+pub(super) type Entry = (Row, ByteSet);
 
-/// So many rows are allocated together.
-const BLOCK: usize = 16;
+/// Rows in one allocation. A single row is just larger than the size classes of allocators.
+pub(super) const BLOCK: usize = 16;
 
-/// Rows by number, of which the first are shared by all that were cloned from one.
+/// Rows by index, the first of which are shared by all clones.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    shared: Arc<Vec<Entry>>,
-    /// All full but the last, none larger.
-    own: Vec<Vec<Entry>>,
+    pub(super) shared: Arc<Vec<Entry>>,
+    /// Blocks, all full but the last.
+    pub(super) own: Vec<Vec<Entry>>,
 }
 
 impl Clone for Rows {
@@ -32,12 +32,12 @@ impl Rows {
         self.shared.len() + self.owned()
     }
 
-    /// How many are shared.
+    /// Number of shared rows.
     pub(crate) fn shared(&self) -> usize {
         self.shared.len()
     }
 
-    /// How many are not.
+    /// Number of rows of this arena alone.
     pub(crate) fn owned(&self) -> usize {
         match self.own.last() {
             Some(last) => (self.own.len() - 1) * BLOCK + last.len(),
@@ -75,7 +75,7 @@ impl Rows {
         self.len() as u32 - 1
     }
 
-    /// Forgets all but the first so many, which are those that are shared at least.
+    /// Drops the rows from `len` on, but no shared ones.
     pub(crate) fn truncate(&mut self, len: usize) {
         let own = len.saturating_sub(self.shared.len());
         self.own.truncate(own.div_ceil(BLOCK));

@@ -1,0 +1,47 @@
+//! Limits on the states of an arena, and on the work of one task.
+
+/// Parts of a union that are put together in about a microsecond, the unit of `deadline::spend`.
+pub(super) const PARTS_PER_MICROSECOND: usize = 8;
+
+/// Limits on the states of an arena and on the work of one task.
+///
+/// Work is counted in parts of rows: one for the row of an expression of one part, more for wide
+/// unions and for automata that compute their states.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    /// The most states that the arena may hold.
+    pub(super) max_states: usize,
+    /// Parts of rows that were computed since the task began.
+    pub(super) work: usize,
+    /// The most that `work` may be.
+    pub(super) max_work: usize,
+    /// Number of tasks that were begun.
+    tasks: usize,
+}
+
+impl Budget {
+    pub(super) fn new(max_states: usize) -> Self {
+        Self { max_states, work: 0, max_work: usize::MAX, tasks: 0 }
+    }
+
+    /// Bounds the work of one task; a row beyond it is an error.
+    pub(crate) fn set_max_work(&mut self, max_work: usize) {
+        self.max_work = max_work;
+    }
+
+    /// Parts of rows that were computed since the task began.
+    pub(crate) fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Begins a task, whose work counts from zero.
+    pub(crate) fn begin_task(&mut self) {
+        self.work = 0;
+        self.tasks += 1;
+    }
+
+    /// Number of tasks that were begun.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks
+    }
+}

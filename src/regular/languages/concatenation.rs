@@ -1,0 +1,35 @@
+//! Concatenation of two expressions, with adjacent repeats of one part folded.
+
+use super::expression::{Expr, Language, UNBOUNDED};
+use super::store::Languages;
+
+/// `a`, which is no concatenation, then `b`. Folds `x{2,3}x*` and the like, so that repeats stay
+/// few.
+pub(super) fn join(languages: &mut Languages, a: Language, b: Language) -> Language {
+    if a == Language::ALL && b == Language::ALL {
+        return b;
+    }
+    if let Expr::Repeat(x, min, max) = *languages.arena.expr(a) {
+        let (head, tail) = match *languages.arena.expr(b) {
+            Expr::Concat(head, tail) => (head, Some(tail)),
+            _ => (b, None),
+        };
+        if let Expr::Repeat(y, least, most) = *languages.arena.expr(head)
+            && x == y
+            && let Some(min) = min.checked_add(least)
+            && let Some(max) = add_bounds(max, most)
+        {
+            let both = languages.intern(Expr::Repeat(x, min, max));
+            return tail.map_or(both, |tail| languages.intern(Expr::Concat(both, tail)));
+        }
+    }
+    languages.intern(Expr::Concat(a, b))
+}
+
+/// The sum of two upper bounds; `None` if it overflows.
+fn add_bounds(a: u32, b: u32) -> Option<u32> {
+    if a == UNBOUNDED || b == UNBOUNDED {
+        return Some(UNBOUNDED);
+    }
+    a.checked_add(b).filter(|&sum| sum != UNBOUNDED)
+}

@@ -1,0 +1,326 @@
+//! Brzozowski derivatives: one byte at a time, and as rows of 256.
+//!
+//! The derivative of `x` by `b` contains the strings `s` with `b s` in `x`. By structure, with `∂`
+//! for the derivative by `b`:
+//!
+//! ```text
+//! ∂(x y)     = ∂x y | ∂y  (the latter if x contains ε)
+//! ∂(x | y)   = ∂x | ∂y              ∂(x & y) = ∂x & ∂y
+//! ∂(¬x)      = ¬∂x                  ∂(x{m,n}) = ∂x x{m-1,n-1}
+//! ```
+//!
+//! A row is computed by runs of bytes, not byte by byte: its *border* holds the bytes at which it
+//! may change, and the border of a whole is the union of those of its parts.
+
+use super::expression::{Expr, Language, Row, UNBOUNDED};
+use super::store::Languages;
+use crate::deadline;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LimitName;
+use crate::regular::ByteSet;
+use crate::regular::automaton::RunningAutomaton;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Work of a row of an automaton that computes its states, in parts of rows.
+const WORK_PER_COMPUTED_ROW: usize = 8;
+
+/// Combined entries that count as one more part of a row.
+const ENTRIES_PER_WORK_UNIT: usize = 16;
+
+/// Nested subexpressions that a single derivative follows by recursion; deeper ones get rows, which
+/// are computed with an explicit stack.
+const MAX_DEPTH: u32 = 200;
+
+/// The derivative by one byte. It may be a language without strings other than [`Language::EMPTY`].
+pub(super) fn derivative(
+    languages: &mut Languages,
+    x: Language,
+    byte: u8,
+    depth: u32,
+) -> Result<Language> {
+    if let Some(row) = languages.arena.row(x) {
+        return Ok(row[usize::from(byte)]);
+    }
+    if languages.arena.len() > languages.budget.max_states {
+        return Err(over_limit(languages));
+    }
+    if depth > MAX_DEPTH {
+        fill_row(languages, x)?;
+        return Ok(languages.arena.row(x).map_or(Language::EMPTY, |row| row[usize::from(byte)]));
+    }
+    let depth = depth + 1;
+    Ok(match languages.arena.expr(x) {
+        Expr::Set(set) => {
+            if set.contains(byte) {
+                Language::EPSILON
+            } else {
+                Language::EMPTY
+            }
+        }
+        &Expr::Concat(a, b) => {
+            let first = derivative(languages, a, byte, depth)?;
+            let through = languages.concat2(first, b);
+            if languages.is_nullable(a) {
+                let second = derivative(languages, b, byte, depth)?;
+                match (through, second) {
+                    (Language::EMPTY, other) | (other, Language::EMPTY) => other,
+                    both => languages.union([both.0, both.1]),
+                }
+            } else {
+                through
+            }
+        }
+        Expr::Union(xs) => {
+            let xs = xs.clone();
+            let mut next: SmallVec<[Language; 8]> = SmallVec::new();
+            for &part in &xs {
+                match derivative(languages, part, byte, depth)? {
+                    Language::EMPTY => {}
+                    part => next.push(part),
+                }
+            }
+            match next[..] {
+                [] => Language::EMPTY,
+                [one] => one,
+                _ => languages.union(next),
+            }
+        }
+        Expr::Intersect(xs) => {
+            let xs = xs.clone();
+            let mut next: SmallVec<[Language; 8]> = SmallVec::new();
+            for &part in &xs {
+                match derivative(languages, part, byte, depth)? {
+                    Language::EMPTY => return Ok(Language::EMPTY),
+                    part => next.push(part),
+                }
+            }
+            languages.intersect(next)
+        }
+        &Expr::Complement(inner) => {
+            let inner = derivative(languages, inner, byte, depth)?;
+            languages.complement(inner)
+        }
+        &Expr::Repeat(inner, min, max) => {
+            let first = derivative(languages, inner, byte, depth)?;
+            if first == Language::EMPTY {
+                return Ok(Language::EMPTY);
+            }
+            let more = if max == UNBOUNDED { None } else { Some(max - 1) };
+            let rest = languages.repeat(inner, min.saturating_sub(1), more);
+            languages.concat2(first, rest)
+        }
+        &Expr::Variable(v) => {
+            let body = languages.definitions[v as usize].body;
+            derivative(languages, body, byte, depth)?
+        }
+        Expr::Computed(RunningAutomaton { automaton, state }) => {
+            let automaton = Arc::clone(automaton);
+            let after = automaton.step(state, byte);
+            // An answer that was cut short is none.
+            deadline::check()?;
+            match after {
+                Some(state) => languages.automaton(automaton, state),
+                None => Language::EMPTY,
+            }
+        }
+        &Expr::DfaState(table, state) => match languages.dfas[table as usize].step(state, byte) {
+            Some(next) => languages.dfa_state(table, next),
+            None => Language::EMPTY,
+        },
+    })
+}
+
+/// The error of an arena that is beyond its budget.
+pub(super) fn over_limit(languages: &Languages) -> Error {
+    if languages.budget.work > languages.budget.max_work {
+        // In parts of rows, which is not what users count.
+        let message = "regular languages take more to decide than the limit `work` allows";
+        let help = "simplify the patterns, or raise the limit";
+        let error = Error::new(ErrorKind::Limit, message).with_help(help);
+        return error.with_limit(LimitName::Work);
+    }
+    let message =
+        format!("regular languages need more than {} states", languages.budget.max_states);
+    let help = "simplify the patterns, lower the counts, or raise the limit `language_states`";
+    Error::new(ErrorKind::Limit, message).with_help(help).with_limit(LimitName::LanguageStates)
+}
+
+/// The row of `x`, which is computed; otherwise an empty one.
+pub(crate) fn known_derivatives(languages: &Languages, x: Language) -> Row {
+    languages.arena.row(x).copied().unwrap_or([Language::EMPTY; 256])
+}
+
+/// Computes the row of derivatives of `x`, and of the subexpressions that it needs, without
+/// deciding which of them are empty. The stack is explicit: expressions nest as deep as a literal
+/// is long.
+pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
+    if languages.arena.row(x).is_some() {
+        return Ok(());
+    }
+    languages.arena.relieve();
+    let mut stack = vec![x];
+    while let Some(&top) = stack.last() {
+        deadline::check()?;
+        if languages.arena.row(top).is_some() {
+            stack.pop();
+            continue;
+        }
+        if languages.arena.len() > languages.budget.max_states
+            || languages.budget.work > languages.budget.max_work
+        {
+            return Err(over_limit(languages));
+        }
+        let before = stack.len();
+        let missing = |this: &Languages, part: Language| this.arena.row(part).is_none();
+        match languages.arena.expr(top) {
+            Expr::Set(_) | Expr::DfaState(..) | Expr::Computed(_) => {}
+            &Expr::Concat(a, b) => {
+                if missing(languages, a) {
+                    stack.push(a);
+                }
+                if languages.is_nullable(a) && missing(languages, b) {
+                    stack.push(b);
+                }
+            }
+            Expr::Union(xs) | Expr::Intersect(xs) => {
+                stack.extend(xs.iter().copied().filter(|&part| missing(languages, part)));
+            }
+            &Expr::Complement(part) | &Expr::Repeat(part, ..) => {
+                if missing(languages, part) {
+                    stack.push(part);
+                }
+            }
+            &Expr::Variable(v) => {
+                let body = languages.definitions[v as usize].body;
+                if missing(languages, body) {
+                    stack.push(body);
+                }
+            }
+        }
+        if stack.len() == before {
+            let parts = match languages.arena.expr(top) {
+                Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
+                Expr::Computed(_) => WORK_PER_COMPUTED_ROW,
+                _ => 1,
+            };
+            languages.budget.work += parts;
+            deadline::spend(parts);
+            let (row, border) = derive_row(languages, top);
+            // What an automaton computed in a search that was cut short is not kept.
+            deadline::check()?;
+            languages.arena.set_row(top, row, border, false);
+            stack.pop();
+        }
+    }
+    Ok(())
+}
+
+/// The row of `x`, whose subexpressions have theirs, and its border.
+fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
+    let expr = languages.arena.expr(x).clone();
+    match expr {
+        Expr::Set(set) => {
+            let row = |b| if set.contains(b) { Language::EPSILON } else { Language::EMPTY };
+            (std::array::from_fn(|b| row(b as u8)), set.border())
+        }
+        Expr::Concat(a, b) => {
+            let both = [a, b];
+            let read = if languages.is_nullable(a) { &both[..] } else { &both[..1] };
+            combine(languages, read, |this, parts| {
+                let through = this.concat2(parts[0], b);
+                match parts.get(1) {
+                    None | Some(&Language::EMPTY) => through,
+                    Some(&second) => this.union([through, second]),
+                }
+            })
+        }
+        Expr::Union(xs) => combine(languages, &xs, |this, mut parts| {
+            parts.retain(|part| *part != Language::EMPTY);
+            match parts[..] {
+                [] => Language::EMPTY,
+                [one] => one,
+                _ => this.union(parts),
+            }
+        }),
+        Expr::Intersect(xs) => combine(languages, &xs, |this, parts| {
+            if parts.contains(&Language::EMPTY) { Language::EMPTY } else { this.intersect(parts) }
+        }),
+        Expr::Complement(inner) => {
+            combine(languages, &[inner], |this, parts| this.complement(parts[0]))
+        }
+        Expr::Repeat(inner, min, max) => {
+            let more = if max == UNBOUNDED { None } else { Some(max - 1) };
+            let rest = languages.repeat(inner, min.saturating_sub(1), more);
+            combine(languages, &[inner], |this, parts| this.concat2(parts[0], rest))
+        }
+        Expr::Variable(v) => {
+            let body = languages.definitions[v as usize].body;
+            (known_derivatives(languages, body), languages.arena.border(body))
+        }
+        Expr::Computed(RunningAutomaton { automaton, state }) => {
+            let mut row = [Language::EMPTY; 256];
+            for byte in automaton.first(&state).unwrap_or(ByteSet::ALL).iter() {
+                if let Some(state) = automaton.step(&state, byte) {
+                    row[usize::from(byte)] = languages.automaton(automaton.clone(), state);
+                }
+            }
+            (row, border(&row))
+        }
+        Expr::DfaState(table, state) => {
+            let at = Arc::clone(&languages.dfas[table as usize]);
+            let next = at.successors(state).map(|next| match next {
+                Some(next) => languages.dfa_state(table, next),
+                None => Language::EMPTY,
+            });
+            let next: SmallVec<[Language; 16]> = next.collect();
+            let row = std::array::from_fn(|byte| next[at.class(byte as u8)]);
+            (row, border(&row))
+        }
+    }
+}
+
+/// The row each of whose entries `f` makes of the entries of other rows, and its border. `f` is
+/// called once for each run of bytes that none of the rows distinguishes.
+fn combine(
+    languages: &mut Languages,
+    xs: &[Language],
+    mut f: impl FnMut(&mut Languages, SmallVec<[Language; 4]>) -> Language,
+) -> (Row, ByteSet) {
+    let borders = xs.iter().map(|&x| languages.arena.border(x));
+    let borders = borders.fold(ByteSet::single(0), |all, border| all.union(&border));
+    languages.budget.work += xs.len() * borders.len() / ENTRIES_PER_WORK_UNIT;
+    // By border, then by part: what they lead to.
+    let width = xs.len();
+    let mut parts = std::mem::take(&mut languages.row_buffer);
+    parts.clear();
+    parts.resize(width * borders.len(), Language::EMPTY);
+    for (i, x) in xs.iter().enumerate() {
+        let Some(row) = languages.arena.row(*x) else { continue };
+        let column = parts[i..].iter_mut().step_by(width);
+        column.zip(borders.iter()).for_each(|(part, byte)| *part = row[usize::from(byte)]);
+    }
+    let mut row = [Language::EMPTY; 256];
+    let mut kept = ByteSet::EMPTY;
+    let mut last = Language::EMPTY;
+    let mut from = 0;
+    let mut same: (&[Language], Language) = (&[], Language::EMPTY);
+    for (byte, parts) in borders.iter().zip(parts.chunks_exact(width)) {
+        let at = usize::from(byte);
+        row[from..at].fill(last);
+        let next = if parts == same.0 { same.1 } else { f(languages, SmallVec::from_slice(parts)) };
+        same = (parts, next);
+        if next != last {
+            kept.insert(byte);
+        }
+        (from, last) = (at, next);
+    }
+    languages.row_buffer = parts;
+    row[from..].fill(last);
+    (row, kept)
+}
+
+/// The bytes whose entries differ from the entry before.
+pub(super) fn border(row: &Row) -> ByteSet {
+    (1..=u8::MAX).filter(|&b| row[usize::from(b)] != row[usize::from(b) - 1]).collect()
+}

@@ -1,0 +1,86 @@
+//! Subexpressions of a language, parts before wholes.
+//!
+//! Ids of parts are smaller than those of wholes, so sorting by id is a topological order.
+
+use super::expression::{Expr, Language};
+use super::store::Languages;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// A language and its subexpressions, without those that are `known` and what only they contain.
+/// With `definitions`, the bodies of variables are subexpressions, too; otherwise parts come before
+/// wholes.
+pub(crate) fn subexpressions(
+    languages: &Languages,
+    x: Language,
+    definitions: bool,
+    known: impl Fn(Language) -> bool,
+) -> Vec<Language> {
+    if known(x) {
+        return Vec::new();
+    }
+    let mut needed = vec![x];
+    let mut todo: SmallVec<[Language; 16]> = SmallVec::from_slice(&[x]);
+    /// Subexpressions up to which a linear search is faster than a hash set.
+    const MAX_LINEAR: usize = 16;
+    let mut seen: FxHashSet<Language> = FxHashSet::default();
+    while let Some(at) = todo.pop() {
+        let parts = todo.len();
+        match languages.arena.expr(at) {
+            Expr::Set(_) | Expr::DfaState(..) | Expr::Computed(_) => {}
+            &Expr::Concat(a, b) => todo.extend([a, b]),
+            Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
+            &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
+            &Expr::Variable(v) if definitions => todo.push(languages.definitions[v as usize].body),
+            Expr::Variable(_) => {}
+        }
+        let mut kept = parts;
+        for i in parts..todo.len() {
+            let part = todo[i];
+            let new = match needed.len() {
+                ..MAX_LINEAR => !needed.contains(&part),
+                MAX_LINEAR => {
+                    seen.extend(needed.iter().copied());
+                    !seen.contains(&part)
+                }
+                _ => !seen.contains(&part),
+            };
+            if new && !known(part) {
+                if needed.len() >= MAX_LINEAR {
+                    seen.insert(part);
+                }
+                needed.push(part);
+                todo[kept] = part;
+                kept += 1;
+            }
+        }
+        todo.truncate(kept);
+    }
+    // Parts are made before what they are parts of, so their ids are smaller.
+    needed.sort_unstable();
+    needed
+}
+
+/// A language and its subexpressions by concatenation, union and repeat, without those that are
+/// `known`; parts come before wholes. Other languages are listed, but not entered.
+pub(super) fn regular_subexpressions(
+    languages: &Languages,
+    x: Language,
+    known: impl Fn(Language) -> bool,
+) -> BTreeSet<Language> {
+    let mut needed = BTreeSet::new();
+    let mut todo = vec![x];
+    while let Some(at) = todo.pop() {
+        if known(at) || !needed.insert(at) {
+            continue;
+        }
+        match languages.arena.expr(at) {
+            &Expr::Concat(a, b) => todo.extend([a, b]),
+            Expr::Union(xs) => todo.extend_from_slice(xs),
+            &Expr::Repeat(part, ..) => todo.push(part),
+            _ => {}
+        }
+    }
+    needed
+}

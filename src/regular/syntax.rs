@@ -1,0 +1,23 @@
+//! Regular expressions as text: from a pattern to the [`Language`](super::Language) that it names.
+//!
+//! ```text
+//! "(?i)a+\\b"  ── rust / ecma ──►  Pattern  ── compile ──►  Language
+//! ```
+//!
+//! Two parsers ([`rust`] for the syntax of the `regex` crate, [`ecma`] for ECMA-262) produce one
+//! syntax tree over code points, [`pattern::Pattern`]. [`compile`] turns the tree into a language over
+//! bytes: classes by an [encoding](super::CodePoints), lookbehinds by tracking the text before a
+//! position, lookaheads by intersection with what follows.
+
+mod compile;
+mod ecma;
+mod options;
+mod parse;
+mod pattern;
+mod pattern_error;
+mod rust;
+
+pub(crate) use ecma::identifiers;
+pub use options::{Anchoring, Dialect, Options};
+pub(crate) use parse::check;
+pub use parse::parse;

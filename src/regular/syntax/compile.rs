@@ -1,0 +1,500 @@
+//! Compilation of a pattern with assertions to its language.
+//!
+//! The matches of a part depend on the text around it. The text *after* it is known by compiling
+//! from right to left: each part is compiled with the language of what may follow, so that
+//! `x(?=y)z` is `x·(y·ALL & z)`. Of the text *before* it only finitely much matters, its
+//! [context](LeftContexts): every language is computed once for each context. A repeat of parts
+//! with assertions becomes a system of right-linear equations, with one variable for each context.
+
+mod lookbehind;
+
+use rustc_hash::FxHashMap;
+
+use self::lookbehind::LeftContexts;
+use super::options::Anchoring;
+use super::pattern::{AssertionSource, Look, Pattern};
+use super::pattern_error::error_at;
+use crate::error::Result;
+use crate::regular::encoding::CodePoints;
+use crate::regular::{Language, Languages, variables};
+
+/// Steps of unrolling counted repeats whose bodies contain assertions.
+const UNROLL_LIMIT: usize = 100_000;
+
+/// The language of the texts that match a pattern.
+pub(crate) fn compile(
+    languages: &mut Languages,
+    pattern: &Pattern,
+    anchoring: Anchoring,
+    spelling: &dyn CodePoints,
+) -> Result<Language> {
+    let any = spelling.class(languages, &[(0, 0x10_FFFF)]);
+    let text = languages.repeat(any, 0, None);
+    let classes = FxHashMap::default();
+    let duties = Vec::new();
+    let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0, duties };
+    let language = match anchoring {
+        Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
+        Anchoring::Search => {
+            // After a match anything may follow, and `ALL` swallows what else is still searched
+            // for, so that no state tells one match from two. It is no text by itself.
+            let exact = compiler.language(pattern, Some(text), text)?;
+            let open = compiler.language(pattern, Some(text), Language::ALL)?;
+            if open == exact { exact } else { compiler.languages.intersect([text, open]) }
+        }
+    };
+    languages.note_within(language, text);
+    Ok(language)
+}
+
+/// The compilation of one pattern.
+struct Compiler<'a> {
+    languages: &'a mut Languages,
+    spelling: &'a dyn CodePoints,
+    /// Every text.
+    text: Language,
+    classes: FxHashMap<Vec<(u32, u32)>, Language>,
+    unrolled: usize,
+    /// Languages that must be empty; otherwise an atomic group changes what is matched.
+    duties: Vec<(Language, AssertionSource)>,
+}
+
+/// A pattern whose parts without assertions are languages.
+enum Lowered {
+    Plain(Language),
+    Concat(Vec<Lowered>),
+    Alternate(Vec<Lowered>),
+    Repeat {
+        body: Box<Lowered>,
+        min: u32,
+        max: Option<u32>,
+    },
+    End,
+    Ahead {
+        body: Box<Lowered>,
+        negated: bool,
+    },
+    /// The index of the language that the text before must be in, or must not be in.
+    Behind {
+        prefix: usize,
+        negated: bool,
+    },
+    Atomic {
+        language: Language,
+        atomic: AtomicChoice,
+        at: AssertionSource,
+    },
+}
+
+/// The match of its body that an atomic group takes.
+#[derive(Clone, Copy)]
+enum AtomicChoice {
+    /// The only one: no match is a prefix of another.
+    Only,
+    /// As many characters of a class as there are, within bounds.
+    Longest { class: Language, min: u32, max: Option<u32> },
+}
+
+/// One language for each left context.
+type ByContext = Vec<Language>;
+
+impl Compiler<'_> {
+    /// The texts that consist of a string of `before`, a match, and a string of `after`.
+    fn language(
+        &mut self,
+        pattern: &Pattern,
+        before: Option<Language>,
+        after: Language,
+    ) -> Result<Language> {
+        let mut prefixes = Vec::new();
+        let part = self.lower(pattern, &mut prefixes)?;
+        let mut parts: Vec<Lowered> = before.map(Lowered::Plain).into_iter().collect();
+        parts.push(part);
+        let contexts = LeftContexts::new(self.languages, &prefixes, self.text)?;
+        let rest = vec![after; contexts.len()];
+        let mut scope = Scope { compiler: self, contexts, variables: Vec::new() };
+        let all = scope.full(&Lowered::Concat(parts), &rest)?;
+        let Scope { contexts, mut variables, .. } = scope;
+        variables.extend_from_slice(contexts.variables());
+        // At the start of the text.
+        let settled = variables::settle(self.languages, &variables, all[0]);
+        for (changed, at) in std::mem::take(&mut self.duties) {
+            if self.languages.is_live(changed)? {
+                return Err(error_at(at.byte, format!("{} changes what is matched here", at.name))
+                    .with_help("let what follows begin with other characters, or write it as an ordinary group"));
+            }
+        }
+        Ok(settled)
+    }
+
+    /// The pattern with parts without assertions compiled. `prefixes` collects the languages of its
+    /// lookbehinds.
+    fn lower(&mut self, pattern: &Pattern, prefixes: &mut Vec<Language>) -> Result<Lowered> {
+        Ok(match pattern {
+            Pattern::Class(class) => {
+                let ranges: Vec<(u32, u32)> =
+                    class.iter().map(|r| (r.start().into(), r.end().into())).collect();
+                let Self { languages, spelling, .. } = self;
+                let known = self.classes.entry(ranges);
+                let class = known.or_insert_with_key(|ranges| spelling.class(languages, ranges));
+                Lowered::Plain(*class)
+            }
+            Pattern::Concat(patterns) => {
+                let mut parts: Vec<Lowered> = Vec::new();
+                let mut run = Vec::new();
+                for pattern in patterns {
+                    match self.lower(pattern, prefixes)? {
+                        Lowered::Plain(language) => run.push(language),
+                        part => {
+                            if !run.is_empty() {
+                                parts.push(Lowered::Plain(self.languages.concat(run.drain(..))));
+                            }
+                            parts.push(part);
+                        }
+                    }
+                }
+                if parts.is_empty() || !run.is_empty() {
+                    parts.push(Lowered::Plain(self.languages.concat(run)));
+                }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Concat(parts) }
+            }
+            Pattern::Alternate(patterns) => {
+                let mut plain = Vec::new();
+                let mut parts = Vec::new();
+                for pattern in patterns {
+                    match self.lower(pattern, prefixes)? {
+                        Lowered::Plain(language) => plain.push(language),
+                        part => parts.push(part),
+                    }
+                }
+                if parts.is_empty() || !plain.is_empty() {
+                    parts.push(Lowered::Plain(self.languages.union(plain)));
+                }
+                if parts.len() == 1 { parts.swap_remove(0) } else { Lowered::Alternate(parts) }
+            }
+            Pattern::Repeat { body, min, max } => match self.lower(body, prefixes)? {
+                Lowered::Plain(body) => Lowered::Plain(self.languages.repeat(body, *min, *max)),
+                body => Lowered::Repeat { body: Box::new(body), min: *min, max: *max },
+            },
+            Pattern::Atomic { body, greedy, at } => {
+                let lowered = self.lower(body, prefixes)?;
+                let Lowered::Plain(language) = lowered else {
+                    let message = format!("{} with assertions in it is not supported", at.name);
+                    return Err(
+                        error_at(at.byte, message).with_help("write it as an ordinary group")
+                    );
+                };
+                let atomic = self.atomic(body, language, *greedy, *at, prefixes)?;
+                Lowered::Atomic { language, atomic, at: *at }
+            }
+            Pattern::Look { look, .. } => match look {
+                Look::Start => behind(prefixes, Language::EPSILON, false),
+                Look::End => Lowered::End,
+                Look::Ahead { body, negated } => {
+                    let body = Box::new(self.lower(body, prefixes)?);
+                    Lowered::Ahead { body, negated: *negated }
+                }
+                Look::Behind { body, negated } => {
+                    if let Some(at) = looks_ahead(body) {
+                        let message = format!("{} inside a lookbehind is not supported", at.name);
+                        return Err(
+                            error_at(at.byte, message).with_help("move it behind the lookbehind")
+                        );
+                    }
+                    let text = self.text;
+                    let prefix = self.language(body, Some(text), Language::EPSILON)?;
+                    behind(prefixes, prefix, *negated)
+                }
+            },
+        })
+    }
+}
+
+impl Compiler<'_> {
+    /// The choice of an atomic group; an error where it is neither of the simple ones.
+    fn atomic(
+        &mut self,
+        body: &Pattern,
+        language: Language,
+        greedy: bool,
+        at: AssertionSource,
+        prefixes: &mut Vec<Language>,
+    ) -> Result<AtomicChoice> {
+        // A match that goes on to be another one.
+        let byte = self.languages.byte_set(crate::regular::ByteSet::ALL);
+        let some = self.languages.repeat(byte, 1, None);
+        let longer = self.languages.concat([language, some]);
+        let both = self.languages.intersect([language, longer]);
+        if !self.languages.is_live(both)? {
+            return Ok(AtomicChoice::Only);
+        }
+        if let Pattern::Repeat { body, min, max } = body
+            && greedy
+            && let Some(class) = one_character(body)
+            && let Lowered::Plain(class) = self.lower(&class, prefixes)?
+        {
+            return Ok(AtomicChoice::Longest { class, min: *min, max: *max });
+        }
+        Err(error_at(at.byte, format!("{} may change what is matched here", at.name))
+            .with_help("only repeats of one character, and bodies no match of which begins another, may be atomic"))
+    }
+}
+
+/// The class of a pattern that matches exactly one character.
+fn one_character(pattern: &Pattern) -> Option<Pattern> {
+    match pattern {
+        Pattern::Class(_) => Some(pattern.clone()),
+        Pattern::Concat(parts) => match &parts[..] {
+            [one] => one_character(one),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A condition on the text before, by the index of its language.
+fn behind(prefixes: &mut Vec<Language>, prefix: Language, negated: bool) -> Lowered {
+    let known = prefixes.iter().position(|&p| p == prefix);
+    let prefix = known.unwrap_or_else(|| {
+        prefixes.push(prefix);
+        prefixes.len() - 1
+    });
+    Lowered::Behind { prefix, negated }
+}
+
+/// The first assertion of a pattern about the text after it.
+fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
+    match pattern {
+        Pattern::Class(_) => None,
+        Pattern::Concat(parts) | Pattern::Alternate(parts) => parts.iter().find_map(looks_ahead),
+        Pattern::Repeat { body, .. } | Pattern::Atomic { body, .. } => looks_ahead(body),
+        Pattern::Look { look: Look::End | Look::Ahead { .. }, at } => Some(*at),
+        Pattern::Look { look: Look::Start, .. } => None,
+        Pattern::Look { look: Look::Behind { body, .. }, .. } => looks_ahead(body),
+    }
+}
+
+/// The compilation of a pattern (the whole or a lookbehind) in its left contexts.
+struct Scope<'a, 'b> {
+    compiler: &'a mut Compiler<'b>,
+    contexts: LeftContexts,
+    /// The variables of its repeats, all of them defined.
+    variables: Vec<Language>,
+}
+
+impl Scope<'_, '_> {
+    fn languages(&mut self) -> &mut Languages {
+        self.compiler.languages
+    }
+
+    /// Counts a step of unrolling.
+    fn count(&mut self) -> Result<()> {
+        self.compiler.unrolled += 1;
+        if self.compiler.unrolled <= UNROLL_LIMIT {
+            return Ok(());
+        }
+        let message =
+            format!("a counted repeat of assertions unrolls into more than {UNROLL_LIMIT} steps");
+        Err(error_at(0, message)
+            .with_help("move the assertions out of the repeat, or lower its count"))
+    }
+
+    /// The union, context by context.
+    fn unite(&mut self, a: &[Language], b: &[Language]) -> ByContext {
+        a.iter().zip(b).map(|(&a, &b)| self.languages().union([a, b])).collect()
+    }
+
+    /// The intersection, context by context.
+    fn both(&mut self, a: &[Language], b: &[Language]) -> ByContext {
+        a.iter().zip(b).map(|(&a, &b)| self.languages().intersect([a, b])).collect()
+    }
+
+    /// The empty language in each context.
+    fn none(&self) -> ByContext {
+        vec![Language::EMPTY; self.contexts.len()]
+    }
+
+    /// A match of the part, then `rest`.
+    fn full(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+        self.count()?;
+        match part {
+            Lowered::Plain(language) => {
+                if rest.iter().all(|&r| r == rest[0]) {
+                    return Ok(vec![self.languages().concat([*language, rest[0]]); rest.len()]);
+                }
+                let some = self.some(part, rest)?;
+                if self.languages().is_nullable(*language) {
+                    return Ok(self.unite(&some, rest));
+                }
+                Ok(some)
+            }
+            Lowered::Concat(parts) => {
+                parts.iter().rev().try_fold(rest.to_vec(), |rest, part| self.full(part, &rest))
+            }
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.full(part, rest)?;
+                Ok(self.unite(&all, &one))
+            }),
+            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.0),
+            Lowered::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.full(&Lowered::Plain(*language), rest)
+            }
+            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => {
+                let condition = self.none_consumed(part)?;
+                Ok(self.both(&condition, rest))
+            }
+        }
+    }
+
+    /// A match of at least one character, then `rest`.
+    fn some(&mut self, part: &Lowered, rest: &[Language]) -> Result<ByContext> {
+        self.count()?;
+        match part {
+            Lowered::Plain(language) => {
+                let piece = self.languages().without_epsilon(*language);
+                let Self { compiler, contexts, .. } = self;
+                Ok(contexts.then(compiler.languages, piece, rest))
+            }
+            Lowered::Concat(parts) => {
+                // Of what follows in the sequence: matches that consume something, and all.
+                let (mut some, mut full) = (self.none(), rest.to_vec());
+                for part in parts.iter().rev() {
+                    let here = self.some(part, &full)?;
+                    let condition = self.none_consumed(part)?;
+                    let later = self.both(&condition, &some);
+                    some = self.unite(&here, &later);
+                    full = self.full(part, &full)?;
+                }
+                Ok(some)
+            }
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.some(part, rest)?;
+                Ok(self.unite(&all, &one))
+            }),
+            Lowered::Repeat { body, min, max } => Ok(self.repeat(body, *min, *max, rest)?.1),
+            Lowered::Atomic { language, atomic, at } => {
+                self.keep(*atomic, *at, rest)?;
+                self.some(&Lowered::Plain(*language), rest)
+            }
+            Lowered::End | Lowered::Ahead { .. } | Lowered::Behind { .. } => Ok(self.none()),
+        }
+    }
+
+    /// Requires that an atomic group before `rest` matches what an ordinary group does.
+    fn keep(&mut self, atomic: AtomicChoice, at: AssertionSource, rest: &[Language]) -> Result<()> {
+        let AtomicChoice::Longest { class, min, max } = atomic else { return Ok(()) };
+        let first = rest[0];
+        if rest.iter().any(|&r| r != first) {
+            let message = format!("{} beside a lookbehind is not supported", at.name);
+            return Err(error_at(at.byte, message).with_help("write it as an ordinary group"));
+        }
+        let languages = self.languages();
+        let any = languages.repeat(class, min, max);
+        let ordinary = languages.concat([any, first]);
+        // Either the greatest number, or another character follows.
+        let goes_on = languages.concat([class, Language::ALL]);
+        let other = languages.difference(first, goes_on);
+        let fewer = languages.repeat(class, min, max.map(|max| max.saturating_sub(1)));
+        let stopped = match max {
+            Some(max) if max == min => Language::EMPTY,
+            _ => languages.concat([fewer, other]),
+        };
+        let most = match max {
+            Some(max) => {
+                let most = languages.repeat(class, max, Some(max));
+                languages.concat([most, first])
+            }
+            None => Language::EMPTY,
+        };
+        let longest = languages.union([stopped, most]);
+        let changed = languages.difference(ordinary, longest);
+        self.compiler.duties.push((changed, at));
+        Ok(())
+    }
+
+    /// The condition on the rest under which the part matches the empty string.
+    fn none_consumed(&mut self, part: &Lowered) -> Result<ByContext> {
+        self.count()?;
+        let count = self.contexts.len();
+        let both = |yes| if yes { Language::ALL } else { Language::EMPTY };
+        Ok(match part {
+            Lowered::Plain(language) | Lowered::Atomic { language, .. } => {
+                vec![both(self.languages().is_nullable(*language)); count]
+            }
+            Lowered::Concat(parts) => {
+                parts.iter().try_fold(vec![Language::ALL; count], |all, part| {
+                    let one = self.none_consumed(part)?;
+                    Ok(self.both(&all, &one))
+                })?
+            }
+            Lowered::Alternate(parts) => parts.iter().try_fold(self.none(), |all, part| {
+                let one = self.none_consumed(part)?;
+                Ok(self.unite(&all, &one))
+            })?,
+            Lowered::Repeat { min: 0, .. } => vec![Language::ALL; count],
+            Lowered::Repeat { body, .. } => self.none_consumed(body)?,
+            Lowered::End => vec![Language::EPSILON; count],
+            Lowered::Ahead { body, negated } => {
+                let mut found = self.full(body, &vec![Language::ALL; count])?;
+                if *negated {
+                    for language in &mut found {
+                        *language = self.languages().complement(*language);
+                    }
+                }
+                found
+            }
+            Lowered::Behind { prefix, negated } => (0..count)
+                .map(|context| both(self.contexts.holds(context, *prefix) != *negated))
+                .collect(),
+        })
+    }
+
+    /// A repeat of a body with assertions, then `rest`: all matches, and those that consume
+    /// something. Rounds that consume nothing only add conditions, so that they matter only
+    /// where `min` asks for them.
+    fn repeat(
+        &mut self,
+        body: &Lowered,
+        min: u32,
+        max: Option<u32>,
+        rest: &[Language],
+    ) -> Result<(ByContext, ByContext)> {
+        let (mut full, mut some) = match max {
+            Some(_) => (rest.to_vec(), self.none()),
+            None => self.star(body, rest)?,
+        };
+        let condition = self.none_consumed(body)?;
+        // From the last round to the first.
+        for round in (0..max.unwrap_or(min)).rev() {
+            let here = self.some(body, &full)?;
+            (full, some) = if round < min {
+                let (idle_full, idle_some) =
+                    (self.both(&condition, &full), self.both(&condition, &some));
+                (self.unite(&here, &idle_full), self.unite(&here, &idle_some))
+            } else {
+                (self.unite(&here, rest), here)
+            };
+        }
+        Ok((full, some))
+    }
+
+    /// An unbounded repeat of a body with assertions, then `rest`: all matches, and those that
+    /// consume something.
+    fn star(&mut self, body: &Lowered, rest: &[Language]) -> Result<(ByContext, ByContext)> {
+        let variables: Vec<_> = rest
+            .iter()
+            .map(|&rest| {
+                let nullable = self.languages().is_nullable(rest);
+                variables::new_variable(self.languages(), nullable)
+            })
+            .collect();
+        let some = self.some(body, &variables)?;
+        let full = self.unite(&some, rest);
+        for (&variable, &full) in variables.iter().zip(&full) {
+            variables::define(self.languages(), variable, full);
+        }
+        self.variables.extend(variables);
+        Ok((full, some))
+    }
+}

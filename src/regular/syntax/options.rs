@@ -1,0 +1,36 @@
+//! Options of a pattern: its dialect, and how much of a text it must match.
+
+/// The syntax of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Dialect {
+    /// That of Rust's `regex` crate: `\d` and `\w` are Unicode's, `(?i)` and its kind. Beyond it,
+    /// look-around of any length, and atomic groups and possessive repeats `*+` and `++` where they
+    /// do not change the language.
+    #[default]
+    Rust,
+    /// ECMA-262 with the `u` flag (section 22.2 of the 2025 edition), as JSON Schema patterns are
+    /// meant. Beyond it, what JSON Schemas in the wild contain and every engine that takes it
+    /// reads alike: escapes of characters that need none (`\-`, `\_`, `\@`), a brace, bracket or
+    /// hyphen that can only stand for itself (as in Annex B.1.2), `(?P<name>…)` and leading flags
+    /// `(?i)`, `(?m)`, `(?s)`.
+    Ecma,
+}
+
+/// The part of a text that a pattern must match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Anchoring {
+    /// The pattern matches the whole text, as if written `^(?:…)$`.
+    #[default]
+    Whole,
+    /// The pattern is found somewhere in the text, as JSON Schema's `pattern` means it.
+    Search,
+}
+
+/// Options of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// Its syntax.
+    pub dialect: Dialect,
+    /// The part of the text that it must match.
+    pub anchoring: Anchoring,
+}

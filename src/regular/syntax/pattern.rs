@@ -1,0 +1,90 @@
+//! The syntax tree that both dialects parse into.
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+/// A pattern over code points. Groups, captures and greediness are gone: they do not change the
+/// language.
+#[derive(Clone, Debug)]
+pub(crate) enum Pattern {
+    /// One code point of a set; the empty set matches nothing.
+    Class(ClassUnicode),
+    /// One after the other; none at all is the empty string.
+    Concat(Vec<Pattern>),
+    /// Any one of these.
+    Alternate(Vec<Pattern>),
+    /// `min` to `max` times, `None` for no bound.
+    Repeat { body: Box<Pattern>, min: u32, max: Option<u32> },
+    /// A condition on the text around a position.
+    Look { look: Look, at: AssertionSource },
+    /// A group whose first match is never given back. `greedy`: whether the body is one greedy
+    /// repeat.
+    Atomic { body: Box<Pattern>, greedy: bool, at: AssertionSource },
+}
+
+/// A condition on the text around a position; it consumes nothing.
+#[derive(Clone, Debug)]
+pub(crate) enum Look {
+    /// Nothing comes before.
+    Start,
+    /// Nothing comes after.
+    End,
+    /// The text after begins with a match, or does not.
+    Ahead { body: Box<Pattern>, negated: bool },
+    /// The text before ends with a match, or does not.
+    Behind { body: Box<Pattern>, negated: bool },
+}
+
+/// An assertion's byte in the pattern and its name, for messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AssertionSource {
+    pub(crate) byte: usize,
+    pub(crate) name: &'static str,
+}
+
+impl Pattern {
+    pub(crate) fn empty() -> Self {
+        Self::Concat(Vec::new())
+    }
+
+    pub(crate) fn char(c: char) -> Self {
+        Self::Class(class_of([(c, c)]))
+    }
+
+    pub(crate) fn look(look: Look, at: AssertionSource) -> Self {
+        Self::Look { look, at }
+    }
+
+    pub(crate) fn ahead(body: Self, negated: bool, at: AssertionSource) -> Self {
+        Self::look(Look::Ahead { body: Box::new(body), negated }, at)
+    }
+
+    pub(crate) fn behind(body: Self, negated: bool, at: AssertionSource) -> Self {
+        Self::look(Look::Behind { body: Box::new(body), negated }, at)
+    }
+
+    /// At the start of the text or just after one of `breaks`.
+    pub(crate) fn line_start(breaks: ClassUnicode, at: AssertionSource) -> Self {
+        let after = Self::behind(Self::Class(breaks), false, at);
+        Self::Alternate(vec![Self::look(Look::Start, at), after])
+    }
+
+    /// At the end of the text or just before one of `breaks`.
+    pub(crate) fn line_end(breaks: ClassUnicode, at: AssertionSource) -> Self {
+        let before = Self::ahead(Self::Class(breaks), false, at);
+        Self::Alternate(vec![Self::look(Look::End, at), before])
+    }
+
+    /// Between a character of `word` and one outside or the text's edge; negated, anywhere else.
+    pub(crate) fn word_boundary(word: &ClassUnicode, negated: bool, at: AssertionSource) -> Self {
+        let side = |before: bool, after: bool| {
+            let behind = Self::behind(Self::Class(word.clone()), !before, at);
+            Self::Concat(vec![behind, Self::ahead(Self::Class(word.clone()), !after, at)])
+        };
+        Self::Alternate(vec![side(true, negated), side(false, !negated)])
+    }
+}
+
+/// A class from ranges, both ends included.
+pub(crate) fn class_of(ranges: impl IntoIterator<Item = (char, char)>) -> ClassUnicode {
+    ClassUnicode::new(ranges.into_iter().map(|(a, b)| ClassUnicodeRange::new(a, b)))
+}
