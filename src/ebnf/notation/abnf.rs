@@ -111,7 +111,7 @@ enum StringCase {
 impl AbnfParser<'_> {
     fn rules_of_text(&mut self) -> Result<Option<String>> {
         let mut start = None;
-        self.space();
+        self.skip_space();
         while self.text.peek().is_some() {
             let AbnfRuleHead { name, at, is_incremental, .. } = self.expect_head()?;
             self.rules.id(&name, at);
@@ -125,7 +125,7 @@ impl AbnfParser<'_> {
                     .with_help(format!("write `{name} =` the first time")));
             }
             start.get_or_insert(name);
-            self.space();
+            self.skip_space();
             if self.text.peek().is_some() && self.peek_head().is_none() {
                 let found = self.text.found();
                 return Err(self
@@ -139,7 +139,8 @@ impl AbnfParser<'_> {
         Ok(start)
     }
 
-    fn space(&mut self) {
+    /// Skips blanks, line breaks and comments.
+    fn skip_space(&mut self) {
         loop {
             self.text.take_while(|c| " \t\r\n".contains(c));
             if self.text.peek() != Some(';') {
@@ -160,7 +161,7 @@ impl AbnfParser<'_> {
     fn peek_head(&mut self) -> Option<AbnfRuleHead> {
         let at = self.text.at;
         let head = self.name().and_then(|name| {
-            self.space();
+            self.skip_space();
             self.text.eat("=").then(|| {
                 let is_incremental = self.text.eat("/");
                 AbnfRuleHead { name, at, is_incremental, end: self.text.at }
@@ -195,11 +196,11 @@ impl AbnfParser<'_> {
     }
 
     fn sequence(&mut self) -> Result<RuleExpr> {
-        self.space();
+        self.skip_space();
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
-            self.space();
+            self.skip_space();
             if self.peek_head().is_some() {
                 break;
             }

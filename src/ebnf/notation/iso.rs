@@ -22,11 +22,11 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     let mut parser =
         IsoParser { text: GrammarText::new(text), rules: RuleTable::new("=", environment) };
     let mut start = None;
-    parser.space()?;
+    parser.skip_space()?;
     while parser.text.peek().is_some() {
         let name = parser.rule()?;
         start.get_or_insert(name);
-        parser.space()?;
+        parser.skip_space()?;
     }
     match start {
         Some(start) => parser.rules.finish(&parser.text, &start),
@@ -43,7 +43,8 @@ struct IsoParser<'a> {
 }
 
 impl IsoParser<'_> {
-    fn space(&mut self) -> Result<()> {
+    /// Skips blanks, line breaks and comments.
+    fn skip_space(&mut self) -> Result<()> {
         loop {
             self.text.take_while(char::is_whitespace);
             if !self.text.starts_with("(*") {
@@ -79,7 +80,7 @@ impl IsoParser<'_> {
                 return Ok(Some(name));
             }
             name.push_str(part);
-            self.space()?;
+            self.skip_space()?;
         }
     }
 
@@ -145,24 +146,24 @@ impl IsoParser<'_> {
     }
 
     fn factor(&mut self) -> Result<RuleExpr> {
-        self.space()?;
+        self.skip_space()?;
         let times = match self.text.peek() {
             Some(c) if c.is_ascii_digit() => {
                 let times = self.text.bound()?;
-                self.space()?;
+                self.skip_space()?;
                 if !self.text.eat("*") {
                     return Err(self
                         .text
                         .error(self.text.at, "expected `*` after a number")
                         .with_help("`3 * part` is the part three times"));
                 }
-                self.space()?;
+                self.skip_space()?;
                 Some(times)
             }
             _ => None,
         };
         let item = self.primary()?;
-        self.space()?;
+        self.skip_space()?;
         Ok(match times {
             Some(times) => item.repeat(times, Some(times)),
             None => item,

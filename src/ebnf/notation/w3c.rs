@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, environment: &dyn Environment) -> Result<Grammar
     let mut parser =
         W3cParser { text: GrammarText::new(text), rules: RuleTable::new("::=", environment) };
     let mut start = None;
-    parser.space()?;
+    parser.skip_space()?;
     while parser.text.peek().is_some() {
         let name = parser.rule()?;
         start.get_or_insert(name);
@@ -41,7 +41,7 @@ struct W3cParser<'a> {
 
 impl W3cParser<'_> {
     /// Skips blanks, comments, and conditions on productions.
-    fn space(&mut self) -> Result<()> {
+    fn skip_space(&mut self) -> Result<()> {
         loop {
             self.text.take_while(char::is_whitespace);
             if self.text.starts_with("/*") {
@@ -78,7 +78,7 @@ impl W3cParser<'_> {
             match number {
                 Some(number) if number.chars().all(|c| c.is_ascii_alphanumeric()) => {
                     self.text.at += number.len() + 2;
-                    self.space()?;
+                    self.skip_space()?;
                 }
                 _ => return Ok(None),
             }
@@ -86,7 +86,7 @@ impl W3cParser<'_> {
         let start = self.text.at;
         let name = self.name();
         if let Some(name) = name {
-            self.space()?;
+            self.skip_space()?;
             if self.text.eat("::=") {
                 return Ok(Some((name, start)));
             }
@@ -125,7 +125,7 @@ impl W3cParser<'_> {
         let start = self.text.at;
         let mut items = Vec::new();
         loop {
-            self.space()?;
+            self.skip_space()?;
             let before = self.text.at;
             if self.head()?.is_some() {
                 self.text.at = before;
@@ -134,7 +134,7 @@ impl W3cParser<'_> {
             let Some(mut item) = self.repeated()? else { break };
             while self.text.eat("-") {
                 let at = self.text.at;
-                self.space()?;
+                self.skip_space()?;
                 let Some(other) = self.repeated()? else {
                     return Err(self.text.error(at, "expected what is taken away after `-`"));
                 };
@@ -150,7 +150,7 @@ impl W3cParser<'_> {
         let Some(mut item) = self.primary()? else { return Ok(None) };
         let mut repeats = 0;
         loop {
-            self.space()?;
+            self.skip_space()?;
             let (min, max) = match self.text.peek() {
                 Some('*') => (0, None),
                 Some('+') => (1, None),
