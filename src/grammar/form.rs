@@ -45,6 +45,10 @@ pub enum SpecialToken {
     Id(u32),
 }
 
+/// A source's own number of a choice of keys ([`Node::Names`]) or of a capture ([`Node::Capture`],
+/// [`Node::Scope`]). Choices and captures are numbered apart from each other, each from 0.
+pub(crate) type SourceTag = u32;
+
 /// One node of a grammar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {

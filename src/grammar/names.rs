@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use super::form::SourceTag;
 use crate::regular::ByteSet;
 use crate::vocabulary::Trie;
 
@@ -39,8 +40,8 @@ pub(crate) struct Names {
     pub(crate) trie: Arc<Trie>,
     /// The bit set of the allowed keys, by rank.
     pub(crate) allowed: Box<[u64]>,
-    /// The number of this choice in its source ([`SourceTag`](super::source::SourceTag)).
-    pub(crate) tag: u32,
+    /// The number of this choice in its source.
+    pub(crate) tag: SourceTag,
     /// A key that must come before the object can end, if there is one.
     needed: Option<KeyRank>,
 }
@@ -54,7 +55,7 @@ impl Names {
     pub(crate) fn new(
         trie: Arc<Trie>,
         allowed: impl IntoIterator<Item = KeyRank>,
-        tag: u32,
+        tag: SourceTag,
     ) -> Self {
         let mut bits = vec![0u64; trie.ids().len().div_ceil(64)];
         for rank in allowed {

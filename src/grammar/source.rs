@@ -27,15 +27,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::builder::GrammarBuilder;
-use super::form::{NodeId, RuleId};
+use super::form::{NodeId, RuleId, SourceTag};
 use super::names::{KeyRank, Names};
 use crate::error::{Error, Result};
 use crate::regular::{Language, Languages, TextSet, TextSets};
-
-/// The source's own number of a choice of keys ([`Node::Names`](super::Node::Names)) or of a capture
-/// ([`Node::Capture`](super::Node::Capture), [`Node::Scope`](super::Node::Scope)). Choices and
-/// captures are numbered apart from each other, each from 0.
-pub(crate) type SourceTag = u32;
 
 /// Makes the rules of a grammar as they are entered; see the module's head for the contract.
 pub(crate) trait Source: Send + fmt::Debug {
