@@ -2,9 +2,9 @@
 //! regular terminals.
 //!
 //! A [`Grammar`] is a set of rules over byte-level regular terminals
-//! ([`Language`](crate::regular::Language)), sequence, choice, bounded repeat, rule calls and special
-//! tokens. Its meaning is a language of byte strings and special tokens: no hidden lexer, no longest
-//! match, no priority. Left recursion, ambiguity and empty rules are all allowed.
+//! ([`Language`](crate::regular::Language)), sequence, choice, bounded repeat, rule calls and
+//! special tokens. Its meaning is a language of byte strings and special tokens: no hidden lexer,
+//! no longest match, no priority. Left recursion, ambiguity and empty rules are all allowed.
 //!
 //! A front end hands over its grammar in one of two ways: whole, as a [`Grammar`] made with a
 //! [`GrammarBuilder`], or rule by rule while a text is read, as a `source::Source` (JSON Schema

@@ -13,9 +13,9 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! A `Linter` walks all schemas of a document and adds [`Finding`]s; it asks the compiler's own sets
-//! whether a schema has values, so an "impossible schema" is a proof and not a guess. The schema is
-//! compiled as well: its errors are findings, too.
+//! A `Linter` walks all schemas of a document and adds [`Finding`]s; it asks the compiler's own
+//! sets whether a schema has values, so an "impossible schema" is a proof and not a guess. The
+//! schema is compiled as well: its errors are findings, too.
 //!
 //! # Adding a finding
 //!
@@ -23,12 +23,12 @@
 //!    keywords), `foreign` (keywords of other notations), `members` (names and closed objects),
 //!    `values` (`enum`, `const`, `default`), `patterns` (regular expressions), `mistakes` (types,
 //!    branches, impossible schemas).
-//! 2. Add a method to `Linter` there that takes the schema's `ValueId` and calls
-//!    `Linter::find` with the value that the author should look at, a [`FindingKind`] and a message:
-//!    lower case, keywords in backticks, no full stop, the cure as `did you mean …?`. Call it from the
-//!    first method of that file.
-//! 3. Add the schema and the message to `tests/json_schema_lint.rs`, and a schema that must *not* get
-//!    it: a hint that is wrong once in ten times is worse than none.
+//! 2. Add a method to `Linter` there that takes the schema's `ValueId` and calls `Linter::find`
+//!    with the value that the author should look at, a [`FindingKind`] and a message: lower case,
+//!    keywords in backticks, no full stop, the cure as `did you mean …?`. Call it from the first
+//!    method of that file.
+//! 3. Add the schema and the message to `tests/json_schema_lint.rs`, and a schema that must *not*
+//!    get it: a hint that is wrong once in ten times is worse than none.
 
 mod effects;
 mod finding;
@@ -58,16 +58,17 @@ use crate::vocabulary::Vocabulary;
 use linter::Linter;
 
 impl Schema {
-    /// The findings about this schema under these options: the effect of each keyword on generation,
-    /// the order of members, costs, and probable mistakes; and the least and greatest size of its
-    /// texts.
+    /// The findings about this schema under these options: the effect of each keyword on
+    /// generation, the order of members, costs, and probable mistakes; and the least and greatest
+    /// size of its texts.
     pub fn lint(&self, options: &Options) -> Lint {
         self.lint_within(options, &Limits::default())
     }
 
-    /// The parts of it that are not enforced although they look so: formats, if formats are enforced under these
-    /// options (unknown ones, `idn-hostname`, and `regex` beside other conditions on the string),
-    /// and a `$schema` that names no draft that is known. Linear in the schema.
+    /// The parts of it that are not enforced although they look so: formats, if formats are
+    /// enforced under these options (unknown ones, `idn-hostname`, and `regex` beside other
+    /// conditions on the string), and a `$schema` that names no draft that is known. Linear in the
+    /// schema.
     ///
     /// ```
     /// use maskwright::json_schema::{Options, Schema};
@@ -141,7 +142,8 @@ impl Schema {
         Lint { findings, least_bytes, most_bytes, error }
     }
 
-    /// The error of a compiler with these limits, in compiling the schema or computing its first mask.
+    /// The error of a compiler with these limits, in compiling the schema or computing its first
+    /// mask.
     fn refused(&self, options: &Options, limits: &Limits) -> Option<Error> {
         let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).collect();
         let compile = |vocabulary| {

@@ -1,9 +1,9 @@
-//! Random texts of a constraint, which a parser must accept, and texts one edit outside of it, which it
-//! must reject.
+//! Random texts of a constraint, which a parser must accept, and texts one edit outside of it,
+//! which it must reject.
 //!
 //! [`Texts`] draws them: by a seed, so that the same seed gives the same texts on every machine;
-//! between bounds in bytes and in depth; and spread over the constraint: walks head for parts that no
-//! text has reached, by the shortest path (after Purdom, "A sentence generator for testing
+//! between bounds in bytes and in depth; and spread over the constraint: walks head for parts that
+//! no text has reached, by the shortest path (after Purdom, "A sentence generator for testing
 //! parsers", BIT 12, 1972), and [`Coverage`] says how much was reached.
 //!
 //! ```
@@ -150,8 +150,8 @@ impl Texts {
         Ok(text)
     }
 
-    /// The text that a list of choices leads to, for every list: where it ends, the first and simplest
-    /// alternative is chosen.
+    /// The text that a list of choices leads to, for every list: where it ends, the first and
+    /// simplest alternative is chosen.
     #[cfg(feature = "proptest")]
     fn replay(&mut self, tape: &[u32]) -> Result<Vec<u8>> {
         self.bound_memory()?;

@@ -4,8 +4,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 
 /// The names that a grammar may use without defining them: other grammars, JSON Schemas, and the
-/// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has none
-/// of them.
+/// special tokens of a vocabulary. [`Compiler`](crate::Compiler) is one; the unit type `()` has
+/// none of them.
 pub trait Environment {
     /// The ids of the special tokens that may occur within a text (no end tokens), ascending.
     ///

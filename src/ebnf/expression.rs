@@ -1,7 +1,8 @@
 //! Right-hand sides of rules, in the form that all notations are parsed into.
 //!
-//! An expression still has names by rule number, operators that have a meaning for regular languages
-//! only, and byte offsets for error messages. `lowering` turns it into nodes of a grammar.
+//! An expression still has names by rule number, operators that have a meaning for regular
+//! languages only, and byte offsets for error messages. `lowering` turns it into nodes of a
+//! grammar.
 
 use crate::grammar::{RuleId, SpecialToken};
 use crate::regular::Language;

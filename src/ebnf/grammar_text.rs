@@ -1,5 +1,5 @@
-//! [`GrammarText`]: a cursor over the text of a grammar, with the lexical pieces that notations share
-//! and errors that name line and column.
+//! [`GrammarText`]: a cursor over the text of a grammar, with the lexical pieces that notations
+//! share and errors that name line and column.
 
 use std::cell::Cell;
 
@@ -181,8 +181,8 @@ impl<'a> GrammarText<'a> {
         self.depth > 0
     }
 
-    /// Skips space within a rule, by the notation's `skip_space`. In a group a line break is a blank;
-    /// outside it ends the rule, unless the next line goes on with `|`.
+    /// Skips space within a rule, by the notation's `skip_space`. In a group a line break is a
+    /// blank; outside it ends the rule, unless the next line goes on with `|`.
     pub(super) fn skip_inner_space(&mut self, skip_space: fn(&mut Self, LineBreaks)) {
         if self.in_group() {
             skip_space(self, LineBreaks::Skip);

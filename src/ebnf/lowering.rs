@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Where lazy rules take precedence, a position between two of the merged terminals may be one at
-//! which a lazy terminal begins. So each merged terminal comes with the nodes that it was merged from
-//! ([`LazyTerminals`]), which the rewriting of [`prefer_lazy`] falls back to.
+//! which a lazy terminal begins. So each merged terminal comes with the nodes that it was merged
+//! from ([`LazyTerminals`]), which the rewriting of [`prefer_lazy`] falls back to.
 
 mod parsed_rules;
 mod regular_rules;

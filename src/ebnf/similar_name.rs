@@ -1,6 +1,7 @@
 //! Suggestions for misspelt names, by edit distance with transpositions.
 //!
-//! *Source:* Damerau, "A technique for computer detection and correction of spelling errors" (1964).
+//! *Source:* Damerau, "A technique for computer detection and correction of spelling errors"
+//! (1964).
 
 /// The name that is most like a wrong one, if at most a third of the characters differ.
 /// O(names × length²).

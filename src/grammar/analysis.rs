@@ -6,8 +6,9 @@ use super::form::{Grammar, Node, NodeId};
 /// is closed under these rules: a sequence is in the set if all its parts are, a choice if any part
 /// is, a repeat if its minimum is 0 or its part is, a call if the rule's body is.
 ///
-/// With "contains the empty string" at the leaves the set is *nullable*; with "contains any string",
-/// *productive*. Linear in the size of the grammar: each node waits on a counter of missing parts.
+/// With "contains the empty string" at the leaves the set is *nullable*; with "contains any
+/// string", *productive*. Linear in the size of the grammar: each node waits on a counter of
+/// missing parts.
 pub(crate) fn least_fixed_point(
     grammar: &Grammar,
     leaf: impl Fn(NodeId, &Node) -> bool,

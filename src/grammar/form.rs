@@ -84,8 +84,8 @@ pub enum Node {
     /// grammars of a source; the number is the tag of the capture.
     #[doc(hidden)]
     Capture(Language, u32),
-    /// A node, then the node that the source makes for the text that the first one has read. Only in
-    /// grammars of a source; the number is the tag of the capture.
+    /// A node, then the node that the source makes for the text that the first one has read. Only
+    /// in grammars of a source; the number is the tag of the capture.
     #[doc(hidden)]
     Scope(NodeId, u32),
 }

@@ -1,8 +1,8 @@
-//! Precedence of lazy terminals: a rewriting of a grammar, so that where a lazy terminal may begin, it
-//! alone reads the texts that begin with one of its strings.
+//! Precedence of lazy terminals: a rewriting of a grammar, so that where a lazy terminal may begin,
+//! it alone reads the texts that begin with one of its strings.
 //!
-//! A lazy terminal is a shortest match: a language in which no string is a proper prefix of another.
-//! That alone does not stop a grammar from reading its text in another way. In
+//! A lazy terminal is a shortest match: a language in which no string is a proper prefix of
+//! another. That alone does not stop a grammar from reading its text in another way. In
 //!
 //! ```text
 //! start: tool* tail
@@ -16,18 +16,18 @@
 //! there is for rests that begin with none of its strings, however far such a string would reach.
 //! Of two lazy terminals the one whose string ends first is read (both, where both end there).
 //!
-//! A *position* lies between two terminals of one parse. The terminals that may begin there are those
-//! that begin the rest of this parse before another choice is made: other alternatives, another turn
-//! of a repeat, what follows it. An empty turn of a repeat is none.
+//! A *position* lies between two terminals of one parse. The terminals that may begin there are
+//! those that begin the rest of this parse before another choice is made: other alternatives,
+//! another turn of a repeat, what follows it. An empty turn of a repeat is none.
 //!
 //! # The rewriting
 //!
-//! Along each parse a [`ParseState`](state::ParseState) is carried: the lazy languages that may begin
-//! at the next position, and a *monitor*, the regular language that the rest of the text must be in.
-//! At a position with lazy languages `H`, any other terminal turns the monitor `M` into
-//! `M & ~(H .*)`; reading a text turns it into its derivative by that text. Rules are copied for the
-//! states that they are entered and left in, as in the intersection of a context-free grammar with a
-//! regular language. Most rules see one state only.
+//! Along each parse a [`ParseState`](state::ParseState) is carried: the lazy languages that may
+//! begin at the next position, and a *monitor*, the regular language that the rest of the text must
+//! be in. At a position with lazy languages `H`, any other terminal turns the monitor `M` into
+//! `M & ~(H .*)`; reading a text turns it into its derivative by that text. Rules are copied for
+//! the states that they are entered and left in, as in the intersection of a context-free grammar
+//! with a regular language. Most rules see one state only.
 //!
 //! In the grammar above let `H = TEXT "<tool>"`. `start` begins with the monitor `.*`, and the lazy
 //! terminal `head` may begin at each of its positions:

@@ -1,4 +1,5 @@
-//! [`Names`]: a choice of object keys, as a prefix trie with a bit set of the keys that are allowed.
+//! [`Names`]: a choice of object keys, as a prefix trie with a bit set of the keys that are
+//! allowed.
 //!
 //! An object of a schema offers the same keys again and again, less those that are written already.
 //! All these choices share one trie, which is walked byte by byte like a DFA, and differ in their

@@ -1,5 +1,5 @@
-//! A grammar without recursion as one regular language, for `not` and `allOf` of constraints and for
-//! the check that a grammar constrains anything at all.
+//! A grammar without recursion as one regular language, for `not` and `allOf` of constraints and
+//! for the check that a grammar constrains anything at all.
 //!
 //! Whether a recursive context-free grammar is regular is undecidable, so recursion is refused.
 
@@ -32,8 +32,8 @@ impl Grammar {
 }
 
 impl Grammar {
-    /// Whether the grammar provably accepts every text, so that it constrains nothing. False where a
-    /// rule calls itself, and where the search would exceed its limit.
+    /// Whether the grammar provably accepts every text, so that it constrains nothing. False where
+    /// a rule calls itself, and where the search would exceed its limit.
     ///
     /// ```
     /// use maskwright::ebnf::{self, Dialect};

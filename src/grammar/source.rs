@@ -58,8 +58,8 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// The choice of keys that a node refers to by `tag`.
     fn names(&mut self, tag: SourceTag) -> Names;
 
-    /// The node that follows the key of this rank in the choice `tag`; `rank` is one that the choice
-    /// allows.
+    /// The node that follows the key of this rank in the choice `tag`; `rank` is one that the
+    /// choice allows.
     ///
     /// Errors as [`body`](Self::body).
     fn after_name(&mut self, tag: SourceTag, rank: KeyRank) -> Result<NodeId>;
@@ -80,8 +80,8 @@ pub(crate) trait Source: Send + fmt::Debug {
     /// prefix may be allowed, so they matter only where the capture ends.
     fn looked_up(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)>;
 
-    /// A short text of `rule`, where the source knows one without making the rule's body; `Ok(None)`
-    /// where it does not.
+    /// A short text of `rule`, where the source knows one without making the rule's body;
+    /// `Ok(None)` where it does not.
     ///
     /// Errors as [`body`](Self::body).
     fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>>;

@@ -18,8 +18,8 @@ pub enum FindingKind {
     Order,
     /// The author probably meant something else.
     Hint,
-    /// The reason that generation would be slow, or that compiling may fail on larger schemas of the
-    /// kind.
+    /// The reason that generation would be slow, or that compiling may fail on larger schemas of
+    /// the kind.
     Cost,
     /// The reason that the schema is refused.
     Error,

@@ -161,8 +161,8 @@ impl Linter<'_> {
         })
     }
 
-    /// The counterpart in draft 2020-12 of a keyword that only older drafts have, or have with such a
-    /// value.
+    /// The counterpart in draft 2020-12 of a keyword that only older drafts have, or have with such
+    /// a value.
     fn counterpart_today(&self, keyword: &str, value: ValueId) -> Option<&'static str> {
         Some(match (keyword, self.document.value(value)) {
             ("id", _) => "it is `$id`",

@@ -105,7 +105,8 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// Names in `dependentRequired` and the older `dependencies` that `properties` does not describe.
+    /// Names in `dependentRequired` and the older `dependencies` that `properties` does not
+    /// describe.
     fn dependent_names(&mut self, schema: ValueId) {
         let document = self.document;
         for keyword in ["dependentRequired", "dependencies"] {
@@ -126,8 +127,9 @@ impl<'d> Linter<'d> {
         }
     }
 
-    /// The schemas that describe a part of an object which other schemas describe, too (base schemas
-    /// behind `$ref`, parts of `allOf`). Closed by themselves they would forbid the other parts.
+    /// The schemas that describe a part of an object which other schemas describe, too (base
+    /// schemas behind `$ref`, parts of `allOf`). Closed by themselves they would forbid the other
+    /// parts.
     fn object_parts(&mut self) -> Rc<FxHashSet<ValueId>> {
         if let Some(known) = &self.object_parts {
             return Rc::clone(known);

@@ -105,8 +105,8 @@ fn without_flags(pattern: &str) -> &str {
     }
 }
 
-/// Whether an alternative matches at the start alone: by a `^`, or by a group whose alternatives all
-/// do.
+/// Whether an alternative matches at the start alone: by a `^`, or by a group whose alternatives
+/// all do.
 fn is_anchored_at_start(branch: &str) -> bool {
     branch.starts_with('^')
         || group_at_start(branch).is_some_and(|(inner, _)| all(inner, is_anchored_at_start))
@@ -153,8 +153,8 @@ fn all(inner: &str, holds: fn(&str) -> bool) -> bool {
     branches(inner).into_iter().all(holds)
 }
 
-/// The content of the group at the start of a pattern, and the rest behind it. `None` for look-around
-/// and for a group that may be skipped.
+/// The content of the group at the start of a pattern, and the rest behind it. `None` for
+/// look-around and for a group that may be skipped.
 fn group_at_start(pattern: &str) -> Option<(&str, &str)> {
     let inside = pattern.strip_prefix('(')?;
     let (mut depth, mut class, mut escaped) = (0usize, false, false);

@@ -1,7 +1,7 @@
 //! Bounds on the size of a schema's texts, in bytes and without white space.
 //!
-//! The lower bound is a least fixed point over the sets that the shortest values need; the upper bound
-//! is a recursion that ends without a bound at a recursive schema.
+//! The lower bound is a least fixed point over the sets that the shortest values need; the upper
+//! bound is a recursion that ends without a bound at a recursive schema.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -146,8 +146,8 @@ impl TextSizes<'_, '_> {
         }
     }
 
-    /// An upper bound for a set; `None` if there is none or it is not found within the limits. `open`
-    /// has the sets around it.
+    /// An upper bound for a set; `None` if there is none or it is not found within the limits.
+    /// `open` has the sets around it.
     fn most(
         &mut self,
         set: Set,

@@ -1,4 +1,5 @@
-//! Findings about `enum`, `const`, `default` and `examples`: values that the schema does not accept.
+//! Findings about `enum`, `const`, `default` and `examples`: values that the schema does not
+//! accept.
 
 use super::finding::FindingKind;
 use super::foreign::shown;

@@ -1,8 +1,8 @@
 //! [`Distances`] of each point of a program: the bytes and nested calls to the end of its rule, and
 //! the bytes to the next thing that no text has reached.
 //!
-//! They steer a walk: an alternative is taken only if its distance fits into the bytes that are left.
-//! For `root ::= "a" root | "b"`:
+//! They steer a walk: an alternative is taken only if its distance fits into the bytes that are
+//! left. For `root ::= "a" root | "b"`:
 //!
 //! ```text
 //! point               least bytes   most bytes   depth
@@ -104,8 +104,8 @@ impl Distances {
             .unwrap_or(INFINITE)
     }
 
-    /// Computes the distances of points that were made since the last update; with `visits` those to
-    /// new things, too.
+    /// Computes the distances of points that were made since the last update; with `visits` those
+    /// to new things, too.
     pub(super) fn update(&mut self, program: &ProgramView, visits: Option<&Visits>) -> Result<()> {
         let (known, now) = (self.instructions.len(), program.len());
         if known == now {

@@ -1,4 +1,5 @@
-//! [`ProgramView`]: a compiled program as a graph of points, of which one path is followed at a time.
+//! [`ProgramView`]: a compiled program as a graph of points, of which one path is followed at a
+//! time.
 //!
 //! A matcher follows all paths at once and sees bytes. A generator of texts chooses one path, so it
 //! needs the rules and alternatives: the [`Instruction`] at each point, and the points that follow.
@@ -11,8 +12,9 @@
 //!                                point 3  Read "b", next RETURN
 //! ```
 //!
-//! The view has a memory of its own: rules that are made when they are entered, states of terminals.
-//! So the texts of a seed depend on the constraint alone, and never on the texts that matchers have read.
+//! The view has a memory of its own: rules that are made when they are entered, states of
+//! terminals. So the texts of a seed depend on the constraint alone, and never on the texts that
+//! matchers have read.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -149,8 +151,8 @@ impl ProgramView {
     }
 
     /// The bytes of the shortest text that is found from a point to the end of its rule, a special
-    /// token counted as one byte; `None` if none is found or a limit is reached (the walk that goes on
-    /// from there reports it). A captured text counts as one that changes nothing.
+    /// token counted as one byte; `None` if none is found or a limit is reached (the walk that goes
+    /// on from there reports it). A captured text counts as one that changes nothing.
     pub(super) fn shortest_bytes(&self, point: u32) -> Option<u32> {
         // The program must have doubled before another search is worth its time.
         let points = self.len();

@@ -54,8 +54,8 @@ pub fn strings(
     Ok(texts.prop_map(|text| String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// See [`texts`]. Each text depends on the runner's seed alone, so that one that has failed is found
-/// again; it is begun without knowledge of those before.
+/// See [`texts`]. Each text depends on the runner's seed alone, so that one that has failed is
+/// found again; it is begun without knowledge of those before.
 #[derive(Clone, Debug)]
 pub struct TextStrategy {
     constraint: Constraint,

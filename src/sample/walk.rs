@@ -4,8 +4,8 @@
 //! alternatives that cannot keep the bounds, measured by [`Distances`], and draws among the others:
 //! towards something new on the way to a goal, towards the end once the text is long enough.
 //!
-//! A captured text that is not allowed after all (an item that must differ, a key that came before) is
-//! written anew from its [`RetryPoint`].
+//! A captured text that is not allowed after all (an item that must differ, a key that came before)
+//! is written anew from its [`RetryPoint`].
 
 mod frame;
 mod remainder;

@@ -1,14 +1,14 @@
 //! ABNF (RFC 5234), with case-sensitive strings (RFC 7405).
 //!
 //! `name = elements`, `name =/ more`, `/` between alternatives, `[…]`, `*x`, `1*x`, `2*5x`, `3x`,
-//! strings in any case (`%s"…"` in just this one), `%x41-5A`, `%d13.10`, `%b1010`, comments from `;`
-//! to the line's end. Names do not distinguish case (RFC 5234, section 2.1). The core rules of
+//! strings in any case (`%s"…"` in just this one), `%x41-5A`, `%d13.10`, `%b1010`, comments from
+//! `;` to the line's end. Names do not distinguish case (RFC 5234, section 2.1). The core rules of
 //! appendix B.1 are known. The start is the first rule.
 //!
-//! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding open), so `OCTET`
-//! is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at
-//! the start of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's
-//! `0<pchar>`; other prose has no meaning to a program, and is refused where the start reaches it.
+//! Numbers are code points and are written in UTF-8 (section 2.4 leaves the encoding open), so
+//! `OCTET` is U+0000 to U+00FF. A rule ends where the next begins: at a name and `=` at the start
+//! of a line. Prose (`<…>`) that is the name of a rule is that rule, as in RFC 3986's `0<pchar>`;
+//! other prose has no meaning to a program, and is refused where the start reaches it.
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::RuleExpr;

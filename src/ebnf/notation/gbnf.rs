@@ -17,12 +17,12 @@
 //!   alternatives ("each occurrence commits independently").
 //! - Macros such as `TagDispatch(("<tool>", tool))` (`gbnf/macros.rs`).
 //! - The forms in which XGrammar prints grammars: `{2, -1}` is a repeat without bound; a look-ahead
-//!   `(=next)` behind a rule repeats what follows the rule anyway (a hint for its mask cache), so it
-//!   means nothing.
+//!   `(=next)` behind a rule repeats what follows the rule anyway (a hint for its mask cache), so
+//!   it means nothing.
 //!
-//! Unlike in XGrammar, `\x` takes two digits, as in llama.cpp, and a dot is any character and no part
-//! of a name. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since they do
-//! not decide which texts a language has.
+//! Unlike in XGrammar, `\x` takes two digits, as in llama.cpp, and a dot is any character and no
+//! part of a name. `max_tokens`, `temperature` and `max_chars` of a rule are refused by name, since
+//! they do not decide which texts a language has.
 
 mod lexical;
 mod macros;

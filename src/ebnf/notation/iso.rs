@@ -2,13 +2,14 @@
 //!
 //! `meta identifier = definitions ;` (or `.`), `,` between the parts of a sequence, `|` (or `/`,
 //! `!`) between alternatives, `[…]` (or `(/…/)`) for what may be left out, `{…}` (or `(:…:)`) for
-//! what may be repeated, `n * part`, `part - exception`, strings in either quotes, `(* comments *)`,
-//! which nest. Gaps in a meta identifier mean nothing (6.1). The start is the first rule.
+//! what may be repeated, `n * part`, `part - exception`, strings in either quotes,
+//! `(* comments *)`, which nest. Gaps in a meta identifier mean nothing (6.1). The start is the
+//! first rule.
 //!
-//! The standard leaves the meaning of a special sequence `? … ?` (4.19) to implementations. Here it is
-//! a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of
-//! characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 demands that it can
-//! be written without meta identifiers). Beyond the standard, a name may contain `_`.
+//! The standard leaves the meaning of a special sequence `? … ?` (4.19) to implementations. Here it
+//! is a pattern `? /[a-z]+/ ?` in the syntax of Rust's `regex` crate, or a character or range of
+//! characters `? U+00E9 ?`, `? U+0041..U+005A ?`. An exception must be regular (4.7 demands that it
+//! can be written without meta identifiers). Beyond the standard, a name may contain `_`.
 
 use crate::ebnf::environment::Environment;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};

@@ -1,42 +1,45 @@
 //! Lark's notation (Lark's grammar reference), with llguidance's additions (its `docs/syntax.md`).
 //!
-//! Lower-case names are rules, upper-case names are terminals; the text is what `start` derives. Rules
-//! are made of names, strings, ranges `"a".."z"`, patterns `/…/imsux`, groups, `[optional]` parts,
-//! `?`, `*`, `+`, `~n`, `~n..m`, `{m,n}`, templates `sep{item, ","}`, rules with a parameter of 64 bits
-//! (`list::set_bit(0) %if bit_clear(0)`), special tokens `<|name|>`, `<[7]>`, `<[7-9,12]>`, `<[^7]>`,
-//! `<[*]>`, `%json {…}`, `%lark {…}`, `%regex {…}` and other grammars `@name`. In terminals `&` is *and*
-//! and `~x` is *not*. `%import common.NAME` imports from Lark's own library. `%ignore` names what may
-//! come before, between and after the terminals of rules. Alternatives and rules may be empty.
+//! Lower-case names are rules, upper-case names are terminals; the text is what `start` derives.
+//! Rules are made of names, strings, ranges `"a".."z"`, patterns `/…/imsux`, groups, `[optional]`
+//! parts, `?`, `*`, `+`, `~n`, `~n..m`, `{m,n}`, templates `sep{item, ","}`, rules with a parameter
+//! of 64 bits (`list::set_bit(0) %if bit_clear(0)`), special tokens `<|name|>`, `<[7]>`,
+//! `<[7-9,12]>`, `<[^7]>`, `<[*]>`, `%json {…}`, `%lark {…}`, `%regex {…}` and other grammars
+//! `@name`. In terminals `&` is *and* and `~x` is *not*. `%import common.NAME` imports from Lark's
+//! own library. `%ignore` names what may come before, between and after the terminals of rules.
+//! Alternatives and rules may be empty.
 //!
 //! The meaning is that of Lark's Earley parser with its `dynamic_complete` lexer: every way to cut
 //! the text into terminals counts. Priorities choose between parses of one text and never decide
-//! whether it is accepted, so they are read and mean nothing. The same holds for aliases, for `!`, `?`
-//! and `_` of names, and for captures. Patterns are in the syntax of Rust's `regex` crate with
+//! whether it is accepted, so they are read and mean nothing. The same holds for aliases, for `!`,
+//! `?` and `_` of names, and for captures. Patterns are in the syntax of Rust's `regex` crate with
 //! look-around.
 //!
 //! # Lazy rules
 //!
-//! `[lazy]` and `[suffix=…]` of a rule mean two things. Its text is a shortest match: no proper prefix
-//! of it is one. And it takes precedence: where it may begin, a text whose rest begins with one of its
-//! texts is read by it, and by nothing else. So `start: tool* tail` with
+//! `[lazy]` and `[suffix=…]` of a rule mean two things. Its text is a shortest match: no proper
+//! prefix of it is one. And it takes precedence: where it may begin, a text whose rest begins with
+//! one of its texts is read by it, and by nothing else. So `start: tool* tail` with
 //! `tool: head /[0-9]+/ "</tool>"`, `head[lazy]: TEXT "<tool>"` and `tail: TEXT` dispatches: `tail`
 //! never contains `<tool>`. The rewriting is in `grammar/lazy_precedence.rs`. In detail:
 //!
 //! - A position lies between two terminals (strings, patterns, upper-case names) of one parse. The
-//!   terminals that may begin there are those that could come next in this parse: of any alternative,
-//!   of another turn of a repeat, of what follows a repeat or an empty rule. Alternatives with equal
-//!   beginnings (`"a" x | "a" y`) are chosen between behind these; others where they begin.
+//!   terminals that may begin there are those that could come next in this parse: of any
+//!   alternative, of another turn of a repeat, of what follows a repeat or an empty rule.
+//!   Alternatives with equal beginnings (`"a" x | "a" y`) are chosen between behind these; others
+//!   where they begin.
 //! - Of several lazy rules at one position the one whose text ends first is read. Where two end at
 //!   once, either may be, and the rest of the text decides.
 //! - Everything else that may begin there, ignored text, JSON and recursive rules included, is for
-//!   rests that begin with no text of a lazy rule, however far such a text would reach. Free text that
-//!   is written word by word contains no trigger either.
-//! - Where no lazy rule may begin, `TEXT` is any text. An embedded grammar (`%lark {…}`, `@name`) is
-//!   rewritten by itself.
+//!   rests that begin with no text of a lazy rule, however far such a text would reach. Free text
+//!   that is written word by word contains no trigger either.
+//! - Where no lazy rule may begin, `TEXT` is any text. An embedded grammar (`%lark {…}`, `@name`)
+//!   is rewritten by itself.
 //!
 //! llguidance's lexer runs all terminals that may begin at a position in parallel and stops at the
-//! first lazy match, which is the same, except that it also compares parses that read equal terminals
-//! by different rules. XGrammar dispatches where `start` has the form above, and refuses most others.
+//! first lazy match, which is the same, except that it also compares parses that read equal
+//! terminals by different rules. XGrammar dispatches where `start` has the form above, and refuses
+//! most others.
 //!
 //! # Differences from llguidance and XGrammar
 //!
@@ -48,8 +51,8 @@
 //!   `max_tokens` and `temperature` of a rule (they belong to the request, and do not decide which
 //!   texts a language has), `max_chars` (which gives way where a text cannot end), text that is not
 //!   UTF-8 (`allow_invalid_utf8`), and libraries other than `common`.
-//! - The text of a lazy rule includes the end that its pattern describes; a text without that end is
-//!   not accepted.
+//! - The text of a lazy rule includes the end that its pattern describes; a text without that end
+//!   is not accepted.
 
 mod ast;
 mod common;

@@ -1,9 +1,9 @@
 //! The EBNF of the W3C (XML 1.0, fifth edition, section 6 "Notation").
 //!
 //! `symbol ::= expression`; `#xN` and quoted strings, classes `[a-z]`, `[^<&]`, `[#x20-#x7E]`; `?`,
-//! `*`, `+`, `|`, `A - B`, groups and `/* comments */`. As in the W3C's documents productions may be
-//! numbered (`[14] CharData ::= …`) and carry `[wfc: …]` and `[vc: …]`, which are conditions beyond
-//! the grammar and no part of it. The start is the first rule.
+//! `*`, `+`, `|`, `A - B`, groups and `/* comments */`. As in the W3C's documents productions may
+//! be numbered (`[14] CharData ::= …`) and carry `[wfc: …]` and `[vc: …]`, which are conditions
+//! beyond the grammar and no part of it. The start is the first rule.
 //!
 //! The section gives `A - B` no rank; it binds tighter than a sequence here, as all productions of
 //! XML 1.0 read it.

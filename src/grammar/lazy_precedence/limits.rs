@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// Copies of rules and loops that a rewritten grammar may have. Each is a rule that is normalised and
-/// compiled later on.
+/// Copies of rules and loops that a rewritten grammar may have. Each is a rule that is normalised
+/// and compiled later on.
 pub(super) const MAX_COPIES: usize = 20_000;
 /// Pairs of terminal state and monitor that a search may visit: one row of 256 bytes each.
 pub(super) const MAX_PAIRS: usize = 100_000;
@@ -18,8 +18,8 @@ pub(super) fn too_many_cases() -> Error {
     .with_help("let free text stand behind the last call, as in `start: tool* TEXT`")
 }
 
-/// A node that only grammars of a [`Source`](crate::grammar::source::Source) hold, which no lazy rule
-/// can stand beside.
+/// A node that only grammars of a [`Source`](crate::grammar::source::Source) hold, which no lazy
+/// rule can stand beside.
 pub(super) fn made_on_demand() -> Error {
     Error::new(ErrorKind::Grammar, "a lazy rule stands beside rules that are made as they are read")
 }

@@ -1,8 +1,8 @@
 //! Monitors: regular languages that the rest of a text must be in, and how terminals change them.
 //!
-//! Reading a string turns a monitor into its derivative by that string. A terminal has many strings,
-//! so it leads from one monitor to several *residuals*. With the terminal `a|b` and the monitor
-//! `~(a x .*)`:
+//! Reading a string turns a monitor into its derivative by that string. A terminal has many
+//! strings, so it leads from one monitor to several *residuals*. With the terminal `a|b` and the
+//! monitor `~(a x .*)`:
 //!
 //! ```text
 //! residuals                   {~(x .*), .*}
@@ -70,8 +70,8 @@ impl Monitors {
         Ok(found)
     }
 
-    /// The strings that lead from a monitor to one of its residuals: the monitor's automaton with the
-    /// residual as its only accepting state, solved as a system of equations.
+    /// The strings that lead from a monitor to one of its residuals: the monitor's automaton with
+    /// the residual as its only accepting state, solved as a system of equations.
     pub(super) fn path(
         &mut self,
         languages: &mut Languages,

@@ -27,8 +27,8 @@ impl Unrolling {
             return Ok(unrolling);
         }
         let message = format!(
-            "a repeat of more than {MAX_UNROLLED_TURNS} turns stands where a lazy rule may begin, or \
-             where what a lazy rule begins with is excluded"
+            "a repeat of more than {MAX_UNROLLED_TURNS} turns stands where a lazy rule may begin, \
+             or where what a lazy rule begins with is excluded"
         );
         Err(Error::new(ErrorKind::Grammar, message).with_help("write it as `*` or `+`"))
     }

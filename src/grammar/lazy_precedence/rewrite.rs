@@ -1,8 +1,9 @@
 //! Writes the rewritten grammar, once all outcomes are known.
 //!
 //! Each rule is copied for the states that it is entered in (its [`RuleEntry`]) and for the state
-//! that its texts lead to (its *target*), since what follows a call depends on that state. A node is
-//! written for one target at a time; a sequence becomes the choice over all states between its parts.
+//! that its texts lead to (its *target*), since what follows a call depends on that state. A node
+//! is written for one target at a time; a sequence becomes the choice over all states between its
+//! parts.
 
 use rustc_hash::FxHashMap;
 
@@ -198,8 +199,8 @@ impl Rewriter {
         }
     }
 
-    /// Writes the non-empty texts of a node that lead to the target; all texts of a node that leaves
-    /// the state as it is. `None` if there are none.
+    /// Writes the non-empty texts of a node that lead to the target; all texts of a node that
+    /// leaves the state as it is. `None` if there are none.
     fn node(
         &mut self,
         id: NodeId,

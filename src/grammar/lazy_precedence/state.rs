@@ -1,5 +1,5 @@
-//! Parse states of the rewriting, the rules and loops that are entered in them, and interned sets of
-//! lazy languages.
+//! Parse states of the rewriting, the rules and loops that are entered in them, and interned sets
+//! of lazy languages.
 
 use rustc_hash::FxHashMap;
 

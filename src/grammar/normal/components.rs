@@ -1,11 +1,12 @@
 //! Strongly connected components of a graph of rules.
 //!
-//! *Source:* Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit stack.
+//! *Source:* Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit
+//! stack.
 
 use crate::grammar::form::RuleId;
 
-/// By vertex, the number of its component. Components are numbered so that an edge between two leads
-/// from the higher number to the lower.
+/// By vertex, the number of its component. Components are numbered so that an edge between two
+/// leads from the higher number to the lower.
 pub(super) fn strongly_connected(edges: &[Vec<RuleId>]) -> Vec<u32> {
     const NEW: u32 = u32::MAX;
     let count = edges.len();

@@ -1,5 +1,6 @@
-//! Removal of left recursion (direct, indirect, and hidden behind nullable prefixes): the left-corner
-//! transform, restricted to the strongly connected components of the left-edge relation.
+//! Removal of left recursion (direct, indirect, and hidden behind nullable prefixes): the
+//! left-corner transform, restricted to the strongly connected components of the left-edge
+//! relation.
 //!
 //! With `X γ` the left-recursive alternatives of `C`, and `b` the others:
 //!

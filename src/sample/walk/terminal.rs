@@ -41,8 +41,8 @@ impl TextWalk<'_> {
         }
     }
 
-    /// Whether a string that may end here goes on (the second candidate). It mostly does: strings of
-    /// a few characters are more useful than those of one.
+    /// Whether a string that may end here goes on (the second candidate). It mostly does: strings
+    /// of a few characters are more useful than those of one.
     fn chooses_longer(&mut self, candidates: &[WalkCandidate; 2]) -> Result<bool, WalkFailure> {
         let is_free = candidates.iter().all(|candidate| self.fits(candidate))
             && self.text.len() + candidates[0].rest.most as usize >= self.bounds.min_bytes;

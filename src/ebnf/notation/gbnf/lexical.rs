@@ -70,8 +70,8 @@ impl GbnfParser<'_> {
         Ok(text)
     }
 
-    /// Reads a token: `<name>` by its name in the vocabulary, angle brackets included, or `<[id]>` by
-    /// its id.
+    /// Reads a token: `<name>` by its name in the vocabulary, angle brackets included, or `<[id]>`
+    /// by its id.
     pub(super) fn token(&mut self) -> Result<SpecialToken> {
         let start = self.text.at;
         let inner = special_tokens::read_name(&mut self.text)?;

@@ -1,6 +1,6 @@
 //! The macros of XGrammar's EBNF (its "EBNF Grammar", "Macros"): `Regex("…")`, `Substring("…", …)`,
-//! `Token(7, …)`, `ExcludeToken(7, …)` (any token without arguments), `TagDispatch(("<tool>", rule), …)` and
-//! `TokenTagDispatch((7, rule), …)`.
+//! `Token(7, …)`, `ExcludeToken(7, …)` (any token without arguments),
+//! `TagDispatch(("<tool>", rule), …)` and `TokenTagDispatch((7, rule), …)`.
 
 use super::lexical::GbnfParser;
 use crate::ebnf::expression::{RuleExpr, RuleExprKind};
@@ -186,8 +186,8 @@ impl GbnfParser<'_> {
         arguments.iter().map(id).collect()
     }
 
-    /// A pattern. Without the argument `flags` a `.` matches line breaks, with it only where `s` is one
-    /// of them.
+    /// A pattern. Without the argument `flags` a `.` matches line breaks, with it only where `s` is
+    /// one of them.
     fn regex(&mut self, at: usize, arguments: &mut MacroArguments) -> Result<RuleExpr> {
         let [pattern] = self.texts(&arguments.by_place)?[..] else {
             return Err(self.expected(at, "one pattern"));

@@ -1,7 +1,8 @@
 //! From the syntax of a Lark grammar to the rules that all notations share.
 //!
-//! Templates and rules with a parameter are instantiated for what they are used with. What `%ignore`
-//! names becomes a rule that is called behind every terminal of a rule, and before the first:
+//! Templates and rules with a parameter are instantiated for what they are used with. What
+//! `%ignore` names becomes a rule that is called behind every terminal of a rule, and before the
+//! first:
 //!
 //! ```text
 //! start: "a" B     %ignore " "
@@ -23,7 +24,8 @@ use crate::ebnf::special_tokens;
 use crate::error::Result;
 use crate::grammar::{Grammar, SpecialToken};
 
-/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends here.
+/// Uses of templates in a grammar; a template that calls itself with ever longer arguments ends
+/// here.
 const MAX_INSTANCES: usize = 2_000;
 /// Bytes of the arguments of a template, printed.
 const MAX_ARGUMENT_BYTES: usize = 10_000;

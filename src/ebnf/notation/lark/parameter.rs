@@ -1,7 +1,7 @@
 //! The parameter of a rule `name::_`: 64 bits that a call sets and that alternatives test.
 //!
-//! A rule with a parameter means what it would mean if it were written out for each value; `lowering`
-//! writes out those values that calls reach. Two letters in any order, each once:
+//! A rule with a parameter means what it would mean if it were written out for each value;
+//! `lowering` writes out those values that calls reach. Two letters in any order, each once:
 //!
 //! ```text
 //! start: letters::0

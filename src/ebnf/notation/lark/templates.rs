@@ -1,7 +1,8 @@
 //! Templates: rules that are instantiated for the arguments that they are used with.
 //!
 //! `sep{item, sign}: item (sign item)*` used as `sep{NUMBER, ","}` becomes a rule of that name with
-//! the body `NUMBER ("," NUMBER)*`. A rule with a parameter is a template whose argument is a number.
+//! the body `NUMBER ("," NUMBER)*`. A rule with a parameter is a template whose argument is a
+//! number.
 
 use rustc_hash::FxHashMap;
 
