@@ -19,54 +19,26 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-pub(crate) mod advice;
-mod alike;
-mod apart;
-mod applied;
-pub(crate) mod array;
-mod condition;
 #[cfg(test)]
 mod corpora;
-pub(crate) mod decimal;
-pub(crate) mod diagnosis;
 pub(crate) mod document;
-pub(crate) mod draft;
 mod emit;
-mod emptiness;
-mod evident;
-mod foresee;
-pub(crate) mod format;
-mod grid;
-mod items;
-mod json_text;
 mod keywords;
 mod layout;
 mod lazy;
 mod machine;
-mod metaschemas;
-mod multiple;
-mod number;
-pub(crate) mod object;
+pub(crate) mod number;
 pub(crate) mod options;
-mod overlap;
-mod pick;
-mod plain;
 mod punctuation;
-mod quotation;
-pub(crate) mod references;
-pub(crate) mod resources;
-mod scientific;
+pub(crate) mod satisfiability;
 pub(crate) mod set;
 mod source;
-mod string;
-mod uri;
-mod validate;
-mod value;
+pub(crate) mod string;
 mod written;
 
-pub use draft::Draft;
+pub use document::draft::Draft;
+pub use document::resources::Resources;
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
-pub use resources::Resources;
 pub(crate) use set::Shared;
 pub(crate) use source::{Frame, Hole, SchemaSource, named};
 
@@ -105,7 +77,7 @@ impl Schema {
     /// ```
     pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
         if self.document.supplied().any(|(known, _)| known == uri) {
-            return Err(resources::twice(uri));
+            return Err(document::resources::twice(uri));
         }
         self.document.supply(uri, text)?;
         Ok(self)

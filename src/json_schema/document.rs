@@ -4,13 +4,20 @@
 //! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
 //! process when one of them is first reached.
 
+pub(crate) mod draft;
+pub(crate) mod hints;
+pub(crate) mod json_text;
+pub(crate) mod metaschemas;
+pub(crate) mod references;
+pub(crate) mod resources;
+pub(crate) mod uri;
+
 use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::json_text;
-use super::metaschemas::METASCHEMAS;
 use crate::error::{Error, ErrorKind, Result, line_column};
+use crate::json_schema::document::metaschemas::METASCHEMAS;
 
 /// Nesting that a document may have.
 pub(crate) const DEPTH: usize = 256;

@@ -7,19 +7,19 @@
 
 use rustc_hash::FxHashMap;
 
-use super::array::{ArraySet, Repeats};
-use super::condition::Condition;
-use super::diagnosis::unsatisfiable;
 use super::document::{Value, ValueId};
 use super::layout::Layout;
 use super::lazy::Lazy;
-use super::object::ObjectSet;
 use super::options::Whitespace;
 use super::punctuation::{self, Punctuation};
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
+use crate::json_schema::satisfiability::unsat_core::unsatisfiable;
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::Language;
 
 /// The grammar of a set.

@@ -4,22 +4,27 @@
 //! sets); those that apply other schemas to the same value (`$ref`, `allOf`, `anyOf`) are
 //! intersected with it. Section numbers are those of JSON Schema Validation and Core, 2020-12.
 
+pub(crate) mod enum_const;
+pub(crate) mod foresee;
+pub(crate) mod unevaluated;
+pub(crate) mod validate;
+
 use std::sync::Arc as Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::advice;
-use super::array::{ArraySet, Repeats, SomeItem};
-use super::condition::{Condition, Part};
-use super::decimal::Decimal;
 use super::document::{Members, Value, ValueId};
-use super::draft::Dialect;
-use super::format::is_beyond;
 use super::number::{NumberSet, Side};
-use super::object::{Class, Named, ObjectSet};
-use super::quotation::QUOTE_FROM;
 use super::set::{HALVED, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::document::draft::Dialect;
+use crate::json_schema::document::hints;
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::set::array_set::{ArraySet, Repeats, SomeItem};
+use crate::json_schema::set::member_formula::{Condition, Part};
+use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::string::format::is_beyond;
+use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular::Language;
 
 /// Dependencies that are told apart as alternatives, two for each.
@@ -167,7 +172,7 @@ impl<'d> Sets<'d> {
     /// The error for a value of the wrong kind, with what to write instead.
     pub(crate) fn malformed(&self, at: ValueId, message: impl Into<String>) -> Error {
         let error = self.document.error(ErrorKind::Schema, at, message);
-        match advice::instead(self.document, at) {
+        match hints::instead(self.document, at) {
             Some(help) => error.with_help(help),
             None => error,
         }
@@ -227,7 +232,7 @@ impl<'d> Sets<'d> {
 
     /// The error for what is no type.
     pub(crate) fn no_type(&self, at: ValueId) -> Error {
-        let types = advice::TYPES.map(|name| format!("`{name}`")).join(", ");
+        let types = hints::TYPES.map(|name| format!("`{name}`")).join(", ");
         self.malformed(at, format!("`type` must be one or several of {types}"))
     }
 
@@ -281,13 +286,18 @@ impl<'d> Sets<'d> {
                     Value::Bool(strict) if reader.dialect.exclusive_may_be_boolean() => {
                         inclusive = !strict;
                     }
-                    Value::Number(_) if reader.dialect.draft > super::draft::Draft::Draft4 => {
+                    Value::Number(_)
+                        if reader.dialect.draft
+                            > crate::json_schema::document::draft::Draft::Draft4 =>
+                    {
                         let value = self.number(at, exclusive)?;
                         let bound = self.numbers.bound(&mut self.languages, &value, side, false);
                         set = self.numbers.and(&mut self.languages, set, bound);
                     }
                     _ => {
-                        let type_ = match reader.dialect.draft > super::draft::Draft::Draft4 {
+                        let type_ = match reader.dialect.draft
+                            > crate::json_schema::document::draft::Draft::Draft4
+                        {
                             true => "a number",
                             false => "a boolean",
                         };

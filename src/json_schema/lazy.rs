@@ -16,16 +16,16 @@ use std::sync::Arc as Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Found, Key, MANY, Other, Part, Place};
 use super::emit::{Emitter, Signs};
 use super::layout::Layout;
-use super::object::{Class, Named, ObjectSet};
 use super::options::{PropertyOrder, Spelling};
 use super::set::{Set, Sets, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::Names;
 use crate::grammar::{Node, NodeId, Origin, RuleId};
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::member_formula::{Condition, Found, Key, MANY, Other, Part, Place};
+use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
 use crate::regular::{Language, TextSet, TextSets};
 use crate::vocabulary::Trie;
 

@@ -6,15 +6,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Key};
 use super::emit::Emitter;
-use super::emptiness::SOME;
 use super::layout::Layout;
-use super::object::ObjectSet;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, RuleId};
+use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::member_formula::{Condition, Key};
+use crate::json_schema::set::object_set::ObjectSet;
 
 /// What is known after a part of an array or object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

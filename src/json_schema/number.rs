@@ -9,18 +9,21 @@
 //! Where every spelling counts, literals in exponent form are kept apart, as a formula
 //! (`scientific`); those without one are written as ever.
 
-mod bound;
-mod spelling;
+pub(crate) mod bound;
+pub(crate) mod decimal;
+pub(crate) mod multiple_of;
+pub(crate) mod scientific;
+pub(crate) mod spelling;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::decimal::Decimal;
-use super::grid::{Grid, Literals};
 use super::options::Spelling;
-use super::scientific::{Formula, Formulas};
 use crate::error::Result;
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::number::multiple_of::grid::{Grid, Literals};
+use crate::json_schema::number::scientific::{Formula, Formulas};
 use crate::regular::{Language, Languages};
 pub(crate) use bound::Side;
 

@@ -1,7 +1,7 @@
 //! What a caller may choose: these choices are part of the constraint.
 
-use super::draft::Draft;
-use super::resources::Resources;
+use crate::json_schema::document::draft::Draft;
+use crate::json_schema::document::resources::Resources;
 
 /// Most digits of a number before and after the point, unless the caller says otherwise.
 pub(crate) const DIGITS: u32 = 20;

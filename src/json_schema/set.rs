@@ -6,28 +6,31 @@
 //! [`Shape`]: what it holds of each JSON type, where the children of arrays and objects are names
 //! again. Nothing is unfolded before it is needed.
 
-mod base;
-mod shape;
+pub(crate) mod array_set;
+pub(crate) mod base;
+pub(crate) mod member_formula;
+pub(crate) mod object_set;
+pub(crate) mod shape;
 
 use std::collections::hash_map::Entry;
 use std::sync::{Arc as Rc, Arc};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::array::ArraySet;
-use super::condition::{Cells, Conditions, Cuts};
 use super::document::{Document, Value, ValueId};
 use super::layout::Layout;
 use super::number::{NumberSet, Numbers};
-use super::object::{Class, Named, ObjectSet};
 use super::options::{DIGITS, Options, Spelling};
-use super::plain::Reach;
 use super::punctuation::Punctuation;
-use super::references::{References, Scope};
 use super::string::Strings;
 use super::written::{Text, WrittenItems};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::document::references::{References, Scope};
+use crate::json_schema::satisfiability::reference_free::Reach;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::member_formula::{Cells, Conditions, Cuts};
+use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
 use crate::regular::{Anchoring, Language, Languages};
 pub(crate) use base::Base;
 pub(crate) use base::Shared;

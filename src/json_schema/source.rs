@@ -6,16 +6,16 @@ use std::sync::Arc;
 use self_cell::self_cell;
 
 use super::Schema;
-use super::diagnosis::unsatisfiable;
 use super::document::{Document, ValueId};
 use super::emit::Emitter;
 use super::options::Options;
-use super::resources::Resources;
 use super::set::{Sets, Shared};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::Names;
 use crate::grammar::source::Source;
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
+use crate::json_schema::document::resources::Resources;
+use crate::json_schema::satisfiability::unsat_core::unsatisfiable;
 use crate::limits::Limits;
 use crate::regular::{Language, Languages, TextSet, TextSets};
 

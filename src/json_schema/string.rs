@@ -1,12 +1,15 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
+pub(crate) mod format;
+pub(crate) mod quotation;
+
 use std::sync::Arc;
 
 use super::document::ValueId;
-use super::format::{Format, Texts, format};
 use super::options::Spelling;
 use super::set::Sets;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::string::format::{Format, Texts, format};
 use crate::regular;
 use crate::regular::{
     Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,

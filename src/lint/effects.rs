@@ -1,11 +1,11 @@
 //! What each keyword does to generation.
 
 use super::{FindingKind, Linter, foreign};
-use crate::json_schema::advice::nearest;
-use crate::json_schema::decimal::Decimal;
+use crate::json_schema::document::draft::Dialect;
+use crate::json_schema::document::hints::nearest;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::draft::Dialect;
-use crate::json_schema::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::string::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
 
 /// Counts from here on are felt: what is counted is told apart by its number.
 const LARGE_COUNT: u32 = 10_000;

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::{FindingKind, Linter, REFINING};
-use crate::json_schema::advice::nearest;
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::hints::nearest;
 use crate::json_schema::document::{Members, Value, ValueId};
-use crate::json_schema::draft::{Holds, holds};
 
 /// Keywords that apply other schemas to the same object.
 const APPLYING: [&str; 7] =

@@ -3,9 +3,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Linter;
-use crate::json_schema::array::ArraySet;
 use crate::json_schema::document::ValueId;
-use crate::json_schema::object::ObjectSet;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Shape};
 use crate::regular::{Language, Languages};
 

@@ -1,7 +1,7 @@
 //! Arrays whose items are counted or must differ, as machines whose states are rules.
 
-use super::super::items::{Begun, canonical, write_canonical};
 use super::*;
+use crate::json_schema::satisfiability::unique_items::{Begun, canonical, write_canonical};
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.

@@ -13,11 +13,11 @@ use super::{Open, Phase};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId, RuleId};
-use crate::json_schema::array::Repeats;
 use crate::json_schema::emit::Emitter;
-use crate::json_schema::items::canonical;
 use crate::json_schema::layout::Layout;
+use crate::json_schema::satisfiability::unique_items::canonical;
 use crate::json_schema::set::Set;
+use crate::json_schema::set::array_set::Repeats;
 use crate::json_schema::written::{ShortItem, Text};
 use crate::regular::{Language, Languages};
 

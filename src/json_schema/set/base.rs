@@ -2,11 +2,11 @@
 
 use std::sync::{Once, OnceLock};
 
-use super::super::decimal::Decimal;
 use super::super::layout::{Indentation, Layout};
 use super::super::number::Side;
 use super::super::punctuation::flexible;
 use super::*;
+use crate::json_schema::number::decimal::Decimal;
 use crate::regular::Tables;
 
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.

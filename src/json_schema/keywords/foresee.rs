@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::document::ValueId;
-use super::emptiness::SOME;
-use super::set::{Set, Sets, Shape};
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::document::ValueId;
+use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::set::{Set, Sets, Shape};
 
 /// Sets that are looked at; further ones wait for a text.
 const SETS: usize = 2_000;

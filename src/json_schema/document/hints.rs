@@ -1,7 +1,7 @@
 //! What to write instead of what is malformed: the help that goes with an error.
 
-use super::document::{Document, Value, ValueId};
 use super::draft::{Holds, holds};
+use crate::json_schema::document::{Document, Value, ValueId};
 
 /// The types that a schema may name (Validation, section 6.1.1).
 pub(crate) const TYPES: [&str; 7] =

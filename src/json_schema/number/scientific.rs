@@ -6,7 +6,7 @@
 //! the exact set of exponents that make the number right. With unbounded digits that would not be
 //! a regular language, so the digits on each side of the point are bounded.
 
-mod exponents;
+pub(crate) mod exponents;
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use self::exponents::Exponents;
 use super::decimal::Decimal;
-use super::grid::{Grid, gcd};
-use super::number::Side;
+use crate::json_schema::number::Side;
+use crate::json_schema::number::multiple_of::grid::{Grid, gcd};
 use crate::regular::{Language, Languages};
 
 /// A set of numbers, as an index into the formulas that made it.

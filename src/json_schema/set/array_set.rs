@@ -1,6 +1,6 @@
 //! Sets of arrays.
 
-use super::set::{Set, Sets, Shape, Sources};
+use crate::json_schema::set::{Set, Sets, Shape, Sources};
 
 /// Arrays whose first items are in the sets of `prefix`, further ones in `rest`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,9 +5,9 @@
 
 use smallvec::SmallVec;
 
-use super::document::{Document, Members, Value, ValueId};
-use super::draft;
-use super::references::References;
+use crate::json_schema::document::draft;
+use crate::json_schema::document::references::References;
+use crate::json_schema::document::{Document, Members, Value, ValueId};
 
 /// Levels of required members that are followed.
 const DEEPEST: u32 = 8;

@@ -1,7 +1,7 @@
 //! The automaton that reads a literal with an exponent: what it keeps of the digits, and which
 //! exponents make the number right.
 
-mod viable;
+pub(crate) mod viable;
 
 use std::cmp::Ordering;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
 use super::super::decimal::Decimal;
-use super::super::grid::{from_words, lcm, to_words};
-use super::super::number::Side;
 use super::{Atom, Step};
 use crate::deadline;
+use crate::json_schema::number::Side;
+use crate::json_schema::number::multiple_of::grid::{from_words, lcm, to_words};
 use crate::regular::automaton::{Automaton, State};
 
 /// Exponents of ten beyond this are all alike: no bound is so far out.

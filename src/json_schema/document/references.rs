@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-use super::advice;
-use super::document::{Document, Value, ValueId};
 use super::draft::{Dialect, Draft, Holds, Vocabularies, holds};
+use super::hints;
 use super::metaschemas::METASCHEMAS;
 use super::uri::{join, percent_decoded};
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::document::{Document, Value, ValueId};
 
 /// The dynamic scope: the resources passed on the way to a schema, as far as they matter. Equal
 /// scopes have equal numbers.
@@ -316,7 +316,7 @@ impl References {
                     // What looks like a name or a pointer was hardly meant for a document.
                     let local = !reference.contains([':', '#', '.']);
                     let near =
-                        || advice::near_reference(document, own_root, reference, [].into_iter());
+                        || hints::near_reference(document, own_root, reference, [].into_iter());
                     let near = local.then(near).flatten();
                     return Err(error.with_help(near.unwrap_or_else(|| {
                         "supply that document (`--resources` on the command line, `resources` in a \
@@ -344,7 +344,7 @@ impl References {
                 let error = document.error(ErrorKind::Schema, at, message);
                 let anchors = &self.index_of(document, root).anchors;
                 let names = anchors.keys().filter(|key| key.0 == root).map(|key| &*key.1);
-                Err(match advice::near_reference(document, root, &fragment, names) {
+                Err(match hints::near_reference(document, root, &fragment, names) {
                     Some(help) => error.with_help(help),
                     None => error,
                 })

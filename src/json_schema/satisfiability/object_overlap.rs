@@ -12,11 +12,11 @@
 //! {a, b, x} ∖ {a, b, y}               a member x is left: not evidently empty
 //! ```
 
-use super::condition::Condition;
-use super::object::ObjectSet;
-use super::set::{Expr, Set, Sets};
 use crate::deadline;
 use crate::error::Result;
+use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::object_set::ObjectSet;
+use crate::json_schema::set::{Expr, Set, Sets};
 
 impl Sets<'_> {
     /// Whether every value of `a` is evidently one of `b`.

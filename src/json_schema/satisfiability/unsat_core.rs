@@ -4,11 +4,11 @@ use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashSet;
 
-use super::document::{Document, Value, ValueId};
-use super::draft::{Holds, holds};
-use super::options::Options;
-use super::set::{Base, Set, Sets};
 use crate::error::{Error, ErrorKind};
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::{Document, Value, ValueId};
+use crate::json_schema::options::Options;
+use crate::json_schema::set::{Base, Set, Sets};
 
 /// Schemas with more keywords than this are not diagnosed.
 const KEYWORDS: usize = 5_000;

@@ -6,9 +6,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::document::{Value, ValueId};
-use super::items::write_canonical;
-use super::set::{Expr, Set, Sets};
+use super::unique_items::write_canonical;
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::set::{Expr, Set, Sets};
 
 /// References that are followed to the schema that they name.
 const HOPS: usize = 8;

@@ -4,9 +4,9 @@
 //! whether two alternatives say the same of a key, that would tell apart what an author has
 //! copied. So small schemas without identifiers of their own are compared by what they say.
 
-use super::document::{Value, ValueId};
-use super::draft::{Holds, holds};
-use super::set::{Expr, Set, Sets};
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::set::{Expr, Set, Sets};
 
 /// Schemas with more values than this are not compared.
 const VALUES: usize = 128;

@@ -1,13 +1,13 @@
 //! Values that a schema lists (`const`, `enum`): as sets, and whether a set accepts them.
 
-use super::array::{ArraySet, Repeats};
-use super::condition::{Condition, Part};
-use super::decimal::Decimal;
-use super::document::{Members, Value, ValueId};
-use super::number::NumberSet;
-use super::object::{Class, Named, ObjectSet};
-use super::set::{Set, Sets, Shape, Sources};
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::document::{Members, Value, ValueId};
+use crate::json_schema::number::NumberSet;
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::member_formula::{Condition, Part};
+use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::{Set, Sets, Shape, Sources};
 use crate::regular::Language;
 
 impl Sets<'_> {

@@ -8,8 +8,8 @@
 //! formulas are the states of an object, they grow as the sum of their parts does, and nothing is
 //! multiplied out.
 
-mod fold;
-mod search;
+pub(crate) mod fold;
+pub(crate) mod search;
 
 pub(crate) use search::{Found, MANY, Place};
 
@@ -19,12 +19,12 @@ use std::sync::Arc as Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::object::{Class, Named, ObjectSet};
-use super::options::PropertyOrder;
-use super::plain::Reach;
-use super::set::{Set, Sets};
+use super::object_set::{Class, Named, ObjectSet};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::options::PropertyOrder;
+use crate::json_schema::satisfiability::reference_free::Reach;
+use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
 
 /// Values of one member that a condition may tell apart, and steps in the search for members

@@ -4,12 +4,12 @@ use std::sync::Arc as Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::array::{ArraySet, smaller};
-use super::condition::{Condition, Part};
-use super::document::{Value, ValueId};
-use super::plain::Reach;
-use super::set::{Expr, Set, Sets, Sources};
+use super::array_set::{ArraySet, smaller};
+use super::member_formula::{Condition, Part};
 use crate::error::Result;
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::satisfiability::reference_free::Reach;
+use crate::json_schema::set::{Expr, Set, Sets, Sources};
 use crate::regular::Language;
 
 /// So many listed values are looked up one by one.

@@ -7,13 +7,13 @@
 //! the branches need not be disjoint, and of two branches that evaluate the same the larger one
 //! will do.
 
-use super::alike::ANNOTATIONS;
-use super::document::{Value, ValueId};
-use super::keywords::Reader;
-use super::references::Scope;
-use super::set::{Expr, Set, Sets};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::document::references::Scope;
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::keywords::Reader;
+use crate::json_schema::satisfiability::equivalence::ANNOTATIONS;
+use crate::json_schema::set::{Expr, Set, Sets};
 use crate::regular::Language;
 
 /// Keywords that lead to another schema for the same value.

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::array::{ArraySet, Repeats};
-use super::condition::Condition;
-use super::evident;
-use super::object::ObjectSet;
-use super::set::{Expr, Set, Sets, Shape};
+use super::quick_satisfiability;
 use crate::deadline;
 use crate::error::Result;
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::object_set::ObjectSet;
+use crate::json_schema::set::{Expr, Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
 /// Things counted in one array beyond which they are not combined: the
@@ -239,7 +239,8 @@ impl<'d> Sets<'d> {
             Expr::Any | Expr::Value(_) | Expr::Text(_) => true,
             Expr::Schema(at, _) => {
                 let (references, digits) = (&mut self.references, self.options.digits);
-                self.ignored.is_empty() && evident::has_value(self.document, references, at, digits)
+                self.ignored.is_empty()
+                    && quick_satisfiability::has_value(self.document, references, at, digits)
             }
             _ => false,
         };

@@ -3,8 +3,8 @@
 //! A reader of our own, because errors need line and column, numbers must stay the decimals that
 //! were written (section 6), and a repeated key must not be lost silently.
 
-use super::document::{DEPTH, Document, Members, Value, ValueId, too_deep};
 use crate::error::{Error, ErrorKind, Result, line_column};
+use crate::json_schema::document::{DEPTH, Document, Members, Value, ValueId, too_deep};
 
 /// Texts of this many bytes and more are refused: values are numbered with 31 bits.
 const LONGEST: usize = (1 << 31) - 1;

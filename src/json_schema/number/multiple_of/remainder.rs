@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::decimal::Decimal;
 use super::grid::Grid;
-use super::number::{NumberSet, Numbers};
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::number::{NumberSet, Numbers};
 use crate::regular::Languages;
 use crate::regular::automaton::{Automaton, State};
 

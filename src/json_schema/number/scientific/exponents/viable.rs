@@ -19,8 +19,8 @@ use super::super::{Atom, Step, tens};
 use super::{Exponents, GREATER, LESS, Mantissa, START};
 use crate::deadline;
 use crate::error::Result;
-use crate::json_schema::grid::{floor, lcm, ten};
 use crate::json_schema::number::Side;
+use crate::json_schema::number::multiple_of::grid::{floor, lcm, ten};
 
 /// Numbers `low`, `low + 1`, … `high`, times ten to some power.
 struct Run<'a> {
@@ -302,8 +302,8 @@ impl Exponents {
 mod tests {
     use super::super::super::{Formula, Formulas};
     use super::*;
-    use crate::json_schema::decimal::Decimal;
-    use crate::json_schema::grid::Grid;
+    use crate::json_schema::number::decimal::Decimal;
+    use crate::json_schema::number::multiple_of::grid::Grid;
     use crate::regular::automaton::Automaton;
 
     /// All that may be written before the `e` with so many digits on each side of the point.

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::document::{Value, ValueId};
-use super::options::Spelling;
-use super::set::Sets;
-use super::string::spell;
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::options::Spelling;
+use crate::json_schema::set::Sets;
+use crate::json_schema::string::spell;
 use crate::regular;
 use crate::regular::automaton::{Automaton, State};
 use crate::regular::{Language, QuoteBy};

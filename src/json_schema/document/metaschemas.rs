@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::document::Document;
+use crate::json_schema::document::Document;
 
 /// By the URI without its fragment.
 const TEXTS: &[(&str, &str)] = &[

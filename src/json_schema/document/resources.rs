@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Schema;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::Schema;
 
 /// Documents by URI that references may lead to. Nothing is ever fetched: a reference to a document
 /// that is neither here nor [supplied with the schema](Schema::with_document) is an error. The

@@ -6,15 +6,15 @@
 
 use rustc_hash::FxHashSet;
 
-use super::advice::TYPES;
-use super::decimal::Decimal;
-use super::document::{Value, ValueId};
-use super::draft::{Dialect, Draft, Holds, holds};
-use super::emptiness::SOME;
-use super::quotation::QUOTE_FROM;
-use super::set::Sets;
 use crate::deadline;
 use crate::error::{Error, Result};
+use crate::json_schema::document::draft::{Dialect, Draft, Holds, holds};
+use crate::json_schema::document::hints::TYPES;
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::set::Sets;
+use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular;
 
 /// Keywords that hold a count.

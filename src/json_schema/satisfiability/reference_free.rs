@@ -4,9 +4,9 @@
 //! some `enum`, `const` or `type` that tells. A schema without references is made of its own parts
 //! alone, so it can be unfolded whatever else is unfolding.
 
-use super::document::{Value, ValueId};
-use super::draft::{Holds, holds};
-use super::set::{Expr, Set, Sets};
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::{Value, ValueId};
+use crate::json_schema::set::{Expr, Set, Sets};
 
 /// Keywords that apply other schemas to the same value, or to its keys.
 const IN_PLACE: [&str; 11] = [

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::array::{ArraySet, Repeats};
-use super::decimal::Decimal;
-use super::document::{Document, Value, ValueId};
 use super::emptiness::{SOME, count_strings};
-use super::object::{Class, Named, ObjectSet};
-use super::set::{Set, Sets, Shape};
-use super::written::Text;
 use crate::error::{ErrorKind, Result};
+use crate::json_schema::document::{Document, Value, ValueId};
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::{Set, Sets, Shape};
+use crate::json_schema::written::Text;
 use crate::regular::{Language, Languages, TextSet};
 
 /// A set with so many values is endless.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use super::decimal::Decimal;
-use super::number::Side;
-use super::pick::{Pick, Picked};
+use super::residues::{Pick, Picked};
+use crate::json_schema::number::Side;
+use crate::json_schema::number::decimal::Decimal;
 use crate::regular::automaton::{Automaton, State};
 
 /// Remainders and places that an automaton may tell apart by a search.

@@ -1,0 +1,5 @@
+//! TODO: describe.
+
+pub(crate) mod grid;
+pub(crate) mod remainder;
+pub(crate) mod residues;
