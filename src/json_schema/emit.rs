@@ -12,13 +12,13 @@ use super::layout::Layout;
 use super::lazy::Lazy;
 use super::options::Whitespace;
 use super::punctuation::{self, Punctuation};
-use super::set::{Expr, Set, Sets, Shape, Sources};
+use super::set::{SetExpr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::json_schema::satisfiability::unsat_core::unsatisfiable;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::Language;
 
@@ -277,7 +277,7 @@ impl<'d> Emitter<'d> {
     /// What a set's rule is called.
     fn name(&self, set: Set) -> Origin {
         match self.sets.expr(set) {
-            Expr::Any => Origin::Text("any value".into()),
+            SetExpr::Any => Origin::Text("any value".into()),
             _ => self.origin(self.sets.place(set).as_slice()),
         }
     }
@@ -342,7 +342,7 @@ impl<'d> Emitter<'d> {
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
             let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
-                || shape.objects.iter().any(|object| object.condition != Condition::HOLDS);
+                || shape.objects.iter().any(|object| object.condition != MemberFormula::HOLDS);
             if !asks {
                 return Err(self.too_few_digits(set));
             }
@@ -451,7 +451,7 @@ impl<'d> Emitter<'d> {
     /// An item of a long list: a value that is listed is written down when a text comes to it.
     fn item_of_many(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
         let Some(lazy) = &mut self.lazy else { return self.value(set, layout) };
-        if !matches!(self.sets.expr(set), Expr::Value(_) | Expr::Text(_)) {
+        if !matches!(self.sets.expr(set), SetExpr::Value(_) | SetExpr::Text(_)) {
             return self.value(set, layout);
         }
         let rule = self.builder.declare_from(self.items.clone());
@@ -558,7 +558,7 @@ impl<'d> Emitter<'d> {
         if self.lazy.is_some() {
             return self.lazy_object(object, name, layout);
         }
-        if object.condition != Condition::HOLDS {
+        if object.condition != MemberFormula::HOLDS {
             return self.object_on_condition(object, name, layout);
         }
         let signs = self.signs(layout);

@@ -9,7 +9,7 @@ pub(crate) mod foresee;
 pub(crate) mod unevaluated;
 pub(crate) mod validate;
 
-use std::sync::Arc as Rc;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,9 +20,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::draft::Dialect;
 use crate::json_schema::document::hints;
 use crate::json_schema::number::decimal::Decimal;
-use crate::json_schema::set::array_set::{ArraySet, Repeats, SomeItem};
-use crate::json_schema::set::member_formula::{Condition, Part};
-use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::array_set::{ArraySet, Repeats, ContainsCount};
+use crate::json_schema::set::member_formula::{MemberFormula, FormulaNode};
+use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::json_schema::string::format::is_beyond;
 use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular::Language;
@@ -72,14 +72,14 @@ impl Types {
 
 /// One schema while its keywords are read.
 #[derive(Clone)]
-pub(crate) struct Reader<'d> {
+pub(crate) struct KeywordReader<'d> {
     pub(crate) schema: ValueId,
     members: &'d Members,
     pub(crate) dialect: Dialect,
-    ignored: Rc<FxHashSet<ValueId>>,
+    ignored: Arc<FxHashSet<ValueId>>,
 }
 
-impl Reader<'_> {
+impl KeywordReader<'_> {
     /// A `$ref` that hides the keywords beside it.
     pub(crate) fn lone_reference(&self) -> Option<ValueId> {
         self.get("$ref").filter(|_| self.dialect.reference_stands_alone())
@@ -104,12 +104,12 @@ impl Reader<'_> {
 
 impl<'d> Sets<'d> {
     /// A schema object, ready to be read.
-    pub(crate) fn reader(&mut self, schema: ValueId) -> Result<Reader<'d>> {
+    pub(crate) fn reader(&mut self, schema: ValueId) -> Result<KeywordReader<'d>> {
         let document = self.document;
         // `Sets::schema` names objects only.
         let members = document.members(schema).unwrap_or(Members::none());
         let dialect = self.references.dialect(document, schema)?;
-        Ok(Reader { schema, members, dialect, ignored: self.ignored.clone() })
+        Ok(KeywordReader { schema, members, dialect, ignored: self.ignored.clone() })
     }
 
     /// The shape of what a schema object accepts.
@@ -124,14 +124,14 @@ impl<'d> Sets<'d> {
         if parts.own {
             shape = Some(self.own_keywords_shape(schema)?);
         }
-        if parts.sets.len() > HALVED {
-            let others = self.all_of(&parts.sets)?;
+        if parts.all_of.len() > HALVED {
+            let others = self.all_of(&parts.all_of)?;
             return match shape {
                 Some(shape) => self.intersection(&shape, &others),
                 None => Ok(others),
             };
         }
-        for set in parts.sets {
+        for set in parts.all_of {
             let other = self.shape(set)?;
             shape = Some(match shape {
                 Some(shape) => self.intersection(&shape, &other)?,
@@ -179,7 +179,7 @@ impl<'d> Sets<'d> {
     }
 
     /// What the keywords accept that look at this value alone.
-    fn own_shape(&mut self, reader: &Reader<'d>) -> Result<Shape> {
+    fn own_shape(&mut self, reader: &KeywordReader<'d>) -> Result<Shape> {
         let types = self.types(reader)?;
         let mut shape = Shape::never();
         shape.null = types.null;
@@ -213,7 +213,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.1.1.
-    fn types(&self, reader: &Reader<'_>) -> Result<Types> {
+    fn types(&self, reader: &KeywordReader<'_>) -> Result<Types> {
         let Some(at) = reader.get("type") else { return Ok(Types::every(true)) };
         let mut types = Types::every(false);
         let one = [at];
@@ -245,7 +245,7 @@ impl<'d> Sets<'d> {
     }
 
     /// A count that a keyword holds, if it is there.
-    fn count(&self, reader: &Reader<'_>, keyword: &str) -> Result<Option<u32>> {
+    fn count(&self, reader: &KeywordReader<'_>, keyword: &str) -> Result<Option<u32>> {
         reader.get(keyword).map_or(Ok(None), |at| self.count_at(at, keyword))
     }
 
@@ -270,7 +270,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.2.
-    fn own_numbers(&mut self, reader: &Reader<'_>, fractions: bool) -> Result<NumberSet> {
+    fn own_numbers(&mut self, reader: &KeywordReader<'_>, fractions: bool) -> Result<NumberSet> {
         let pointed = reader.dialect.integers_may_have_points();
         let mut set = match fractions {
             true => self.numbers.all(),
@@ -329,7 +329,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.3.
-    fn own_strings(&mut self, reader: &Reader<'d>, shape: &mut Shape) -> Result<()> {
+    fn own_strings(&mut self, reader: &KeywordReader<'d>, shape: &mut Shape) -> Result<()> {
         let mut parts = vec![self.strings.any];
         let min = self.count(reader, "minLength")?.unwrap_or(0);
         let max = self.count(reader, "maxLength")?;
@@ -417,7 +417,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.4; Core, section 10.3.1. `None`: plainly no arrays.
-    fn own_arrays(&mut self, reader: &Reader<'_>) -> Result<Option<ArraySet>> {
+    fn own_arrays(&mut self, reader: &KeywordReader<'_>) -> Result<Option<ArraySet>> {
         let mut array = ArraySet {
             min: self.count(reader, "minItems")?.unwrap_or(0),
             max: self.count(reader, "maxItems")?,
@@ -461,7 +461,7 @@ impl<'d> Sets<'d> {
                     }
                 }
                 None if min == 0 => {}
-                _ => array.some.push(SomeItem { from: 0, set, min, max }),
+                _ => array.some.push(ContainsCount { from: 0, set, min, max }),
             }
         }
         let keywords =
@@ -471,7 +471,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Validation, section 6.5; Core, section 10.3.2.
-    fn own_objects(&mut self, reader: &Reader<'d>) -> Result<Vec<ObjectSet>> {
+    fn own_objects(&mut self, reader: &KeywordReader<'d>) -> Result<Vec<ObjectSet>> {
         let any = self.strings.any;
         let additional = match reader.get("additionalProperties") {
             Some(at) => self.schema(at)?,
@@ -501,7 +501,7 @@ impl<'d> Sets<'d> {
             classes = split;
             self.limit_alternatives(reader, classes.len())?;
         }
-        let mut named: Vec<Named> = Vec::new();
+        let mut named: Vec<NamedKey> = Vec::new();
         if let Some(at) = reader.get("properties") {
             for (key, schema) in self.map(at, "properties")?.iter() {
                 let mut set = self.schema(schema)?;
@@ -513,19 +513,19 @@ impl<'d> Sets<'d> {
                         }
                     }
                 }
-                named.push(Named { key: key.into(), set, required: false });
+                named.push(NamedKey { key: key.into(), set, required: false });
             }
         }
-        let classes: Vec<Class> = classes
+        let classes: Vec<KeyClass> = classes
             .into_iter()
-            .map(|(keys, set)| Class { keys, set: set.unwrap_or(additional) })
+            .map(|(keys, set)| KeyClass { keys, set: set.unwrap_or(additional) })
             .collect();
         let mut object = ObjectSet {
             named,
             classes,
             min: self.count(reader, "minProperties")?.unwrap_or(0),
             max: self.count(reader, "maxProperties")?,
-            condition: Condition::HOLDS,
+            condition: MemberFormula::HOLDS,
             sources: reader.sources(&[
                 "properties",
                 "required",
@@ -575,7 +575,7 @@ impl<'d> Sets<'d> {
         Ok(objects)
     }
 
-    fn limit_alternatives(&self, reader: &Reader<'_>, classes: usize) -> Result<()> {
+    fn limit_alternatives(&self, reader: &KeywordReader<'_>, classes: usize) -> Result<()> {
         let most = self.options.alternatives;
         if classes <= most {
             return Ok(());
@@ -610,16 +610,16 @@ impl<'d> Sets<'d> {
     fn name_among(
         &mut self,
         object: &mut ObjectSet,
-        known: &mut FxHashMap<Rc<str>, usize>,
+        known: &mut FxHashMap<Arc<str>, usize>,
         key: &str,
     ) -> Result<usize> {
         if let Some(&known) = known.get(key) {
             return Ok(known);
         }
         let set = self.class_of(&object.classes, key)?;
-        let key: Rc<str> = key.into();
+        let key: Arc<str> = key.into();
         known.insert(key.clone(), object.named.len());
-        object.named.push(Named { key, set, required: false });
+        object.named.push(NamedKey { key, set, required: false });
         Ok(object.named.len() - 1)
     }
 
@@ -629,7 +629,7 @@ impl<'d> Sets<'d> {
             return Ok(known);
         }
         let set = self.class_of(&object.classes, key)?;
-        object.named.push(Named { key: Rc::from(key), set, required: false });
+        object.named.push(NamedKey { key: Arc::from(key), set, required: false });
         Ok(object.named.len() - 1)
     }
 
@@ -647,12 +647,12 @@ impl<'d> Sets<'d> {
         for class in &object.classes {
             let keys = self.languages.intersect([class.keys, names]);
             if self.languages.is_live(keys)? {
-                classes.push(Class { keys, set: class.set });
+                classes.push(KeyClass { keys, set: class.set });
             }
         }
         let forbidden = self.languages.difference(self.strings.any, names);
         if self.languages.is_live(forbidden)? {
-            classes.push(Class { keys: forbidden, set: Set::NEVER });
+            classes.push(KeyClass { keys: forbidden, set: Set::NEVER });
         }
         object.classes = classes;
         Ok(())
@@ -688,18 +688,18 @@ impl<'d> Sets<'d> {
     fn depend(
         &mut self,
         object: &mut ObjectSet,
-        known: &mut FxHashMap<Rc<str>, usize>,
+        known: &mut FxHashMap<Arc<str>, usize>,
         key: &str,
         needed: &[&str],
-    ) -> Result<Condition> {
+    ) -> Result<MemberFormula> {
         self.name_among(object, known, key)?;
         let mut all = Vec::with_capacity(needed.len());
         for &key in needed {
             self.name_among(object, known, key)?;
-            all.push(self.conditions.of(Part::Present(key.into(), Set::ANY)));
+            all.push(self.conditions.of(FormulaNode::Present(key.into(), Set::ANY)));
         }
         let all = self.conditions.and(all);
-        let absent = self.conditions.of(Part::Absent(key.into()));
+        let absent = self.conditions.of(FormulaNode::Absent(key.into()));
         Ok(self.conditions.or([absent, all]))
     }
 }

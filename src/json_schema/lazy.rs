@@ -24,8 +24,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::Names;
 use crate::grammar::{Node, NodeId, Origin, RuleId};
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::{Condition, Found, Key, MANY, Other, Part, Place};
-use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::member_formula::{MemberFormula, SearchOutcome, MemberKey, KEY_COUNT_CAP, UnnamedKeys, FormulaNode, SearchState};
+use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::regular::{Language, TextSet, TextSets};
 use crate::vocabulary::Trie;
 
@@ -49,7 +49,7 @@ enum Phase {
     #[default]
     Opened,
     /// The gap after its opening bracket, too: it is not empty.
-    Begun,
+    ArrayProgress,
     /// Some of its members or items.
     Going,
 }
@@ -68,7 +68,7 @@ struct ObjectState {
     /// Keys without a name of their own that are written: an index into [`Lazy::used`].
     used: u32,
     /// What is asked of members that still come.
-    condition: Condition,
+    condition: MemberFormula,
 }
 
 /// An object whose rules are made one by one.
@@ -84,7 +84,7 @@ struct Object {
     /// By index: the rank.
     ranks: Vec<u32>,
     /// Keys without a name.
-    others: Rc<[Other]>,
+    others: Rc<[UnnamedKeys]>,
     /// How many of each class there are, where conditions ask.
     keys: Rc<[u32]>,
     min: u32,
@@ -138,7 +138,7 @@ pub(crate) struct Lazy {
 
 /// What is asked of an object in a state: from where a search begins, those of the members that
 /// still come of which something is asked, and how many keys of each class are left.
-type Asked = (u32, Place, Box<[u32]>, Rc<[u32]>);
+type Asked = (u32, SearchState, Box<[u32]>, Rc<[u32]>);
 
 /// What is asked of the members of an object can be met.
 #[derive(Clone, Copy, Debug)]
@@ -342,7 +342,7 @@ impl<'d> Emitter<'d> {
         let start = ObjectState { layout, ..start };
         let signs = self.signs(layout);
         let (open, phase) = match signs.first.is_some() && !self.may_close(id, start) {
-            true => (signs.begin_object, Phase::Begun),
+            true => (signs.begin_object, Phase::ArrayProgress),
             false => (signs.open_object, Phase::Opened),
         };
         let further = self.call_state(id, ObjectState { phase, ..start });
@@ -411,20 +411,20 @@ impl<'d> Emitter<'d> {
         }
         let required = object.required() as u32;
         let mut min = if object.min <= required { 0 } else { object.min };
-        if min > 0 && (condition != Condition::HOLDS || self.are_few(&others, min)?) {
+        if min > 0 && (condition != MemberFormula::HOLDS || self.are_few(&others, min)?) {
             // It is asked for together with all else.
-            let least = self.sets.conditions.of(Part::AtLeast(min));
+            let least = self.sets.conditions.of(FormulaNode::AtLeast(min));
             condition = self.sets.conditions.and([condition, least]);
             min = 0;
         }
-        let (others, keys) = match condition == Condition::HOLDS {
+        let (others, keys) = match condition == MemberFormula::HOLDS {
             true => (others.into(), Rc::from([])),
             false => self.sets.with_counts(others)?,
         };
         let counts = self.sets.conditions.count_cap(condition);
         let cap = object.max.unwrap_or(min).max(min).max(counts);
         let condition = self.sets.conditions.counted(condition, 0);
-        let indices = match condition == Condition::HOLDS {
+        let indices = match condition == MemberFormula::HOLDS {
             true => FxHashMap::default(),
             false => (0..).zip(&members).map(|(at, member)| (member.key.clone(), at)).collect(),
         };
@@ -462,7 +462,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// Are these some keys, and fewer than so many?
-    fn are_few(&mut self, others: &[Other], many: u32) -> Result<bool> {
+    fn are_few(&mut self, others: &[UnnamedKeys], many: u32) -> Result<bool> {
         let mut all = 0u32;
         for other in others {
             all = all.saturating_add(self.sets.count_keys(other.keys, many)?);
@@ -492,7 +492,7 @@ impl<'d> Emitter<'d> {
             false => Rc::from([]),
         };
         let sources = object.sources.clone();
-        let closes = state.phase != Phase::Begun && self.may_close(id, state);
+        let closes = state.phase != Phase::ArrayProgress && self.may_close(id, state);
         let signs = self.signs(state.layout);
         // A key on the same line chooses between the styles that take one.
         let within = match state.layout {
@@ -549,7 +549,7 @@ impl<'d> Emitter<'d> {
             if state.layout == Layout::Undecided {
                 for layout in Layout::STYLES {
                     let Some(gap) = self.signs(layout).first else { continue };
-                    let state = ObjectState { layout, phase: Phase::Begun, ..state };
+                    let state = ObjectState { layout, phase: Phase::ArrayProgress, ..state };
                     let members = self.call_state(id, state);
                     ways.push(self.builder.sequence([gap, members]));
                 }
@@ -563,7 +563,7 @@ impl<'d> Emitter<'d> {
     fn behind_gap(&mut self, phase: Phase, signs: &Signs, next: NodeId) -> NodeId {
         let gap = match phase {
             Phase::Opened => signs.first,
-            Phase::Begun => None,
+            Phase::ArrayProgress => None,
             Phase::Going => Some(signs.comma),
         };
         match gap {
@@ -607,7 +607,7 @@ impl<'d> Emitter<'d> {
             after.condition = self.without(id, state.condition, state.at..end);
             after.at = end;
         }
-        let ways = self.sets.ways(after.condition, Key::Other(&other.inside), other.set)?;
+        let ways = self.sets.ways(after.condition, MemberKey::Other(&other.inside), other.set)?;
         self.alive(id, after, ways, Some(class))
     }
 
@@ -621,7 +621,7 @@ impl<'d> Emitter<'d> {
         let after = self.after_named(id, state, index);
         let member =
             &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
-        let key = Key::Named(&member.key, &member.spelled);
+        let key = MemberKey::Named(&member.key, &member.spelled);
         let ways = self.sets.ways(after.condition, key, member.set)?;
         self.alive(id, after, ways, None)
     }
@@ -631,7 +631,7 @@ impl<'d> Emitter<'d> {
         &mut self,
         id: u32,
         after: ObjectState,
-        ways: Vec<(Set, Condition)>,
+        ways: Vec<(Set, MemberFormula)>,
         class: Option<usize>,
     ) -> Result<Vec<(Set, ObjectState)>> {
         let mut alive = Vec::new();
@@ -646,8 +646,8 @@ impl<'d> Emitter<'d> {
     }
 
     /// The condition once some of the named members do not come any more.
-    fn without(&mut self, id: u32, condition: Condition, passed: Range<u32>) -> Condition {
-        if condition == Condition::HOLDS {
+    fn without(&mut self, id: u32, condition: MemberFormula, passed: Range<u32>) -> MemberFormula {
+        if condition == MemberFormula::HOLDS {
             return condition;
         }
         let indices = &self.lazy.get_or_insert_default().objects[id as usize].indices;
@@ -663,12 +663,12 @@ impl<'d> Emitter<'d> {
         class: Option<usize>,
     ) -> Result<Rc<[u32]>> {
         let object = &self.lazy.get_or_insert_default().objects[id as usize];
-        if object.keys.iter().all(|&keys| keys >= MANY) {
+        if object.keys.iter().all(|&keys| keys >= KEY_COUNT_CAP) {
             return Ok(Rc::clone(&object.keys));
         }
         let (others, mut left) = (Rc::clone(&object.others), object.keys.to_vec());
         let used = self.pending().used.get(state.used).clone();
-        for (i, left) in left.iter_mut().enumerate().filter(|(_, left)| **left < MANY) {
+        for (i, left) in left.iter_mut().enumerate().filter(|(_, left)| **left < KEY_COUNT_CAP) {
             for key in &used {
                 let spelled = self.sets.strings.spell(key);
                 let written = self.sets.languages.matches(others[i].keys, &spelled)?;
@@ -683,8 +683,8 @@ impl<'d> Emitter<'d> {
     /// class?
     fn can_meet(&mut self, id: u32, state: ObjectState, class: Option<usize>) -> Result<bool> {
         match state.condition {
-            Condition::HOLDS => Ok(true),
-            Condition::FAILS => Ok(false),
+            MemberFormula::HOLDS => Ok(true),
+            MemberFormula::FAILS => Ok(false),
             _ => Ok(self.met(id, state, class)?.is_some()),
         }
     }
@@ -712,8 +712,8 @@ impl<'d> Emitter<'d> {
         }
         let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
         let met = match self.sets.find(&search, start, has_value)? {
-            Some(Found::Nothing) => None,
-            Some(Found::Members(written)) => {
+            Some(SearchOutcome::Nothing) => None,
+            Some(SearchOutcome::Members(written)) => {
                 let written = written.into_iter().filter_map(|at| asked.get(at).copied());
                 // What most hangs on was looked at first.
                 let by = match self.sets.options.property_order {
@@ -726,9 +726,9 @@ impl<'d> Emitter<'d> {
                 let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
                 let named = left.iter().map(|&index| {
                     let Member { key, set, required, .. } = &members[index as usize];
-                    Named { key: key.clone(), set: *set, required: *required }
+                    NamedKey { key: key.clone(), set: *set, required: *required }
                 });
-                let classes = others.iter().map(|o| Class { keys: o.keys, set: o.set });
+                let classes = others.iter().map(|o| KeyClass { keys: o.keys, set: o.set });
                 let object = ObjectSet {
                     named: named.collect(),
                     classes: classes.collect(),
@@ -747,17 +747,17 @@ impl<'d> Emitter<'d> {
     /// Can the object still be completed after this named member?
     fn leads_on(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
         let member = &self.pending().objects[id as usize].members[index as usize];
-        if state.condition == Condition::HOLDS {
+        if state.condition == MemberFormula::HOLDS {
             let set = member.set;
             return self.has_value(set);
         }
         // One way is enough: what others hold is looked at once the name is written.
         let after = self.after_named(id, state, index);
-        let mut passed: FxHashSet<(Set, Condition)> = FxHashSet::default();
+        let mut passed: FxHashSet<(Set, MemberFormula)> = FxHashSet::default();
         loop {
             let member =
                 &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
-            let key = Key::Named(&member.key, &member.spelled);
+            let key = MemberKey::Named(&member.key, &member.spelled);
             let mut found = None;
             self.sets.ways_until(after.condition, key, member.set, &mut |sets, set, left| {
                 let is_new = !passed.contains(&(set, left));

@@ -11,9 +11,9 @@ use super::layout::Layout;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, RuleId};
-use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::satisfiability::emptiness::MAX_COUNTED_KINDS;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::{Condition, Key};
+use crate::json_schema::set::member_formula::{MemberFormula, MemberKey};
 use crate::json_schema::set::object_set::ObjectSet;
 
 /// What is known after a part of an array or object.
@@ -28,11 +28,11 @@ struct State {
     /// Which of the items asked for are found.
     found: u32,
     /// What is asked of the members that follow.
-    condition: Condition,
+    condition: MemberFormula,
 }
 
 impl State {
-    const START: Self = Self { at: 0, count: 0, any: false, found: 0, condition: Condition::HOLDS };
+    const START: Self = Self { at: 0, count: 0, any: false, found: 0, condition: MemberFormula::HOLDS };
 }
 
 /// A way on: an item or member is written, or nothing is.
@@ -103,10 +103,10 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
-        if asked <= SOME {
+        if asked <= MAX_COUNTED_KINDS {
             return Ok(());
         }
-        let message = format!("more than {SOME} kinds of items are counted in one array");
+        let message = format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
         let error = self.sets.error(ErrorKind::Limit, set, message);
         Err(error.with_help("let fewer `contains` apply to the same array"))
     }
@@ -196,7 +196,7 @@ impl Emitter<'_> {
             let mut written = |this: &mut Self, key: NodeId, set: Set, state: State| {
                 let condition = this.sets.conditions.counted(state.condition, count);
                 let value = if full { None } else { this.value(set, layout.inside())? };
-                if let Some(value) = value.filter(|_| condition != Condition::FAILS) {
+                if let Some(value) = value.filter(|_| condition != MemberFormula::FAILS) {
                     let node = this.builder.sequence([key, signs.colon, value]);
                     let to = State { count, any: true, condition, ..state };
                     edges.push(Edge { node: Some(node), to: machine.state(to) });
@@ -207,7 +207,7 @@ impl Emitter<'_> {
                 let at = state.at + 1;
                 let spelled = self.sets.strings.spell(&named.key);
                 let key = self.key(&named.key);
-                let asked = Key::Named(&named.key, &spelled);
+                let asked = MemberKey::Named(&named.key, &spelled);
                 for (set, condition) in self.sets.ways(state.condition, asked, named.set)? {
                     written(self, key, set, State { at, condition, ..state })?;
                 }
@@ -221,7 +221,7 @@ impl Emitter<'_> {
                 for other in &others {
                     let key = self.quoted(other.keys);
                     self.mark(key, &object.sources);
-                    let asked = Key::Other(&other.inside);
+                    let asked = MemberKey::Other(&other.inside);
                     for (set, condition) in self.sets.ways(state.condition, asked, other.set)? {
                         written(self, key, set, State { condition, ..state })?;
                     }

@@ -13,7 +13,7 @@ pub(crate) mod object_set;
 pub(crate) mod shape;
 
 use std::collections::hash_map::Entry;
-use std::sync::{Arc as Rc, Arc};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,8 +29,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::references::{References, Scope};
 use crate::json_schema::satisfiability::reference_free::Reach;
 use crate::json_schema::set::array_set::ArraySet;
-use crate::json_schema::set::member_formula::{Cells, Conditions, Cuts};
-use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::member_formula::{Cells, MemberFormulas, Cuts};
+use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::regular::{Anchoring, Language, Languages};
 pub(crate) use base::Base;
 pub(crate) use base::Shared;
@@ -58,7 +58,7 @@ impl Set {
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Expr {
+pub(crate) enum SetExpr {
     Any,
     Never,
     /// A schema of the document, in the dynamic scope in which it is read.
@@ -68,9 +68,9 @@ pub(crate) enum Expr {
     /// Exactly this value of the document.
     Value(ValueId),
     /// The value that a canonical text stands for.
-    Text(Rc<str>),
+    Text(Arc<str>),
     /// Objects with this key.
-    Has(Rc<str>),
+    Has(Arc<str>),
     /// Whatever is no object, and objects whose members with these keys are in a set; the keyword
     /// that says so.
     Members(Language, Set, ValueId),
@@ -93,12 +93,12 @@ pub(crate) struct Sets<'d> {
     pub(crate) numbers: Numbers,
     pub(crate) strings: Strings,
     /// The punctuation of some layouts, made in advance; gaps are flexible.
-    pub(crate) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(crate) punctuation: Arc<FxHashMap<Layout, Punctuation>>,
     /// A gap of flexible whitespace.
     pub(crate) flexible_gap: Language,
     /// Keywords that do not count: those that a diagnosis leaves out.
-    pub(crate) ignored: Rc<FxHashSet<ValueId>>,
-    pub(crate) conditions: Conditions,
+    pub(crate) ignored: Arc<FxHashSet<ValueId>>,
+    pub(crate) conditions: MemberFormulas,
     /// For sets that were asked for them, the first that says the same.
     pub(crate) likes: FxHashMap<Set, Set>,
     /// How much schemas lead to, where that was asked.
@@ -108,14 +108,14 @@ pub(crate) struct Sets<'d> {
     /// The first set of each schema that was written down.
     pub(crate) texts: FxHashMap<String, Set>,
     /// The languages of lists of names.
-    listed_names: FxHashMap<Box<[Rc<str>]>, Language>,
+    listed_names: FxHashMap<Box<[Arc<str>]>, Language>,
     /// Patterns read so far.
     pub(crate) patterns: FxHashMap<(Anchoring, String), Language>,
     /// The texts of formats met so far.
     pub(crate) formats: FxHashMap<Box<str>, Language>,
-    exprs: Vec<Expr>,
-    ids: FxHashMap<Expr, Set>,
-    shapes: Vec<Option<Rc<Shape>>>,
+    exprs: Vec<SetExpr>,
+    ids: FxHashMap<SetExpr, Set>,
+    shapes: Vec<Option<Arc<Shape>>>,
     /// The dynamic scope of the schema that is being read.
     scope: Scope,
     /// Sets whose shape is being computed.
@@ -169,8 +169,8 @@ impl<'d> Sets<'d> {
             strings,
             punctuation,
             flexible_gap,
-            ignored: Rc::default(),
-            conditions: Conditions::default(),
+            ignored: Arc::default(),
+            conditions: MemberFormulas::default(),
             likes: FxHashMap::default(),
             reaches: FxHashMap::default(),
             reaches_of_sets: FxHashMap::default(),
@@ -198,7 +198,7 @@ impl<'d> Sets<'d> {
             task: 0,
         };
         this.languages.set_work(options.work / ROW);
-        let constants = (this.intern(Expr::Any), this.intern(Expr::Never));
+        let constants = (this.intern(SetExpr::Any), this.intern(SetExpr::Never));
         debug_assert_eq!(constants, (Set::ANY, Set::NEVER));
         this
     }
@@ -273,7 +273,7 @@ impl<'d> Sets<'d> {
         self.document.placed(error, self.place(set))
     }
 
-    fn intern(&mut self, expr: Expr) -> Set {
+    fn intern(&mut self, expr: SetExpr) -> Set {
         match self.ids.entry(expr) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
@@ -289,37 +289,37 @@ impl<'d> Sets<'d> {
 
     /// The keys that an object names.
     pub(crate) fn names(&mut self, object: &ObjectSet) -> Language {
-        let names: Box<[Rc<str>]> = object.named.iter().map(|named| named.key.clone()).collect();
+        let names: Box<[Arc<str>]> = object.named.iter().map(|named| named.key.clone()).collect();
         let Self { languages, strings, listed_names, .. } = self;
         *listed_names
             .entry(names)
             .or_insert_with_key(|names| strings.names(languages, names.iter().map(|name| &**name)))
     }
 
-    pub(crate) fn expr(&self, set: Set) -> &Expr {
+    pub(crate) fn expr(&self, set: Set) -> &SetExpr {
         &self.exprs[set.0 as usize]
     }
 
     /// What a schema's own keywords accept, in the scope of the schema that is being read.
     pub(crate) fn own(&mut self, schema: ValueId) -> Set {
         let scope = self.scope;
-        self.intern(Expr::Own(schema, scope))
+        self.intern(SetExpr::Own(schema, scope))
     }
 
     /// Objects with a key.
     pub(crate) fn has(&mut self, key: &str) -> Set {
-        self.intern(Expr::Has(key.into()))
+        self.intern(SetExpr::Has(key.into()))
     }
 
     /// Whatever is no object, and objects whose members with these keys are in a set.
     pub(crate) fn members(&mut self, keys: Language, set: Set, at: ValueId) -> Set {
         let all = set == Set::ANY || keys == Language::EMPTY;
-        if all { Set::ANY } else { self.intern(Expr::Members(keys, set, at)) }
+        if all { Set::ANY } else { self.intern(SetExpr::Members(keys, set, at)) }
     }
 
     /// Whatever is no array, and arrays whose items from an index on are in a set.
     pub(crate) fn items(&mut self, from: u32, set: Set, at: ValueId) -> Set {
-        if set == Set::ANY { Set::ANY } else { self.intern(Expr::Items(from, set, at)) }
+        if set == Set::ANY { Set::ANY } else { self.intern(SetExpr::Items(from, set, at)) }
     }
 
     /// The values that a schema of the document accepts, if it is reached from the schema that is
@@ -331,7 +331,7 @@ impl<'d> Sets<'d> {
             Value::Object(members) if members.len() == 0 => Ok(Set::ANY),
             Value::Object(_) => {
                 let scope = self.references.enter(self.document, self.scope, schema);
-                Ok(self.intern(Expr::Schema(schema, scope)))
+                Ok(self.intern(SetExpr::Schema(schema, scope)))
             }
             _ => self.check_schema(schema).map(|()| Set::NEVER),
         }
@@ -347,12 +347,12 @@ impl<'d> Sets<'d> {
 
     /// Exactly one value of the document.
     pub(crate) fn listed(&mut self, value: ValueId) -> Set {
-        self.intern(Expr::Value(value))
+        self.intern(SetExpr::Value(value))
     }
 
     /// The value that a canonical text stands for.
     pub(crate) fn text(&mut self, text: &str) -> Set {
-        self.intern(Expr::Text(text.into()))
+        self.intern(SetExpr::Text(text.into()))
     }
 
     /// Values in all of them.
@@ -360,9 +360,9 @@ impl<'d> Sets<'d> {
         let mut flat = Vec::new();
         for part in parts {
             match self.expr(part) {
-                Expr::And(parts) => flat.extend_from_slice(parts),
-                Expr::Any => {}
-                Expr::Never => return Set::NEVER,
+                SetExpr::And(parts) => flat.extend_from_slice(parts),
+                SetExpr::Any => {}
+                SetExpr::Never => return Set::NEVER,
                 _ => flat.push(part),
             }
         }
@@ -375,14 +375,14 @@ impl<'d> Sets<'d> {
         match flat[..] {
             [] => Set::ANY,
             [one] => one,
-            _ => self.intern(Expr::And(flat.into())),
+            _ => self.intern(SetExpr::And(flat.into())),
         }
     }
 
     /// Is one of these (sorted) sets the complement of another?
     fn has_opposites(&self, sets: &[Set]) -> bool {
         sets.iter().any(|&set| match self.expr(set) {
-            Expr::Not(inner) => sets.binary_search(inner).is_ok(),
+            SetExpr::Not(inner) => sets.binary_search(inner).is_ok(),
             _ => false,
         })
     }
@@ -392,9 +392,9 @@ impl<'d> Sets<'d> {
         let mut flat = Vec::new();
         for part in parts {
             match self.expr(part) {
-                Expr::Or(parts) => flat.extend_from_slice(parts),
-                Expr::Never => {}
-                Expr::Any => return Set::ANY,
+                SetExpr::Or(parts) => flat.extend_from_slice(parts),
+                SetExpr::Never => {}
+                SetExpr::Any => return Set::ANY,
                 _ => flat.push(part),
             }
         }
@@ -407,17 +407,17 @@ impl<'d> Sets<'d> {
         match flat[..] {
             [] => Set::NEVER,
             [one] => one,
-            _ => self.intern(Expr::Or(flat.into())),
+            _ => self.intern(SetExpr::Or(flat.into())),
         }
     }
 
     /// Values not in it.
     pub(crate) fn not(&mut self, set: Set) -> Set {
         match *self.expr(set) {
-            Expr::Any => Set::NEVER,
-            Expr::Never => Set::ANY,
-            Expr::Not(inner) => inner,
-            _ => self.intern(Expr::Not(set)),
+            SetExpr::Any => Set::NEVER,
+            SetExpr::Never => Set::ANY,
+            SetExpr::Not(inner) => inner,
+            _ => self.intern(SetExpr::Not(set)),
         }
     }
 
@@ -428,12 +428,12 @@ impl<'d> Sets<'d> {
         }
         let one = [b];
         let needed = match self.expr(b) {
-            Expr::And(parts) => parts,
-            Expr::Or(parts) if parts.binary_search(&a).is_ok() => return true,
+            SetExpr::And(parts) => parts,
+            SetExpr::Or(parts) if parts.binary_search(&a).is_ok() => return true,
             _ => &one[..],
         };
         match self.expr(a) {
-            Expr::And(parts) => needed.iter().all(|part| parts.binary_search(part).is_ok()),
+            SetExpr::And(parts) => needed.iter().all(|part| parts.binary_search(part).is_ok()),
             _ => false,
         }
     }
@@ -441,19 +441,19 @@ impl<'d> Sets<'d> {
     /// Where a set comes from, if it is a part of the document.
     pub(crate) fn place(&self, set: Set) -> Option<ValueId> {
         match self.expr(set) {
-            Expr::Schema(at, _)
-            | Expr::Own(at, _)
-            | Expr::Value(at)
-            | Expr::Members(.., at)
-            | Expr::Items(.., at) => Some(*at),
-            Expr::And(parts) | Expr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
-            Expr::Not(inner) => self.place(*inner),
-            Expr::Any | Expr::Never | Expr::Has(_) | Expr::Text(_) => None,
+            SetExpr::Schema(at, _)
+            | SetExpr::Own(at, _)
+            | SetExpr::Value(at)
+            | SetExpr::Members(.., at)
+            | SetExpr::Items(.., at) => Some(*at),
+            SetExpr::And(parts) | SetExpr::Or(parts) => parts.iter().find_map(|&part| self.place(part)),
+            SetExpr::Not(inner) => self.place(*inner),
+            SetExpr::Any | SetExpr::Never | SetExpr::Has(_) | SetExpr::Text(_) => None,
         }
     }
 
     /// What a set unfolds to.
-    pub(crate) fn shape(&mut self, set: Set) -> Result<Rc<Shape>> {
+    pub(crate) fn shape(&mut self, set: Set) -> Result<Arc<Shape>> {
         if let Some(shape) = &self.shapes[set.0 as usize] {
             return Ok(shape.clone());
         }
@@ -473,7 +473,7 @@ impl<'d> Sets<'d> {
         let shape = self.unfold(set);
         // An error may have left others behind.
         self.open.truncate(open);
-        let shape = Rc::new(shape.map_err(|error| self.placed(error, set))?);
+        let shape = Arc::new(shape.map_err(|error| self.placed(error, set))?);
         // Some of it may rest on what could not be found out in time.
         deadline::check()?;
         self.check_work(set)?;
@@ -484,51 +484,51 @@ impl<'d> Sets<'d> {
     /// Unfolds a set, once.
     fn unfold(&mut self, set: Set) -> Result<Shape> {
         Ok(match self.expr(set).clone() {
-            Expr::Any => self.any(),
-            Expr::Never => Shape::never(),
-            Expr::Schema(schema, scope) => {
+            SetExpr::Any => self.any(),
+            SetExpr::Never => Shape::never(),
+            SetExpr::Schema(schema, scope) => {
                 self.in_scope(scope, |this| this.schema_shape(schema))?
             }
-            Expr::Own(schema, scope) => {
+            SetExpr::Own(schema, scope) => {
                 self.in_scope(scope, |this| this.own_keywords_shape(schema))?
             }
-            Expr::Text(text) => self.text_shape(&text)?,
-            Expr::Has(key) => {
+            SetExpr::Text(text) => self.text_shape(&text)?,
+            SetExpr::Has(key) => {
                 let object = ObjectSet {
-                    named: vec![Named { key, set: Set::ANY, required: true }],
+                    named: vec![NamedKey { key, set: Set::ANY, required: true }],
                     ..ObjectSet::any(self.strings.any)
                 };
                 Shape { objects: vec![object], ..Shape::never() }
             }
-            Expr::Members(keys, set, at) => {
+            SetExpr::Members(keys, set, at) => {
                 let others = self.languages.difference(self.strings.any, keys);
-                let classes = vec![Class { keys, set }, Class { keys: others, set: Set::ANY }];
+                let classes = vec![KeyClass { keys, set }, KeyClass { keys: others, set: Set::ANY }];
                 let sources = Sources(smallvec::smallvec![at]);
                 let object = ObjectSet { classes, sources, ..ObjectSet::any(self.strings.any) };
                 Shape { objects: vec![object], ..self.any() }
             }
-            Expr::Items(from, set, at) => {
+            SetExpr::Items(from, set, at) => {
                 let prefix = vec![Set::ANY; from as usize];
                 let sources = Sources(smallvec::smallvec![at]);
                 let array = ArraySet { prefix, rest: set, sources, ..ArraySet::any() };
                 Shape { arrays: vec![array], ..self.any() }
             }
-            Expr::Value(value) => self.value_shape(value)?,
-            Expr::And(parts) => match self.known_but_one(&parts, Expr::And) {
+            SetExpr::Value(value) => self.value_shape(value)?,
+            SetExpr::And(parts) => match self.known_but_one(&parts, SetExpr::And) {
                 Some((others, last)) => {
                     let last = self.shape(last)?;
                     self.intersection(&others, &last)?
                 }
                 None => self.all_of(&parts)?,
             },
-            Expr::Or(parts) => match self.known_but_one(&parts, Expr::Or) {
+            SetExpr::Or(parts) => match self.known_but_one(&parts, SetExpr::Or) {
                 Some((others, last)) => {
                     let last = self.shape(last)?;
                     self.union(&others, &last)?
                 }
                 None => self.any_of(&parts)?,
             },
-            Expr::Not(inner) => {
+            SetExpr::Not(inner) => {
                 let shape = self.shape(inner)?;
                 self.complement(&shape)?
             }
@@ -539,8 +539,8 @@ impl<'d> Sets<'d> {
     fn known_but_one(
         &self,
         parts: &[Set],
-        made_of: fn(Box<[Set]>) -> Expr,
-    ) -> Option<(Rc<Shape>, Set)> {
+        made_of: fn(Box<[Set]>) -> SetExpr,
+    ) -> Option<(Arc<Shape>, Set)> {
         let (&last, others) = parts.split_last()?;
         if others.len() < 2 || parts.len() > HALVED {
             return None;
@@ -551,7 +551,7 @@ impl<'d> Sets<'d> {
 
     pub(crate) fn cycle(&self, start: usize) -> Error {
         let places = self.open[start..].iter().filter_map(|&set| match self.expr(set) {
-            Expr::Schema(at, _) => Some(*at),
+            SetExpr::Schema(at, _) => Some(*at),
             _ => None,
         });
         let mut path: Vec<String> =

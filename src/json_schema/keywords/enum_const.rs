@@ -5,8 +5,8 @@ use crate::json_schema::document::{Members, Value, ValueId};
 use crate::json_schema::number::NumberSet;
 use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::{Condition, Part};
-use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::member_formula::{MemberFormula, FormulaNode};
+use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::json_schema::set::{Set, Sets, Shape, Sources};
 use crate::regular::Language;
 
@@ -70,13 +70,13 @@ impl Sets<'_> {
                 Self::only_arrays(vec![array])
             }
             Value::Object(members) => {
-                let named = members.iter().map(|(key, value)| Named {
+                let named = members.iter().map(|(key, value)| NamedKey {
                     key: key.into(),
                     set: self.listed(value),
                     required: true,
                 });
-                let named: Vec<Named> = named.collect();
-                let classes = vec![Class { keys: self.strings.any, set: Set::NEVER }];
+                let named: Vec<NamedKey> = named.collect();
+                let classes = vec![KeyClass { keys: self.strings.any, set: Set::NEVER }];
                 let free = ObjectSet::any(self.strings.any);
                 let object = ObjectSet { named, classes, sources, ..free };
                 Shape { objects: vec![object], ..Shape::never() }
@@ -194,18 +194,18 @@ impl Sets<'_> {
         self.meets(object.condition, members)
     }
 
-    fn meets(&mut self, condition: Condition, members: &Members) -> Result<bool> {
+    fn meets(&mut self, condition: MemberFormula, members: &Members) -> Result<bool> {
         let count = members.len() as u32;
         let (class, all) = match self.conditions.part(condition).clone() {
-            Part::Holds => return Ok(true),
-            Part::Fails => return Ok(false),
-            Part::Absent(key) => return Ok(members.get(&key).is_none()),
-            Part::Present(key, set) => {
+            FormulaNode::Holds => return Ok(true),
+            FormulaNode::Fails => return Ok(false),
+            FormulaNode::Absent(key) => return Ok(members.get(&key).is_none()),
+            FormulaNode::Present(key, set) => {
                 return members.get(&key).map_or(Ok(false), |value| self.set_accepts(set, value));
             }
-            Part::AtLeast(n) => return Ok(count >= n),
-            Part::AtMost(n) => return Ok(count <= n),
-            Part::And(parts) => {
+            FormulaNode::AtLeast(n) => return Ok(count >= n),
+            FormulaNode::AtMost(n) => return Ok(count <= n),
+            FormulaNode::And(parts) => {
                 for &part in parts.iter() {
                     if !self.meets(part, members)? {
                         return Ok(false);
@@ -213,7 +213,7 @@ impl Sets<'_> {
                 }
                 return Ok(true);
             }
-            Part::Or(parts) => {
+            FormulaNode::Or(parts) => {
                 for &part in parts.iter() {
                     if self.meets(part, members)? {
                         return Ok(true);
@@ -221,8 +221,8 @@ impl Sets<'_> {
                 }
                 return Ok(false);
             }
-            Part::Some(class) => (class, false),
-            Part::All(class) => (class, true),
+            FormulaNode::Some(class) => (class, false),
+            FormulaNode::All(class) => (class, true),
         };
         for (key, value) in members.iter() {
             let spelled = self.strings.spell(key);

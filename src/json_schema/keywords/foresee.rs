@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::ValueId;
-use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::satisfiability::emptiness::MAX_COUNTED_KINDS;
 use crate::json_schema::set::{Set, Sets, Shape};
 
 /// Sets that are looked at; further ones wait for a text.
@@ -37,8 +37,8 @@ impl Sets<'_> {
 
     /// What is wrong with a set whose arrays count too many kinds of items.
     pub(crate) fn too_many_counts(&self, set: Set, shape: &Shape) -> Option<Error> {
-        let many = shape.arrays.iter().find(|array| array.some.len() > SOME)?;
-        let message = format!("more than {SOME} kinds of items are counted in one array");
+        let many = shape.arrays.iter().find(|array| array.some.len() > MAX_COUNTED_KINDS)?;
+        let message = format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
         let error = match many.sources.0.first() {
             Some(&at) => self.document.error(ErrorKind::Limit, at, message),
             None => self.error(ErrorKind::Limit, set, message),

@@ -11,9 +11,9 @@ use crate::deadline;
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::references::Scope;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::keywords::Reader;
+use crate::json_schema::keywords::KeywordReader;
 use crate::json_schema::satisfiability::equivalence::ANNOTATIONS;
-use crate::json_schema::set::{Expr, Set, Sets};
+use crate::json_schema::set::{SetExpr, Set, Sets};
 use crate::regular::Language;
 
 /// Keywords that lead to another schema for the same value.
@@ -21,7 +21,7 @@ const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// What a schema means for a value as a whole: the sets, intersected.
 pub(crate) struct Applied {
-    pub(crate) sets: Vec<Set>,
+    pub(crate) all_of: Vec<Set>,
     /// Do the schema's own keywords count beside the sets?
     pub(crate) own: bool,
 }
@@ -35,7 +35,7 @@ enum Aspect {
 
 /// What of a value is evaluated: members or items, one or the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
+struct Evaluated {
     /// Keys of members.
     keys: Language,
     /// All items before this index.
@@ -44,28 +44,28 @@ struct Seen {
     matching: Vec<Set>,
 }
 
-impl Seen {
+impl Evaluated {
     const NOTHING: Self = Self { keys: Language::EMPTY, items: 0, matching: Vec::new() };
 }
 
 /// Values in all of the sets, and what is evaluated of each of them.
 #[derive(Clone, Debug)]
-struct Branch {
-    sets: Vec<Set>,
-    seen: Seen,
+struct EvaluatedBranch {
+    all_of: Vec<Set>,
+    seen: Evaluated,
 }
 
 /// One keyword that applies schemas to the same value.
 struct Component {
     set: Set,
     /// What the set is the union of; empty where nobody asked.
-    branches: Vec<Branch>,
+    branches: Vec<EvaluatedBranch>,
 }
 
 impl<'d> Sets<'d> {
     /// What the keywords that apply other schemas to the same value mean together.
-    pub(crate) fn applied(&mut self, reader: &Reader<'d>) -> Result<Applied> {
-        let mut applied = Applied { sets: Vec::new(), own: true };
+    pub(crate) fn applied(&mut self, reader: &KeywordReader<'d>) -> Result<Applied> {
+        let mut applied = Applied { all_of: Vec::new(), own: true };
         for (keyword, aspect) in
             [("unevaluatedProperties", Aspect::Members), ("unevaluatedItems", Aspect::Items)]
         {
@@ -86,10 +86,10 @@ impl<'d> Sets<'d> {
                 set => set?,
             };
             applied.own = false;
-            applied.sets.push(set);
+            applied.all_of.push(set);
         }
         if applied.own {
-            applied.sets = self.components(reader, None)?.into_iter().map(|c| c.set).collect();
+            applied.all_of = self.components(reader, None)?.into_iter().map(|c| c.set).collect();
         }
         Ok(applied)
     }
@@ -97,7 +97,7 @@ impl<'d> Sets<'d> {
     /// What a schema with an `unevaluated…` means, branch by branch.
     fn by_branches(
         &mut self,
-        reader: &Reader<'d>,
+        reader: &KeywordReader<'d>,
         aspect: Aspect,
         rest: Set,
         at: ValueId,
@@ -106,9 +106,9 @@ impl<'d> Sets<'d> {
         let seen = self.seen_by_own(reader, aspect, false)?;
         let branches = self.product(reader.schema, seen, components)?;
         let mut alternatives = Vec::new();
-        for Branch { mut sets, seen } in branches {
-            sets.push(self.leftover(seen, rest, at, aspect));
-            alternatives.push(self.and(sets));
+        for EvaluatedBranch { mut all_of, seen } in branches {
+            all_of.push(self.leftover(seen, rest, at, aspect));
+            alternatives.push(self.and(all_of));
         }
         Ok(self.or(alternatives))
     }
@@ -119,18 +119,18 @@ impl<'d> Sets<'d> {
     /// evaluated by what they are, under conditions.
     fn by_evaluators(
         &mut self,
-        reader: &Reader<'d>,
+        reader: &KeywordReader<'d>,
         aspect: Aspect,
         rest: Set,
         at: ValueId,
     ) -> Result<Option<Set>> {
         let mut always = self.seen_by_own(reader, aspect, false)?;
-        let mut sometimes: Vec<(Set, Seen)> = Vec::new();
-        for Branch { sets, seen } in self.evaluators_of(reader, aspect)? {
-            if sets.is_empty() {
+        let mut sometimes: Vec<(Set, Evaluated)> = Vec::new();
+        for EvaluatedBranch { all_of, seen } in self.evaluators_of(reader, aspect)? {
+            if all_of.is_empty() {
                 always = self.both(&always, &seen);
-            } else if seen != Seen::NOTHING {
-                sometimes.push((self.and(sets), seen));
+            } else if seen != Evaluated::NOTHING {
+                sometimes.push((self.and(all_of), seen));
             }
         }
         let mut all = vec![self.own(reader.schema)];
@@ -163,7 +163,7 @@ impl<'d> Sets<'d> {
     fn kinds_of_keys(
         &mut self,
         keys: Language,
-        evaluators: &[(Set, Seen)],
+        evaluators: &[(Set, Evaluated)],
     ) -> Result<Vec<(Language, Vec<Set>)>> {
         let mut kinds = vec![(keys, Vec::new())];
         for (evaluator, seen) in evaluators {
@@ -186,8 +186,8 @@ impl<'d> Sets<'d> {
     }
 
     /// What evaluates something of the values of a set: where the sets hold, too.
-    fn evaluators(&mut self, set: Set, aspect: Aspect) -> Result<Vec<Branch>> {
-        let &Expr::Schema(schema, scope) = self.expr(set) else { return Ok(Vec::new()) };
+    fn evaluators(&mut self, set: Set, aspect: Aspect) -> Result<Vec<EvaluatedBranch>> {
+        let &SetExpr::Schema(schema, scope) = self.expr(set) else { return Ok(Vec::new()) };
         self.check_work(set)?;
         self.within(set, schema, scope, |this, reader| {
             if let Some(reference) = reader.lone_reference() {
@@ -196,7 +196,7 @@ impl<'d> Sets<'d> {
             }
             let seen = this.seen_by_own(&reader, aspect, true)?;
             let mut found = this.evaluators_of(&reader, aspect)?;
-            found.push(Branch { sets: Vec::new(), seen });
+            found.push(EvaluatedBranch { all_of: Vec::new(), seen });
             Ok(found)
         })
     }
@@ -207,7 +207,7 @@ impl<'d> Sets<'d> {
         set: Set,
         schema: ValueId,
         scope: Scope,
-        read: impl FnOnce(&mut Self, Reader<'d>) -> Result<T>,
+        read: impl FnOnce(&mut Self, KeywordReader<'d>) -> Result<T>,
     ) -> Result<T> {
         if let Some(start) = self.open.iter().position(|&open| open == set) {
             return Err(self.cycle(start));
@@ -222,7 +222,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The same of the keywords that apply schemas to the same value.
-    fn evaluators_of(&mut self, reader: &Reader<'d>, aspect: Aspect) -> Result<Vec<Branch>> {
+    fn evaluators_of(&mut self, reader: &KeywordReader<'d>, aspect: Aspect) -> Result<Vec<EvaluatedBranch>> {
         // Schemas, each with what holds where it does.
         let mut applied: Vec<(Set, Vec<Set>)> = Vec::new();
         for keyword in REFERENCES {
@@ -259,7 +259,7 @@ impl<'d> Sets<'d> {
         let mut found = Vec::new();
         for (set, guards) in applied {
             for mut evaluator in self.evaluators(set, aspect)? {
-                evaluator.sets.extend(&guards);
+                evaluator.all_of.extend(&guards);
                 found.push(evaluator);
             }
         }
@@ -267,7 +267,7 @@ impl<'d> Sets<'d> {
     }
 
     /// Values of which everything that was not seen is in a set.
-    fn leftover(&mut self, seen: Seen, rest: Set, at: ValueId, aspect: Aspect) -> Set {
+    fn leftover(&mut self, seen: Evaluated, rest: Set, at: ValueId, aspect: Aspect) -> Set {
         match aspect {
             Aspect::Members => {
                 let keys = self.languages.difference(self.strings.any, seen.keys);
@@ -285,15 +285,15 @@ impl<'d> Sets<'d> {
     fn product(
         &mut self,
         schema: ValueId,
-        seen: Seen,
+        seen: Evaluated,
         components: Vec<Component>,
-    ) -> Result<Vec<Branch>> {
-        let mut branches = vec![Branch { sets: vec![self.own(schema)], seen }];
+    ) -> Result<Vec<EvaluatedBranch>> {
+        let mut branches = vec![EvaluatedBranch { all_of: vec![self.own(schema)], seen }];
         for component in components {
-            let seen = component.branches.first().map_or(Seen::NOTHING, |b| b.seen.clone());
+            let seen = component.branches.first().map_or(Evaluated::NOTHING, |b| b.seen.clone());
             if component.branches.iter().all(|branch| branch.seen == seen) {
                 for branch in &mut branches {
-                    branch.sets.push(component.set);
+                    branch.all_of.push(component.set);
                     branch.seen = self.both(&branch.seen, &seen);
                 }
                 continue;
@@ -311,14 +311,14 @@ impl<'d> Sets<'d> {
     }
 
     /// Values in both branches, unless there are none.
-    fn combine(&mut self, a: &Branch, b: &Branch) -> Option<Branch> {
-        let sets = [&a.sets[..], &b.sets].concat();
-        let set = self.and(sets.iter().copied());
+    fn combine(&mut self, a: &EvaluatedBranch, b: &EvaluatedBranch) -> Option<EvaluatedBranch> {
+        let all_of = [&a.all_of[..], &b.all_of].concat();
+        let set = self.and(all_of.iter().copied());
         let seen = self.both(&a.seen, &b.seen);
-        (!self.is_surely_empty(set)).then_some(Branch { sets, seen })
+        (!self.is_surely_empty(set)).then_some(EvaluatedBranch { all_of, seen })
     }
 
-    fn both(&mut self, a: &Seen, b: &Seen) -> Seen {
+    fn both(&mut self, a: &Evaluated, b: &Evaluated) -> Evaluated {
         let mut matching = [&a.matching[..], &b.matching].concat();
         matching.sort_unstable();
         matching.dedup();
@@ -326,11 +326,11 @@ impl<'d> Sets<'d> {
             (all, _) | (_, all) if all == self.strings.any => all,
             (a, b) => self.languages.union([a, b]),
         };
-        Seen { keys, items: a.items.max(b.items), matching }
+        Evaluated { keys, items: a.items.max(b.items), matching }
     }
 
     /// Does `b` hold nothing that `a` does not?
-    fn is_within(&mut self, b: &Seen, a: &Seen) -> Result<bool> {
+    fn is_within(&mut self, b: &Evaluated, a: &Evaluated) -> Result<bool> {
         let items = a.items == u32::MAX
             || b.items <= a.items && b.matching.iter().all(|set| a.matching.contains(set));
         if !items || a.keys == b.keys || a.keys == self.strings.any {
@@ -341,10 +341,10 @@ impl<'d> Sets<'d> {
     }
 
     /// What a set's values have evaluated. Only schemas evaluate anything.
-    fn branches(&mut self, set: Set, aspect: Aspect) -> Result<Vec<Branch>> {
-        let whole = |seen| vec![Branch { sets: vec![set], seen }];
-        let &Expr::Schema(schema, scope) = self.expr(set) else {
-            return Ok(if set == Set::NEVER { Vec::new() } else { whole(Seen::NOTHING) });
+    fn branches(&mut self, set: Set, aspect: Aspect) -> Result<Vec<EvaluatedBranch>> {
+        let whole = |seen| vec![EvaluatedBranch { all_of: vec![set], seen }];
+        let &SetExpr::Schema(schema, scope) = self.expr(set) else {
+            return Ok(if set == Set::NEVER { Vec::new() } else { whole(Evaluated::NOTHING) });
         };
         self.within(set, schema, scope, |this, reader| {
             if let Some(reference) = reader.lone_reference() {
@@ -371,13 +371,13 @@ impl<'d> Sets<'d> {
 
     /// What a schema's own keywords evaluate, with or without its `unevaluated…` (Core, sections
     /// 10.3 and 11).
-    fn seen_by_own(&mut self, reader: &Reader<'d>, aspect: Aspect, leftover: bool) -> Result<Seen> {
+    fn seen_by_own(&mut self, reader: &KeywordReader<'d>, aspect: Aspect, leftover: bool) -> Result<Evaluated> {
         let has = |keyword| reader.get(keyword).is_some();
-        let mut seen = Seen::NOTHING;
+        let mut seen = Evaluated::NOTHING;
         match aspect {
             Aspect::Members => {
                 if has("additionalProperties") || leftover && has("unevaluatedProperties") {
-                    return Ok(Seen { keys: self.strings.any, ..seen });
+                    return Ok(Evaluated { keys: self.strings.any, ..seen });
                 }
                 let mut keys = Vec::new();
                 if let Some(at) = reader.get("properties") {
@@ -408,7 +408,7 @@ impl<'d> Sets<'d> {
                     }
                 }
                 if all {
-                    return Ok(Seen { items: u32::MAX, ..Seen::NOTHING });
+                    return Ok(Evaluated { items: u32::MAX, ..Evaluated::NOTHING });
                 }
                 if let Some(at) =
                     reader.get("contains").filter(|_| reader.dialect.contains_evaluates())
@@ -423,7 +423,7 @@ impl<'d> Sets<'d> {
     /// The keywords that apply schemas to the same value, with branches if an aspect is asked for.
     fn components(
         &mut self,
-        reader: &Reader<'d>,
+        reader: &KeywordReader<'d>,
         aspect: Option<Aspect>,
     ) -> Result<Vec<Component>> {
         let mut components = Vec::new();
@@ -446,9 +446,9 @@ impl<'d> Sets<'d> {
             components.push(Component { set, branches });
         }
         if let Some(at) = reader.get("anyOf") {
-            let sets = self.list(at, "anyOf")?;
-            let branches = self.branches_of_any(&sets, aspect)?;
-            components.push(Component { set: self.or(sets), branches });
+            let all_of = self.list(at, "anyOf")?;
+            let branches = self.branches_of_any(&all_of, aspect)?;
+            components.push(Component { set: self.or(all_of), branches });
         }
         if let Some(at) = reader.get("oneOf") {
             components.push(self.choice(at, reader.schema, aspect)?);
@@ -473,7 +473,7 @@ impl<'d> Sets<'d> {
 
     /// The `oneOf` of a schema that says nothing else.
     fn only_choice(&self, set: Set) -> Option<ValueId> {
-        let &Expr::Schema(at, _) = self.expr(set) else { return None };
+        let &SetExpr::Schema(at, _) = self.expr(set) else { return None };
         let members = self.document.members(at).filter(|_| self.ignored.is_empty())?;
         let mut says = members.iter().filter(|(keyword, _)| !ANNOTATIONS.contains(keyword));
         match (says.next(), says.next()) {
@@ -489,25 +489,25 @@ impl<'d> Sets<'d> {
         around: ValueId,
         aspect: Option<Aspect>,
     ) -> Result<Component> {
-        let sets = self.list(at, "oneOf")?;
-        let alternatives = self.exactly_one(&sets, around)?;
+        let all_of = self.list(at, "oneOf")?;
+        let alternatives = self.exactly_one(&all_of, around)?;
         let mut branches = Vec::new();
-        for (&set, others) in sets.iter().zip(&alternatives) {
+        for (&set, others) in all_of.iter().zip(&alternatives) {
             let Some(aspect) = aspect else { break };
             for mut branch in self.branches(set, aspect)? {
-                branch.sets.push(*others);
+                branch.all_of.push(*others);
                 branches.push(branch);
             }
         }
         let alternatives: Vec<Set> =
-            sets.into_iter().zip(alternatives).map(|(a, b)| self.and([a, b])).collect();
+            all_of.into_iter().zip(alternatives).map(|(a, b)| self.and([a, b])).collect();
         Ok(Component { set: self.or(alternatives), branches })
     }
 
     /// Core, section 10.2.2.
     fn condition(
         &mut self,
-        reader: &Reader<'d>,
+        reader: &KeywordReader<'d>,
         aspect: Option<Aspect>,
     ) -> Result<Option<Component>> {
         let Some(at) = reader.get("if") else { return Ok(None) };
@@ -543,7 +543,7 @@ impl<'d> Sets<'d> {
         if let Some(aspect) = aspect {
             let conditions = match evaluates {
                 true => self.branches(condition, aspect)?,
-                false => vec![Branch { sets: vec![condition], seen: Seen::NOTHING }],
+                false => vec![EvaluatedBranch { all_of: vec![condition], seen: Evaluated::NOTHING }],
             };
             let thens = self.branches(then, aspect)?;
             for a in &conditions {
@@ -552,7 +552,7 @@ impl<'d> Sets<'d> {
                 }
             }
             for mut branch in self.branches(otherwise, aspect)? {
-                branch.sets.push(not);
+                branch.all_of.push(not);
                 branches.push(branch);
             }
         }
@@ -560,10 +560,10 @@ impl<'d> Sets<'d> {
     }
 
     /// One branch for each choice of some of the sets that evaluates more than its parts.
-    fn branches_of_any(&mut self, sets: &[Set], aspect: Option<Aspect>) -> Result<Vec<Branch>> {
+    fn branches_of_any(&mut self, all_of: &[Set], aspect: Option<Aspect>) -> Result<Vec<EvaluatedBranch>> {
         let Some(aspect) = aspect else { return Ok(Vec::new()) };
-        let mut all: Vec<Branch> = Vec::new();
-        for &set in sets {
+        let mut all: Vec<EvaluatedBranch> = Vec::new();
+        for &set in all_of {
             let new = self.branches(set, aspect)?;
             for i in 0..all.len() {
                 for one in &new {

@@ -12,7 +12,7 @@ use crate::json_schema::document::draft::{Dialect, Draft, Holds, holds};
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::number::decimal::Decimal;
-use crate::json_schema::satisfiability::emptiness::SOME;
+use crate::json_schema::satisfiability::emptiness::MAX_COUNTED_KINDS;
 use crate::json_schema::set::Sets;
 use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular;
@@ -32,7 +32,7 @@ const COUNTS: [&str; 8] = [
 impl Sets<'_> {
     /// Errors at what is malformed in a schema of the document, or in any that it applies.
     pub(crate) fn validate(&mut self, schema: ValueId) -> Result<()> {
-        match self.visit(schema, &mut Err)? > SOME {
+        match self.visit(schema, &mut Err)? > MAX_COUNTED_KINDS {
             true => self.foresee_counts(schema),
             false => Ok(()),
         }

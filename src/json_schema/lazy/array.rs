@@ -1,7 +1,7 @@
 //! Arrays whose items are counted or must differ, as machines whose states are rules.
 
 use super::*;
-use crate::json_schema::satisfiability::unique_items::{Begun, canonical, write_canonical};
+use crate::json_schema::satisfiability::unique_items::{ArrayProgress, canonical, write_canonical};
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
@@ -28,7 +28,7 @@ impl Emitter<'_> {
         let Some((id, start)) = declared else { return Ok(None) };
         let signs = self.signs(layout);
         let (open, phase) = match signs.first.is_some() && !self.may_close_array(id, start) {
-            true => (signs.begin_array, Phase::Begun),
+            true => (signs.begin_array, Phase::ArrayProgress),
             false => (signs.open_array, Phase::Opened),
         };
         let further = self.call_array(id, ArrayState { phase, layout, ..start });
@@ -106,7 +106,7 @@ impl Emitter<'_> {
     /// The sets that the next item may be in, each with the counts after it.
     fn array_ways(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
         let lazy = self.pending();
-        let begun = Begun { at, counts: lazy.counts.get(counts).clone() };
+        let begun = ArrayProgress { at, counts: lazy.counts.get(counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
         let mut ways = Vec::new();
         for (item, next) in self.sets.item_ways(&array, &begun) {
@@ -222,7 +222,7 @@ impl Emitter<'_> {
         let repeats = self.pending().arrays[id as usize].set.repeats;
         let signs = self.signs(state.layout);
         let mut ways = Vec::new();
-        if state.phase != Phase::Begun && self.may_close_array(id, state) {
+        if state.phase != Phase::ArrayProgress && self.may_close_array(id, state) {
             ways.push(match state.phase {
                 Phase::Going => signs.close_array,
                 _ => signs.end_array,
@@ -268,7 +268,7 @@ impl Emitter<'_> {
             let item = self.builder.choice(items);
             ways.push(self.behind_gap(state.phase, &signs, item));
             for layout in others.into_iter().filter(|_| undecided) {
-                let further = ArrayState { layout, phase: Phase::Begun, ..state };
+                let further = ArrayState { layout, phase: Phase::ArrayProgress, ..state };
                 let (gap, further) = (self.signs(layout).first, self.call_array(id, further));
                 ways.push(self.builder.sequence(gap.into_iter().chain([further])));
             }
@@ -283,7 +283,7 @@ impl Emitter<'_> {
     /// enough values to others, and where two must be equal they can still come.
     fn items_that_lead_on(&mut self, id: u32, set: Set, next: ArrayState) -> Result<Set> {
         let lazy = self.pending();
-        let begun = Begun { at: next.at, counts: lazy.counts.get(next.counts).clone() };
+        let begun = ArrayProgress { at: next.at, counts: lazy.counts.get(next.counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
         self.sets.items_that_lead_on(&array, (set, &begun), next.used)
     }

@@ -72,7 +72,7 @@ impl Emitter<'_> {
             let Some((value, spelled)) = item else { return Ok(None) };
             let before = match state.phase {
                 Phase::Opened if chosen.is_empty() => signs.first,
-                Phase::Begun if chosen.is_empty() => None,
+                Phase::ArrayProgress if chosen.is_empty() => None,
                 _ => Some(signs.comma),
             };
             if let Some(before) = before {
@@ -86,7 +86,7 @@ impl Emitter<'_> {
             Phase::Opened => signs.end_array,
             Phase::Going => signs.close_array,
             // An item must come.
-            Phase::Begun => return Ok(None),
+            Phase::ArrayProgress => return Ok(None),
         };
         self.write_short(end, &mut text)?;
         Ok(Some(text))

@@ -31,7 +31,7 @@ impl Formula {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Expr {
+enum FormulaExpr {
     None,
     All,
     Atom(Atom),
@@ -82,19 +82,19 @@ fn tens(number: &BigInt) -> (i64, BigInt) {
 /// All formulas made so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Formulas {
-    exprs: Vec<Expr>,
-    ids: FxHashMap<Expr, Formula>,
+    exprs: Vec<FormulaExpr>,
+    ids: FxHashMap<FormulaExpr, Formula>,
 }
 
 impl Formulas {
     pub(crate) fn new() -> Self {
         let mut this = Self { exprs: Vec::new(), ids: FxHashMap::default() };
-        let constants = (this.intern(Expr::None), this.intern(Expr::All));
+        let constants = (this.intern(FormulaExpr::None), this.intern(FormulaExpr::All));
         debug_assert_eq!(constants, (Formula::NONE, Formula::ALL));
         this
     }
 
-    fn intern(&mut self, expr: Expr) -> Formula {
+    fn intern(&mut self, expr: FormulaExpr) -> Formula {
         let next = Formula(self.exprs.len() as u32);
         let id = *self.ids.entry(expr.clone()).or_insert(next);
         if id == next {
@@ -104,18 +104,18 @@ impl Formulas {
     }
 
     pub(crate) fn bound(&mut self, value: &Decimal, side: Side, inclusive: bool) -> Formula {
-        self.intern(Expr::Atom(Atom::Bound { value: value.clone(), side, inclusive }))
+        self.intern(FormulaExpr::Atom(Atom::Bound { value: value.clone(), side, inclusive }))
     }
 
     /// The multiples that a grid is made of.
     pub(crate) fn multiple(&mut self, grid: &Grid) -> Formula {
         let (step, places) = grid.unit();
         let divisor = Divisor { step: step.clone(), places: places.into() };
-        self.intern(Expr::Atom(Atom::Multiple(divisor)))
+        self.intern(FormulaExpr::Atom(Atom::Multiple(divisor)))
     }
 
     pub(crate) fn value(&mut self, value: &Decimal) -> Formula {
-        self.intern(Expr::Atom(Atom::Value(value.clone())))
+        self.intern(FormulaExpr::Atom(Atom::Value(value.clone())))
     }
 
     pub(crate) fn and(&mut self, a: Formula, b: Formula) -> Formula {
@@ -123,7 +123,7 @@ impl Formulas {
             (Formula::NONE, _) => Formula::NONE,
             (Formula::ALL, x) => x,
             (x, y) if x == y => x,
-            (x, y) => self.intern(Expr::And(x, y)),
+            (x, y) => self.intern(FormulaExpr::And(x, y)),
         }
     }
 
@@ -132,16 +132,16 @@ impl Formulas {
             (Formula::NONE, x) => x,
             (Formula::ALL, _) => Formula::ALL,
             (x, y) if x == y => x,
-            (x, y) => self.intern(Expr::Or(x, y)),
+            (x, y) => self.intern(FormulaExpr::Or(x, y)),
         }
     }
 
     pub(crate) fn not(&mut self, a: Formula) -> Formula {
         match self.exprs[a.0 as usize] {
-            Expr::None => Formula::ALL,
-            Expr::All => Formula::NONE,
-            Expr::Not(inner) => inner,
-            _ => self.intern(Expr::Not(a)),
+            FormulaExpr::None => Formula::ALL,
+            FormulaExpr::All => Formula::NONE,
+            FormulaExpr::Not(inner) => inner,
+            _ => self.intern(FormulaExpr::Not(a)),
         }
     }
 
@@ -157,15 +157,15 @@ impl Formulas {
     }
 
     /// The atoms of a formula, and how it is computed from them.
-    fn parts(&self, set: Formula) -> (Vec<Atom>, Vec<Step>) {
+    fn parts(&self, set: Formula) -> (Vec<Atom>, Vec<FormulaStep>) {
         // What the formula is made of, in an order of its own.
         let mut parts = vec![set];
         let mut next = 0;
         while let Some(&part) = parts.get(next) {
             next += 1;
             let inner = match self.exprs[part.0 as usize] {
-                Expr::And(a, b) | Expr::Or(a, b) => vec![a, b],
-                Expr::Not(a) => vec![a],
+                FormulaExpr::And(a, b) | FormulaExpr::Or(a, b) => vec![a, b],
+                FormulaExpr::Not(a) => vec![a],
                 _ => vec![],
             };
             inner.into_iter().for_each(|part| {
@@ -175,20 +175,20 @@ impl Formulas {
             });
         }
         parts.sort_unstable();
-        let (mut atoms, mut steps): (Vec<Atom>, Vec<Step>) = (Vec::new(), Vec::new());
+        let (mut atoms, mut steps): (Vec<Atom>, Vec<FormulaStep>) = (Vec::new(), Vec::new());
         for part in &parts {
             // Parts are made before what they are parts of.
             let place = |part: &Formula| parts.binary_search(part).unwrap_or(0);
             steps.push(match &self.exprs[part.0 as usize] {
-                Expr::None => Step::None,
-                Expr::All => Step::All,
-                Expr::Atom(atom) => {
+                FormulaExpr::None => FormulaStep::None,
+                FormulaExpr::All => FormulaStep::All,
+                FormulaExpr::Atom(atom) => {
                     atoms.push(atom.clone());
-                    Step::Atom(atoms.len() - 1)
+                    FormulaStep::Atom(atoms.len() - 1)
                 }
-                Expr::And(a, b) => Step::And(place(a), place(b)),
-                Expr::Or(a, b) => Step::Or(place(a), place(b)),
-                Expr::Not(a) => Step::Not(place(a)),
+                FormulaExpr::And(a, b) => FormulaStep::And(place(a), place(b)),
+                FormulaExpr::Or(a, b) => FormulaStep::Or(place(a), place(b)),
+                FormulaExpr::Not(a) => FormulaStep::Not(place(a)),
             });
         }
         (atoms, steps)
@@ -197,7 +197,7 @@ impl Formulas {
 
 /// How a formula is computed: each step from earlier ones.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum FormulaStep {
     None,
     All,
     Atom(usize),

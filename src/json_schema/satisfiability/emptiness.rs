@@ -12,14 +12,14 @@ use super::quick_satisfiability;
 use crate::deadline;
 use crate::error::Result;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{Expr, Set, Sets, Shape};
+use crate::json_schema::set::{SetExpr, Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
 /// Things counted in one array beyond which they are not combined: the
 /// grammar refuses more.
-pub(crate) const SOME: usize = 8;
+pub(crate) const MAX_COUNTED_KINDS: usize = 8;
 
 /// A task that failed so often to find out whether something is empty does not ask any more:
 /// each time may be as much work as all that is left to do.
@@ -106,7 +106,7 @@ impl Array {
             }
         }
         let some = &self.set.some;
-        if some.is_empty() || some.len() > SOME {
+        if some.is_empty() || some.len() > MAX_COUNTED_KINDS {
             let named = self.set.prefix.iter().take(min as usize);
             let mut named = named.copied();
             return named.all(known)
@@ -236,8 +236,8 @@ impl<'d> Sets<'d> {
     fn is_evident(&mut self, set: Set) -> bool {
         let evident = match *self.expr(set) {
             // What is listed is there.
-            Expr::Any | Expr::Value(_) | Expr::Text(_) => true,
-            Expr::Schema(at, _) => {
+            SetExpr::Any | SetExpr::Value(_) | SetExpr::Text(_) => true,
+            SetExpr::Schema(at, _) => {
                 let (references, digits) = (&mut self.references, self.options.digits);
                 self.ignored.is_empty()
                     && quick_satisfiability::has_value(self.document, references, at, digits)
@@ -342,7 +342,7 @@ impl<'d> Sets<'d> {
         if self.holds_empty(object) {
             return Ok(false);
         }
-        let object = ObjectSet { condition: Condition::HOLDS, ..object.clone() };
+        let object = ObjectSet { condition: MemberFormula::HOLDS, ..object.clone() };
         let mut needed = Vec::new();
         let ways = self.object_ways(&object, &mut needed)?;
         let has_value = self.with_values(needed)?;
@@ -361,9 +361,9 @@ impl<'d> Sets<'d> {
     }
 
     /// Those of some sets that have a value.
-    fn with_values(&mut self, sets: Vec<Set>) -> Result<FxHashSet<Set>> {
+    fn with_values(&mut self, candidates: Vec<Set>) -> Result<FxHashSet<Set>> {
         let mut found = FxHashSet::default();
-        for set in sets {
+        for set in candidates {
             if set == Set::ANY || !self.is_empty(set)? {
                 found.insert(set);
             }
@@ -395,7 +395,7 @@ impl<'d> Sets<'d> {
 
     /// What two equal items of an array may be, and how many items there are then at least.
     fn equal_items(&mut self, array: &ArraySet) -> Vec<(Set, u32)> {
-        let places = array.prefix.len().min(SOME);
+        let places = array.prefix.len().min(MAX_COUNTED_KINDS);
         let mut pairs = Vec::new();
         for second in 1..places + 2 {
             for first in 0..second.min(places + 1) {
@@ -421,7 +421,7 @@ impl<'d> Sets<'d> {
             needed.extend(&array.prefix);
         }
         let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
-        if array.some.is_empty() || array.some.len() > SOME {
+        if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
             needed.extend(array.prefix.iter().take(array.min as usize));
             if array.min as usize > array.prefix.len() {
                 needed.push(array.rest);
@@ -477,7 +477,7 @@ impl<'d> Sets<'d> {
     /// The ways to meet what is asked of an object's members; `needed` grows by the sets that must
     /// be known.
     fn object_search(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Ways> {
-        if object.condition == Condition::HOLDS {
+        if object.condition == MemberFormula::HOLDS {
             return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
         }
         let others = self.other_keys(object)?;

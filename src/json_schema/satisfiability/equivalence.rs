@@ -6,7 +6,7 @@
 
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::set::{Expr, Set, Sets};
+use crate::json_schema::set::{SetExpr, Set, Sets};
 
 /// Schemas with more values than this are not compared.
 const VALUES: usize = 128;
@@ -34,19 +34,19 @@ impl Sets<'_> {
             return known;
         }
         let first = match self.expr(set).clone() {
-            Expr::And(parts) => {
+            SetExpr::And(parts) => {
                 let parts: Vec<Set> = parts.iter().map(|&part| self.alike(part)).collect();
                 self.and(parts)
             }
-            Expr::Or(parts) => {
+            SetExpr::Or(parts) => {
                 let parts: Vec<Set> = parts.iter().map(|&part| self.alike(part)).collect();
                 self.or(parts)
             }
-            Expr::Not(inner) => {
+            SetExpr::Not(inner) => {
                 let inner = self.alike(inner);
                 self.not(inner)
             }
-            Expr::Schema(..) if self.ignored.is_empty() => self.alike_schema(set),
+            SetExpr::Schema(..) if self.ignored.is_empty() => self.alike_schema(set),
             _ => set,
         };
         self.likes.insert(set, first);
@@ -55,7 +55,7 @@ impl Sets<'_> {
 
     fn alike_schema(&mut self, mut set: Set) -> Set {
         for _ in 0..HOPS {
-            let Expr::Schema(at, scope) = *self.expr(set) else { return set };
+            let SetExpr::Schema(at, scope) = *self.expr(set) else { return set };
             let Some(members) = self.document.members(at) else { return set };
             let Ok(dialect) = self.references.dialect(self.document, at) else { return set };
             let says = |(key, _): &(&str, ValueId)| !ANNOTATIONS.contains(key);

@@ -14,9 +14,9 @@
 
 use crate::deadline;
 use crate::error::Result;
-use crate::json_schema::set::member_formula::Condition;
+use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{Expr, Set, Sets};
+use crate::json_schema::set::{SetExpr, Set, Sets};
 
 impl Sets<'_> {
     /// Whether every value of `a` is evidently one of `b`.
@@ -59,13 +59,13 @@ impl Sets<'_> {
     /// Whether an intersection that holds objects alone evidently holds none.
     fn has_no_object(&mut self, set: Set) -> Result<bool> {
         let set = self.alike(set);
-        let Expr::And(parts) = self.expr(set) else { return Ok(false) };
+        let SetExpr::And(parts) = self.expr(set) else { return Ok(false) };
         let (mut common, mut objects_alone) = (ObjectSet::any(self.strings.any), false);
         let mut taken_away = Vec::new();
         for part in parts.clone() {
-            if let Expr::Not(inner) = *self.expr(part) {
+            if let SetExpr::Not(inner) = *self.expr(part) {
                 // A combination is not unfolded for this.
-                if !matches!(self.expr(inner), Expr::And(_)) {
+                if !matches!(self.expr(inner), SetExpr::And(_)) {
                     taken_away.push(inner);
                 }
                 continue;
@@ -75,7 +75,7 @@ impl Sets<'_> {
             objects_alone |= !others && self.scalarless(&shape)?;
             // Of what is not one object set more is taken to be in common.
             if let [object] = &shape.objects[..]
-                && object.condition == Condition::HOLDS
+                && object.condition == MemberFormula::HOLDS
             {
                 let Some(both) = self.object_intersection(&common, object)? else {
                     return Ok(objects_alone);
@@ -83,7 +83,7 @@ impl Sets<'_> {
                 common = both;
             }
         }
-        if !objects_alone || common.condition != Condition::HOLDS {
+        if !objects_alone || common.condition != MemberFormula::HOLDS {
             return Ok(false);
         }
         for named in common.named.clone() {
@@ -106,7 +106,7 @@ impl Sets<'_> {
         self.spend(2 + a.named.len() + b.named.len());
         self.check_work(Set::ANY)?;
         let least = (a.min as usize).max(a.required());
-        if b.condition != Condition::HOLDS
+        if b.condition != MemberFormula::HOLDS
             || (b.min as usize) > least
             || b.max.is_some_and(|max| a.max.is_none_or(|ours| ours > max))
         {

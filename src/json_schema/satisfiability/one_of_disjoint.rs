@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unique_items::write_canonical;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::set::{Expr, Set, Sets};
+use crate::json_schema::set::{SetExpr, Set, Sets};
 
 /// References that are followed to the schema that they name.
 const HOPS: usize = 8;
@@ -20,7 +20,7 @@ const OBJECT: u8 = 0b10_0000;
 
 /// What a schema says beside a `oneOf`.
 #[derive(Debug)]
-struct Around<'d> {
+struct SiblingFacts<'d> {
     types: u8,
     /// Members that must be there.
     required: FxHashSet<&'d str>,
@@ -28,7 +28,7 @@ struct Around<'d> {
 
 /// What is plain to see of a branch.
 #[derive(Debug)]
-struct Branch {
+struct BranchFacts {
     types: u8,
     /// By the key of a member that must be there, or of none for the value itself: the values that
     /// are listed, as canonical texts.
@@ -40,7 +40,7 @@ impl<'d> Sets<'d> {
     /// schema `around` them says itself.
     pub(crate) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
         let around = self.plain_around(around);
-        let seen: Vec<Branch> =
+        let seen: Vec<BranchFacts> =
             branches.iter().map(|&set| self.plain_branch(set, &around)).collect();
         // What most branches list values of.
         let mut often: FxHashMap<&Option<String>, usize> = FxHashMap::default();
@@ -77,8 +77,8 @@ impl<'d> Sets<'d> {
         overlaps
     }
 
-    fn plain_around(&self, at: ValueId) -> Around<'d> {
-        let mut around = Around { types: EVERY_TYPE, required: FxHashSet::default() };
+    fn plain_around(&self, at: ValueId) -> SiblingFacts<'d> {
+        let mut around = SiblingFacts { types: EVERY_TYPE, required: FxHashSet::default() };
         if self.ignored.is_empty() {
             around.types = self.plain_types(at);
             around.required = self.plain_required(at);
@@ -95,8 +95,8 @@ impl<'d> Sets<'d> {
         }
     }
 
-    fn plain_branch(&mut self, set: Set, around: &Around<'_>) -> Branch {
-        let mut branch = Branch { types: around.types, listed: FxHashMap::default() };
+    fn plain_branch(&mut self, set: Set, around: &SiblingFacts<'_>) -> BranchFacts {
+        let mut branch = BranchFacts { types: around.types, listed: FxHashMap::default() };
         let Some(at) = self.plain_schema(set) else { return branch };
         branch.types &= self.plain_types(at);
         if let Some(values) = self.plain_values(at) {
@@ -124,7 +124,7 @@ impl<'d> Sets<'d> {
             return None;
         }
         for _ in 0..HOPS {
-            let Expr::Schema(at, scope) = *self.expr(set) else { return None };
+            let SetExpr::Schema(at, scope) = *self.expr(set) else { return None };
             let members = self.document.members(at)?;
             let Some(reference) = members.get("$ref") else { return Some(at) };
             // Siblings of a reference only take values away, where they count.

@@ -6,7 +6,7 @@
 
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::set::{Expr, Set, Sets};
+use crate::json_schema::set::{SetExpr, Set, Sets};
 
 /// Keywords that apply other schemas to the same value, or to its keys.
 const IN_PLACE: [&str; 11] = [
@@ -57,10 +57,10 @@ impl Sets<'_> {
     /// How much a set leads to.
     pub(crate) fn reach(&mut self, set: Set) -> Reach {
         match self.expr(set) {
-            Expr::Any | Expr::Never | Expr::Value(_) | Expr::Text(_) => Reach::Simple,
-            &Expr::Schema(at, _) | &Expr::Own(at, _) => self.schema_reach(at),
-            Expr::And(_) | Expr::Or(_) | Expr::Not(_) => self.reach_of_parts(set),
-            Expr::Has(_) | Expr::Members(..) | Expr::Items(..) => Reach::Far,
+            SetExpr::Any | SetExpr::Never | SetExpr::Value(_) | SetExpr::Text(_) => Reach::Simple,
+            &SetExpr::Schema(at, _) | &SetExpr::Own(at, _) => self.schema_reach(at),
+            SetExpr::And(_) | SetExpr::Or(_) | SetExpr::Not(_) => self.reach_of_parts(set),
+            SetExpr::Has(_) | SetExpr::Members(..) | SetExpr::Items(..) => Reach::Far,
         }
     }
 
@@ -70,7 +70,7 @@ impl Sets<'_> {
             return known;
         }
         let reach = match self.expr(set).clone() {
-            Expr::And(parts) | Expr::Or(parts) => {
+            SetExpr::And(parts) | SetExpr::Or(parts) => {
                 let mut reach = Reach::Simple;
                 for &part in &parts {
                     reach = reach.max(self.reach(part));
@@ -80,7 +80,7 @@ impl Sets<'_> {
                 }
                 reach
             }
-            Expr::Not(inner) => self.reach(inner),
+            SetExpr::Not(inner) => self.reach(inner),
             _ => Reach::Far,
         };
         self.reaches_of_sets.insert(set, reach);

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::emptiness::{SOME, count_strings};
+use super::emptiness::{MAX_COUNTED_KINDS, count_strings};
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::object_set::{Class, Named, ObjectSet};
+use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::json_schema::written::Text;
 use crate::regular::{Language, Languages, TextSet};
@@ -30,14 +30,14 @@ const DEEPEST: usize = 4;
 const STATES: usize = 20_000;
 
 /// How many items of each counted kind an array has.
-pub(crate) type Counts = SmallVec<[u32; 4]>;
+pub(crate) type ContainsCounts = SmallVec<[u32; 4]>;
 
 /// An array after some of its items.
 #[derive(Clone, Debug)]
-pub(crate) struct Begun {
+pub(crate) struct ArrayProgress {
     /// Items written, as far as that matters.
     pub(crate) at: u32,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ContainsCounts,
 }
 
 /// Two items that must be equal, while places are gone through.
@@ -58,7 +58,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The sets that the next item may be in, each with what is known of the array then.
-    pub(crate) fn item_ways(&mut self, array: &ArraySet, begun: &Begun) -> Vec<(Set, Begun)> {
+    pub(crate) fn item_ways(&mut self, array: &ArraySet, begun: &ArrayProgress) -> Vec<(Set, ArrayProgress)> {
         let at = (begun.at + 1).min(Self::places(array));
         let item = array.item(begun.at as usize);
         let counted: Vec<usize> =
@@ -67,7 +67,7 @@ impl<'d> Sets<'d> {
         if array.max.is_some_and(|max| begun.at >= max) {
             return ways;
         }
-        for choice in 0..1u32 << counted.len().min(SOME) {
+        for choice in 0..1u32 << counted.len().min(MAX_COUNTED_KINDS) {
             let (mut counts, mut item, mut fits) = (begun.counts.clone(), item, true);
             for (k, &i) in counted.iter().enumerate() {
                 let some = array.some[i];
@@ -82,7 +82,7 @@ impl<'d> Sets<'d> {
                 }
             }
             if fits && item != Set::NEVER {
-                ways.push((item, Begun { at, counts }));
+                ways.push((item, ArrayProgress { at, counts }));
             }
         }
         ways
@@ -92,10 +92,10 @@ impl<'d> Sets<'d> {
     pub(crate) fn can_differ(
         &mut self,
         array: &ArraySet,
-        begun: &Begun,
+        begun: &ArrayProgress,
         used: TextSet,
     ) -> Result<bool> {
-        if array.some.is_empty() || array.some.len() > SOME {
+        if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
             let cells = cells_ahead(array, begun.at);
             return self.are_enough(&cells, used);
         }
@@ -137,7 +137,7 @@ impl<'d> Sets<'d> {
     fn can_repeat(
         &mut self,
         array: &ArraySet,
-        begun: &Begun,
+        begun: &ArrayProgress,
         used: Set,
         half: Option<Set>,
         goal: Option<Set>,
@@ -185,7 +185,7 @@ impl<'d> Sets<'d> {
         array: &ArraySet,
         has_value: &mut dyn FnMut(&mut Self, Set) -> Result<bool>,
     ) -> Result<bool> {
-        let begun = Begun { at: 0, counts: SmallVec::from_elem(0, array.some.len()) };
+        let begun = ArrayProgress { at: 0, counts: SmallVec::from_elem(0, array.some.len()) };
         match array.repeats {
             Repeats::May => Ok(true),
             Repeats::Never => self.can_differ(array, &begun, TextSet::EMPTY),
@@ -198,7 +198,7 @@ impl<'d> Sets<'d> {
     pub(crate) fn items_that_lead_on(
         &mut self,
         array: &ArraySet,
-        (set, next): (Set, &Begun),
+        (set, next): (Set, &ArrayProgress),
         used: TextSet,
     ) -> Result<Set> {
         match array.repeats {
@@ -211,7 +211,7 @@ impl<'d> Sets<'d> {
     fn items_that_leave_enough(
         &mut self,
         array: &ArraySet,
-        (set, next): (Set, &Begun),
+        (set, next): (Set, &ArrayProgress),
         used: TextSet,
     ) -> Result<Set> {
         if !self.can_differ(array, next, used)? {
@@ -254,7 +254,7 @@ impl<'d> Sets<'d> {
     fn items_that_may_repeat(
         &mut self,
         array: &ArraySet,
-        (set, next): (Set, &Begun),
+        (set, next): (Set, &ArrayProgress),
         used: TextSet,
     ) -> Result<Set> {
         let has_value = &mut |this: &mut Self, set| Ok(set == Set::ANY || !this.is_empty(set)?);
@@ -281,7 +281,7 @@ impl<'d> Sets<'d> {
     }
 
     /// The sets of items that may come, each once, with the most items that can be needed.
-    fn cells_with_counts(&mut self, array: &ArraySet, begun: &Begun) -> Result<Vec<(Set, u32)>> {
+    fn cells_with_counts(&mut self, array: &ArraySet, begun: &ArrayProgress) -> Result<Vec<(Set, u32)>> {
         let array = &match array.repeats {
             Repeats::Must => shortened(array, begun.at),
             _ => array.clone(),
@@ -454,7 +454,7 @@ impl<'d> Sets<'d> {
 }
 
 /// May an array end here, repeats apart?
-fn may_end(array: &ArraySet, begun: &Begun) -> bool {
+fn may_end(array: &ArraySet, begun: &ArrayProgress) -> bool {
     begun.at >= array.min
         && array.some.iter().zip(&begun.counts).all(|(some, &count)| count >= some.min)
 }
@@ -632,13 +632,13 @@ impl Sets<'_> {
                 shape.arrays.push(array);
             }
             Value::Object(members) => {
-                let named = members.iter().map(|(key, value)| Named {
+                let named = members.iter().map(|(key, value)| NamedKey {
                     key: key.into(),
                     set: part(self, value),
                     required: true,
                 });
-                let named: Vec<Named> = named.collect();
-                let classes = vec![Class { keys: self.strings.any, set: Set::NEVER }];
+                let named: Vec<NamedKey> = named.collect();
+                let classes = vec![KeyClass { keys: self.strings.any, set: Set::NEVER }];
                 let free = ObjectSet::any(self.strings.any);
                 shape.objects.push(ObjectSet { named, classes, ..free });
             }

@@ -1,6 +1,6 @@
 //! Why a schema has no value: a smallest set of keywords that contradict each other.
 
-use std::sync::Arc as Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
@@ -171,7 +171,7 @@ impl Diagnosis<'_> {
             ignored.remove(at);
         });
         let mut sets = Sets::from_base(self.document, self.options, self.base.clone());
-        sets.ignored = Rc::new(ignored);
+        sets.ignored = Arc::new(ignored);
         let root: Set = sets.schema(self.root).ok()?;
         let empty = sets.is_empty(root).ok();
         self.work = self.work.checked_sub(sets.worked() + self.all.len())?;

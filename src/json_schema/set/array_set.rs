@@ -10,7 +10,7 @@ pub(crate) struct ArraySet {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     /// Each counts items of its own set; one item may count for several.
-    pub(crate) some: Vec<SomeItem>,
+    pub(crate) some: Vec<ContainsCount>,
     /// May, must or must not two items be equal?
     pub(crate) repeats: Repeats,
     pub(crate) sources: Sources,
@@ -19,7 +19,7 @@ pub(crate) struct ArraySet {
 /// So many items, from an index on, are in a set: at least `min`, at most `max`, one of which
 /// says something (`max` is never 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SomeItem {
+pub(crate) struct ContainsCount {
     pub(crate) from: u32,
     pub(crate) set: Set,
     pub(crate) min: u32,
@@ -121,7 +121,7 @@ impl Sets<'_> {
                 Set::NEVER => {}
                 Set::ANY => result.push(ArraySet { min: from + 1, ..any() }),
                 set => {
-                    let some = vec![SomeItem { from, set, min: 1, max: None }];
+                    let some = vec![ContainsCount { from, set, min: 1, max: None }];
                     result.push(ArraySet { some, ..any() });
                 }
             }
@@ -134,12 +134,12 @@ impl Sets<'_> {
                     result.push(ArraySet { prefix, rest: self.not(some.set), ..any() });
                 }
                 min => {
-                    let some = vec![SomeItem { min: 0, max: Some(min - 1), ..*some }];
+                    let some = vec![ContainsCount { min: 0, max: Some(min - 1), ..*some }];
                     result.push(ArraySet { some, ..any() });
                 }
             }
             if let Some(min) = some.max.and_then(|max| max.checked_add(1)) {
-                let some = vec![SomeItem { min, max: None, ..*some }];
+                let some = vec![ContainsCount { min, max: None, ..*some }];
                 result.push(ArraySet { some, ..any() });
             }
         }

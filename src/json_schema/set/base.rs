@@ -21,7 +21,7 @@ pub(crate) struct Base {
     /// What the commonest sets of numbers are written as, by the default bound on digits.
     pub(crate) spelled: FxHashMap<NumberSet, Language>,
     /// The punctuation of the layouts that texts visit first; gaps are flexible.
-    pub(crate) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(crate) punctuation: Arc<FxHashMap<Layout, Punctuation>>,
     pub(crate) flexible_gap: Language,
 }
 
@@ -62,7 +62,7 @@ impl Base {
             .chain(nested)
             .chain([Layout::Gaps])
             .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
-        let punctuation = Rc::new(punctuation.collect());
+        let punctuation = Arc::new(punctuation.collect());
         languages.freeze();
         Self { languages, numbers, strings, spelled, punctuation, flexible_gap }
     }

@@ -11,15 +11,15 @@
 pub(crate) mod fold;
 pub(crate) mod search;
 
-pub(crate) use search::{Found, MANY, Place};
+pub(crate) use search::{SearchOutcome, KEY_COUNT_CAP, SearchState};
 
 use std::cmp::Reverse;
-use std::sync::Arc as Rc;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::object_set::{Class, Named, ObjectSet};
+use super::object_set::{KeyClass, NamedKey, ObjectSet};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::options::PropertyOrder;
@@ -45,9 +45,9 @@ const FEW: usize = 4;
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Condition(u32);
+pub(crate) struct MemberFormula(u32);
 
-impl Condition {
+impl MemberFormula {
     /// Always.
     pub(crate) const HOLDS: Self = Self(0);
     /// Never.
@@ -56,80 +56,80 @@ impl Condition {
 
 /// What a condition says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Part {
+pub(crate) enum FormulaNode {
     Holds,
     Fails,
     /// The member with this key is there, and has a value in this set.
-    Present(Rc<str>, Set),
-    Absent(Rc<str>),
+    Present(Arc<str>, Set),
+    Absent(Arc<str>),
     /// Some member with one of these keys has a value in their set.
-    Some(Class),
+    Some(KeyClass),
     /// Every member with one of these keys has a value in their set.
-    All(Class),
+    All(KeyClass),
     /// There are so many members.
     AtLeast(u32),
     AtMost(u32),
     /// Sorted, without duplicates, at least two.
-    And(Rc<[Condition]>),
+    And(Arc<[MemberFormula]>),
     /// Sorted, without duplicates, at least two.
-    Or(Rc<[Condition]>),
+    Or(Arc<[MemberFormula]>),
 }
 
 /// What stands in a condition.
 #[derive(Clone, Debug)]
-struct Contents {
+struct FormulaContents {
     /// Its statements, each once.
-    statements: Rc<[Condition]>,
+    statements: Arc<[MemberFormula]>,
     /// Of how many of its different parts each of them is one.
-    occurrences: Rc<[u32]>,
+    occurrences: Arc<[u32]>,
     /// The number of parts of its different parts.
     size: usize,
 }
 
 /// All conditions made so far.
 #[derive(Debug)]
-pub(crate) struct Conditions {
-    parts: Vec<Part>,
+pub(crate) struct MemberFormulas {
+    parts: Vec<FormulaNode>,
     /// Is each met if no further member comes? Formulas share parts, so it is found once for each.
     ends: Vec<bool>,
     /// Which statements occur in each: a bit for every 64th statement. What has no bit of a
     /// statement does not hold it.
     marks: Vec<u64>,
-    ids: FxHashMap<Part, Condition>,
+    ids: FxHashMap<FormulaNode, MemberFormula>,
     /// Of conditions that were asked for their statements.
-    contents: FxHashMap<Condition, Contents>,
-    opposites: FxHashMap<Condition, Condition>,
+    contents: FxHashMap<MemberFormula, FormulaContents>,
+    opposites: FxHashMap<MemberFormula, MemberFormula>,
     /// Parts looked at since the present task began.
     pub(crate) work: usize,
 }
 
-impl Default for Conditions {
+impl Default for MemberFormulas {
     fn default() -> Self {
         let (parts, ends, marks, ids) = Default::default();
         let (contents, opposites) = Default::default();
         let mut this = Self { parts, ends, marks, ids, contents, opposites, work: 0 };
-        let constants = (this.of(Part::Holds), this.of(Part::Fails));
-        debug_assert_eq!(constants, (Condition::HOLDS, Condition::FAILS));
+        let constants = (this.of(FormulaNode::Holds), this.of(FormulaNode::Fails));
+        debug_assert_eq!(constants, (MemberFormula::HOLDS, MemberFormula::FAILS));
         this
     }
 }
 
-impl Conditions {
+impl MemberFormulas {
     /// A condition that is one statement.
-    pub(crate) fn of(&mut self, part: Part) -> Condition {
+    pub(crate) fn of(&mut self, part: FormulaNode) -> MemberFormula {
         if let Some(&known) = self.ids.get(&part) {
             return known;
         }
-        let id = Condition(self.parts.len() as u32);
+        let id = MemberFormula(self.parts.len() as u32);
         self.ends.push(match &part {
-            Part::Holds | Part::Absent(_) | Part::All(_) | Part::AtMost(_) => true,
-            Part::Fails | Part::Present(..) | Part::Some(_) | Part::AtLeast(_) => false,
-            Part::And(parts) => parts.iter().all(|&part| self.at_end(part)),
-            Part::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
+            FormulaNode::Holds | FormulaNode::Absent(_) | FormulaNode::All(_) | FormulaNode::AtMost(_) => true,
+            FormulaNode::Fails | FormulaNode::Present(..) | FormulaNode::Some(_) | FormulaNode::AtLeast(_) => false,
+            FormulaNode::And(parts) => parts.iter().all(|&part| self.at_end(part)),
+            FormulaNode::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
         });
         self.marks.push(match &part {
-            Part::Holds | Part::Fails => 0,
-            Part::And(parts) | Part::Or(parts) => {
+            FormulaNode::Holds | FormulaNode::Fails => 0,
+            FormulaNode::And(parts) | FormulaNode::Or(parts) => {
                 parts.iter().fold(0, |marks, &part| marks | self.marks(part))
             }
             _ => 1 << (id.0 % u64::BITS),
@@ -139,22 +139,22 @@ impl Conditions {
         id
     }
 
-    fn marks(&self, condition: Condition) -> u64 {
+    fn marks(&self, condition: MemberFormula) -> u64 {
         self.marks[condition.0 as usize]
     }
 
-    pub(crate) fn part(&self, condition: Condition) -> &Part {
+    pub(crate) fn part(&self, condition: MemberFormula) -> &FormulaNode {
         &self.parts[condition.0 as usize]
     }
 
-    pub(crate) fn and(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
+    pub(crate) fn and(&mut self, parts: impl IntoIterator<Item = MemberFormula>) -> MemberFormula {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
             match self.part(part) {
-                Part::And(parts) => flat.extend_from_slice(parts),
-                Part::Holds => {}
-                Part::Fails => return part,
+                FormulaNode::And(parts) => flat.extend_from_slice(parts),
+                FormulaNode::Holds => {}
+                FormulaNode::Fails => return part,
                 _ => flat.push(part),
             }
         }
@@ -162,70 +162,70 @@ impl Conditions {
         flat.sort_unstable();
         flat.dedup();
         // An alternative that holds makes its choice superfluous.
-        let superfluous = |&part: &Condition| match self.part(part) {
-            Part::Or(choice) => choice.iter().any(|c| flat.binary_search(c).is_ok()),
+        let superfluous = |&part: &MemberFormula| match self.part(part) {
+            FormulaNode::Or(choice) => choice.iter().any(|c| flat.binary_search(c).is_ok()),
             _ => false,
         };
-        let kept: Vec<Condition> = flat.iter().copied().filter(|c| !superfluous(c)).collect();
+        let kept: Vec<MemberFormula> = flat.iter().copied().filter(|c| !superfluous(c)).collect();
         match kept[..] {
-            [] => Condition::HOLDS,
+            [] => MemberFormula::HOLDS,
             [one] => one,
-            _ => self.of(Part::And(kept.into())),
+            _ => self.of(FormulaNode::And(kept.into())),
         }
     }
 
-    pub(crate) fn or(&mut self, parts: impl IntoIterator<Item = Condition>) -> Condition {
+    pub(crate) fn or(&mut self, parts: impl IntoIterator<Item = MemberFormula>) -> MemberFormula {
         let parts = parts.into_iter();
         let mut flat = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
             match self.part(part) {
-                Part::Or(parts) => flat.extend_from_slice(parts),
-                Part::Fails => {}
-                Part::Holds => return part,
+                FormulaNode::Or(parts) => flat.extend_from_slice(parts),
+                FormulaNode::Fails => {}
+                FormulaNode::Holds => return part,
                 _ => flat.push(part),
             }
         }
         self.work += 4 * flat.len();
         flat.sort_unstable();
         flat.dedup();
-        let superfluous = |&part: &Condition| match self.part(part) {
-            Part::And(all) => all.iter().any(|c| flat.binary_search(c).is_ok()),
+        let superfluous = |&part: &MemberFormula| match self.part(part) {
+            FormulaNode::And(all) => all.iter().any(|c| flat.binary_search(c).is_ok()),
             _ => false,
         };
-        let kept: Vec<Condition> = flat.iter().copied().filter(|c| !superfluous(c)).collect();
+        let kept: Vec<MemberFormula> = flat.iter().copied().filter(|c| !superfluous(c)).collect();
         match kept[..] {
-            [] => Condition::FAILS,
+            [] => MemberFormula::FAILS,
             [one] => one,
-            _ => self.of(Part::Or(kept.into())),
+            _ => self.of(FormulaNode::Or(kept.into())),
         }
     }
 
     /// What must hold together.
-    pub(crate) fn conjuncts(&self, condition: Condition) -> Vec<Condition> {
+    pub(crate) fn conjuncts(&self, condition: MemberFormula) -> Vec<MemberFormula> {
         match self.part(condition) {
-            Part::Holds => Vec::new(),
-            Part::And(parts) => parts.to_vec(),
+            FormulaNode::Holds => Vec::new(),
+            FormulaNode::And(parts) => parts.to_vec(),
             _ => vec![condition],
         }
     }
 
     /// Does `a` say all that `b` says, to the letter?
-    pub(crate) fn says(&self, a: Condition, b: Condition) -> bool {
+    pub(crate) fn says(&self, a: MemberFormula, b: MemberFormula) -> bool {
         let all = self.conjuncts(a);
         self.conjuncts(b).iter().all(|part| all.contains(part))
     }
 
     /// The statements of a condition, each once.
-    pub(crate) fn statements(&mut self, condition: Condition) -> Rc<[Condition]> {
+    pub(crate) fn statements(&mut self, condition: MemberFormula) -> Arc<[MemberFormula]> {
         self.contents(condition).statements.clone()
     }
 
     /// The number of parts of its different parts.
-    fn size(&mut self, condition: Condition) -> usize {
+    fn size(&mut self, condition: MemberFormula) -> usize {
         self.contents(condition).size
     }
 
-    fn contents(&mut self, condition: Condition) -> &Contents {
+    fn contents(&mut self, condition: MemberFormula) -> &FormulaContents {
         if !self.contents.contains_key(&condition) {
             let found = self.find_contents(condition);
             self.work += 4 * found.size;
@@ -234,13 +234,13 @@ impl Conditions {
         &self.contents[&condition]
     }
 
-    fn find_contents(&self, condition: Condition) -> Contents {
+    fn find_contents(&self, condition: MemberFormula) -> FormulaContents {
         let (mut seen, mut open) = (FxHashMap::default(), vec![condition]);
         let (mut statements, mut occurrences, mut size) = (Vec::new(), Vec::new(), 1);
         while let Some(next) = open.pop() {
             match self.part(next) {
-                Part::Holds | Part::Fails => {}
-                Part::And(parts) | Part::Or(parts) => {
+                FormulaNode::Holds | FormulaNode::Fails => {}
+                FormulaNode::And(parts) | FormulaNode::Or(parts) => {
                     if seen.insert(next, 0).is_none() {
                         size += parts.len();
                         open.extend(parts.iter().rev());
@@ -256,39 +256,39 @@ impl Conditions {
                 }
             }
         }
-        Contents { statements: statements.into(), occurrences: occurrences.into(), size }
+        FormulaContents { statements: statements.into(), occurrences: occurrences.into(), size }
     }
 
     /// The condition with some of its statements replaced.
     pub(crate) fn replace(
         &mut self,
-        condition: Condition,
-        by: &FxHashMap<Condition, Condition>,
-    ) -> Condition {
+        condition: MemberFormula,
+        by: &FxHashMap<MemberFormula, MemberFormula>,
+    ) -> MemberFormula {
         let marks = by.keys().fold(0, |marks, &statement| marks | self.marks(statement));
         self.replaced(condition, (by, marks), &mut FxHashMap::default())
     }
 
     fn replaced(
         &mut self,
-        condition: Condition,
-        (by, marks): (&FxHashMap<Condition, Condition>, u64),
-        known: &mut FxHashMap<Condition, Condition>,
-    ) -> Condition {
+        condition: MemberFormula,
+        (by, marks): (&FxHashMap<MemberFormula, MemberFormula>, u64),
+        known: &mut FxHashMap<MemberFormula, MemberFormula>,
+    ) -> MemberFormula {
         if self.marks(condition) & marks == 0 {
             return condition;
         }
         let (parts, all) = match self.part(condition) {
-            Part::And(parts) => (parts.clone(), true),
-            Part::Or(parts) => (parts.clone(), false),
+            FormulaNode::And(parts) => (parts.clone(), true),
+            FormulaNode::Or(parts) => (parts.clone(), false),
             _ => return by.get(&condition).copied().unwrap_or(condition),
         };
         if let Some(&known) = known.get(&condition) {
             return known;
         }
         let (neutral, decisive) = match all {
-            true => (Condition::HOLDS, Condition::FAILS),
-            false => (Condition::FAILS, Condition::HOLDS),
+            true => (MemberFormula::HOLDS, MemberFormula::FAILS),
+            false => (MemberFormula::FAILS, MemberFormula::HOLDS),
         };
         self.work += parts.len();
         let (mut kept, mut others) = (Vec::with_capacity(parts.len()), false);
@@ -311,8 +311,8 @@ impl Conditions {
             ([], ..) => neutral,
             (&[one], ..) => one,
             (_, false, _) if kept.len() == parts.len() => condition,
-            (_, false, true) => self.of(Part::And(kept.into())),
-            (_, false, false) => self.of(Part::Or(kept.into())),
+            (_, false, true) => self.of(FormulaNode::And(kept.into())),
+            (_, false, false) => self.of(FormulaNode::Or(kept.into())),
             (_, true, true) => self.and(kept),
             (_, true, false) => self.or(kept),
         };
@@ -321,7 +321,7 @@ impl Conditions {
     }
 
     /// Replaces statements one by one; `None` keeps one.
-    fn map(&mut self, condition: Condition, f: impl Fn(&Part) -> Option<Condition>) -> Condition {
+    fn map(&mut self, condition: MemberFormula, f: impl Fn(&FormulaNode) -> Option<MemberFormula>) -> MemberFormula {
         let mut by = FxHashMap::default();
         let statements = self.statements(condition);
         self.work += 4 * statements.len();
@@ -336,34 +336,34 @@ impl Conditions {
     /// What is left if the members with these keys do not come any more.
     pub(crate) fn without(
         &mut self,
-        condition: Condition,
+        condition: MemberFormula,
         passed: impl Fn(&str) -> bool,
-    ) -> Condition {
+    ) -> MemberFormula {
         self.map(condition, |part| match part {
-            Part::Present(key, _) if passed(key) => Some(Condition::FAILS),
-            Part::Absent(key) if passed(key) => Some(Condition::HOLDS),
+            FormulaNode::Present(key, _) if passed(key) => Some(MemberFormula::FAILS),
+            FormulaNode::Absent(key) if passed(key) => Some(MemberFormula::HOLDS),
             _ => None,
         })
     }
 
     /// What is left once so many members are there.
-    pub(crate) fn counted(&mut self, condition: Condition, count: u32) -> Condition {
+    pub(crate) fn counted(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
         self.map(condition, |part| match *part {
-            Part::AtLeast(n) if count >= n => Some(Condition::HOLDS),
-            Part::AtMost(n) if count > n => Some(Condition::FAILS),
+            FormulaNode::AtLeast(n) if count >= n => Some(MemberFormula::HOLDS),
+            FormulaNode::AtMost(n) if count > n => Some(MemberFormula::FAILS),
             _ => None,
         })
     }
 
     /// The condition on the members that come after so many others.
-    pub(crate) fn after(&mut self, condition: Condition, count: u32) -> Condition {
+    pub(crate) fn after(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
         let mut by = FxHashMap::default();
         for &statement in self.statements(condition).iter() {
             let new = match *self.part(statement) {
-                Part::AtLeast(n) if n <= count => Condition::HOLDS,
-                Part::AtLeast(n) => self.of(Part::AtLeast(n - count)),
-                Part::AtMost(n) if n < count => Condition::FAILS,
-                Part::AtMost(n) => self.of(Part::AtMost(n - count)),
+                FormulaNode::AtLeast(n) if n <= count => MemberFormula::HOLDS,
+                FormulaNode::AtLeast(n) => self.of(FormulaNode::AtLeast(n - count)),
+                FormulaNode::AtMost(n) if n < count => MemberFormula::FAILS,
+                FormulaNode::AtMost(n) => self.of(FormulaNode::AtMost(n - count)),
                 _ => continue,
             };
             by.insert(statement, new);
@@ -372,25 +372,25 @@ impl Conditions {
     }
 
     /// The most that counts matter.
-    pub(crate) fn count_cap(&mut self, condition: Condition) -> u32 {
+    pub(crate) fn count_cap(&mut self, condition: MemberFormula) -> u32 {
         let statements = self.statements(condition);
         let counts = statements.iter().map(|&statement| match *self.part(statement) {
-            Part::AtLeast(n) => n,
-            Part::AtMost(n) => n.saturating_add(1),
+            FormulaNode::AtLeast(n) => n,
+            FormulaNode::AtMost(n) => n.saturating_add(1),
             _ => 0,
         });
         counts.max().unwrap_or(0)
     }
 
     /// Is it met if no further member comes?
-    pub(crate) fn at_end(&self, condition: Condition) -> bool {
+    pub(crate) fn at_end(&self, condition: MemberFormula) -> bool {
         self.ends[condition.0 as usize]
     }
 }
 
 /// The key of a member that is looked at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Key<'a> {
+pub(crate) enum MemberKey<'a> {
     /// A key with a name, and its spelling.
     Named(&'a str, &'a [u8]),
     /// Any of some keys without a name: the sets of keys in conditions that hold them.
@@ -398,23 +398,23 @@ pub(crate) enum Key<'a> {
 }
 
 /// Parts of a set, each with the cuts in which it is, as bits.
-pub(crate) type Cells = Rc<[(Set, u64)]>;
+pub(crate) type Cells = Arc<[(Set, u64)]>;
 
 /// A set, and the sets that cut it, each with: is its complement asked for, too?
 pub(crate) type Cuts = (Set, Box<[(Set, bool)]>);
 
 /// Keys without a name that no condition tells apart.
 #[derive(Clone, Debug)]
-pub(crate) struct Other {
+pub(crate) struct UnnamedKeys {
     pub(crate) keys: Language,
     pub(crate) set: Set,
     /// The sets of keys in conditions that hold them all; others hold none of them.
-    pub(crate) inside: Rc<[Language]>,
+    pub(crate) inside: Arc<[Language]>,
 }
 
 impl Sets<'_> {
     /// The condition that does not hold where this one does, and the other way round.
-    pub(crate) fn opposite(&mut self, condition: Condition) -> Condition {
+    pub(crate) fn opposite(&mut self, condition: MemberFormula) -> MemberFormula {
         if let Some(&known) = self.conditions.opposites.get(&condition) {
             return known;
         }
@@ -423,33 +423,33 @@ impl Sets<'_> {
         opposite
     }
 
-    fn new_opposite(&mut self, condition: Condition) -> Condition {
+    fn new_opposite(&mut self, condition: MemberFormula) -> MemberFormula {
         let part = self.conditions.part(condition).clone();
         let new = match part {
-            Part::Holds => return Condition::FAILS,
-            Part::Fails => return Condition::HOLDS,
-            Part::Absent(key) => Part::Present(key, Set::ANY),
-            Part::Present(key, set) => {
-                let absent = self.conditions.of(Part::Absent(key.clone()));
+            FormulaNode::Holds => return MemberFormula::FAILS,
+            FormulaNode::Fails => return MemberFormula::HOLDS,
+            FormulaNode::Absent(key) => FormulaNode::Present(key, Set::ANY),
+            FormulaNode::Present(key, set) => {
+                let absent = self.conditions.of(FormulaNode::Absent(key.clone()));
                 return match self.not(set) {
                     Set::NEVER => absent,
                     not => {
-                        let other = self.conditions.of(Part::Present(key, not));
+                        let other = self.conditions.of(FormulaNode::Present(key, not));
                         self.conditions.or([absent, other])
                     }
                 };
             }
-            Part::Some(Class { keys, set }) => Part::All(Class { keys, set: self.not(set) }),
-            Part::All(Class { keys, set }) => Part::Some(Class { keys, set: self.not(set) }),
-            Part::AtLeast(0) => return Condition::FAILS,
-            Part::AtLeast(n) => Part::AtMost(n - 1),
-            Part::AtMost(u32::MAX) => return Condition::FAILS,
-            Part::AtMost(n) => Part::AtLeast(n + 1),
-            Part::And(parts) => {
+            FormulaNode::Some(KeyClass { keys, set }) => FormulaNode::All(KeyClass { keys, set: self.not(set) }),
+            FormulaNode::All(KeyClass { keys, set }) => FormulaNode::Some(KeyClass { keys, set: self.not(set) }),
+            FormulaNode::AtLeast(0) => return MemberFormula::FAILS,
+            FormulaNode::AtLeast(n) => FormulaNode::AtMost(n - 1),
+            FormulaNode::AtMost(u32::MAX) => return MemberFormula::FAILS,
+            FormulaNode::AtMost(n) => FormulaNode::AtLeast(n + 1),
+            FormulaNode::And(parts) => {
                 let parts: Vec<_> = parts.iter().map(|&part| self.opposite(part)).collect();
                 return self.conditions.or(parts);
             }
-            Part::Or(parts) => {
+            FormulaNode::Or(parts) => {
                 let parts: Vec<_> = parts.iter().map(|&part| self.opposite(part)).collect();
                 return self.conditions.and(parts);
             }
@@ -458,10 +458,10 @@ impl Sets<'_> {
     }
 
     /// The keys that a condition names.
-    pub(crate) fn keys_of(&mut self, condition: Condition) -> Vec<Rc<str>> {
-        let mut keys: Vec<Rc<str>> = Vec::new();
+    pub(crate) fn keys_of(&mut self, condition: MemberFormula) -> Vec<Arc<str>> {
+        let mut keys: Vec<Arc<str>> = Vec::new();
         for &statement in self.conditions.statements(condition).iter() {
-            if let Part::Present(key, _) | Part::Absent(key) = self.conditions.part(statement)
+            if let FormulaNode::Present(key, _) | FormulaNode::Absent(key) = self.conditions.part(statement)
                 && !keys.contains(key)
             {
                 keys.push(key.clone());
@@ -492,15 +492,15 @@ impl Sets<'_> {
     }
 
     /// What a statement asks of the value of a member with this key.
-    fn asks(&mut self, statement: Condition, key: Key<'_>) -> Result<Option<Set>> {
+    fn asks(&mut self, statement: MemberFormula, key: MemberKey<'_>) -> Result<Option<Set>> {
         let class = match (self.conditions.part(statement), key) {
-            (Part::Present(k, set), Key::Named(name, _)) if **k == *name => return Ok(Some(*set)),
-            (&(Part::Some(class) | Part::All(class)), _) => class,
+            (FormulaNode::Present(k, set), MemberKey::Named(name, _)) if **k == *name => return Ok(Some(*set)),
+            (&(FormulaNode::Some(class) | FormulaNode::All(class)), _) => class,
             _ => return Ok(None),
         };
         let inside = match key {
-            Key::Named(_, spelled) => self.languages.matches(class.keys, spelled)?,
-            Key::Other(inside) => inside.contains(&class.keys),
+            MemberKey::Named(_, spelled) => self.languages.matches(class.keys, spelled)?,
+            MemberKey::Other(inside) => inside.contains(&class.keys),
         };
         Ok(inside.then_some(class.set))
     }
@@ -510,33 +510,33 @@ impl Sets<'_> {
     /// less than it could, what is left asks for more.
     pub(crate) fn ways(
         &mut self,
-        condition: Condition,
-        key: Key<'_>,
+        condition: MemberFormula,
+        key: MemberKey<'_>,
         set: Set,
-    ) -> Result<Vec<(Set, Condition)>> {
+    ) -> Result<Vec<(Set, MemberFormula)>> {
         self.ways_until(condition, key, set, &mut |_, _, _| Ok(false))
     }
 
     /// The same up to the first that is said to be enough.
     pub(crate) fn ways_until(
         &mut self,
-        condition: Condition,
-        key: Key<'_>,
+        condition: MemberFormula,
+        key: MemberKey<'_>,
         set: Set,
-        is_enough: &mut dyn FnMut(&mut Self, Set, Condition) -> Result<bool>,
-    ) -> Result<Vec<(Set, Condition)>> {
-        if condition == Condition::HOLDS {
+        is_enough: &mut dyn FnMut(&mut Self, Set, MemberFormula) -> Result<bool>,
+    ) -> Result<Vec<(Set, MemberFormula)>> {
+        if condition == MemberFormula::HOLDS {
             is_enough(self, set, condition)?;
             return Ok(vec![(set, condition)]);
         }
         let mut start = condition;
-        if let Key::Named(name, _) = key {
+        if let MemberKey::Named(name, _) = key {
             start = self.conditions.map(condition, |part| match part {
-                Part::Absent(k) if **k == *name => Some(Condition::FAILS),
+                FormulaNode::Absent(k) if **k == *name => Some(MemberFormula::FAILS),
                 _ => None,
             });
         }
-        let mut asked: Vec<(Condition, Set)> = Vec::new();
+        let mut asked: Vec<(MemberFormula, Set)> = Vec::new();
         for &statement in self.conditions.statements(start).iter() {
             if let Some(set) = self.asks(statement, key)? {
                 asked.push((statement, set));
@@ -545,11 +545,11 @@ impl Sets<'_> {
         if let Some(ways) = self.ways_by_cells(start, set, &asked, is_enough)? {
             return Ok(ways);
         }
-        let mut found: Vec<(Set, Condition)> = Vec::new();
+        let mut found: Vec<(Set, MemberFormula)> = Vec::new();
         let mut open = vec![(set, start, 0)];
         let mut steps = 0;
         'next: while let Some((cell, condition, from)) = open.pop() {
-            if condition == Condition::FAILS || cell == Set::NEVER {
+            if condition == MemberFormula::FAILS || cell == Set::NEVER {
                 continue;
             }
             steps += 1;
@@ -564,7 +564,7 @@ impl Sets<'_> {
                 if asked[..at].iter().any(|&(_, set)| set == one || set == other) {
                     continue;
                 }
-                let alike: SmallVec<[(Condition, Set); 4]> = asked[at..]
+                let alike: SmallVec<[(MemberFormula, Set); 4]> = asked[at..]
                     .iter()
                     .filter(|(statement, set)| {
                         (*set == one || *set == other) && left.contains(statement)
@@ -582,11 +582,11 @@ impl Sets<'_> {
                         false => (&mut outside, &mut inside),
                     };
                     let part = self.conditions.part(statement);
-                    if !matches!(part, Part::All(_)) {
-                        yes.insert(statement, Condition::HOLDS);
+                    if !matches!(part, FormulaNode::All(_)) {
+                        yes.insert(statement, MemberFormula::HOLDS);
                     }
-                    if !matches!(part, Part::Some(_)) {
-                        no.insert(statement, Condition::FAILS);
+                    if !matches!(part, FormulaNode::Some(_)) {
+                        no.insert(statement, MemberFormula::FAILS);
                     }
                 }
                 let yes = self.conditions.replace(condition, &inside);
@@ -630,14 +630,14 @@ impl Sets<'_> {
     /// decided at once; `None` if these are many, or if not all of them matter.
     fn ways_by_cells(
         &mut self,
-        condition: Condition,
+        condition: MemberFormula,
         set: Set,
-        asked: &[(Condition, Set)],
-        is_enough: &mut dyn FnMut(&mut Self, Set, Condition) -> Result<bool>,
-    ) -> Result<Option<Vec<(Set, Condition)>>> {
+        asked: &[(MemberFormula, Set)],
+        is_enough: &mut dyn FnMut(&mut Self, Set, MemberFormula) -> Result<bool>,
+    ) -> Result<Option<Vec<(Set, MemberFormula)>>> {
         // Each set once, and whether its complement is asked for, too.
         let mut cuts: SmallVec<[(Set, bool); 8]> = SmallVec::new();
-        let mut decided: SmallVec<[(Condition, usize, bool); 16]> = SmallVec::new();
+        let mut decided: SmallVec<[(MemberFormula, usize, bool); 16]> = SmallVec::new();
         for &(statement, set) in asked {
             let not = self.not(set);
             let known = cuts.iter().position(|&(other, _)| other == set || other == not);
@@ -650,7 +650,7 @@ impl Sets<'_> {
             decided.push((statement, at, negated));
         }
         let Some(cells) = self.cells(set, &cuts)? else { return Ok(None) };
-        let mut ways: Vec<(Set, Condition)> = Vec::with_capacity(cells.len());
+        let mut ways: Vec<(Set, MemberFormula)> = Vec::with_capacity(cells.len());
         for &(cell, inside) in cells.iter() {
             self.spend(10 + asked.len());
             self.check_work(cell)?;
@@ -658,13 +658,13 @@ impl Sets<'_> {
             for &(statement, at, negated) in &decided {
                 let holds = (inside >> at & 1 == 1) != negated;
                 match (self.conditions.part(statement), holds) {
-                    (Part::All(_), true) | (Part::Some(_), false) => {}
-                    (_, true) => drop(by.insert(statement, Condition::HOLDS)),
-                    (_, false) => drop(by.insert(statement, Condition::FAILS)),
+                    (FormulaNode::All(_), true) | (FormulaNode::Some(_), false) => {}
+                    (_, true) => drop(by.insert(statement, MemberFormula::HOLDS)),
+                    (_, false) => drop(by.insert(statement, MemberFormula::FAILS)),
                 }
             }
             let left = self.conditions.replace(condition, &by);
-            if left == Condition::FAILS {
+            if left == MemberFormula::FAILS {
                 continue;
             }
             if ways.iter().any(|&(_, other)| other == left) {
@@ -741,7 +741,7 @@ impl Sets<'_> {
     }
 
     /// The keys of an object without a name, told apart as far as its condition does.
-    pub(crate) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<Other>> {
+    pub(crate) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<UnnamedKeys>> {
         let classes = object.classes.iter().filter(|class| class.set != Set::NEVER);
         if classes.clone().next().is_none() {
             return Ok(Vec::new());
@@ -749,7 +749,7 @@ impl Sets<'_> {
         let names = self.names(object);
         let mut groups: Vec<Language> = Vec::new();
         for &statement in self.conditions.statements(object.condition).iter() {
-            if let Part::Some(class) | Part::All(class) = self.conditions.part(statement)
+            if let FormulaNode::Some(class) | FormulaNode::All(class) = self.conditions.part(statement)
                 && !groups.contains(&class.keys)
             {
                 groups.push(class.keys);
@@ -779,6 +779,6 @@ impl Sets<'_> {
             self.check_alternatives(others.len())?;
         }
         let others = others.into_iter();
-        Ok(others.map(|(keys, set, inside)| Other { keys, set, inside: inside.into() }).collect())
+        Ok(others.map(|(keys, set, inside)| UnnamedKeys { keys, set, inside: inside.into() }).collect())
     }
 }

@@ -1,15 +1,15 @@
 //! Sets of objects.
 
-use std::sync::Arc as Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::array_set::{ArraySet, smaller};
-use super::member_formula::{Condition, Part};
+use super::member_formula::{MemberFormula, FormulaNode};
 use crate::error::Result;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::satisfiability::reference_free::Reach;
-use crate::json_schema::set::{Expr, Set, Sets, Sources};
+use crate::json_schema::set::{SetExpr, Set, Sets, Sources};
 use crate::regular::Language;
 
 /// So many listed values are looked up one by one.
@@ -17,15 +17,15 @@ const FEW_WORDS: usize = 16;
 
 /// A key that has a set of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Named {
-    pub(crate) key: Rc<str>,
+pub(crate) struct NamedKey {
+    pub(crate) key: Arc<str>,
     pub(crate) set: Set,
     pub(crate) required: bool,
 }
 
 /// Other keys that share a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Class {
+pub(crate) struct KeyClass {
     /// The keys, in canonical spelling without quotes; named ones may be among them, and do not
     /// count.
     pub(crate) keys: Language,
@@ -36,13 +36,13 @@ pub(crate) struct Class {
 /// in the same order, which is the order that they are written in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectSet {
-    pub(crate) named: Vec<Named>,
+    pub(crate) named: Vec<NamedKey>,
     /// Disjoint; together they hold every key.
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<KeyClass>,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     /// What is not said of single keys; every key in it is named.
-    pub(crate) condition: Condition,
+    pub(crate) condition: MemberFormula,
     pub(crate) sources: Sources,
 }
 
@@ -51,16 +51,16 @@ impl ObjectSet {
     pub(crate) fn any(keys: Language) -> Self {
         Self {
             named: Vec::new(),
-            classes: vec![Class { keys, set: Set::ANY }],
+            classes: vec![KeyClass { keys, set: Set::ANY }],
             min: 0,
             max: None,
-            condition: Condition::HOLDS,
+            condition: MemberFormula::HOLDS,
             sources: Sources::default(),
         }
     }
 
     /// By key, the index of its name.
-    pub(crate) fn positions(&self) -> FxHashMap<Rc<str>, usize> {
+    pub(crate) fn positions(&self) -> FxHashMap<Arc<str>, usize> {
         self.named.iter().enumerate().map(|(i, named)| (named.key.clone(), i)).collect()
     }
 
@@ -72,7 +72,7 @@ impl ObjectSet {
 
 impl Sets<'_> {
     /// The set that a key without a name of its own belongs to.
-    pub(crate) fn class_of(&mut self, classes: &[Class], key: &str) -> Result<Set> {
+    pub(crate) fn class_of(&mut self, classes: &[KeyClass], key: &str) -> Result<Set> {
         if let [only] = classes {
             return Ok(only.set);
         }
@@ -105,7 +105,7 @@ impl Sets<'_> {
     ) -> Result<Option<ObjectSet>> {
         self.spend(40 + 4 * (a.named.len() + b.named.len() + a.classes.len() * b.classes.len()));
         self.check_work(Set::ANY)?;
-        let mut others: FxHashMap<&str, &Named> =
+        let mut others: FxHashMap<&str, &NamedKey> =
             b.named.iter().map(|named| (&*named.key, named)).collect();
         let mut named = Vec::with_capacity(a.named.len().max(b.named.len()));
         for ours in &a.named {
@@ -115,12 +115,12 @@ impl Sets<'_> {
                 None => self.class_of(&b.classes, &ours.key)?,
             };
             let required = ours.required || theirs.is_some_and(|named| named.required);
-            named.push(Named { key: ours.key.clone(), set: self.and([ours.set, set]), required });
+            named.push(NamedKey { key: ours.key.clone(), set: self.and([ours.set, set]), required });
         }
         for theirs in &b.named {
             if others.contains_key(&*theirs.key) {
                 let set = self.class_of(&a.classes, &theirs.key)?;
-                named.push(Named { set: self.and([theirs.set, set]), ..theirs.clone() });
+                named.push(NamedKey { set: self.and([theirs.set, set]), ..theirs.clone() });
             }
         }
         for named in &named {
@@ -133,7 +133,7 @@ impl Sets<'_> {
             for y in &b.classes {
                 let keys = self.languages.intersect([x.keys, y.keys]);
                 if x.keys == y.keys || self.languages.is_live(keys)? {
-                    classes.push(Class { keys, set: self.and([x.set, y.set]) });
+                    classes.push(KeyClass { keys, set: self.and([x.set, y.set]) });
                 }
             }
         }
@@ -154,7 +154,7 @@ impl Sets<'_> {
 
     /// Does a plain set hold arrays, does it hold objects? Yes where that is not plain to see.
     fn holds_containers(&mut self, set: Set) -> Result<[bool; 2]> {
-        if let Expr::Not(inner) = *self.expr(set) {
+        if let SetExpr::Not(inner) = *self.expr(set) {
             let shape = self.shape(inner)?;
             let any = ObjectSet::any(self.strings.any);
             let all = [shape.arrays.contains(&ArraySet::any()), shape.objects.contains(&any)];
@@ -170,8 +170,8 @@ impl Sets<'_> {
         self.spend(5);
         let set = self.alike(set);
         let parts = match self.expr(set) {
-            Expr::Never => return Ok(true),
-            Expr::And(parts) => parts.clone(),
+            SetExpr::Never => return Ok(true),
+            SetExpr::And(parts) => parts.clone(),
             _ => return Ok(false),
         };
         if let Some(&known) = self.plainly_empty.get(&set) {
@@ -214,8 +214,8 @@ impl Sets<'_> {
     /// ask for each than to intersect what holds them.
     fn few_words(&mut self, set: Set) -> Option<Vec<ValueId>> {
         let values = match *self.expr(set) {
-            Expr::Value(value) => vec![value],
-            Expr::Schema(at, _) | Expr::Own(at, _) => self.values_listed(at)?,
+            SetExpr::Value(value) => vec![value],
+            SetExpr::Schema(at, _) | SetExpr::Own(at, _) => self.values_listed(at)?,
             _ => return None,
         };
         let is_word = |&value: &ValueId| {
@@ -229,15 +229,15 @@ impl Sets<'_> {
     pub(crate) fn object_complement(&mut self, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
         let free = ObjectSet { sources: a.sources.clone(), ..ObjectSet::any(self.strings.any) };
         let mut result = Vec::new();
-        let one = |named: Named| ObjectSet { named: vec![named], ..free.clone() };
+        let one = |named: NamedKey| ObjectSet { named: vec![named], ..free.clone() };
         for named in &a.named {
             let key = named.key.clone();
             if named.required {
-                result.push(one(Named { key: key.clone(), set: Set::NEVER, required: false }));
+                result.push(one(NamedKey { key: key.clone(), set: Set::NEVER, required: false }));
             }
             let not = self.not(named.set);
             if not != Set::NEVER {
-                result.push(one(Named { key, set: not, required: true }));
+                result.push(one(NamedKey { key, set: not, required: true }));
             }
         }
         if let Some(max) = a.min.checked_sub(1) {
@@ -251,14 +251,14 @@ impl Sets<'_> {
             let set = self.not(class.set);
             let keys = self.languages.difference(class.keys, names);
             if set != Set::NEVER && self.languages.is_live(keys)? {
-                let condition = self.conditions.of(Part::Some(Class { keys, set }));
+                let condition = self.conditions.of(FormulaNode::Some(KeyClass { keys, set }));
                 result.push(ObjectSet { condition, ..free.clone() });
             }
         }
-        if a.condition != Condition::HOLDS {
+        if a.condition != MemberFormula::HOLDS {
             let condition = self.opposite(a.condition);
             let named = self.keys_of(condition).into_iter();
-            let named = named.map(|key| Named { key, set: Set::ANY, required: false }).collect();
+            let named = named.map(|key| NamedKey { key, set: Set::ANY, required: false }).collect();
             result.extend(self.settle(ObjectSet { named, condition, ..free })?);
         }
         Ok(result)
@@ -302,7 +302,7 @@ impl Sets<'_> {
                 return Ok(false);
             }
         }
-        let any = matches!(b.classes[..], [Class { set: Set::ANY, .. }]);
+        let any = matches!(b.classes[..], [KeyClass { set: Set::ANY, .. }]);
         let none = a.classes.iter().all(|class| class.set == Set::NEVER);
         Ok(any || none || a.classes == b.classes)
     }

@@ -66,7 +66,7 @@ pub(crate) struct Shape {
     /// Any of these.
     pub(crate) objects: Vec<ObjectSet>,
     /// The same objects as one object set, where many complements meet.
-    pub(crate) folded: Option<Rc<ObjectSet>>,
+    pub(crate) folded: Option<Arc<ObjectSet>>,
     /// Arrays and objects that a schema lists, each as it is written there.
     pub(crate) listed: Vec<ValueId>,
     /// A format among the strings that is beyond what is enforced: there is no complement.
@@ -327,12 +327,12 @@ impl Sets<'_> {
                 (Some(one), Some(folded)) => self.object_intersection(&one, folded)?,
                 _ => None,
             };
-            let folded = folded.map(Rc::new);
+            let folded = folded.map(Arc::new);
             let not = Shape { objects: self.object_complement(object)?, folded, ..self.any() };
             result = self.intersection(&result, &not)?;
         }
         if result.objects.len() > 1 {
-            result.folded = one.map(Rc::new);
+            result.folded = one.map(Arc::new);
         }
         Ok(result)
     }

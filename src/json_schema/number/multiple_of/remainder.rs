@@ -19,13 +19,13 @@ const FRACTION: i64 = 3;
 
 /// `modulus` times ten to the power of minus `places`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Divisor {
+pub(crate) struct RemainderAutomaton {
     name: String,
     modulus: i64,
     places: i64,
 }
 
-impl Divisor {
+impl RemainderAutomaton {
     /// `None` if it has too many digits.
     pub(crate) fn new(divisor: &Decimal) -> Option<Self> {
         let (digits, power) = divisor.scientific();
@@ -57,7 +57,7 @@ impl Divisor {
     }
 }
 
-impl Automaton for Divisor {
+impl Automaton for RemainderAutomaton {
     fn name(&self) -> &str {
         &self.name
     }
@@ -113,7 +113,7 @@ impl Numbers {
             // What is too fine for the automaton is made of the grid.
             true => self.all(),
             false => {
-                let literals = l.automaton(Arc::new(Divisor::new(decimal)?), [START, 0, 0].into());
+                let literals = l.automaton(Arc::new(RemainderAutomaton::new(decimal)?), [START, 0, 0].into());
                 self.written(l, literals)
             }
         };

@@ -10,7 +10,7 @@ use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
 use super::super::decimal::Decimal;
-use super::{Atom, Step};
+use super::{Atom, FormulaStep};
 use crate::deadline;
 use crate::json_schema::number::Side;
 use crate::json_schema::number::multiple_of::grid::{from_words, lcm, to_words};
@@ -54,7 +54,7 @@ fn intersection(a: &Ranges, b: &Ranges) -> Ranges {
 pub(crate) struct Exponents {
     name: String,
     atoms: Vec<Atom>,
-    steps: Vec<Step>,
+    steps: Vec<FormulaStep>,
     digits: i64,
     /// What all divisors divide.
     modulus: BigInt,
@@ -153,7 +153,7 @@ impl Mantissa {
 
 impl Exponents {
     /// The automaton of a formula, and the state in which it begins.
-    pub(crate) fn new(atoms: Vec<Atom>, steps: Vec<Step>, digits: u32) -> (Self, State) {
+    pub(crate) fn new(atoms: Vec<Atom>, steps: Vec<FormulaStep>, digits: u32) -> (Self, State) {
         let digits = digits.max(1);
         let name = format!("exponents {digits} {atoms:?} {steps:?}");
         let modulus = atoms.iter().fold(BigInt::from(1), |modulus, atom| match atom {
@@ -248,15 +248,15 @@ impl Exponents {
         let mut results: Vec<Ranges> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             results.push(match *step {
-                Step::None => Vec::new(),
-                Step::All => vec![(-FAR, FAR)],
-                Step::Atom(i) => self.allowed(&self.atoms[i], m.orders[i], m),
-                Step::And(a, b) => intersection(&results[a], &results[b]),
-                Step::Or(a, b) => {
+                FormulaStep::None => Vec::new(),
+                FormulaStep::All => vec![(-FAR, FAR)],
+                FormulaStep::Atom(i) => self.allowed(&self.atoms[i], m.orders[i], m),
+                FormulaStep::And(a, b) => intersection(&results[a], &results[b]),
+                FormulaStep::Or(a, b) => {
                     let neither = intersection(&complement(&results[a]), &complement(&results[b]));
                     complement(&neither)
                 }
-                Step::Not(a) => complement(&results[a]),
+                FormulaStep::Not(a) => complement(&results[a]),
             });
         }
         // The whole is the last part that was made.

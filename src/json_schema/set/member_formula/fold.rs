@@ -6,7 +6,7 @@ impl Sets<'_> {
     /// The same objects in fewer sets: those whose conditions let many of them hold at the same
     /// time are followed as one, if their names come in the same order.
     pub(crate) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
-        let on_condition = |object: &&ObjectSet| object.condition != Condition::HOLDS;
+        let on_condition = |object: &&ObjectSet| object.condition != MemberFormula::HOLDS;
         if objects.iter().filter(on_condition).count() <= FEW {
             return Ok(objects.to_vec());
         }
@@ -40,14 +40,14 @@ impl Sets<'_> {
     }
 
     /// What is said of one key, as a condition.
-    fn on_key(&mut self, key: &Rc<str>, set: Set, required: bool) -> Condition {
+    fn on_key(&mut self, key: &Arc<str>, set: Set, required: bool) -> MemberFormula {
         let set = self.alike(set);
-        let present = self.conditions.of(Part::Present(key.clone(), set));
-        let absent = self.conditions.of(Part::Absent(key.clone()));
+        let present = self.conditions.of(FormulaNode::Present(key.clone(), set));
+        let absent = self.conditions.of(FormulaNode::Absent(key.clone()));
         match (required, set) {
-            (true, Set::NEVER) => Condition::FAILS,
+            (true, Set::NEVER) => MemberFormula::FAILS,
             (true, _) => present,
-            (false, Set::ANY) => Condition::HOLDS,
+            (false, Set::ANY) => MemberFormula::HOLDS,
             (false, Set::NEVER) => absent,
             (false, _) => self.conditions.or([absent, present]),
         }
@@ -64,18 +64,18 @@ impl Sets<'_> {
             let keys = self.languages.difference(class.keys, names);
             if self.languages.is_live(keys)? {
                 let set = self.alike(class.set);
-                all.push(self.conditions.of(Part::All(Class { keys, set })));
+                all.push(self.conditions.of(FormulaNode::All(KeyClass { keys, set })));
             }
         }
         if object.min > object.required() as u32 {
-            all.push(self.conditions.of(Part::AtLeast(object.min)));
+            all.push(self.conditions.of(FormulaNode::AtLeast(object.min)));
         }
         if let Some(max) = object.max {
-            all.push(self.conditions.of(Part::AtMost(max)));
+            all.push(self.conditions.of(FormulaNode::AtMost(max)));
         }
         let all = self.conditions.and(all);
         let named = object.named.iter();
-        let named = named.map(|n| Named { set: Set::ANY, required: false, key: n.key.clone() });
+        let named = named.map(|n| NamedKey { set: Set::ANY, required: false, key: n.key.clone() });
         let folded = ObjectSet {
             named: named.collect(),
             condition: self.opposite(all),
@@ -87,7 +87,7 @@ impl Sets<'_> {
 
     /// Any of the object sets, as one with a condition.
     pub(crate) fn fold(&mut self, objects: &[ObjectSet]) -> Result<ObjectSet> {
-        let mut keys: Vec<Rc<str>> = Vec::new();
+        let mut keys: Vec<Arc<str>> = Vec::new();
         let mut seen = FxHashSet::default();
         for named in objects.iter().flat_map(|object| &object.named) {
             if seen.insert(named.key.clone()) {
@@ -99,7 +99,7 @@ impl Sets<'_> {
         // By key, what each object set says of it.
         let mut said = vec![Vec::with_capacity(objects.len()); keys.len()];
         for object in objects {
-            let own: FxHashMap<&str, &Named> =
+            let own: FxHashMap<&str, &NamedKey> =
                 object.named.iter().map(|named| (&*named.key, named)).collect();
             for (key, row) in keys.iter().zip(&mut said) {
                 row.push(match own.get(&**key) {
@@ -112,7 +112,7 @@ impl Sets<'_> {
         let mut folded = ObjectSet::any(self.strings.any);
         for (key, row) in keys.iter().zip(&said) {
             let (set, required) = if common(row) { row[0] } else { (Set::ANY, false) };
-            folded.named.push(Named { key: key.clone(), set, required });
+            folded.named.push(NamedKey { key: key.clone(), set, required });
         }
         let same_classes = objects.windows(2).all(|pair| pair[0].classes == pair[1].classes);
         let mut alternatives = Vec::with_capacity(objects.len());
@@ -130,14 +130,14 @@ impl Sets<'_> {
                 let keys = self.languages.difference(class.keys, names);
                 if !same_classes && self.languages.is_live(keys)? {
                     let set = self.alike(class.set);
-                    all.push(self.conditions.of(Part::All(Class { keys, set })));
+                    all.push(self.conditions.of(FormulaNode::All(KeyClass { keys, set })));
                 }
             }
             if object.min > object.required() as u32 {
-                all.push(self.conditions.of(Part::AtLeast(object.min)));
+                all.push(self.conditions.of(FormulaNode::AtLeast(object.min)));
             }
             if let Some(max) = object.max {
-                all.push(self.conditions.of(Part::AtMost(max)));
+                all.push(self.conditions.of(FormulaNode::AtMost(max)));
             }
             alternatives.push(self.conditions.and(all));
         }
@@ -153,8 +153,8 @@ impl Sets<'_> {
     pub(crate) fn settle(&mut self, mut object: ObjectSet) -> Result<Option<ObjectSet>> {
         loop {
             match object.condition {
-                Condition::HOLDS => return Ok(Some(object)),
-                Condition::FAILS => return Ok(None),
+                MemberFormula::HOLDS => return Ok(Some(object)),
+                MemberFormula::FAILS => return Ok(None),
                 _ => {}
             }
             self.spend(object.named.len());
@@ -172,7 +172,7 @@ impl Sets<'_> {
                 return Err(self.error(ErrorKind::Limit, at, message).with_help(help));
             }
             let keys = object.named.iter().enumerate();
-            let keys: FxHashMap<Rc<str>, usize> =
+            let keys: FxHashMap<Arc<str>, usize> =
                 keys.map(|(i, named)| (named.key.clone(), i)).collect();
             let mut by = FxHashMap::default();
             for &statement in statements.iter() {
@@ -184,20 +184,20 @@ impl Sets<'_> {
             let mut left = Vec::new();
             for part in self.conditions.conjuncts(condition) {
                 match self.conditions.part(part).clone() {
-                    Part::Present(key, set) => {
+                    FormulaNode::Present(key, set) => {
                         if let Some(&at) = keys.get(&key) {
                             let named = &mut object.named[at];
                             (named.set, named.required) = (self.and([named.set, set]), true);
                         }
                     }
-                    Part::Absent(key) => {
+                    FormulaNode::Absent(key) => {
                         if let Some(&at) = keys.get(&key) {
                             object.named[at].set = Set::NEVER;
                         }
                     }
-                    Part::All(class) => self.restrict(&mut object, class)?,
-                    Part::AtLeast(min) => object.min = object.min.max(min),
-                    Part::AtMost(max) => {
+                    FormulaNode::All(class) => self.restrict(&mut object, class)?,
+                    FormulaNode::AtLeast(min) => object.min = object.min.max(min),
+                    FormulaNode::AtMost(max) => {
                         object.max = Some(object.max.map_or(max, |known| known.min(max)));
                     }
                     _ => left.push(part),
@@ -218,7 +218,7 @@ impl Sets<'_> {
     }
 
     /// Restricts the values of some keys.
-    fn restrict(&mut self, object: &mut ObjectSet, class: Class) -> Result<()> {
+    fn restrict(&mut self, object: &mut ObjectSet, class: KeyClass) -> Result<()> {
         for named in &mut object.named {
             let spelled = self.strings.spell(&named.key);
             if self.languages.matches(class.keys, &spelled)? {
@@ -230,10 +230,10 @@ impl Sets<'_> {
             let inside = self.languages.intersect([old.keys, class.keys]);
             let outside = self.languages.difference(old.keys, class.keys);
             if self.languages.is_live(inside)? {
-                classes.push(Class { keys: inside, set: self.and([old.set, class.set]) });
+                classes.push(KeyClass { keys: inside, set: self.and([old.set, class.set]) });
             }
             if self.languages.is_live(outside)? {
-                classes.push(Class { keys: outside, set: old.set });
+                classes.push(KeyClass { keys: outside, set: old.set });
             }
         }
         object.classes = classes;
@@ -244,15 +244,15 @@ impl Sets<'_> {
     fn granted(
         &mut self,
         object: &ObjectSet,
-        keys: &FxHashMap<Rc<str>, usize>,
-        statement: Condition,
-    ) -> Result<Option<Condition>> {
-        let (holds, fails) = (Some(Condition::HOLDS), Some(Condition::FAILS));
-        let named = |key: &Rc<str>| {
+        keys: &FxHashMap<Arc<str>, usize>,
+        statement: MemberFormula,
+    ) -> Result<Option<MemberFormula>> {
+        let (holds, fails) = (Some(MemberFormula::HOLDS), Some(MemberFormula::FAILS));
+        let named = |key: &Arc<str>| {
             keys.get(key).map(|&at| (object.named[at].set, object.named[at].required))
         };
         Ok(match self.conditions.part(statement).clone() {
-            Part::Present(key, set) => {
+            FormulaNode::Present(key, set) => {
                 let Some((known, required)) = named(&key) else { return Ok(None) };
                 let both = self.and([known, set]);
                 if set == Set::NEVER || self.is_plainly_empty(both) {
@@ -261,33 +261,33 @@ impl Sets<'_> {
                     match (required, set) {
                         (true, _) => holds,
                         (false, Set::ANY) => None,
-                        (false, _) => Some(self.conditions.of(Part::Present(key, Set::ANY))),
+                        (false, _) => Some(self.conditions.of(FormulaNode::Present(key, Set::ANY))),
                     }
                 } else {
                     None
                 }
             }
-            Part::Absent(key) => match named(&key) {
+            FormulaNode::Absent(key) => match named(&key) {
                 Some((_, true)) => fails,
                 Some((Set::NEVER, false)) => holds,
                 _ => None,
             },
-            Part::All(class) => match class.set == Set::ANY || self.grants_all(object, class)? {
+            FormulaNode::All(class) => match class.set == Set::ANY || self.grants_all(object, class)? {
                 true => holds,
                 false => None,
             },
-            Part::Some(Class { set: Set::NEVER, .. }) => fails,
-            Part::Some(_) => None,
-            Part::AtLeast(n) if n <= object.min.max(object.required() as u32) => holds,
-            Part::AtLeast(n) if object.max.is_some_and(|max| max < n) => fails,
-            Part::AtMost(n) if n < object.min.max(object.required() as u32) => fails,
-            Part::AtMost(n) if object.max.is_some_and(|max| max <= n) => holds,
+            FormulaNode::Some(KeyClass { set: Set::NEVER, .. }) => fails,
+            FormulaNode::Some(_) => None,
+            FormulaNode::AtLeast(n) if n <= object.min.max(object.required() as u32) => holds,
+            FormulaNode::AtLeast(n) if object.max.is_some_and(|max| max < n) => fails,
+            FormulaNode::AtMost(n) if n < object.min.max(object.required() as u32) => fails,
+            FormulaNode::AtMost(n) if object.max.is_some_and(|max| max <= n) => holds,
             _ => None,
         })
     }
 
     /// Are the values of these keys in this set anyway?
-    fn grants_all(&mut self, object: &ObjectSet, class: Class) -> Result<bool> {
+    fn grants_all(&mut self, object: &ObjectSet, class: KeyClass) -> Result<bool> {
         for named in &object.named {
             let spelled = self.strings.spell(&named.key);
             if self.languages.matches(class.keys, &spelled)?

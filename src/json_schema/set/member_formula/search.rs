@@ -5,7 +5,7 @@ use super::*;
 /// A member that a condition speaks of.
 #[derive(Clone, Debug)]
 struct Relevant {
-    key: Rc<str>,
+    key: Arc<str>,
     spelled: Vec<u8>,
     set: Set,
     required: bool,
@@ -15,14 +15,14 @@ struct Relevant {
 pub(crate) type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
 
 /// A step of a search: a set of which a value is needed, if one is, and where that leads.
-type Step = (Option<Set>, Place);
+type SearchStep = (Option<Set>, SearchState);
 
 /// Is a step the last one?
-type IsEnd<'f, 'd> = dyn FnMut(&mut Sets<'d>, Step) -> Result<bool> + 'f;
+type IsEnd<'f, 'd> = dyn FnMut(&mut Sets<'d>, SearchStep) -> Result<bool> + 'f;
 
 /// What a search has found.
 #[derive(Clone, Debug)]
-pub(crate) enum Found {
+pub(crate) enum SearchOutcome {
     Nothing,
     /// What meets the condition: those of the named members that are written, by their place in
     /// the search.
@@ -31,11 +31,11 @@ pub(crate) enum Found {
 
 /// The search for members that meet a condition.
 #[derive(Clone, Debug)]
-pub(crate) struct Search {
+pub(crate) struct MemberSearch {
     members: Vec<Relevant>,
-    others: Rc<[Other]>,
-    /// How many keys each of these has left; [`MANY`] are as many as are needed.
-    keys: Rc<[u32]>,
+    others: Arc<[UnnamedKeys]>,
+    /// How many keys each of these has left; [`KEY_COUNT_CAP`] are as many as are needed.
+    keys: Arc<[u32]>,
     max: Option<u32>,
     /// Do counts matter? If not, all are 0.
     counts: bool,
@@ -44,25 +44,25 @@ pub(crate) struct Search {
 }
 
 /// Keys without a name beyond which there are always enough.
-pub(crate) const MANY: u32 = 1_000;
+pub(crate) const KEY_COUNT_CAP: u32 = 1_000;
 
 /// Classes of other keys, and how many keys each has.
-pub(crate) type Counted = (Rc<[Other]>, Rc<[u32]>);
+pub(crate) type Counted = (Arc<[UnnamedKeys]>, Arc<[u32]>);
 
 /// The members before `at` are decided, then so many of the other keys one class after the other;
 /// the condition is what is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct SearchState {
     at: u32,
-    condition: Condition,
+    condition: MemberFormula,
     count: u32,
     /// Of the class that is being decided, as far as that matters.
     taken: u32,
 }
 
-impl Search {
+impl MemberSearch {
     /// The names of the members that matter.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &Rc<str>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.members.iter().map(|member| &member.key)
     }
 }
@@ -71,26 +71,26 @@ impl<'d> Sets<'d> {
     /// A search among members that may still come, from a condition and a number of members.
     pub(crate) fn search<'a>(
         &mut self,
-        condition: Condition,
+        condition: MemberFormula,
         count: u32,
         max: Option<u32>,
-        members: impl Iterator<Item = (&'a Rc<str>, Set, bool)>,
+        members: impl Iterator<Item = (&'a Arc<str>, Set, bool)>,
         (others, keys): Counted,
-    ) -> Result<(Search, Place)> {
-        let Contents { statements, occurrences, .. } = self.conditions.contents(condition).clone();
+    ) -> Result<(MemberSearch, SearchState)> {
+        let FormulaContents { statements, occurrences, .. } = self.conditions.contents(condition).clone();
         let part = |this: &Self, statement| this.conditions.part(statement).clone();
-        let least = statements.iter().any(|&s| matches!(part(self, s), Part::AtLeast(_)));
+        let least = statements.iter().any(|&s| matches!(part(self, s), FormulaNode::AtLeast(_)));
         let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
         // By key, how often it is spoken of, and how often in simple statements; others are about
         // any key of some.
-        let mut about: FxHashMap<Rc<str>, (usize, usize)> = FxHashMap::default();
+        let mut about: FxHashMap<Arc<str>, (usize, usize)> = FxHashMap::default();
         let mut classes = Vec::new();
         for (&statement, &times) in statements.iter().zip(&*occurrences) {
             let times = times as usize;
             let (key, simple) = match part(self, statement) {
-                Part::Absent(key) => (key, false),
-                Part::Present(key, set) => (key, self.reach(set) == Reach::Simple),
-                Part::Some(_) | Part::All(_) => {
+                FormulaNode::Absent(key) => (key, false),
+                FormulaNode::Present(key, set) => (key, self.reach(set) == Reach::Simple),
+                FormulaNode::Some(_) | FormulaNode::All(_) => {
                     classes.push((statement, times));
                     continue;
                 }
@@ -105,7 +105,7 @@ impl<'d> Sets<'d> {
             let (mut simple, mut asked) = about.get(key).copied().unwrap_or_default();
             asked += usize::from(least);
             for &(statement, times) in &classes {
-                if let Some(set) = self.asks(statement, Key::Named(key, &spelled))? {
+                if let Some(set) = self.asks(statement, MemberKey::Named(key, &spelled))? {
                     asked += times;
                     simple += times * usize::from(self.reach(set) == Reach::Simple);
                 }
@@ -125,24 +125,24 @@ impl<'d> Sets<'d> {
             true => self.conditions.counted(condition, count),
             false => condition,
         };
-        let start = Place { at: 0, condition, count, taken: 0 };
+        let start = SearchState { at: 0, condition, count, taken: 0 };
         let cap = if least { self.conditions.count_cap(condition) } else { 0 };
-        Ok((Search { members: relevant, others, keys, max, counts, cap }, start))
+        Ok((MemberSearch { members: relevant, others, keys, max, counts, cap }, start))
     }
 
     /// Other keys, and how many there are of each class.
-    pub(crate) fn with_counts(&mut self, others: Vec<Other>) -> Result<Counted> {
-        let keys = others.iter().map(|other| self.count_keys(other.keys, MANY));
+    pub(crate) fn with_counts(&mut self, others: Vec<UnnamedKeys>) -> Result<Counted> {
+        let keys = others.iter().map(|other| self.count_keys(other.keys, KEY_COUNT_CAP));
         let keys = keys.collect::<Result<_>>()?;
         Ok((others.into(), keys))
     }
 
     /// What is asked of an object's members together, and how many there are at least.
-    pub(crate) fn with_least(&mut self, object: &ObjectSet) -> Condition {
+    pub(crate) fn with_least(&mut self, object: &ObjectSet) -> MemberFormula {
         if object.min as usize <= object.required() {
             return object.condition;
         }
-        let least = self.conditions.of(Part::AtLeast(object.min));
+        let least = self.conditions.of(FormulaNode::AtLeast(object.min));
         self.conditions.and([object.condition, least])
     }
 
@@ -150,26 +150,26 @@ impl<'d> Sets<'d> {
     /// value? The first that are found will do; `None` if they are not found soon.
     pub(crate) fn finds(
         &mut self,
-        search: &Search,
-        start: Place,
+        search: &MemberSearch,
+        start: SearchState,
         has_value: &mut HasValue<'_, 'd>,
     ) -> Result<Option<bool>> {
         let found = self.find(search, start, has_value)?;
-        Ok(found.map(|found| matches!(found, Found::Members(_))))
+        Ok(found.map(|found| matches!(found, SearchOutcome::Members(_))))
     }
 
     /// The same with the members.
     pub(crate) fn find(
         &mut self,
-        search: &Search,
-        start: Place,
+        search: &MemberSearch,
+        start: SearchState,
         has_value: &mut HasValue<'_, 'd>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<SearchOutcome>> {
         if self.is_met(search, start) {
-            return Ok(Some(Found::Members(Vec::new())));
+            return Ok(Some(SearchOutcome::Members(Vec::new())));
         }
         // From where each was reached, and whether the member there is written.
-        let mut before: FxHashMap<Place, Option<(Place, bool)>> = FxHashMap::default();
+        let mut before: FxHashMap<SearchState, Option<(SearchState, bool)>> = FxHashMap::default();
         before.insert(start, None);
         let mut open = vec![start];
         let mut work = 0;
@@ -177,7 +177,7 @@ impl<'d> Sets<'d> {
             self.spend(10);
             self.check_work(Set::ANY)?;
             let mut last = false;
-            let mut is_end = |this: &mut Self, (set, to): Step| {
+            let mut is_end = |this: &mut Self, (set, to): SearchStep| {
                 last = set.is_some();
                 Ok(this.is_met(search, to) && set.map_or(Ok(true), |set| has_value(this, set))?)
             };
@@ -190,7 +190,7 @@ impl<'d> Sets<'d> {
                     at = before.get(&place).copied().flatten();
                 }
                 written.reverse();
-                return Ok(Some(Found::Members(written)));
+                return Ok(Some(SearchOutcome::Members(written)));
             };
             for (set, to) in steps {
                 if !before.contains_key(&to) && set.map_or(Ok(true), |set| has_value(self, set))? {
@@ -203,7 +203,7 @@ impl<'d> Sets<'d> {
                 return Ok(None);
             }
         }
-        Ok(Some(Found::Nothing))
+        Ok(Some(SearchOutcome::Nothing))
     }
 
     /// The same for all members of an object set, however long it takes: alternatives are tried
@@ -218,13 +218,13 @@ impl<'d> Sets<'d> {
         self.check_steps(*steps)?;
         let Some(object) = self.settle(object)? else { return Ok(false) };
         let conjuncts = self.conditions.conjuncts(object.condition);
-        let width = |&&part: &&Condition| match self.conditions.part(part) {
-            Part::Or(parts) => parts.len(),
+        let width = |&&part: &&MemberFormula| match self.conditions.part(part) {
+            FormulaNode::Or(parts) => parts.len(),
             _ => usize::MAX,
         };
         let narrowest = conjuncts.iter().min_by_key(width).copied();
         let choice = narrowest.map(|part| (part, self.conditions.part(part).clone()));
-        if let Some((choice, Part::Or(parts))) = choice {
+        if let Some((choice, FormulaNode::Or(parts))) = choice {
             let others = conjuncts.into_iter().filter(|&part| part != choice);
             let others = self.conditions.and(others);
             for &part in parts.iter() {
@@ -253,16 +253,16 @@ impl<'d> Sets<'d> {
     }
 
     /// Is nothing more needed from here?
-    pub(crate) fn is_met(&self, search: &Search, place: Place) -> bool {
+    pub(crate) fn is_met(&self, search: &MemberSearch, place: SearchState) -> bool {
         let left = search.members.get(place.at as usize..).unwrap_or_default();
-        place.condition == Condition::HOLDS && search.max.is_none()
+        place.condition == MemberFormula::HOLDS && search.max.is_none()
             || left.iter().all(|member| !member.required)
                 && self.conditions.at_end(place.condition)
                 && search.max.is_none_or(|max| place.count <= max)
     }
 
     /// The next steps.
-    pub(crate) fn next_steps(&mut self, search: &Search, place: Place) -> Result<Vec<Step>> {
+    pub(crate) fn next_steps(&mut self, search: &MemberSearch, place: SearchState) -> Result<Vec<SearchStep>> {
         let steps = self.steps_unless(search, place, &mut |_, _| Ok(false))?;
         Ok(steps.unwrap_or_default())
     }
@@ -270,10 +270,10 @@ impl<'d> Sets<'d> {
     /// The same; `None` as soon as one of them is an end.
     fn steps_unless(
         &mut self,
-        search: &Search,
-        place: Place,
+        search: &MemberSearch,
+        place: SearchState,
         is_end: &mut IsEnd<'_, 'd>,
-    ) -> Result<Option<Vec<Step>>> {
+    ) -> Result<Option<Vec<SearchStep>>> {
         let mut steps = Vec::new();
         let count = place.count + u32::from(search.counts);
         let full = search.max.is_some_and(|max| count > max);
@@ -283,10 +283,10 @@ impl<'d> Sets<'d> {
                 if !member.required {
                     let passed = |key: &str| *key == *member.key;
                     let condition = self.conditions.without(place.condition, passed);
-                    steps.push((None, Place { at, condition, ..place }));
+                    steps.push((None, SearchState { at, condition, ..place }));
                 }
-                let with = Place { at, count, taken: 0, ..place };
-                (Key::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
+                let with = SearchState { at, count, taken: 0, ..place };
+                (MemberKey::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
             }
             None => {
                 let class = place.at as usize - search.members.len();
@@ -295,22 +295,22 @@ impl<'d> Sets<'d> {
                     return Ok(Some(steps));
                 };
                 // Which class is next does not matter to what is left.
-                steps.push((None, Place { at: place.at + 1, taken: 0, ..place }));
-                let few = keys < MANY;
+                steps.push((None, SearchState { at: place.at + 1, taken: 0, ..place }));
+                let few = keys < KEY_COUNT_CAP;
                 let taken = if few { place.taken + 1 } else { 0 };
-                let with = Place { count, taken, ..place };
+                let with = SearchState { count, taken, ..place };
                 let left = !(full || few && place.taken == keys);
-                (Key::Other(&other.inside), other.set, left.then_some(with))
+                (MemberKey::Other(&other.inside), other.set, left.then_some(with))
             }
         };
-        steps.retain(|(_, to)| to.condition != Condition::FAILS);
+        steps.retain(|(_, to)| to.condition != MemberFormula::FAILS);
         for &step in &steps {
             if is_end(self, step)? {
                 return Ok(None);
             }
         }
         let Some(with) = with else { return Ok(Some(steps)) };
-        let then = |this: &mut Self, condition| Place {
+        let then = |this: &mut Self, condition| SearchState {
             condition: match search.counts {
                 true => this.conditions.counted(condition, count),
                 false => condition,
@@ -331,7 +331,7 @@ impl<'d> Sets<'d> {
             // Of a class, what changes nothing is not worth a member.
             let changes =
                 to.at > place.at || to.condition != place.condition || count <= search.cap;
-            if changes && to.condition != Condition::FAILS {
+            if changes && to.condition != MemberFormula::FAILS {
                 steps.push((Some(set), to));
             }
         }

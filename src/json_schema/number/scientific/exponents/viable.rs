@@ -15,7 +15,7 @@
 
 use num_bigint::BigInt;
 
-use super::super::{Atom, Step, tens};
+use super::super::{Atom, FormulaStep, tens};
 use super::{Exponents, GREATER, LESS, Mantissa, START};
 use crate::deadline;
 use crate::error::Result;
@@ -259,20 +259,20 @@ impl Exponents {
         let mut values: Vec<Option<bool>> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             values.push(match *step {
-                Step::None => Some(false),
-                Step::All => Some(true),
-                Step::Atom(i) => truths[i],
-                Step::And(a, b) => match (values[a], values[b]) {
+                FormulaStep::None => Some(false),
+                FormulaStep::All => Some(true),
+                FormulaStep::Atom(i) => truths[i],
+                FormulaStep::And(a, b) => match (values[a], values[b]) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), other) | (other, Some(true)) => other,
                     _ => None,
                 },
-                Step::Or(a, b) => match (values[a], values[b]) {
+                FormulaStep::Or(a, b) => match (values[a], values[b]) {
                     (Some(true), _) | (_, Some(true)) => Some(true),
                     (Some(false), other) | (other, Some(false)) => other,
                     _ => None,
                 },
-                Step::Not(a) => values[a].map(|value| !value),
+                FormulaStep::Not(a) => values[a].map(|value| !value),
             });
         }
         values
@@ -283,16 +283,16 @@ impl Exponents {
         let mut step = self.steps.len().checked_sub(1)?;
         loop {
             step = match self.steps[step] {
-                Step::Atom(atom) => return Some(atom),
-                Step::And(a, b) | Step::Or(a, b) => {
+                FormulaStep::Atom(atom) => return Some(atom),
+                FormulaStep::And(a, b) | FormulaStep::Or(a, b) => {
                     if values[a].is_none() {
                         a
                     } else {
                         b
                     }
                 }
-                Step::Not(a) => a,
-                Step::None | Step::All => return None,
+                FormulaStep::Not(a) => a,
+                FormulaStep::None | FormulaStep::All => return None,
             };
         }
     }
