@@ -19,6 +19,7 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
+pub(crate) mod algebra;
 #[cfg(test)]
 mod corpora;
 pub(crate) mod document;
@@ -34,6 +35,7 @@ pub(crate) mod satisfiability;
 pub(crate) mod set;
 mod source;
 pub(crate) mod string;
+mod unfold;
 mod written;
 
 pub use document::draft::Draft;

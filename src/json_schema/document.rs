@@ -4,6 +4,7 @@
 //! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
 //! process when one of them is first reached.
 
+pub(crate) mod canonical_text;
 pub(crate) mod draft;
 pub(crate) mod hints;
 pub(crate) mod json_text;
@@ -17,7 +18,10 @@ use std::sync::{LazyLock, OnceLock};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, ErrorKind, Result, line_column};
-use crate::json_schema::document::metaschemas::METASCHEMAS;
+
+/// The metaschemas of all drafts, parsed when one is first needed.
+static METASCHEMAS: LazyLock<Document> =
+    LazyLock::new(|| Document::builtin(metaschemas::TEXTS.iter().copied()));
 
 /// Nesting that a document may have.
 pub(crate) const DEPTH: usize = 256;

@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::lazy::Lazy;
 use super::options::Whitespace;
 use super::punctuation::{self, Punctuation};
-use super::set::{SetExpr, Set, Sets, Shape, Sources};
+use super::set::{Set, SetExpr, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least;
 use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId};

@@ -23,9 +23,16 @@ use super::set::{Set, Sets, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::Names;
 use crate::grammar::{Node, NodeId, Origin, RuleId};
+use crate::json_schema::satisfiability::member_search::{
+    KEY_COUNT_CAP, SearchOutcome, SearchState,
+};
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::{MemberFormula, SearchOutcome, MemberKey, KEY_COUNT_CAP, UnnamedKeys, FormulaNode, SearchState};
-use crate::json_schema::set::object_set::{KeyClass, NamedKey, ObjectSet};
+use crate::json_schema::set::keys::KeyClass;
+use crate::json_schema::set::keys::MemberKey;
+use crate::json_schema::set::keys::NamedKey;
+use crate::json_schema::set::keys::UnnamedKeys;
+use crate::json_schema::set::member_formula::{FormulaNode, MemberFormula};
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::{Language, TextSet, TextSets};
 use crate::vocabulary::Trie;
 

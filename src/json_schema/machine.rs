@@ -11,9 +11,10 @@ use super::layout::Layout;
 use super::set::Set;
 use crate::error::{ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, RuleId};
-use crate::json_schema::satisfiability::emptiness::MAX_COUNTED_KINDS;
+use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
 use crate::json_schema::set::array_set::{ArraySet, Repeats};
-use crate::json_schema::set::member_formula::{MemberFormula, MemberKey};
+use crate::json_schema::set::keys::MemberKey;
+use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::object_set::ObjectSet;
 
 /// What is known after a part of an array or object.
@@ -32,7 +33,8 @@ struct State {
 }
 
 impl State {
-    const START: Self = Self { at: 0, count: 0, any: false, found: 0, condition: MemberFormula::HOLDS };
+    const START: Self =
+        Self { at: 0, count: 0, any: false, found: 0, condition: MemberFormula::HOLDS };
 }
 
 /// A way on: an item or member is written, or nothing is.
@@ -106,7 +108,8 @@ impl Emitter<'_> {
         if asked <= MAX_COUNTED_KINDS {
             return Ok(());
         }
-        let message = format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
+        let message =
+            format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
         let error = self.sets.error(ErrorKind::Limit, set, message);
         Err(error.with_help("let fewer `contains` apply to the same array"))
     }

@@ -1,23 +1,22 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
 pub(crate) mod format;
+pub(crate) mod patterns;
 pub(crate) mod quotation;
 
 use std::sync::Arc;
 
-use super::document::ValueId;
+use rustc_hash::FxHashMap;
+
 use super::options::Spelling;
-use super::set::Sets;
-use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::string::format::{Format, Texts, format};
 use crate::regular;
 use crate::regular::{
-    Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
-    any_text,
+    Anchoring, AnyJsonString, CodePoints, JsonString, Language, Languages, any_text,
 };
 
-/// Bytes of texts beyond which these are not spelled out; so many characters of patterns are shown.
-const LONG: usize = 100;
+/// Bytes of a list of texts up to which it is one expression; longer lists become an automaton
+/// whose states are made as they are visited.
+const MAX_SPELLED_BYTES: usize = 100;
 
 /// The languages that all string sets are made of; without quotes.
 #[derive(Clone, Debug)]
@@ -27,13 +26,26 @@ pub(crate) struct Strings {
     /// Every text of one code point.
     pub(crate) char: Language,
     spelling: Spelling,
+    /// Patterns compiled so far.
+    pub(crate) patterns: FxHashMap<(Anchoring, String), Language>,
+    /// The texts of formats met so far.
+    pub(crate) formats: FxHashMap<Box<str>, Language>,
+    /// The languages of lists of keys.
+    key_lists: FxHashMap<Box<[Arc<str>]>, Language>,
 }
 
 impl Strings {
     pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let code_points = code_points(spelling);
         let char = code_points.class(l, &[(0, 0x10_FFFF)]);
-        Self { any: l.repeat(char, 0, None), char, spelling }
+        Self {
+            any: l.repeat(char, 0, None),
+            char,
+            spelling,
+            patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
+            key_lists: FxHashMap::default(),
+        }
     }
 
     /// The canonical spelling of a text, without quotes.
@@ -67,7 +79,7 @@ impl Strings {
         let texts: Vec<&str> = texts.into_iter().collect();
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         match self.spelling {
-            Spelling::Canonical if bytes > LONG => {
+            Spelling::Canonical if bytes > MAX_SPELLED_BYTES => {
                 regular::listed(l, texts.into_iter().map(spell).collect())
             }
             _ => self.texts(l, texts),
@@ -85,6 +97,16 @@ impl Strings {
             Spelling::Canonical => regular::listed(l, names.into_iter().map(spell).collect()),
             Spelling::Any => self.texts(l, names),
         }
+    }
+
+    /// The language of a list of keys, which is made once.
+    pub(crate) fn key_list(&mut self, l: &mut Languages, keys: Box<[Arc<str>]>) -> Language {
+        if let Some(&known) = self.key_lists.get(&keys) {
+            return known;
+        }
+        let language = self.names(l, keys.iter().map(|key| &**key));
+        self.key_lists.insert(keys, language);
+        language
     }
 
     /// Any of these texts, in every spelling but the canonical one.
@@ -113,7 +135,7 @@ impl Strings {
 }
 
 /// How code points are spelled.
-fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
+pub(crate) fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
     match spelling {
         Spelling::Canonical => &JsonString,
         Spelling::Any => &AnyJsonString,
@@ -165,112 +187,4 @@ pub(crate) fn spell(text: &str) -> Vec<u8> {
         }
     }
     out
-}
-
-impl Sets<'_> {
-    /// The texts that a pattern matches somewhere; `at` is where it stands.
-    pub(crate) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
-        let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
-        self.compiled(pattern, options).map_err(|e| self.pattern_error(pattern, at, &e))
-    }
-
-    /// What is wrong with a pattern, and where it stands.
-    pub(crate) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
-        let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
-        let shown = match pattern.char_indices().nth(LONG) {
-            Some((end, _)) => format!("{:?}…", &pattern[..end]),
-            None => format!("{pattern:?}"),
-        };
-        let message = format!("the pattern {shown}{byte}: {}", e.message());
-        let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
-        let error = self.document.error(kind, at, message);
-        match e.help() {
-            Some(help) => error.with_help(help),
-            None => error,
-        }
-    }
-
-    fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {
-        let key = (options.anchoring, pattern.to_owned());
-        if let Some(&known) = self.patterns.get(&key) {
-            return Ok(known);
-        }
-        let language = regular::parse(
-            &mut self.languages,
-            pattern,
-            options,
-            code_points(self.options.spelling),
-        )?;
-        self.patterns.insert(key, language);
-        Ok(language)
-    }
-
-    /// The texts of a format; `None` if it is an annotation. `asserted`: enforced whatever the
-    /// options say.
-    pub(crate) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
-        if !self.options.formats && !asserted {
-            return Ok(None);
-        }
-        if let Some(&known) = self.formats.get(name) {
-            return Ok(Some(known));
-        }
-        let Format::Texts(texts) = format(name) else { return Ok(None) };
-        let language = self.texts_of(&texts)?;
-        let text = self.languages.repeat(self.strings.char, 0, None);
-        self.languages.note_within(language, text);
-        self.formats.insert(name.into(), language);
-        Ok(Some(language))
-    }
-
-    /// Strings, if they do not ask for the format `regex` and something else at once.
-    pub(crate) fn few_enough(&self, strings: Language) -> Result<Language> {
-        match self.languages.multiplies_endless(strings) {
-            false => Ok(strings),
-            true => {
-                let message = "the format `regex` cannot be enforced together with other \
-                               conditions on the same string, but for a small `minLength`";
-                let help =
-                    "leave one of them out, or let formats be annotations (the option `formats`)";
-                Err(Error::new(ErrorKind::Limit, message).with_help(help))
-            }
-        }
-    }
-
-    fn texts_of(&mut self, texts: &Texts) -> Result<Language> {
-        let whole = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
-        Ok(match texts {
-            Texts::Pattern(pattern) => self.compiled(pattern, whole)?,
-            Texts::Finished(pattern) => {
-                let name = format!("{:?} {pattern}", self.options.spelling);
-                match self.languages.named(&name) {
-                    Some(known) => known,
-                    None => {
-                        let language = self.compiled(pattern, whole)?;
-                        self.languages.finish(&name, language, self.strings.char)?
-                    }
-                }
-            }
-            Texts::Patterns => {
-                let canonical = self.options.spelling == Spelling::Canonical;
-                regular::spelled(&mut self.languages, Arc::new(regular::Syntax), canonical)
-            }
-            &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
-            Texts::Sequence(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.concat(parts)
-            }
-            Texts::Any(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.union(parts)
-            }
-            Texts::All(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.intersect(parts)
-            }
-        })
-    }
-
-    fn each_of(&mut self, parts: &[Texts]) -> Result<Vec<Language>> {
-        parts.iter().map(|part| self.texts_of(part)).collect()
-    }
 }

@@ -1,12 +1,8 @@
 //! The metaschemas of every draft, as json-schema.org publishes them (3-clause BSD or Academic
 //! Free License 3.0), for schemas that refer to them.
 
-use std::sync::LazyLock;
-
-use crate::json_schema::document::Document;
-
 /// By the URI without its fragment.
-const TEXTS: &[(&str, &str)] = &[
+pub(super) const TEXTS: &[(&str, &str)] = &[
     ("http://json-schema.org/draft-04/schema", include_str!("metaschemas/draft-04.json")),
     ("http://json-schema.org/draft-06/schema", include_str!("metaschemas/draft-06.json")),
     ("http://json-schema.org/draft-07/schema", include_str!("metaschemas/draft-07.json")),
@@ -70,12 +66,9 @@ const TEXTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All of them, parsed when one is first needed.
-pub(crate) static METASCHEMAS: LazyLock<Document> =
-    LazyLock::new(|| Document::builtin(TEXTS.iter().copied()));
-
 #[cfg(test)]
 mod tests {
+    use super::super::METASCHEMAS;
     use super::*;
 
     #[test]

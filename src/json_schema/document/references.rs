@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::METASCHEMAS;
 use super::draft::{Dialect, Draft, Holds, Vocabularies, holds};
 use super::hints;
-use super::metaschemas::METASCHEMAS;
 use super::uri::{join, percent_decoded};
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Document, Value, ValueId};

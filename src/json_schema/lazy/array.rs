@@ -1,7 +1,8 @@
 //! Arrays whose items are counted or must differ, as machines whose states are rules.
 
 use super::*;
-use crate::json_schema::satisfiability::unique_items::{ArrayProgress, canonical, write_canonical};
+use crate::json_schema::document::canonical_text::{canonical, write_canonical};
+use crate::json_schema::satisfiability::unique_items::{ArrayProgress, uniform_from};
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
@@ -47,7 +48,7 @@ impl Emitter<'_> {
             return Ok(None);
         }
         self.check_some(array.some.len(), array.rest)?;
-        let cap = Sets::places(array);
+        let cap = uniform_from(array);
         let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
         let lazy = self.pending();
         let counts = lazy.counts.id(zeros);

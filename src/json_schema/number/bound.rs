@@ -1,13 +1,10 @@
 //! Numbers on one side of a bound, as automata that compare literals digit by digit.
 
-use super::*;
-
-/// Which side of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
-    Above,
-    Below,
-}
+use super::decimal::Decimal;
+use super::multiple_of::grid::Grid;
+use super::numbers::{FIXED_ONLY, NumberSet, Numbers};
+use super::side::Side;
+use crate::regular::{Language, Languages};
 
 impl Numbers {
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
@@ -276,6 +273,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_schema::options::Spelling;
 
     const VALUES: &[&str] = &[
         "0",

@@ -16,7 +16,8 @@ use rustc_hash::FxHashMap;
 use self::exponents::Exponents;
 use super::decimal::Decimal;
 use crate::json_schema::number::Side;
-use crate::json_schema::number::multiple_of::grid::{Grid, gcd};
+use crate::json_schema::number::multiple_of::arithmetic::gcd;
+use crate::json_schema::number::multiple_of::grid::Grid;
 use crate::regular::{Language, Languages};
 
 /// A set of numbers, as an index into the formulas that made it.
@@ -31,7 +32,7 @@ impl Formula {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FormulaExpr {
+pub(crate) enum FormulaExpr {
     None,
     All,
     Atom(Atom),
@@ -42,7 +43,7 @@ enum FormulaExpr {
 
 /// A condition on a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Atom {
+pub(crate) enum Atom {
     Bound { value: Decimal, side: Side, inclusive: bool },
     Multiple(Divisor),
     Value(Decimal),
@@ -50,7 +51,7 @@ enum Atom {
 
 /// `step` times ten to the power of minus `places`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Divisor {
+pub(crate) struct Divisor {
     step: BigInt,
     places: i64,
 }
@@ -197,7 +198,7 @@ impl Formulas {
 
 /// How a formula is computed: each step from earlier ones.
 #[derive(Clone, Copy, Debug)]
-enum FormulaStep {
+pub(crate) enum FormulaStep {
     None,
     All,
     Atom(usize),

@@ -1,6 +1,11 @@
 //! What the numbers of a set are written as: how many zeros at the end, how many digits.
 
-use super::*;
+use std::sync::Arc;
+
+use super::multiple_of::grid::Literals;
+use super::numbers::{NumberSet, Numbers};
+use crate::error::Result;
+use crate::regular::{Language, Languages};
 
 impl Numbers {
     /// The literals to write, those of listed values apart: any number of zeros at the end of a
@@ -125,6 +130,8 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_schema::number::Decimal;
+    use crate::json_schema::options::Spelling;
 
     #[test]
     fn integers_have_one_spelling() {

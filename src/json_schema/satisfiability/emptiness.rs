@@ -8,22 +8,22 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::quick_satisfiability;
 use crate::deadline;
 use crate::error::Result;
-use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::satisfiability::member_alternatives::check_search_steps;
+use crate::json_schema::satisfiability::member_search::{
+    finds_members, formula_with_min, is_goal, search_steps,
+};
+use crate::json_schema::satisfiability::quick_satisfiability;
+use crate::json_schema::satisfiability::scalar_emptiness::is_provably_scalar_empty;
+use crate::json_schema::satisfiability::unique_items::can_complete;
+use crate::json_schema::satisfiability::value_listing::count_strings;
+use crate::json_schema::set::array_set::{ArraySet, MAX_COUNTED_KINDS, Repeats};
 use crate::json_schema::set::member_formula::MemberFormula;
+use crate::json_schema::set::membership::{contains_empty_object, has_no_scalar};
 use crate::json_schema::set::object_set::ObjectSet;
-use crate::json_schema::set::{SetExpr, Set, Sets, Shape};
-use crate::regular::{Language, Languages};
-
-/// Things counted in one array beyond which they are not combined: the
-/// grammar refuses more.
-pub(crate) const MAX_COUNTED_KINDS: usize = 8;
-
-/// A task that failed so often to find out whether something is empty does not ask any more:
-/// each time may be as much work as all that is left to do.
-const UNDECIDED: usize = 1_000;
+use crate::json_schema::set::{Set, SetExpr, Sets, Shape};
+use crate::regular::Language;
 
 /// States of counting beyond which an array is taken to have a value.
 const STATES: usize = 10_000;
@@ -172,161 +172,29 @@ impl Object {
     }
 }
 
-/// Strings beyond which a language is taken to have as many as are needed.
-const STRINGS: u32 = 10_000;
-
-/// How many strings a language has, or `most` if it has more.
-pub(crate) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
-    if !l.is_live(language)? {
-        return Ok(0);
-    }
-    let (needed, most) = (most, most.min(STRINGS));
-    let mut found = 0;
-    let mut open = vec![language];
-    // Every prefix in `open` can be completed, each to a string of its own.
-    while !open.is_empty() && found + (open.len() as u32) < most {
-        let mut next = Vec::new();
-        for state in open {
-            deadline::check()?;
-            found += u32::from(l.is_nullable(state));
-            for byte in 0..=255 {
-                let to = l.row(state)?[byte];
-                if to != Language::EMPTY {
-                    next.push(to);
-                }
-            }
-            if found + (next.len() as u32) >= most {
-                return Ok(needed);
-            }
-        }
-        open = next;
-    }
-    match found + open.len() as u32 {
-        found if found >= most => Ok(needed),
-        found => Ok(found),
-    }
-}
-
-impl<'d> Sets<'d> {
+impl Sets<'_> {
     /// Has the set no value?
     pub(crate) fn is_empty(&mut self, set: Set) -> Result<bool> {
         let assumed = FxHashSet::default();
-        self.is_empty_assuming(set, &assumed)
+        is_empty_assuming(self, set, &assumed)
     }
 
     /// Is it certain that the set has no value, even while some sets are still unfolding?
-    pub(crate) fn is_surely_empty(&mut self, set: Set) -> bool {
-        if self.undecided > UNDECIDED {
+    pub(crate) fn is_provably_empty(&mut self, set: Set) -> bool {
+        if !self.budget.may_decide() {
             return false;
         }
-        let open = self.open.len();
-        let assumed: FxHashSet<Set> = self.open.iter().copied().collect();
-        match self.is_empty_assuming(set, &assumed) {
+        let open = self.unfolding.open.len();
+        let assumed: FxHashSet<Set> = self.unfolding.open.iter().copied().collect();
+        match is_empty_assuming(self, set, &assumed) {
             Ok(empty) => empty,
             Err(_) => {
                 // What cannot be decided now is an error, if it is one, when it is needed.
-                self.open.truncate(open);
-                self.undecided += 1;
+                self.unfolding.open.truncate(open);
+                self.budget.note_undecided();
                 false
             }
         }
-    }
-
-    /// Has the set a value by the text of its schema alone? If so, it is remembered.
-    fn is_evident(&mut self, set: Set) -> bool {
-        let evident = match *self.expr(set) {
-            // What is listed is there.
-            SetExpr::Any | SetExpr::Value(_) | SetExpr::Text(_) => true,
-            SetExpr::Schema(at, _) => {
-                let (references, digits) = (&mut self.references, self.options.digits);
-                self.ignored.is_empty()
-                    && quick_satisfiability::has_value(self.document, references, at, digits)
-            }
-            _ => false,
-        };
-        if evident {
-            self.emptiness.insert(set, false);
-        }
-        evident
-    }
-
-    /// Emptiness if the assumed sets have values; what is remembered holds without assumptions.
-    fn is_empty_assuming(&mut self, set: Set, assumed: &FxHashSet<Set>) -> Result<bool> {
-        if let Some(&empty) = self.emptiness.get(&set) {
-            return Ok(empty);
-        }
-        if self.is_evident(set) {
-            return Ok(false);
-        }
-        // Everything that a value of the set might need, then rounds until nothing new is found
-        // to have a value.
-        let mut has_value: FxHashSet<Set> = assumed.clone();
-        let mut seen: FxHashSet<Set> = assumed.clone();
-        let mut undecided = Vec::new();
-        let mut open = vec![set];
-        while let Some(next) = open.pop() {
-            deadline::check()?;
-            if self.emptiness.contains_key(&next) || !seen.insert(next) {
-                continue;
-            }
-            if self.is_evident(next) {
-                continue;
-            }
-            self.spend(50);
-            self.check_work(next)?;
-            match self.needs(next, &mut open).map_err(|error| self.placed(error, next))? {
-                Some(this) => undecided.push(this),
-                None => {
-                    self.emptiness.insert(next, false);
-                }
-            }
-            // It is this one that took too long.
-            self.check_work(next)?;
-        }
-        loop {
-            let before = undecided.len();
-            self.spend(before);
-            self.check_work(set)?;
-            // What was met last leads to nothing else, mostly.
-            undecided.reverse();
-            undecided.retain(|this: &Undecided| {
-                let known =
-                    |set: Set| self.emptiness.get(&set) == Some(&false) || has_value.contains(&set);
-                let found = this.has_value(known);
-                if found {
-                    has_value.insert(this.set);
-                }
-                !found
-            });
-            if undecided.len() == before {
-                break;
-            }
-        }
-        // Assumptions only ever add values: what is empty with them is empty without.
-        for this in &undecided {
-            self.emptiness.insert(this.set, true);
-        }
-        if assumed.is_empty() {
-            self.emptiness.extend(has_value.iter().map(|&set| (set, false)));
-        }
-        Ok(undecided.iter().any(|this| this.set == set))
-    }
-
-    /// What a value of a set needs, and the sets that it might need for that; `None` if it plainly
-    /// has one.
-    fn needs(&mut self, set: Set, needed: &mut Vec<Set>) -> Result<Option<Undecided>> {
-        let shape = self.shape(set)?;
-        if self.holds_plain_value(&shape)? {
-            return Ok(None);
-        }
-        let mut this = Undecided { set, arrays: Vec::new(), objects: Vec::new() };
-        for array in &shape.arrays {
-            this.arrays.push(self.array_ways(array, needed)?);
-        }
-        for object in &shape.objects {
-            this.objects.push(self.object_ways(object, needed)?);
-        }
-        Ok(Some(this))
     }
 
     /// How many keys there are of some, or `most` if there are more: one is one, however it is
@@ -339,13 +207,13 @@ impl<'d> Sets<'d> {
     /// Has an alternative of a set no value, its condition apart? It may have none where another
     /// alternative has.
     pub(crate) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
-        if self.holds_empty(object) {
+        if contains_empty_object(self, object) {
             return Ok(false);
         }
         let object = ObjectSet { condition: MemberFormula::HOLDS, ..object.clone() };
         let mut needed = Vec::new();
-        let ways = self.object_ways(&object, &mut needed)?;
-        let has_value = self.with_values(needed)?;
+        let ways = object_alternatives(self, &object, &mut needed)?;
+        let has_value = sets_with_values(self, needed)?;
         Ok(!ways.has_value(|set| has_value.contains(&set)))
     }
 
@@ -355,166 +223,282 @@ impl<'d> Sets<'d> {
             return Ok(false);
         }
         let mut needed = Vec::new();
-        let ways = self.array_ways(array, &mut needed)?;
-        let has_value = self.with_values(needed)?;
+        let ways = array_alternatives(self, array, &mut needed)?;
+        let has_value = sets_with_values(self, needed)?;
         Ok(!ways.has_value(|set| has_value.contains(&set)))
     }
+}
 
-    /// Those of some sets that have a value.
-    fn with_values(&mut self, candidates: Vec<Set>) -> Result<FxHashSet<Set>> {
-        let mut found = FxHashSet::default();
-        for set in candidates {
-            if set == Set::ANY || !self.is_empty(set)? {
-                found.insert(set);
+/// Has the set a value by the text of its schema alone? If so, it is remembered.
+fn has_quick_value(sets: &mut Sets<'_>, set: Set) -> bool {
+    let evident = match *sets.expr(set) {
+        // What is listed is there.
+        SetExpr::Any | SetExpr::Value(_) | SetExpr::Text(_) => true,
+        SetExpr::Schema(at, _) => {
+            let (references, digits) = (&mut sets.references, sets.options.digits);
+            sets.ignored.is_empty()
+                && quick_satisfiability::has_value(sets.document, references, at, digits)
+        }
+        _ => false,
+    };
+    if evident {
+        sets.memo.emptiness.insert(set, false);
+    }
+    evident
+}
+
+/// Emptiness if the assumed sets have values; what is remembered holds without assumptions.
+fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) -> Result<bool> {
+    if let Some(&empty) = sets.memo.emptiness.get(&set) {
+        return Ok(empty);
+    }
+    if has_quick_value(sets, set) {
+        return Ok(false);
+    }
+    // Everything that a value of the set might need, then rounds until nothing new is found
+    // to have a value.
+    let mut has_value: FxHashSet<Set> = assumed.clone();
+    let mut seen: FxHashSet<Set> = assumed.clone();
+    let mut undecided = Vec::new();
+    let mut open = vec![set];
+    while let Some(next) = open.pop() {
+        deadline::check()?;
+        if sets.memo.emptiness.contains_key(&next) || !seen.insert(next) {
+            continue;
+        }
+        if has_quick_value(sets, next) {
+            continue;
+        }
+        sets.spend(50);
+        sets.check_work(next)?;
+        match undecided_alternatives(sets, next, &mut open)
+            .map_err(|error| sets.placed(error, next))?
+        {
+            Some(this) => undecided.push(this),
+            None => {
+                sets.memo.emptiness.insert(next, false);
             }
         }
-        Ok(found)
+        // It is this one that took too long.
+        sets.check_work(next)?;
     }
-
-    /// Is a value of the set known, or one that has no children?
-    fn has_plain_value(&mut self, set: Set) -> Result<bool> {
-        if let Some(&empty) = self.emptiness.get(&set) {
-            return Ok(!empty);
-        }
-        if self.open.contains(&set) {
-            return Ok(false);
-        }
-        let shape = self.shape(set)?;
-        let plain = self.holds_plain_value(&shape)?;
-        if plain {
-            self.emptiness.insert(set, false);
-        }
-        Ok(plain)
-    }
-
-    fn holds_plain_value(&mut self, shape: &Shape) -> Result<bool> {
-        let free = shape.arrays.iter().any(ArraySet::holds_empty)
-            || shape.objects.iter().any(|object| self.holds_empty(object));
-        Ok(free || !self.scalarless(shape)?)
-    }
-
-    /// What two equal items of an array may be, and how many items there are then at least.
-    fn equal_items(&mut self, array: &ArraySet) -> Vec<(Set, u32)> {
-        let places = array.prefix.len().min(MAX_COUNTED_KINDS);
-        let mut pairs = Vec::new();
-        for second in 1..places + 2 {
-            for first in 0..second.min(places + 1) {
-                let both = self.and([array.item(first), array.item(second)]);
-                pairs.push((both, second as u32 + 1));
+    loop {
+        let before = undecided.len();
+        sets.spend(before);
+        sets.check_work(set)?;
+        // What was met last leads to nothing else, mostly.
+        undecided.reverse();
+        undecided.retain(|this: &Undecided| {
+            let known = |set: Set| {
+                sets.memo.emptiness.get(&set) == Some(&false) || has_value.contains(&set)
+            };
+            let found = this.has_value(known);
+            if found {
+                has_value.insert(this.set);
             }
+            !found
+        });
+        if undecided.len() == before {
+            break;
         }
-        pairs
     }
+    // Assumptions only ever add values: what is empty with them is empty without.
+    for this in &undecided {
+        sets.memo.emptiness.insert(this.set, true);
+    }
+    if assumed.is_empty() {
+        sets.memo.emptiness.extend(has_value.iter().map(|&set| (set, false)));
+    }
+    Ok(undecided.iter().any(|this| this.set == set))
+}
 
-    /// The items of an array; `needed` grows by the sets that must be known.
-    fn array_ways(&mut self, array: &ArraySet, needed: &mut Vec<Set>) -> Result<Array> {
-        let enough = {
-            let may = &mut |this: &mut Self, set| Ok(!this.is_plainly_empty(set));
-            self.can_begin(array, may)?
-        };
-        let equals = match array.repeats {
-            Repeats::Must => self.equal_items(array),
-            _ => Vec::new(),
-        };
-        needed.extend(equals.iter().map(|&(set, _)| set));
-        if array.repeats == Repeats::Must {
-            needed.extend(&array.prefix);
+/// What a value of a set needs, and the sets that it might need for that; `None` if it plainly
+/// has one.
+fn undecided_alternatives(
+    sets: &mut Sets<'_>,
+    set: Set,
+    needed: &mut Vec<Set>,
+) -> Result<Option<Undecided>> {
+    let shape = sets.shape(set)?;
+    if holds_childless_value(sets, &shape)? {
+        return Ok(None);
+    }
+    let mut this = Undecided { set, arrays: Vec::new(), objects: Vec::new() };
+    for array in &shape.arrays {
+        this.arrays.push(array_alternatives(sets, array, needed)?);
+    }
+    for object in &shape.objects {
+        this.objects.push(object_alternatives(sets, object, needed)?);
+    }
+    Ok(Some(this))
+}
+
+/// Those of some sets that have a value.
+fn sets_with_values(sets: &mut Sets<'_>, candidates: Vec<Set>) -> Result<FxHashSet<Set>> {
+    let mut found = FxHashSet::default();
+    for set in candidates {
+        if set == Set::ANY || !sets.is_empty(set)? {
+            found.insert(set);
         }
-        let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
-        if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
-            needed.extend(array.prefix.iter().take(array.min as usize));
-            if array.min as usize > array.prefix.len() {
-                needed.push(array.rest);
-            }
-            return Ok(Array { set: array.clone(), places, enough, equals });
+    }
+    Ok(found)
+}
+
+/// Is a value of the set known, or one that has no children?
+fn has_childless_value(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
+    if let Some(&empty) = sets.memo.emptiness.get(&set) {
+        return Ok(!empty);
+    }
+    if sets.unfolding.open.contains(&set) {
+        return Ok(false);
+    }
+    let shape = sets.shape(set)?;
+    let plain = holds_childless_value(sets, &shape)?;
+    if plain {
+        sets.memo.emptiness.insert(set, false);
+    }
+    Ok(plain)
+}
+
+fn holds_childless_value(sets: &mut Sets<'_>, shape: &Shape) -> Result<bool> {
+    let free = shape.arrays.iter().any(ArraySet::holds_empty)
+        || shape.objects.iter().any(|object| contains_empty_object(sets, object));
+    Ok(free || !has_no_scalar(sets, shape)?)
+}
+
+/// What two equal items of an array may be, and how many items there are then at least.
+fn equal_item_pairs(sets: &mut Sets<'_>, array: &ArraySet) -> Vec<(Set, u32)> {
+    let places = array.prefix.len().min(MAX_COUNTED_KINDS);
+    let mut pairs = Vec::new();
+    for second in 1..places + 2 {
+        for first in 0..second.min(places + 1) {
+            let both = sets.and([array.item(first), array.item(second)]);
+            pairs.push((both, second as u32 + 1));
         }
-        let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
-        for place in 0..=array.prefix.len().max(from) {
-            let counted: Vec<usize> =
-                (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
-            self.spend(20 << counted.len());
-            self.check_work(array.rest)?;
-            let mut ways = Vec::new();
-            for choice in 0..1u32 << counted.len() {
-                let (mut mask, mut item) = (0, array.item(place));
-                for (k, &i) in counted.iter().enumerate() {
-                    let some = array.some[i];
-                    if choice >> k & 1 == 1 {
-                        mask |= 1 << i;
-                        item = self.and([item, some.set]);
-                    } else if some.max.is_some() {
-                        let not = self.not(some.set);
-                        item = self.and([item, not]);
-                    }
+    }
+    pairs
+}
+
+/// The items of an array; `needed` grows by the sets that must be known.
+fn array_alternatives(
+    sets: &mut Sets<'_>,
+    array: &ArraySet,
+    needed: &mut Vec<Set>,
+) -> Result<Array> {
+    let enough = {
+        let may = &mut |this: &mut Sets<'_>, set| Ok(!is_provably_scalar_empty(this, set));
+        can_complete(sets, array, may)?
+    };
+    let equals = match array.repeats {
+        Repeats::Must => equal_item_pairs(sets, array),
+        _ => Vec::new(),
+    };
+    needed.extend(equals.iter().map(|&(set, _)| set));
+    if array.repeats == Repeats::Must {
+        needed.extend(&array.prefix);
+    }
+    let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
+    if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
+        needed.extend(array.prefix.iter().take(array.min as usize));
+        if array.min as usize > array.prefix.len() {
+            needed.push(array.rest);
+        }
+        return Ok(Array { set: array.clone(), places, enough, equals });
+    }
+    let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
+    for place in 0..=array.prefix.len().max(from) {
+        let counted: Vec<usize> =
+            (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
+        sets.spend(20 << counted.len());
+        sets.check_work(array.rest)?;
+        let mut ways = Vec::new();
+        for choice in 0..1u32 << counted.len() {
+            let (mut mask, mut item) = (0, array.item(place));
+            for (k, &i) in counted.iter().enumerate() {
+                let some = array.some[i];
+                if choice >> k & 1 == 1 {
+                    mask |= 1 << i;
+                    item = sets.and([item, some.set]);
+                } else if some.max.is_some() {
+                    let not = sets.not(some.set);
+                    item = sets.and([item, not]);
                 }
-                if item != Set::NEVER {
-                    needed.push(item);
-                    ways.push((mask, item));
-                }
             }
-            places.push(ways);
+            if item != Set::NEVER {
+                needed.push(item);
+                ways.push((mask, item));
+            }
         }
-        Ok(Array { set: array.clone(), places, enough, equals })
+        places.push(ways);
     }
+    Ok(Array { set: array.clone(), places, enough, equals })
+}
 
-    /// The members of an object; `needed` grows by the sets that must be known.
-    fn object_ways(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Object> {
-        let all = object.min as usize > object.required();
-        needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
-        let mut keys = Vec::new();
-        if all {
-            let names = self.names(object);
-            needed.extend(object.classes.iter().map(|class| class.set));
-            for class in &object.classes {
-                let others = self.languages.difference(class.keys, names);
-                keys.push(self.count_keys(others, object.min)?);
-            }
+/// The members of an object; `needed` grows by the sets that must be known.
+fn object_alternatives(
+    sets: &mut Sets<'_>,
+    object: &ObjectSet,
+    needed: &mut Vec<Set>,
+) -> Result<Object> {
+    let all = object.min as usize > object.required();
+    needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
+    let mut keys = Vec::new();
+    if all {
+        let names = sets.names(object);
+        needed.extend(object.classes.iter().map(|class| class.set));
+        for class in &object.classes {
+            let others = sets.languages.difference(class.keys, names);
+            keys.push(sets.count_keys(others, object.min)?);
         }
-        let ways = self.object_search(object, needed)?;
-        Ok(Object { set: object.clone(), keys, ways })
     }
+    let ways = member_graph(sets, object, needed)?;
+    Ok(Object { set: object.clone(), keys, ways })
+}
 
-    /// The ways to meet what is asked of an object's members; `needed` grows by the sets that must
-    /// be known.
-    fn object_search(&mut self, object: &ObjectSet, needed: &mut Vec<Set>) -> Result<Ways> {
-        if object.condition == MemberFormula::HOLDS {
-            return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
-        }
-        let others = self.other_keys(object)?;
-        let others = self.with_counts(others)?;
-        let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
-        let asked = self.with_least(object);
-        let (search, start) = self.search(asked, 0, object.max, members, others)?;
-        // Mostly scalars will do, which have no children to be known first.
-        let plain = &mut |this: &mut Sets<'d>, set| this.has_plain_value(set);
-        let mut found = self.finds(&search, start, plain)?;
-        if found.is_none() {
-            found = Some(self.finds_any(object.clone(), plain, &mut 0)?);
-        }
-        let may = &mut |_: &mut Sets<'d>, _| Ok(true);
-        if found == Some(true) || !self.finds_any(object.clone(), may, &mut 0)? {
-            return Ok(Ways { steps: vec![Vec::new()], met: vec![found == Some(true)] });
-        }
-        let (mut ways, mut places) = (Ways::default(), vec![start]);
-        let mut ids = FxHashMap::from_iter([(start, 0)]);
-        while ways.steps.len() < places.len() {
-            let place = places[ways.steps.len()];
-            let met = self.is_met(&search, place);
-            let mut steps = Vec::new();
-            if !met {
-                for (set, to) in self.next_steps(&search, place)? {
-                    let to = *ids.entry(to).or_insert_with(|| {
-                        places.push(to);
-                        places.len() - 1
-                    });
-                    needed.extend(set);
-                    steps.push((set, to));
-                }
-            }
-            ways.steps.push(steps);
-            ways.met.push(met);
-            self.check_steps(places.len())?;
-        }
-        Ok(ways)
+/// The ways to meet what is asked of an object's members; `needed` grows by the sets that must
+/// be known.
+fn member_graph<'d>(
+    sets: &mut Sets<'d>,
+    object: &ObjectSet,
+    needed: &mut Vec<Set>,
+) -> Result<Ways> {
+    if object.condition == MemberFormula::HOLDS {
+        return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
     }
+    let others = sets.other_keys(object)?;
+    let others = sets.with_counts(others)?;
+    let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
+    let asked = formula_with_min(sets, object);
+    let (search, start) = sets.search(asked, 0, object.max, members, others)?;
+    // Mostly scalars will do, which have no children to be known first.
+    let plain = &mut |this: &mut Sets<'d>, set| has_childless_value(this, set);
+    let mut found = finds_members(sets, &search, start, plain)?;
+    if found.is_none() {
+        found = Some(sets.finds_any(object.clone(), plain, &mut 0)?);
+    }
+    let may = &mut |_: &mut Sets<'d>, _| Ok(true);
+    if found == Some(true) || !sets.finds_any(object.clone(), may, &mut 0)? {
+        return Ok(Ways { steps: vec![Vec::new()], met: vec![found == Some(true)] });
+    }
+    let (mut ways, mut places) = (Ways::default(), vec![start]);
+    let mut ids = FxHashMap::from_iter([(start, 0)]);
+    while ways.steps.len() < places.len() {
+        let place = places[ways.steps.len()];
+        let met = is_goal(sets, &search, place);
+        let mut steps = Vec::new();
+        if !met {
+            for (set, to) in search_steps(sets, &search, place)? {
+                let to = *ids.entry(to).or_insert_with(|| {
+                    places.push(to);
+                    places.len() - 1
+                });
+                needed.extend(set);
+                steps.push((set, to));
+            }
+        }
+        ways.steps.push(steps);
+        ways.met.push(met);
+        check_search_steps(sets, places.len())?;
+    }
+    Ok(ways)
 }

@@ -6,9 +6,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::unique_items::write_canonical;
+use crate::json_schema::document::canonical_text::write_canonical;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::set::{SetExpr, Set, Sets};
+use crate::json_schema::set::keyword_reader::read_keywords;
+use crate::json_schema::set::{Set, SetExpr, Sets};
 
 /// References that are followed to the schema that they name.
 const HOPS: usize = 8;
@@ -35,13 +36,26 @@ struct BranchFacts {
     listed: FxHashMap<Option<String>, Vec<String>>,
 }
 
-impl<'d> Sets<'d> {
+/// The types of canonical texts.
+fn types_of(texts: &[String]) -> u8 {
+    let bit = |text: &String| match text.as_bytes().first() {
+        Some(b'n') => 1,
+        Some(b't' | b'f') => 2,
+        Some(b'"') => 8,
+        Some(b'[') => 16,
+        Some(b'{') => OBJECT,
+        _ => 4,
+    };
+    texts.iter().fold(0, |types, text| types | bit(text))
+}
+
+impl Sets<'_> {
     /// For each branch the later ones that it may hold a value together with, beside what the
     /// schema `around` them says itself.
     pub(crate) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
-        let around = self.plain_around(around);
+        let around = sibling_facts(self, around);
         let seen: Vec<BranchFacts> =
-            branches.iter().map(|&set| self.plain_branch(set, &around)).collect();
+            branches.iter().map(|&set| branch_facts(self, set, &around)).collect();
         // What most branches list values of.
         let mut often: FxHashMap<&Option<String>, usize> = FxHashMap::default();
         for key in seen.iter().flat_map(|branch| branch.listed.keys()) {
@@ -76,119 +90,106 @@ impl<'d> Sets<'d> {
         }
         overlaps
     }
+}
 
-    fn plain_around(&self, at: ValueId) -> SiblingFacts<'d> {
-        let mut around = SiblingFacts { types: EVERY_TYPE, required: FxHashSet::default() };
-        if self.ignored.is_empty() {
-            around.types = self.plain_types(at);
-            around.required = self.plain_required(at);
-        }
-        around
+fn sibling_facts<'d>(sets: &Sets<'d>, at: ValueId) -> SiblingFacts<'d> {
+    let mut around = SiblingFacts { types: EVERY_TYPE, required: FxHashSet::default() };
+    if sets.ignored.is_empty() {
+        around.types = declared_types(sets, at);
+        around.required = required_keys(sets, at);
     }
+    around
+}
 
-    fn plain_required(&self, at: ValueId) -> FxHashSet<&'d str> {
-        let document = self.document;
-        let required = document.members(at).and_then(|members| members.get("required"));
-        match required.map(|at| document.value(at)) {
-            Some(Value::Array(keys)) => keys.iter().filter_map(|&k| document.string(k)).collect(),
-            _ => FxHashSet::default(),
-        }
-    }
-
-    fn plain_branch(&mut self, set: Set, around: &SiblingFacts<'_>) -> BranchFacts {
-        let mut branch = BranchFacts { types: around.types, listed: FxHashMap::default() };
-        let Some(at) = self.plain_schema(set) else { return branch };
-        branch.types &= self.plain_types(at);
-        if let Some(values) = self.plain_values(at) {
-            branch.types &= types_of(&values);
-            branch.listed.insert(None, values);
-        }
-        let document = self.document;
-        let Some(members) = document.members(at) else { return branch };
-        let properties = members.get("properties").and_then(|at| document.members(at));
-        // Whatever is no object has no members.
-        let Some(properties) = properties.filter(|_| branch.types == OBJECT) else { return branch };
-        let keys = self.plain_required(at);
-        let required = |key: &str| keys.contains(key) || around.required.contains(key);
-        for (key, schema) in properties.iter().filter(|(key, _)| required(key)) {
-            if let Some(values) = self.plain_values(schema) {
-                branch.listed.insert(Some(key.to_owned()), values);
-            }
-        }
-        branch
-    }
-
-    /// The schema that a set is, or refers to alone.
-    fn plain_schema(&mut self, mut set: Set) -> Option<ValueId> {
-        if !self.ignored.is_empty() {
-            return None;
-        }
-        for _ in 0..HOPS {
-            let SetExpr::Schema(at, scope) = *self.expr(set) else { return None };
-            let members = self.document.members(at)?;
-            let Some(reference) = members.get("$ref") else { return Some(at) };
-            // Siblings of a reference only take values away, where they count.
-            set = self.in_scope(scope, |this| this.reference(reference, "$ref")).ok()?;
-        }
-        None
-    }
-
-    fn plain_types(&self, at: ValueId) -> u8 {
-        let members = self.document.members(at);
-        let Some(types) = members.and_then(|members| members.get("type")) else {
-            return EVERY_TYPE;
-        };
-        let bit = |at: ValueId| match self.document.string(at) {
-            Some("null") => 1,
-            Some("boolean") => 2,
-            Some("integer" | "number") => 4,
-            Some("string") => 8,
-            Some("array") => 16,
-            Some("object") => OBJECT,
-            _ => EVERY_TYPE,
-        };
-        match self.document.value(types) {
-            Value::Array(names) => names.iter().fold(0, |types, &name| types | bit(name)),
-            _ => bit(types),
-        }
-    }
-
-    /// The values that a schema lists: it has no others.
-    pub(crate) fn values_listed(&mut self, at: ValueId) -> Option<Vec<ValueId>> {
-        let reader = self.reader(at).ok()?;
-        if reader.lone_reference().is_some() {
-            return None;
-        }
-        match (reader.get("const"), reader.get("enum")) {
-            (Some(one), _) => Some(vec![one]),
-            (None, Some(at)) => match self.document.value(at) {
-                Value::Array(values) => Some(values.to_vec()),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// The same, as canonical texts.
-    fn plain_values(&mut self, at: ValueId) -> Option<Vec<String>> {
-        let values = self.values_listed(at)?;
-        let texts = values.into_iter().map(|value| {
-            let mut text = String::new();
-            write_canonical(self.document, value, &mut text).map(|()| text)
-        });
-        texts.collect()
+fn required_keys<'d>(sets: &Sets<'d>, at: ValueId) -> FxHashSet<&'d str> {
+    let document = sets.document;
+    let required = document.members(at).and_then(|members| members.get("required"));
+    match required.map(|at| document.value(at)) {
+        Some(Value::Array(keys)) => keys.iter().filter_map(|&k| document.string(k)).collect(),
+        _ => FxHashSet::default(),
     }
 }
 
-/// The types of canonical texts.
-fn types_of(texts: &[String]) -> u8 {
-    let bit = |text: &String| match text.as_bytes().first() {
-        Some(b'n') => 1,
-        Some(b't' | b'f') => 2,
-        Some(b'"') => 8,
-        Some(b'[') => 16,
-        Some(b'{') => OBJECT,
-        _ => 4,
+fn branch_facts(sets: &mut Sets<'_>, set: Set, around: &SiblingFacts<'_>) -> BranchFacts {
+    let mut branch = BranchFacts { types: around.types, listed: FxHashMap::default() };
+    let Some(at) = lone_target(sets, set) else { return branch };
+    branch.types &= declared_types(sets, at);
+    if let Some(values) = listed_texts(sets, at) {
+        branch.types &= types_of(&values);
+        branch.listed.insert(None, values);
+    }
+    let document = sets.document;
+    let Some(members) = document.members(at) else { return branch };
+    let properties = members.get("properties").and_then(|at| document.members(at));
+    // Whatever is no object has no members.
+    let Some(properties) = properties.filter(|_| branch.types == OBJECT) else { return branch };
+    let keys = required_keys(sets, at);
+    let required = |key: &str| keys.contains(key) || around.required.contains(key);
+    for (key, schema) in properties.iter().filter(|(key, _)| required(key)) {
+        if let Some(values) = listed_texts(sets, schema) {
+            branch.listed.insert(Some(key.to_owned()), values);
+        }
+    }
+    branch
+}
+
+/// The schema that a set is, or refers to alone.
+fn lone_target(sets: &mut Sets<'_>, mut set: Set) -> Option<ValueId> {
+    if !sets.ignored.is_empty() {
+        return None;
+    }
+    for _ in 0..HOPS {
+        let SetExpr::Schema(at, scope) = *sets.expr(set) else { return None };
+        let members = sets.document.members(at)?;
+        let Some(reference) = members.get("$ref") else { return Some(at) };
+        // Siblings of a reference only take values away, where they count.
+        set = sets.in_scope(scope, |this| this.reference(reference, "$ref")).ok()?;
+    }
+    None
+}
+
+fn declared_types(sets: &Sets<'_>, at: ValueId) -> u8 {
+    let members = sets.document.members(at);
+    let Some(types) = members.and_then(|members| members.get("type")) else {
+        return EVERY_TYPE;
     };
-    texts.iter().fold(0, |types, text| types | bit(text))
+    let bit = |at: ValueId| match sets.document.string(at) {
+        Some("null") => 1,
+        Some("boolean") => 2,
+        Some("integer" | "number") => 4,
+        Some("string") => 8,
+        Some("array") => 16,
+        Some("object") => OBJECT,
+        _ => EVERY_TYPE,
+    };
+    match sets.document.value(types) {
+        Value::Array(names) => names.iter().fold(0, |types, &name| types | bit(name)),
+        _ => bit(types),
+    }
+}
+
+/// The values that a schema lists: it has no others.
+pub(crate) fn listed_values(sets: &mut Sets<'_>, at: ValueId) -> Option<Vec<ValueId>> {
+    let reader = read_keywords(sets, at).ok()?;
+    if reader.lone_reference().is_some() {
+        return None;
+    }
+    match (reader.get("const"), reader.get("enum")) {
+        (Some(one), _) => Some(vec![one]),
+        (None, Some(at)) => match sets.document.value(at) {
+            Value::Array(values) => Some(values.to_vec()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The same, as canonical texts.
+fn listed_texts(sets: &mut Sets<'_>, at: ValueId) -> Option<Vec<String>> {
+    let values = listed_values(sets, at)?;
+    let texts = values.into_iter().map(|value| {
+        let mut text = String::new();
+        write_canonical(sets.document, value, &mut text).map(|()| text)
+    });
+    texts.collect()
 }

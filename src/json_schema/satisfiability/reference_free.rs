@@ -6,7 +6,8 @@
 
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::set::{SetExpr, Set, Sets};
+use crate::json_schema::set::memo::Reach;
+use crate::json_schema::set::{Set, SetExpr, Sets};
 
 /// Keywords that apply other schemas to the same value, or to its keys.
 const IN_PLACE: [&str; 11] = [
@@ -42,82 +43,69 @@ const SIMPLE: [&str; 15] = [
     "$comment",
 ];
 
-/// How much a schema leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
-    /// Its complement costs little, too.
-    Simple,
-    /// It is made of its own parts.
-    Plain,
-    /// It may lead anywhere.
-    Far,
+/// How much a set leads to.
+pub(crate) fn reach_of(sets: &mut Sets<'_>, set: Set) -> Reach {
+    match sets.expr(set) {
+        SetExpr::Any | SetExpr::Never | SetExpr::Value(_) | SetExpr::Text(_) => Reach::Simple,
+        &SetExpr::Schema(at, _) | &SetExpr::Own(at, _) => reach_of_schema(sets, at),
+        SetExpr::And(_) | SetExpr::Or(_) | SetExpr::Not(_) => reach_of_combination(sets, set),
+        SetExpr::Has(_) | SetExpr::Members(..) | SetExpr::Items(..) => Reach::Unbounded,
+    }
 }
 
-impl Sets<'_> {
-    /// How much a set leads to.
-    pub(crate) fn reach(&mut self, set: Set) -> Reach {
-        match self.expr(set) {
-            SetExpr::Any | SetExpr::Never | SetExpr::Value(_) | SetExpr::Text(_) => Reach::Simple,
-            &SetExpr::Schema(at, _) | &SetExpr::Own(at, _) => self.schema_reach(at),
-            SetExpr::And(_) | SetExpr::Or(_) | SetExpr::Not(_) => self.reach_of_parts(set),
-            SetExpr::Has(_) | SetExpr::Members(..) | SetExpr::Items(..) => Reach::Far,
-        }
+/// Sets share parts, so it is found once for each.
+fn reach_of_combination(sets: &mut Sets<'_>, set: Set) -> Reach {
+    if let Some(&known) = sets.memo.reach_of_sets.get(&set) {
+        return known;
     }
-
-    /// Sets share parts, so it is found once for each.
-    fn reach_of_parts(&mut self, set: Set) -> Reach {
-        if let Some(&known) = self.reaches_of_sets.get(&set) {
-            return known;
-        }
-        let reach = match self.expr(set).clone() {
-            SetExpr::And(parts) | SetExpr::Or(parts) => {
-                let mut reach = Reach::Simple;
-                for &part in &parts {
-                    reach = reach.max(self.reach(part));
-                    if reach == Reach::Far {
-                        break;
-                    }
+    let reach = match sets.expr(set).clone() {
+        SetExpr::And(parts) | SetExpr::Or(parts) => {
+            let mut reach = Reach::Simple;
+            for &part in &parts {
+                reach = reach.max(reach_of(sets, part));
+                if reach == Reach::Unbounded {
+                    break;
                 }
-                reach
             }
-            SetExpr::Not(inner) => self.reach(inner),
-            _ => Reach::Far,
+            reach
+        }
+        SetExpr::Not(inner) => reach_of(sets, inner),
+        _ => Reach::Unbounded,
+    };
+    sets.memo.reach_of_sets.insert(set, reach);
+    reach
+}
+
+fn reach_of_schema(sets: &mut Sets<'_>, at: ValueId) -> Reach {
+    if let Some(&known) = sets.memo.reach_of_schemas.get(&at) {
+        return known;
+    }
+    let document = sets.document;
+    let mut reach = Reach::Simple;
+    for (keyword, value) in document.members(at).into_iter().flat_map(|m| m.iter()) {
+        let this = match keyword {
+            _ if SIMPLE.contains(&keyword) => Reach::Simple,
+            "$ref" | "$dynamicRef" | "$recursiveRef" => Reach::Unbounded,
+            "unevaluatedItems" | "unevaluatedProperties" => Reach::Unbounded,
+            _ if !IN_PLACE.contains(&keyword) => Reach::ReferenceFree,
+            _ => {
+                let schemas = match (holds(keyword), document.value(value)) {
+                    (Some(Holds::List), Value::Array(items)) => items.to_vec(),
+                    (Some(Holds::Map), Value::Object(map)) => map.iter().map(|m| m.1).collect(),
+                    _ => vec![value],
+                };
+                let inner = schemas.into_iter().map(|schema| reach_of_schema(sets, schema));
+                let inner = inner.max().unwrap_or(Reach::Simple);
+                let keys = matches!(keyword, "propertyNames" | "dependencies")
+                    || keyword.starts_with("dependent");
+                if keys { inner.max(Reach::ReferenceFree) } else { inner }
+            }
         };
-        self.reaches_of_sets.insert(set, reach);
-        reach
-    }
-
-    fn schema_reach(&mut self, at: ValueId) -> Reach {
-        if let Some(&known) = self.reaches.get(&at) {
-            return known;
+        reach = reach.max(this);
+        if reach == Reach::Unbounded {
+            break;
         }
-        let document = self.document;
-        let mut reach = Reach::Simple;
-        for (keyword, value) in document.members(at).into_iter().flat_map(|m| m.iter()) {
-            let this = match keyword {
-                _ if SIMPLE.contains(&keyword) => Reach::Simple,
-                "$ref" | "$dynamicRef" | "$recursiveRef" => Reach::Far,
-                "unevaluatedItems" | "unevaluatedProperties" => Reach::Far,
-                _ if !IN_PLACE.contains(&keyword) => Reach::Plain,
-                _ => {
-                    let schemas = match (holds(keyword), document.value(value)) {
-                        (Some(Holds::List), Value::Array(items)) => items.to_vec(),
-                        (Some(Holds::Map), Value::Object(map)) => map.iter().map(|m| m.1).collect(),
-                        _ => vec![value],
-                    };
-                    let inner = schemas.into_iter().map(|schema| self.schema_reach(schema));
-                    let inner = inner.max().unwrap_or(Reach::Simple);
-                    let keys = matches!(keyword, "propertyNames" | "dependencies")
-                        || keyword.starts_with("dependent");
-                    if keys { inner.max(Reach::Plain) } else { inner }
-                }
-            };
-            reach = reach.max(this);
-            if reach == Reach::Far {
-                break;
-            }
-        }
-        self.reaches.insert(at, reach);
-        reach
     }
+    sets.memo.reach_of_schemas.insert(at, reach);
+    reach
 }

@@ -8,40 +8,13 @@
 //! formulas are the states of an object, they grow as the sum of their parts does, and nothing is
 //! multiplied out.
 
-pub(crate) mod fold;
-pub(crate) mod search;
-
-pub(crate) use search::{SearchOutcome, KEY_COUNT_CAP, SearchState};
-
-use std::cmp::Reverse;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use rustc_hash::FxHashMap;
 
-use super::object_set::{KeyClass, NamedKey, ObjectSet};
-use crate::deadline;
-use crate::error::{ErrorKind, Result};
-use crate::json_schema::options::PropertyOrder;
-use crate::json_schema::satisfiability::reference_free::Reach;
-use crate::json_schema::set::{Set, Sets};
-use crate::regular::Language;
-
-/// Values of one member that a condition may tell apart, and steps in the search for members
-/// that meet it.
-const STEPS: usize = 10_000;
-
-/// Parts that one condition may have.
-const SIZE: usize = 100_000;
-
-/// Conditions that one schema may lead to.
-const CONDITIONS: usize = 200_000;
-
-/// Parts of conditions that are looked at before alternatives are tried one by one.
-const SOON: usize = 1_000_000;
-
-/// So many object sets with conditions are followed side by side.
-const FEW: usize = 4;
+use crate::json_schema::set::Set;
+use crate::json_schema::set::keys::KeyClass;
 
 /// A condition, as an index into those made so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,13 +50,13 @@ pub(crate) enum FormulaNode {
 
 /// What stands in a condition.
 #[derive(Clone, Debug)]
-struct FormulaContents {
+pub(crate) struct FormulaContents {
     /// Its statements, each once.
-    statements: Arc<[MemberFormula]>,
+    pub(crate) statements: Arc<[MemberFormula]>,
     /// Of how many of its different parts each of them is one.
-    occurrences: Arc<[u32]>,
+    pub(crate) occurrences: Arc<[u32]>,
     /// The number of parts of its different parts.
-    size: usize,
+    pub(crate) size: usize,
 }
 
 /// All conditions made so far.
@@ -98,7 +71,7 @@ pub(crate) struct MemberFormulas {
     ids: FxHashMap<FormulaNode, MemberFormula>,
     /// Of conditions that were asked for their statements.
     contents: FxHashMap<MemberFormula, FormulaContents>,
-    opposites: FxHashMap<MemberFormula, MemberFormula>,
+    pub(crate) negations: FxHashMap<MemberFormula, MemberFormula>,
     /// Parts looked at since the present task began.
     pub(crate) work: usize,
 }
@@ -106,8 +79,8 @@ pub(crate) struct MemberFormulas {
 impl Default for MemberFormulas {
     fn default() -> Self {
         let (parts, ends, marks, ids) = Default::default();
-        let (contents, opposites) = Default::default();
-        let mut this = Self { parts, ends, marks, ids, contents, opposites, work: 0 };
+        let (contents, negations) = Default::default();
+        let mut this = Self { parts, ends, marks, ids, contents, negations, work: 0 };
         let constants = (this.of(FormulaNode::Holds), this.of(FormulaNode::Fails));
         debug_assert_eq!(constants, (MemberFormula::HOLDS, MemberFormula::FAILS));
         this
@@ -122,8 +95,14 @@ impl MemberFormulas {
         }
         let id = MemberFormula(self.parts.len() as u32);
         self.ends.push(match &part {
-            FormulaNode::Holds | FormulaNode::Absent(_) | FormulaNode::All(_) | FormulaNode::AtMost(_) => true,
-            FormulaNode::Fails | FormulaNode::Present(..) | FormulaNode::Some(_) | FormulaNode::AtLeast(_) => false,
+            FormulaNode::Holds
+            | FormulaNode::Absent(_)
+            | FormulaNode::All(_)
+            | FormulaNode::AtMost(_) => true,
+            FormulaNode::Fails
+            | FormulaNode::Present(..)
+            | FormulaNode::Some(_)
+            | FormulaNode::AtLeast(_) => false,
             FormulaNode::And(parts) => parts.iter().all(|&part| self.at_end(part)),
             FormulaNode::Or(parts) => parts.iter().any(|&part| self.at_end(part)),
         });
@@ -141,6 +120,10 @@ impl MemberFormulas {
 
     fn marks(&self, condition: MemberFormula) -> u64 {
         self.marks[condition.0 as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
     }
 
     pub(crate) fn part(&self, condition: MemberFormula) -> &FormulaNode {
@@ -221,11 +204,11 @@ impl MemberFormulas {
     }
 
     /// The number of parts of its different parts.
-    fn size(&mut self, condition: MemberFormula) -> usize {
+    pub(crate) fn size(&mut self, condition: MemberFormula) -> usize {
         self.contents(condition).size
     }
 
-    fn contents(&mut self, condition: MemberFormula) -> &FormulaContents {
+    pub(crate) fn contents(&mut self, condition: MemberFormula) -> &FormulaContents {
         if !self.contents.contains_key(&condition) {
             let found = self.find_contents(condition);
             self.work += 4 * found.size;
@@ -321,7 +304,11 @@ impl MemberFormulas {
     }
 
     /// Replaces statements one by one; `None` keeps one.
-    fn map(&mut self, condition: MemberFormula, f: impl Fn(&FormulaNode) -> Option<MemberFormula>) -> MemberFormula {
+    pub(crate) fn map(
+        &mut self,
+        condition: MemberFormula,
+        f: impl Fn(&FormulaNode) -> Option<MemberFormula>,
+    ) -> MemberFormula {
         let mut by = FxHashMap::default();
         let statements = self.statements(condition);
         self.work += 4 * statements.len();
@@ -385,400 +372,5 @@ impl MemberFormulas {
     /// Is it met if no further member comes?
     pub(crate) fn at_end(&self, condition: MemberFormula) -> bool {
         self.ends[condition.0 as usize]
-    }
-}
-
-/// The key of a member that is looked at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum MemberKey<'a> {
-    /// A key with a name, and its spelling.
-    Named(&'a str, &'a [u8]),
-    /// Any of some keys without a name: the sets of keys in conditions that hold them.
-    Other(&'a [Language]),
-}
-
-/// Parts of a set, each with the cuts in which it is, as bits.
-pub(crate) type Cells = Arc<[(Set, u64)]>;
-
-/// A set, and the sets that cut it, each with: is its complement asked for, too?
-pub(crate) type Cuts = (Set, Box<[(Set, bool)]>);
-
-/// Keys without a name that no condition tells apart.
-#[derive(Clone, Debug)]
-pub(crate) struct UnnamedKeys {
-    pub(crate) keys: Language,
-    pub(crate) set: Set,
-    /// The sets of keys in conditions that hold them all; others hold none of them.
-    pub(crate) inside: Arc<[Language]>,
-}
-
-impl Sets<'_> {
-    /// The condition that does not hold where this one does, and the other way round.
-    pub(crate) fn opposite(&mut self, condition: MemberFormula) -> MemberFormula {
-        if let Some(&known) = self.conditions.opposites.get(&condition) {
-            return known;
-        }
-        let opposite = self.new_opposite(condition);
-        self.conditions.opposites.insert(condition, opposite);
-        opposite
-    }
-
-    fn new_opposite(&mut self, condition: MemberFormula) -> MemberFormula {
-        let part = self.conditions.part(condition).clone();
-        let new = match part {
-            FormulaNode::Holds => return MemberFormula::FAILS,
-            FormulaNode::Fails => return MemberFormula::HOLDS,
-            FormulaNode::Absent(key) => FormulaNode::Present(key, Set::ANY),
-            FormulaNode::Present(key, set) => {
-                let absent = self.conditions.of(FormulaNode::Absent(key.clone()));
-                return match self.not(set) {
-                    Set::NEVER => absent,
-                    not => {
-                        let other = self.conditions.of(FormulaNode::Present(key, not));
-                        self.conditions.or([absent, other])
-                    }
-                };
-            }
-            FormulaNode::Some(KeyClass { keys, set }) => FormulaNode::All(KeyClass { keys, set: self.not(set) }),
-            FormulaNode::All(KeyClass { keys, set }) => FormulaNode::Some(KeyClass { keys, set: self.not(set) }),
-            FormulaNode::AtLeast(0) => return MemberFormula::FAILS,
-            FormulaNode::AtLeast(n) => FormulaNode::AtMost(n - 1),
-            FormulaNode::AtMost(u32::MAX) => return MemberFormula::FAILS,
-            FormulaNode::AtMost(n) => FormulaNode::AtLeast(n + 1),
-            FormulaNode::And(parts) => {
-                let parts: Vec<_> = parts.iter().map(|&part| self.opposite(part)).collect();
-                return self.conditions.or(parts);
-            }
-            FormulaNode::Or(parts) => {
-                let parts: Vec<_> = parts.iter().map(|&part| self.opposite(part)).collect();
-                return self.conditions.and(parts);
-            }
-        };
-        self.conditions.of(new)
-    }
-
-    /// The keys that a condition names.
-    pub(crate) fn keys_of(&mut self, condition: MemberFormula) -> Vec<Arc<str>> {
-        let mut keys: Vec<Arc<str>> = Vec::new();
-        for &statement in self.conditions.statements(condition).iter() {
-            if let FormulaNode::Present(key, _) | FormulaNode::Absent(key) = self.conditions.part(statement)
-                && !keys.contains(key)
-            {
-                keys.push(key.clone());
-            }
-        }
-        keys
-    }
-
-    /// Is every value of `a` plainly one of `b`?
-    pub(crate) fn plainly_within(&mut self, a: Set, b: Set) -> bool {
-        let (a, b) = (self.alike(a), self.alike(b));
-        if self.is_plainly_within(a, b) {
-            return true;
-        }
-        if let Some(&known) = self.plainly_within.get(&(a, b)) {
-            return known;
-        }
-        let not = self.not(b);
-        let outside = self.and([a, not]);
-        let Ok(within) = self.plainly_empty(outside) else { return false };
-        self.plainly_within.insert((a, b), within);
-        within
-    }
-
-    /// The same as `plainly_empty`, where what cannot be decided is no error.
-    pub(crate) fn is_plainly_empty(&mut self, set: Set) -> bool {
-        self.plainly_empty(set).unwrap_or(false)
-    }
-
-    /// What a statement asks of the value of a member with this key.
-    fn asks(&mut self, statement: MemberFormula, key: MemberKey<'_>) -> Result<Option<Set>> {
-        let class = match (self.conditions.part(statement), key) {
-            (FormulaNode::Present(k, set), MemberKey::Named(name, _)) if **k == *name => return Ok(Some(*set)),
-            (&(FormulaNode::Some(class) | FormulaNode::All(class)), _) => class,
-            _ => return Ok(None),
-        };
-        let inside = match key {
-            MemberKey::Named(_, spelled) => self.languages.matches(class.keys, spelled)?,
-            MemberKey::Other(inside) => inside.contains(&class.keys),
-        };
-        Ok(inside.then_some(class.set))
-    }
-
-    /// The sets that the value of a member may be in, each with the condition that is left then.
-    /// Counts are not looked at. A value in several of them may be taken for any: where it says
-    /// less than it could, what is left asks for more.
-    pub(crate) fn ways(
-        &mut self,
-        condition: MemberFormula,
-        key: MemberKey<'_>,
-        set: Set,
-    ) -> Result<Vec<(Set, MemberFormula)>> {
-        self.ways_until(condition, key, set, &mut |_, _, _| Ok(false))
-    }
-
-    /// The same up to the first that is said to be enough.
-    pub(crate) fn ways_until(
-        &mut self,
-        condition: MemberFormula,
-        key: MemberKey<'_>,
-        set: Set,
-        is_enough: &mut dyn FnMut(&mut Self, Set, MemberFormula) -> Result<bool>,
-    ) -> Result<Vec<(Set, MemberFormula)>> {
-        if condition == MemberFormula::HOLDS {
-            is_enough(self, set, condition)?;
-            return Ok(vec![(set, condition)]);
-        }
-        let mut start = condition;
-        if let MemberKey::Named(name, _) = key {
-            start = self.conditions.map(condition, |part| match part {
-                FormulaNode::Absent(k) if **k == *name => Some(MemberFormula::FAILS),
-                _ => None,
-            });
-        }
-        let mut asked: Vec<(MemberFormula, Set)> = Vec::new();
-        for &statement in self.conditions.statements(start).iter() {
-            if let Some(set) = self.asks(statement, key)? {
-                asked.push((statement, set));
-            }
-        }
-        if let Some(ways) = self.ways_by_cells(start, set, &asked, is_enough)? {
-            return Ok(ways);
-        }
-        let mut found: Vec<(Set, MemberFormula)> = Vec::new();
-        let mut open = vec![(set, start, 0)];
-        let mut steps = 0;
-        'next: while let Some((cell, condition, from)) = open.pop() {
-            if condition == MemberFormula::FAILS || cell == Set::NEVER {
-                continue;
-            }
-            steps += 1;
-            self.check_steps(steps)?;
-            self.spend(10 + 4 * asked.len());
-            self.check_work(cell)?;
-            let left = self.conditions.statements(condition);
-            for at in from..asked.len() {
-                // Statements about the same set, or its complement, are decided together.
-                let one = asked[at].1;
-                let other = self.not(one);
-                if asked[..at].iter().any(|&(_, set)| set == one || set == other) {
-                    continue;
-                }
-                let alike: SmallVec<[(MemberFormula, Set); 4]> = asked[at..]
-                    .iter()
-                    .filter(|(statement, set)| {
-                        (*set == one || *set == other) && left.contains(statement)
-                    })
-                    .copied()
-                    .collect();
-                // The set of one that is left: beside it nothing need be said of its complement.
-                let Some(&(_, set)) = alike.first() else { continue };
-                let not = self.not(set);
-                let both = alike.iter().any(|&(_, other)| other != set);
-                let (mut inside, mut outside) = (FxHashMap::default(), FxHashMap::default());
-                for (statement, other) in alike {
-                    let (yes, no) = match other == set {
-                        true => (&mut inside, &mut outside),
-                        false => (&mut outside, &mut inside),
-                    };
-                    let part = self.conditions.part(statement);
-                    if !matches!(part, FormulaNode::All(_)) {
-                        yes.insert(statement, MemberFormula::HOLDS);
-                    }
-                    if !matches!(part, FormulaNode::Some(_)) {
-                        no.insert(statement, MemberFormula::FAILS);
-                    }
-                }
-                let yes = self.conditions.replace(condition, &inside);
-                let no = self.conditions.replace(condition, &outside);
-                if yes == no {
-                    open.push((cell, yes, at + 1));
-                    continue 'next;
-                }
-                if self.is_evidently_within(cell, set) {
-                    open.push((cell, yes, at + 1));
-                    continue 'next;
-                }
-                let inside = self.and([cell, set]);
-                let apart = both || (self.reach(set) == Reach::Simple);
-                let outside = if apart { self.and([cell, not]) } else { cell };
-                if !self.is_evidently_empty(outside) {
-                    open.push((outside, no, at + 1));
-                }
-                if !self.is_evidently_empty(inside) {
-                    open.push((inside, yes, at + 1));
-                }
-                continue 'next;
-            }
-            if is_enough(self, cell, condition)? {
-                return Ok(vec![(cell, condition)]);
-            }
-            let known = found
-                .iter()
-                .any(|&(other, left)| left == condition && self.is_plainly_within(cell, other));
-            if !known {
-                found.retain(|&(other, left)| {
-                    left != condition || !self.is_plainly_within(other, cell)
-                });
-                found.push((cell, condition));
-            }
-        }
-        Ok(found)
-    }
-
-    /// The ways of a member by the parts into which what is asked of it cuts its values, each
-    /// decided at once; `None` if these are many, or if not all of them matter.
-    fn ways_by_cells(
-        &mut self,
-        condition: MemberFormula,
-        set: Set,
-        asked: &[(MemberFormula, Set)],
-        is_enough: &mut dyn FnMut(&mut Self, Set, MemberFormula) -> Result<bool>,
-    ) -> Result<Option<Vec<(Set, MemberFormula)>>> {
-        // Each set once, and whether its complement is asked for, too.
-        let mut cuts: SmallVec<[(Set, bool); 8]> = SmallVec::new();
-        let mut decided: SmallVec<[(MemberFormula, usize, bool); 16]> = SmallVec::new();
-        for &(statement, set) in asked {
-            let not = self.not(set);
-            let known = cuts.iter().position(|&(other, _)| other == set || other == not);
-            let at = known.unwrap_or_else(|| {
-                cuts.push((set, false));
-                cuts.len() - 1
-            });
-            let negated = cuts[at].0 != set;
-            cuts[at].1 |= negated;
-            decided.push((statement, at, negated));
-        }
-        let Some(cells) = self.cells(set, &cuts)? else { return Ok(None) };
-        let mut ways: Vec<(Set, MemberFormula)> = Vec::with_capacity(cells.len());
-        for &(cell, inside) in cells.iter() {
-            self.spend(10 + asked.len());
-            self.check_work(cell)?;
-            let mut by = FxHashMap::default();
-            for &(statement, at, negated) in &decided {
-                let holds = (inside >> at & 1 == 1) != negated;
-                match (self.conditions.part(statement), holds) {
-                    (FormulaNode::All(_), true) | (FormulaNode::Some(_), false) => {}
-                    (_, true) => drop(by.insert(statement, MemberFormula::HOLDS)),
-                    (_, false) => drop(by.insert(statement, MemberFormula::FAILS)),
-                }
-            }
-            let left = self.conditions.replace(condition, &by);
-            if left == MemberFormula::FAILS {
-                continue;
-            }
-            if ways.iter().any(|&(_, other)| other == left) {
-                return Ok(None);
-            }
-            if is_enough(self, cell, left)? {
-                return Ok(Some(vec![(cell, left)]));
-            }
-            ways.push((cell, left));
-        }
-        Ok(Some(ways))
-    }
-
-    /// The parts of a set, none plainly empty, with the cuts in which each is, as bits; `None` if
-    /// there are more than two for each cut.
-    fn cells(&mut self, set: Set, cuts: &[(Set, bool)]) -> Result<Option<Cells>> {
-        if cuts.len() > u64::BITS as usize {
-            return Ok(None);
-        }
-        let key = (set, cuts.into());
-        if let Some(known) = self.cells.get(&key) {
-            return Ok(known.clone());
-        }
-        let mut cells = if set == Set::NEVER { Vec::new() } else { vec![(set, 0)] };
-        for (at, &(cut, both)) in cuts.iter().enumerate() {
-            let not = self.not(cut);
-            let apart = both || self.reach(cut) == Reach::Simple;
-            let mut next = Vec::with_capacity(cells.len() + 1);
-            for (cell, inside) in cells {
-                self.spend(10);
-                self.check_work(cell)?;
-                if self.is_evidently_within(cell, cut) {
-                    next.push((cell, inside | 1 << at));
-                    continue;
-                }
-                // The same sets under the names by which they are known already, if there are such.
-                let within = match self.is_evidently_within(cut, cell) {
-                    true => cut,
-                    false => self.and([cell, cut]),
-                };
-                if self.is_evidently_empty(within) {
-                    next.push((cell, inside));
-                    continue;
-                }
-                next.push((within, inside | 1 << at));
-                let outside = if apart { self.and([cell, not]) } else { cell };
-                if !self.is_evidently_empty(outside) {
-                    next.push((outside, inside));
-                }
-            }
-            cells = next;
-            if cells.len() > 2 * (at + 1) {
-                self.cells.insert(key, None);
-                return Ok(None);
-            }
-        }
-        let cells = Cells::from(cells);
-        self.cells.insert(key, Some(cells.clone()));
-        Ok(Some(cells))
-    }
-
-    pub(crate) fn check_steps(&self, steps: usize) -> Result<()> {
-        deadline::check()?;
-        if steps <= STEPS {
-            return Ok(());
-        }
-        let message = format!(
-            "what is asked of the members of an object together can be met in more than {STEPS} \
-             ways"
-        );
-        let at = self.open.last().copied().unwrap_or(Set::ANY);
-        let help = "let fewer alternatives hold at the same time";
-        Err(self.error(ErrorKind::Limit, at, message).with_help(help))
-    }
-
-    /// The keys of an object without a name, told apart as far as its condition does.
-    pub(crate) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<UnnamedKeys>> {
-        let classes = object.classes.iter().filter(|class| class.set != Set::NEVER);
-        if classes.clone().next().is_none() {
-            return Ok(Vec::new());
-        }
-        let names = self.names(object);
-        let mut groups: Vec<Language> = Vec::new();
-        for &statement in self.conditions.statements(object.condition).iter() {
-            if let FormulaNode::Some(class) | FormulaNode::All(class) = self.conditions.part(statement)
-                && !groups.contains(&class.keys)
-            {
-                groups.push(class.keys);
-            }
-        }
-        let mut others = Vec::new();
-        for class in classes {
-            let keys = self.languages.difference(class.keys, names);
-            if self.languages.is_live(keys)? {
-                others.push((keys, class.set, Vec::new()));
-            }
-        }
-        for group in groups {
-            let mut split = Vec::new();
-            for (keys, set, inside) in others {
-                let within = self.languages.intersect([keys, group]);
-                let outside = self.languages.difference(keys, group);
-                if self.languages.is_live(within)? {
-                    let inside = inside.iter().copied().chain([group]).collect();
-                    split.push((within, set, inside));
-                }
-                if self.languages.is_live(outside)? {
-                    split.push((outside, set, inside));
-                }
-            }
-            others = split;
-            self.check_alternatives(others.len())?;
-        }
-        let others = others.into_iter();
-        Ok(others.map(|(keys, set, inside)| UnnamedKeys { keys, set, inside: inside.into() }).collect())
     }
 }

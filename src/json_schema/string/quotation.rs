@@ -2,80 +2,21 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{ErrorKind, Result};
-use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::options::Spelling;
-use crate::json_schema::set::Sets;
-use crate::json_schema::string::spell;
-use crate::regular;
+use crate::error::Result;
 use crate::regular::automaton::{Automaton, State};
-use crate::regular::{Language, QuoteBy};
+use crate::regular::{self, Language, Languages};
 
 /// The keyword for quotations of a given text.
 pub(crate) const QUOTE_FROM: &str = "x-quote-from";
 
-impl Sets<'_> {
-    /// What may be quoted: a text, by words or as is said, or texts in a row, each whole.
-    fn units(&self, at: ValueId) -> Result<Vec<&str>> {
-        let malformed = || {
-            let message = "`x-quote-from` must be a text, a list of texts, or an object with \
-                           `text` and `by` (\"words\" or \"characters\")";
-            self.document.error(ErrorKind::Schema, at, message)
-        };
-        match self.document.value(at) {
-            Value::String(text) => Ok(QuoteBy::Words.units(text)),
-            Value::Array(units) => {
-                let units = units.iter().map(|&unit| self.document.string(unit));
-                units.collect::<Option<_>>().ok_or_else(malformed)
-            }
-            Value::Object(members) => {
-                let member = |key| members.get(key).and_then(|at| self.document.string(at));
-                let by = match (member("by"), members.get("by")) {
-                    (Some("words"), _) | (None, None) => QuoteBy::Words,
-                    (Some("characters"), _) => QuoteBy::Characters,
-                    _ => return Err(malformed()),
-                };
-                let known = members.iter().all(|(key, _)| matches!(key, "text" | "by"));
-                let text = member("text").filter(|_| known).ok_or_else(malformed)?;
-                Ok(by.units(text))
-            }
-            _ => Err(malformed()),
-        }
-    }
-
-    /// Errors if `x-quote-from` does not say what may be quoted.
-    pub(crate) fn validate_quotation(&self, at: ValueId) -> Result<()> {
-        match self.units(at)?.iter().all(|unit| unit.is_empty()) {
-            false => Ok(()),
-            true => {
-                let message = "`x-quote-from` has no text to quote";
-                Err(self.document.error(ErrorKind::Schema, at, message))
-            }
-        }
-    }
-
-    /// The quotations of what `x-quote-from` names, in the spellings that count.
-    pub(crate) fn quotation(&mut self, at: ValueId) -> Result<Language> {
-        self.validate_quotation(at)?;
-        let units = self.units(at)?;
-        match self.options.spelling {
-            Spelling::Canonical => {
-                let units: Vec<Vec<u8>> = units.into_iter().map(spell).collect();
-                regular::quotation(&mut self.languages, &units)
-            }
-            Spelling::Any => {
-                let Some((inner, start)) = regular::quotation_automaton(&units)? else {
-                    return Ok(Language::EMPTY);
-                };
-                let name = format!("{} in any spelling", inner.name());
-                let start = Place::Plain.state(&start);
-                Ok(self.languages.automaton(
-                    Arc::new(AnySpelling { name, inner, next: Mutex::default() }),
-                    start,
-                ))
-            }
-        }
-    }
+/// The quotations of some units, in every spelling.
+pub(crate) fn any_spelling(l: &mut Languages, units: &[&str]) -> Result<Language> {
+    let Some((inner, start)) = regular::quotation_automaton(units)? else {
+        return Ok(Language::EMPTY);
+    };
+    let name = format!("{} in any spelling", inner.name());
+    let start = Place::Plain.state(&start);
+    Ok(l.automaton(Arc::new(AnySpelling { name, inner, next: Mutex::default() }), start))
 }
 
 /// The content of JSON strings, in every spelling (RFC 8259, section 7), whose texts an automaton

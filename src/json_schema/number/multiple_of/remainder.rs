@@ -113,7 +113,8 @@ impl Numbers {
             // What is too fine for the automaton is made of the grid.
             true => self.all(),
             false => {
-                let literals = l.automaton(Arc::new(RemainderAutomaton::new(decimal)?), [START, 0, 0].into());
+                let literals =
+                    l.automaton(Arc::new(RemainderAutomaton::new(decimal)?), [START, 0, 0].into());
                 self.written(l, literals)
             }
         };

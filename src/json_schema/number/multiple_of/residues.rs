@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use num_bigint::BigInt;
 
-use super::grid::{gcd, lcm, ten};
+use super::arithmetic::{gcd, lcm, ten};
 
 /// The longest period that is looked at; a table of it takes half a megabyte.
 const PERIOD: u64 = 1 << 22;

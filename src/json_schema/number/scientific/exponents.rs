@@ -13,7 +13,7 @@ use super::super::decimal::Decimal;
 use super::{Atom, FormulaStep};
 use crate::deadline;
 use crate::json_schema::number::Side;
-use crate::json_schema::number::multiple_of::grid::{from_words, lcm, to_words};
+use crate::json_schema::number::multiple_of::arithmetic::{from_words, lcm, to_words};
 use crate::regular::automaton::{Automaton, State};
 
 /// Exponents of ten beyond this are all alike: no bound is so far out.

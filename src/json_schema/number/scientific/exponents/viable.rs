@@ -20,7 +20,8 @@ use super::{Exponents, GREATER, LESS, Mantissa, START};
 use crate::deadline;
 use crate::error::Result;
 use crate::json_schema::number::Side;
-use crate::json_schema::number::multiple_of::grid::{floor, lcm, ten};
+use crate::json_schema::number::multiple_of::arithmetic::{lcm, ten};
+use crate::json_schema::number::multiple_of::grid::floor;
 
 /// Numbers `low`, `low + 1`, … `high`, times ten to some power.
 struct Run<'a> {

@@ -1,6 +1,24 @@
-//! Is there an object that meets a condition? A search over the members that matter to it.
+//! HEAD
 
-use super::*;
+use std::cmp::Reverse;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::json_schema::algebra::formula_folding::settle;
+use crate::json_schema::satisfiability::member_alternatives::{check_search_steps, set_asked_of};
+use crate::json_schema::satisfiability::reference_free::reach_of;
+use crate::json_schema::set::keys::MemberKey;
+use crate::json_schema::set::keys::UnnamedKeys;
+use crate::json_schema::set::member_formula::{FormulaContents, FormulaNode, MemberFormula};
+use crate::json_schema::set::memo::Reach;
+use crate::json_schema::set::object_set::ObjectSet;
+use crate::json_schema::set::{Set, Sets};
+
+/// Parts of conditions that are looked at before alternatives are tried one by one.
+const MAX_SEARCH_WORK: usize = 1_000_000;
 
 /// A member that a condition speaks of.
 #[derive(Clone, Debug)]
@@ -12,7 +30,7 @@ struct Relevant {
 }
 
 /// Has a set a value?
-pub(crate) type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
+type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
 
 /// A step of a search: a set of which a value is needed, if one is, and where that leads.
 type SearchStep = (Option<Set>, SearchState);
@@ -77,7 +95,8 @@ impl<'d> Sets<'d> {
         members: impl Iterator<Item = (&'a Arc<str>, Set, bool)>,
         (others, keys): Counted,
     ) -> Result<(MemberSearch, SearchState)> {
-        let FormulaContents { statements, occurrences, .. } = self.conditions.contents(condition).clone();
+        let FormulaContents { statements, occurrences, .. } =
+            self.conditions.contents(condition).clone();
         let part = |this: &Self, statement| this.conditions.part(statement).clone();
         let least = statements.iter().any(|&s| matches!(part(self, s), FormulaNode::AtLeast(_)));
         let counts = max.is_some() || self.conditions.count_cap(condition) > 0;
@@ -89,7 +108,7 @@ impl<'d> Sets<'d> {
             let times = times as usize;
             let (key, simple) = match part(self, statement) {
                 FormulaNode::Absent(key) => (key, false),
-                FormulaNode::Present(key, set) => (key, self.reach(set) == Reach::Simple),
+                FormulaNode::Present(key, set) => (key, reach_of(self, set) == Reach::Simple),
                 FormulaNode::Some(_) | FormulaNode::All(_) => {
                     classes.push((statement, times));
                     continue;
@@ -105,9 +124,9 @@ impl<'d> Sets<'d> {
             let (mut simple, mut asked) = about.get(key).copied().unwrap_or_default();
             asked += usize::from(least);
             for &(statement, times) in &classes {
-                if let Some(set) = self.asks(statement, MemberKey::Named(key, &spelled))? {
+                if let Some(set) = set_asked_of(self, statement, MemberKey::Named(key, &spelled))? {
                     asked += times;
-                    simple += times * usize::from(self.reach(set) == Reach::Simple);
+                    simple += times * usize::from(reach_of(self, set) == Reach::Simple);
                 }
             }
             let member = Relevant { key: key.clone(), spelled, set, required };
@@ -137,27 +156,6 @@ impl<'d> Sets<'d> {
         Ok((others.into(), keys))
     }
 
-    /// What is asked of an object's members together, and how many there are at least.
-    pub(crate) fn with_least(&mut self, object: &ObjectSet) -> MemberFormula {
-        if object.min as usize <= object.required() {
-            return object.condition;
-        }
-        let least = self.conditions.of(FormulaNode::AtLeast(object.min));
-        self.conditions.and([object.condition, least])
-    }
-
-    /// Are there members that meet the condition, of sets of which it is asked whether they have a
-    /// value? The first that are found will do; `None` if they are not found soon.
-    pub(crate) fn finds(
-        &mut self,
-        search: &MemberSearch,
-        start: SearchState,
-        has_value: &mut HasValue<'_, 'd>,
-    ) -> Result<Option<bool>> {
-        let found = self.find(search, start, has_value)?;
-        Ok(found.map(|found| matches!(found, SearchOutcome::Members(_))))
-    }
-
     /// The same with the members.
     pub(crate) fn find(
         &mut self,
@@ -165,7 +163,7 @@ impl<'d> Sets<'d> {
         start: SearchState,
         has_value: &mut HasValue<'_, 'd>,
     ) -> Result<Option<SearchOutcome>> {
-        if self.is_met(search, start) {
+        if is_goal(self, search, start) {
             return Ok(Some(SearchOutcome::Members(Vec::new())));
         }
         // From where each was reached, and whether the member there is written.
@@ -179,9 +177,9 @@ impl<'d> Sets<'d> {
             let mut last = false;
             let mut is_end = |this: &mut Self, (set, to): SearchStep| {
                 last = set.is_some();
-                Ok(this.is_met(search, to) && set.map_or(Ok(true), |set| has_value(this, set))?)
+                Ok(is_goal(this, search, to) && set.map_or(Ok(true), |set| has_value(this, set))?)
             };
-            let Some(steps) = self.steps_unless(search, place, &mut is_end)? else {
+            let Some(steps) = search_steps_unless(self, search, place, &mut is_end)? else {
                 let mut written = Vec::new();
                 let mut at = Some((place, last));
                 while let Some((place, is_written)) = at {
@@ -199,7 +197,7 @@ impl<'d> Sets<'d> {
                 }
             }
             work += 1 + self.conditions.size(place.condition);
-            if work > SOON {
+            if work > MAX_SEARCH_WORK {
                 return Ok(None);
             }
         }
@@ -215,8 +213,8 @@ impl<'d> Sets<'d> {
         steps: &mut usize,
     ) -> Result<bool> {
         *steps += 1 + self.conditions.size(object.condition) / 256;
-        self.check_steps(*steps)?;
-        let Some(object) = self.settle(object)? else { return Ok(false) };
+        check_search_steps(self, *steps)?;
+        let Some(object) = settle(self, object)? else { return Ok(false) };
         let conjuncts = self.conditions.conjuncts(object.condition);
         let width = |&&part: &&MemberFormula| match self.conditions.part(part) {
             FormulaNode::Or(parts) => parts.len(),
@@ -244,97 +242,121 @@ impl<'d> Sets<'d> {
         let others = self.other_keys(&object)?;
         let others = self.with_counts(others)?;
         let members = object.named.iter().map(|n| (&n.key, n.set, n.required));
-        let asked = self.with_least(&object);
+        let asked = formula_with_min(self, &object);
         let (search, start) = self.search(asked, 0, object.max, members, others)?;
-        match self.finds(&search, start, has_value)? {
+        match finds_members(self, &search, start, has_value)? {
             Some(found) => Ok(found),
-            None => self.check_steps(usize::MAX).map(|()| false),
+            None => check_search_steps(self, usize::MAX).map(|()| false),
         }
     }
+}
 
-    /// Is nothing more needed from here?
-    pub(crate) fn is_met(&self, search: &MemberSearch, place: SearchState) -> bool {
-        let left = search.members.get(place.at as usize..).unwrap_or_default();
-        place.condition == MemberFormula::HOLDS && search.max.is_none()
-            || left.iter().all(|member| !member.required)
-                && self.conditions.at_end(place.condition)
-                && search.max.is_none_or(|max| place.count <= max)
+/// What is asked of an object's members together, and how many there are at least.
+pub(crate) fn formula_with_min(sets: &mut Sets<'_>, object: &ObjectSet) -> MemberFormula {
+    if object.min as usize <= object.required() {
+        return object.condition;
     }
+    let least = sets.conditions.of(FormulaNode::AtLeast(object.min));
+    sets.conditions.and([object.condition, least])
+}
 
-    /// The next steps.
-    pub(crate) fn next_steps(&mut self, search: &MemberSearch, place: SearchState) -> Result<Vec<SearchStep>> {
-        let steps = self.steps_unless(search, place, &mut |_, _| Ok(false))?;
-        Ok(steps.unwrap_or_default())
-    }
+/// Are there members that meet the condition, of sets of which it is asked whether they have a
+/// value? The first that are found will do; `None` if they are not found soon.
+pub(crate) fn finds_members<'d>(
+    sets: &mut Sets<'d>,
+    search: &MemberSearch,
+    start: SearchState,
+    has_value: &mut HasValue<'_, 'd>,
+) -> Result<Option<bool>> {
+    let found = sets.find(search, start, has_value)?;
+    Ok(found.map(|found| matches!(found, SearchOutcome::Members(_))))
+}
 
-    /// The same; `None` as soon as one of them is an end.
-    fn steps_unless(
-        &mut self,
-        search: &MemberSearch,
-        place: SearchState,
-        is_end: &mut IsEnd<'_, 'd>,
-    ) -> Result<Option<Vec<SearchStep>>> {
-        let mut steps = Vec::new();
-        let count = place.count + u32::from(search.counts);
-        let full = search.max.is_some_and(|max| count > max);
-        let (key, set, with) = match search.members.get(place.at as usize) {
-            Some(member) => {
-                let at = place.at + 1;
-                if !member.required {
-                    let passed = |key: &str| *key == *member.key;
-                    let condition = self.conditions.without(place.condition, passed);
-                    steps.push((None, SearchState { at, condition, ..place }));
-                }
-                let with = SearchState { at, count, taken: 0, ..place };
-                (MemberKey::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
+/// Is nothing more needed from here?
+pub(crate) fn is_goal(sets: &Sets<'_>, search: &MemberSearch, place: SearchState) -> bool {
+    let left = search.members.get(place.at as usize..).unwrap_or_default();
+    place.condition == MemberFormula::HOLDS && search.max.is_none()
+        || left.iter().all(|member| !member.required)
+            && sets.conditions.at_end(place.condition)
+            && search.max.is_none_or(|max| place.count <= max)
+}
+
+/// The next steps.
+pub(crate) fn search_steps(
+    sets: &mut Sets<'_>,
+    search: &MemberSearch,
+    place: SearchState,
+) -> Result<Vec<SearchStep>> {
+    let steps = search_steps_unless(sets, search, place, &mut |_, _| Ok(false))?;
+    Ok(steps.unwrap_or_default())
+}
+
+/// The same; `None` as soon as one of them is an end.
+fn search_steps_unless<'d>(
+    sets: &mut Sets<'d>,
+    search: &MemberSearch,
+    place: SearchState,
+    is_end: &mut IsEnd<'_, 'd>,
+) -> Result<Option<Vec<SearchStep>>> {
+    let mut steps = Vec::new();
+    let count = place.count + u32::from(search.counts);
+    let full = search.max.is_some_and(|max| count > max);
+    let (key, set, with) = match search.members.get(place.at as usize) {
+        Some(member) => {
+            let at = place.at + 1;
+            if !member.required {
+                let passed = |key: &str| *key == *member.key;
+                let condition = sets.conditions.without(place.condition, passed);
+                steps.push((None, SearchState { at, condition, ..place }));
             }
-            None => {
-                let class = place.at as usize - search.members.len();
-                let (Some(other), Some(&keys)) = (search.others.get(class), search.keys.get(class))
-                else {
-                    return Ok(Some(steps));
-                };
-                // Which class is next does not matter to what is left.
-                steps.push((None, SearchState { at: place.at + 1, taken: 0, ..place }));
-                let few = keys < KEY_COUNT_CAP;
-                let taken = if few { place.taken + 1 } else { 0 };
-                let with = SearchState { count, taken, ..place };
-                let left = !(full || few && place.taken == keys);
-                (MemberKey::Other(&other.inside), other.set, left.then_some(with))
-            }
-        };
-        steps.retain(|(_, to)| to.condition != MemberFormula::FAILS);
-        for &step in &steps {
-            if is_end(self, step)? {
-                return Ok(None);
-            }
+            let with = SearchState { at, count, taken: 0, ..place };
+            (MemberKey::Named(&member.key, &member.spelled), member.set, (!full).then_some(with))
         }
-        let Some(with) = with else { return Ok(Some(steps)) };
-        let then = |this: &mut Self, condition| SearchState {
-            condition: match search.counts {
-                true => this.conditions.counted(condition, count),
-                false => condition,
-            },
-            ..with
-        };
-        let mut ended = false;
-        let ways = self.ways_until(place.condition, key, set, &mut |this, set, condition| {
-            let to = then(this, condition);
-            ended = is_end(this, (Some(set), to))?;
-            Ok(ended)
-        })?;
-        if ended {
+        None => {
+            let class = place.at as usize - search.members.len();
+            let (Some(other), Some(&keys)) = (search.others.get(class), search.keys.get(class))
+            else {
+                return Ok(Some(steps));
+            };
+            // Which class is next does not matter to what is left.
+            steps.push((None, SearchState { at: place.at + 1, taken: 0, ..place }));
+            let few = keys < KEY_COUNT_CAP;
+            let taken = if few { place.taken + 1 } else { 0 };
+            let with = SearchState { count, taken, ..place };
+            let left = !(full || few && place.taken == keys);
+            (MemberKey::Other(&other.inside), other.set, left.then_some(with))
+        }
+    };
+    steps.retain(|(_, to)| to.condition != MemberFormula::FAILS);
+    for &step in &steps {
+        if is_end(sets, step)? {
             return Ok(None);
         }
-        for (set, condition) in ways {
-            let to = then(self, condition);
-            // Of a class, what changes nothing is not worth a member.
-            let changes =
-                to.at > place.at || to.condition != place.condition || count <= search.cap;
-            if changes && to.condition != MemberFormula::FAILS {
-                steps.push((Some(set), to));
-            }
-        }
-        Ok(Some(steps))
     }
+    let Some(with) = with else { return Ok(Some(steps)) };
+    let then = |this: &mut Sets<'d>, condition| SearchState {
+        condition: match search.counts {
+            true => this.conditions.counted(condition, count),
+            false => condition,
+        },
+        ..with
+    };
+    let mut ended = false;
+    let ways = sets.ways_until(place.condition, key, set, &mut |this, set, condition| {
+        let to = then(this, condition);
+        ended = is_end(this, (Some(set), to))?;
+        Ok(ended)
+    })?;
+    if ended {
+        return Ok(None);
+    }
+    for (set, condition) in ways {
+        let to = then(sets, condition);
+        // Of a class, what changes nothing is not worth a member.
+        let changes = to.at > place.at || to.condition != place.condition || count <= search.cap;
+        if changes && to.condition != MemberFormula::FAILS {
+            steps.push((Some(set), to));
+        }
+    }
+    Ok(Some(steps))
 }

@@ -1,0 +1,44 @@
+//! HEAD
+
+use std::sync::{Arc, Once, OnceLock};
+
+use crate::json_schema::document::Document;
+use crate::json_schema::options::{Options, Spelling};
+use crate::json_schema::set::{Base, Sets};
+use crate::regular::Tables;
+
+/// What all schemas of this process begin with, by spelling.
+static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
+
+/// What schemas share: automata.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) tables: Arc<Tables>,
+}
+
+impl Shared {
+    pub(crate) fn base(&self, spelling: Spelling) -> Base {
+        let base = match spelling {
+            Spelling::Canonical => &BASES[0],
+            Spelling::Any => &BASES[1],
+        };
+        base.get_or_init(|| Base::new(spelling)).clone()
+    }
+
+    /// Makes what most schemas need and no schema changes, once in a process.
+    pub(crate) fn prepare(&self) {
+        static PREPARED: Once = Once::new();
+        PREPARED.call_once(|| {
+            let options = Options::default();
+            let document = Document::from_value(&serde_json::Value::Bool(true));
+            let base = self.base(options.spelling);
+            // Only time is lost if it fails.
+            if let Ok(document) = document {
+                let mut sets = Sets::from_base(&document, &options, base);
+                for name in ["date-time", "email", "hostname"] {
+                    let _ = sets.format(name, true);
+                }
+            }
+        });
+    }
+}
