@@ -1,9 +1,9 @@
-//! HEAD
+//! Intersection and complement of sets of arrays.
 
 use crate::json_schema::set::array_set::{ArraySet, ContainsCount, Repeats, smaller};
 use crate::json_schema::set::{Set, Sets};
 
-/// Arrays in both; `None` if it is plain to see that there are none.
+/// Arrays in both sets; `None` if bounds alone show that there are none.
 pub(crate) fn intersect_arrays(
     sets: &mut Sets<'_>,
     a: &ArraySet,
@@ -39,7 +39,7 @@ pub(crate) fn intersect_arrays(
     })
 }
 
-/// Arrays that are not in it: too short, too long, or with an item that does not fit.
+/// Arrays outside a set, as alternatives: too short, too long, or with an item outside its set.
 pub(crate) fn complement_arrays(sets: &mut Sets<'_>, a: &ArraySet) -> Vec<ArraySet> {
     let mut result = Vec::new();
     let sources = &a.sources;

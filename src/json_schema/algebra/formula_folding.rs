@@ -1,4 +1,14 @@
-//! HEAD
+//! Folding of object sets into one set with a formula, and back.
+//!
+//! A union or complement of object sets is a list of alternatives, and an intersection of lists is
+//! their product. Folding keeps one object set whose formula says which alternative holds;
+//! [`settle`] moves what a formula says of single keys back into the keys.
+//!
+//! ```text
+//! {a: 1} or {b: 2}                         two object sets
+//! all objects, with (a in 1) or (b in 2)   folded
+//! … and a is absent                        settled: b required and in 2, a forbidden, no formula
+//! ```
 
 use std::sync::Arc;
 
@@ -18,18 +28,18 @@ use crate::json_schema::set::membership::set_of_unnamed_key;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
 
-/// Nodes that one formula may have.
+/// Nodes that one formula may have: a larger one takes seconds for each member.
 const MAX_FORMULA_SIZE: usize = 100_000;
 
-/// Formulas that one schema may lead to.
+/// Formulas that one schema may lead to: they are kept as long as the schema is.
 const MAX_FORMULAS: usize = 200_000;
 
-/// Object sets with conditions that are followed in parallel before they are merged into one formula.
+/// Object sets with formulas that are followed in parallel before they are merged into one formula.
 const MAX_PARALLEL_OBJECT_SETS: usize = 4;
 
 impl Sets<'_> {
-    /// The same objects in fewer sets: those whose conditions let many of them hold at the same
-    /// time are followed as one, if their names come in the same order.
+    /// Merges object sets with formulas into fewer ones, where they are more than a few and name
+    /// their keys in the same order.
     pub(crate) fn gather(&mut self, objects: &[ObjectSet]) -> Result<Vec<ObjectSet>> {
         let on_condition = |object: &&ObjectSet| object.condition != MemberFormula::HOLDS;
         if objects.iter().filter(on_condition).count() <= MAX_PARALLEL_OBJECT_SETS {
@@ -65,7 +75,7 @@ impl Sets<'_> {
     }
 }
 
-/// What is said of one key, as a condition.
+/// The formula that a key and its set, required or not, stand for.
 fn formula_of_key(sets: &mut Sets<'_>, key: &Arc<str>, set: Set, required: bool) -> MemberFormula {
     let set = canonical_set(sets, set);
     let present = sets.conditions.of(FormulaNode::Present(key.clone(), set));
@@ -79,7 +89,7 @@ fn formula_of_key(sets: &mut Sets<'_>, key: &Arc<str>, set: Set, required: bool)
     }
 }
 
-/// The objects that are not in the set, as one object set with a condition.
+/// The complement of an object set, as one object set with a formula; `None` if it is empty.
 pub(crate) fn fold_complement(
     sets: &mut Sets<'_>,
     object: &ObjectSet,
@@ -114,7 +124,7 @@ pub(crate) fn fold_complement(
     settle(sets, folded)
 }
 
-/// Any of the object sets, as one with a condition.
+/// The union of object sets, as one object set with a formula.
 pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<ObjectSet> {
     let mut keys: Vec<Arc<str>> = Vec::new();
     let mut seen = FxHashSet::default();
@@ -177,8 +187,8 @@ pub(crate) fn fold_union(sets: &mut Sets<'_>, objects: &[ObjectSet]) -> Result<O
     Ok(folded)
 }
 
-/// Makes of a condition what can be said of single keys, and drops what is granted already.
-/// `None` if it is plain to see that nothing meets it.
+/// Moves what a formula says of single keys into the keys, and drops statements that the keys
+/// imply. `None` if the object set is provably empty.
 pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Option<ObjectSet>> {
     loop {
         match object.condition {
@@ -246,7 +256,7 @@ pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Optio
     }
 }
 
-/// Restricts the values of some keys.
+/// Intersects the values of a class of keys with a set.
 fn restrict_values(sets: &mut Sets<'_>, object: &mut ObjectSet, class: KeyClass) -> Result<()> {
     for named in &mut object.named {
         let spelled = sets.strings.spell(&named.key);
@@ -269,7 +279,7 @@ fn restrict_values(sets: &mut Sets<'_>, object: &mut ObjectSet, class: KeyClass)
     Ok(())
 }
 
-/// What a statement comes to, given what an object set says of single keys.
+/// The truth value of a statement, as far as what the object set says of single keys decides it.
 fn decided_by_keys(
     sets: &mut Sets<'_>,
     object: &ObjectSet,
@@ -316,7 +326,7 @@ fn decided_by_keys(
     })
 }
 
-/// Are the values of these keys in this set anyway?
+/// Whether the values of a class of keys are provably in its set already.
 fn is_granted_to_all(sets: &mut Sets<'_>, object: &ObjectSet, class: KeyClass) -> Result<bool> {
     for named in &object.named {
         let spelled = sets.strings.spell(&named.key);

@@ -1,4 +1,5 @@
-//! HEAD
+//! Negation of member formulas: statements are negated by their opposites, so formulas need no
+//! negation of their own.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use crate::json_schema::set::keys::KeyClass;
 use crate::json_schema::set::member_formula::{FormulaNode, MemberFormula};
 use crate::json_schema::set::{Set, Sets};
 
-/// The condition that does not hold where this one does, and the other way round.
+/// The negation of a formula, which is made once.
 pub(crate) fn negate_formula(sets: &mut Sets<'_>, condition: MemberFormula) -> MemberFormula {
     if let Some(&known) = sets.conditions.negations.get(&condition) {
         return known;
@@ -54,7 +55,7 @@ fn build_negation(sets: &mut Sets<'_>, condition: MemberFormula) -> MemberFormul
     sets.conditions.of(new)
 }
 
-/// The keys that a condition names.
+/// The keys that a formula names.
 pub(crate) fn keys_named_in(sets: &mut Sets<'_>, condition: MemberFormula) -> Vec<Arc<str>> {
     let mut keys: Vec<Arc<str>> = Vec::new();
     for &statement in sets.conditions.statements(condition).iter() {

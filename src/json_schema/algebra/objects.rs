@@ -1,4 +1,4 @@
-//! HEAD
+//! Intersection, complement and subsumption of sets of objects.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use crate::json_schema::set::membership::set_of_unnamed_key;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
 
-/// Objects in both; `None` if it is plain to see that there are none.
+/// Objects in both sets; `None` if there are provably none.
 pub(crate) fn intersect_objects(
     sets: &mut Sets<'_>,
     a: &ObjectSet,
@@ -26,7 +26,7 @@ pub(crate) fn intersect_objects(
     }
 }
 
-/// The same with a condition that is not settled yet.
+/// The intersection before its formula is settled.
 pub(crate) fn intersect_objects_unsettled(
     sets: &mut Sets<'_>,
     a: &ObjectSet,
@@ -76,8 +76,8 @@ pub(crate) fn intersect_objects_unsettled(
     }))
 }
 
-/// Objects that are not in it: with a required key missing, a value that does not fit, or too
-/// few or too many members.
+/// Objects outside a set, as alternatives: without a required key, with a value outside its set, or
+/// with too few or too many members.
 pub(crate) fn complement_objects(sets: &mut Sets<'_>, a: &ObjectSet) -> Result<Vec<ObjectSet>> {
     let free = ObjectSet { sources: a.sources.clone(), ..ObjectSet::any(sets.strings.any) };
     let mut result = Vec::new();
@@ -116,8 +116,7 @@ pub(crate) fn complement_objects(sets: &mut Sets<'_>, a: &ObjectSet) -> Result<V
     Ok(result)
 }
 
-/// Is every text of objects in `a` also one of objects in `b`? Says no where it would have to
-/// look into sets.
+/// Whether every text of an object in `a` is provably one of an object in `b`, by names alone.
 fn is_provably_object_subset(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
     sets.spend(2 + b.named.len());
     sets.check_work(Set::ANY)?;
@@ -159,7 +158,7 @@ fn is_provably_object_subset(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) 
     Ok(any || none || a.classes == b.classes)
 }
 
-/// Drops what others hold already, the first of equals excepted.
+/// Drops object sets that are subsets of others; of equal ones the first stays.
 pub(crate) fn remove_subsumed_objects(
     sets: &mut Sets<'_>,
     objects: &mut Vec<ObjectSet>,

@@ -1,4 +1,8 @@
-//! HEAD
+//! Intersection, union and complement of shapes.
+//!
+//! Types are combined one by one. Numbers and strings are languages, for which the operations are
+//! exact and cheap; arrays and objects are lists of alternatives, which multiply, so crowds of
+//! object sets are folded into one with a formula.
 
 use std::sync::Arc;
 
@@ -14,16 +18,17 @@ use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets, Shape, Sources};
 use crate::json_schema::string::patterns::check_endless;
 
-/// More sets than this are combined by halves, so that each is looked at a few times only.
+/// Parts that are combined one after another; more are combined by halves, so that each alternative
+/// is copied a logarithmic number of times.
 pub(crate) const MAX_LINEAR_PARTS: usize = 64;
 
-/// Every so many intersections what they ask of members is looked at.
+/// Intersections after which formulas are settled: settling at each costs more than it removes.
 const SETTLE_INTERVAL: usize = 8;
 
-/// From this number of alternatives on it is worth looking for those that others hold already.
+/// Alternatives from which on subsumed ones are looked for.
 const MIN_CROWD: usize = 4;
 
-/// From this number of alternatives on objects are followed as one with a condition.
+/// Object sets that are kept apart; more are folded into one with a formula.
 const MAX_SEPARATE_OBJECTS: usize = 64;
 
 /// All JSON values.
@@ -78,13 +83,13 @@ pub(crate) fn unite_all(sets: &mut Sets<'_>, parts: &[Set]) -> Result<Shape> {
     Ok(result)
 }
 
-/// Values in both.
+/// The intersection of two shapes.
 pub(crate) fn intersect(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> {
     intersect_partly_settled(sets, a, b, true, MIN_CROWD)
 }
 
-/// The same, perhaps with conditions that are not settled yet; where there would be more
-/// objects than `crowd`, complements are one with a condition.
+/// The intersection, whose formulas are settled only on demand; where there would be more object
+/// sets than `crowd`, folded complements are used.
 fn intersect_partly_settled(
     sets: &mut Sets<'_>,
     a: &Shape,
@@ -186,7 +191,7 @@ fn intersect_object_lists(
     Ok(objects)
 }
 
-/// Values in either.
+/// The union of two shapes.
 pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> {
     sets.spend(a.arrays.len() * b.arrays.len() + a.objects.len() * b.objects.len());
     sets.check_work(Set::ANY)?;
@@ -225,7 +230,7 @@ pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> 
     })
 }
 
-/// Values that are not in it.
+/// The complement of a shape.
 pub(crate) fn complement(sets: &mut Sets<'_>, a: &Shape) -> Result<Shape> {
     if let Some(at) = a.open_format {
         let message = "this format is not enforced, so its complement cannot be";

@@ -1,7 +1,15 @@
-//! Which sets have no value at all.
+//! Emptiness of sets, as a least fixed point.
 //!
-//! JSON values are finite, so a set has a value only if it has one whose children are smaller:
-//! emptiness is a least fixed point, and a node that requires a node that requires … is empty.
+//! JSON values are finite, so a set has a value only if it has one whose children are smaller. The
+//! sets that a value might need are collected as a graph; then rounds mark the sets that have a
+//! value given those marked before, until nothing changes. What is unmarked is empty:
+//!
+//! ```text
+//! node = {"required": ["next"], "properties": {"next": node}}   never marked: empty
+//! list = {"properties": {"next": list}}                         {} has no children: marked at once
+//! ```
+//!
+//! *Invariant:* what is stored in the memo table holds without assumptions.
 
 use std::collections::BTreeSet;
 
@@ -25,51 +33,53 @@ use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, SetExpr, Sets, Shape};
 use crate::regular::Language;
 
-/// States of counting beyond which an array is taken to have a value.
-const STATES: usize = 10_000;
+/// Combinations of counts beyond which an array is taken to have a value: the emitter refuses what
+/// is larger.
+const MAX_COUNT_STATES: usize = 10_000;
 
-/// A set not decided yet: any of these would give it a value.
-struct Undecided {
+/// A set that is not decided yet: it has a value if one of its alternatives has.
+struct UndecidedSet {
     set: Set,
-    arrays: Vec<Array>,
-    objects: Vec<Object>,
+    arrays: Vec<ArrayAlternatives>,
+    objects: Vec<ObjectAlternatives>,
 }
 
-/// The items that an array may have.
-struct Array {
+/// An array set, with what its values need.
+struct ArrayAlternatives {
     set: ArraySet,
-    /// For each place before the last rule changes, and then for all further ones: the counts
-    /// that an item there adds to (one bit each), with the set of such items.
+    /// By index of an item, the last entry for all further ones: the sets that an item there may be
+    /// in, each with the `contains` counts that it adds to, as bits.
     places: Vec<Vec<(u32, Set)>>,
-    /// Can as many items differ, or two be equal, as must?
+    /// Whether as many items can differ, or two be equal, as `uniqueItems` or its complement
+    /// requires.
     enough: bool,
-    /// Where two items must be equal: what the two may be, and how many items that takes.
+    /// Where two items must be equal: the set of both, and the number of items that it takes.
     equals: Vec<(Set, u32)>,
 }
 
-/// The members that an object may have.
-struct Object {
+/// An object set, with what its values need.
+struct ObjectAlternatives {
     set: ObjectSet,
-    /// How many keys without a name each class has, as far as that matters.
+    /// By class, its number of keys, up to the bound that matters.
     keys: Vec<u32>,
-    ways: Ways,
+    graph: MemberGraph,
 }
 
-/// The ways to meet what is asked of an object's members, as a graph: from each place, the places
-/// that a step leads to, with a set of which a value is needed.
+/// The states of the search for members that meet a formula: from each state the next ones, with a
+/// set that must have a value, if any.
 #[derive(Default)]
-struct Ways {
+struct MemberGraph {
     steps: Vec<Vec<(Option<Set>, usize)>>,
-    /// Places from which nothing more is needed.
-    met: Vec<bool>,
+    /// By state, whether it is a goal.
+    goals: Vec<bool>,
 }
 
-impl Ways {
-    /// Is a place reached from which nothing more is needed?
-    fn lead_on(&self, known: impl Fn(Set) -> bool) -> bool {
-        let (mut seen, mut open) = (vec![false; self.met.len()], vec![0]);
+impl MemberGraph {
+    /// Whether a goal is reached through sets that have a value.
+    fn reaches_goal(&self, known: impl Fn(Set) -> bool) -> bool {
+        let (mut seen, mut open) = (vec![false; self.goals.len()], vec![0]);
         while let Some(at) = open.pop() {
-            if self.met[at] {
+            if self.goals[at] {
                 return true;
             }
             if !std::mem::replace(&mut seen[at], true) {
@@ -81,15 +91,15 @@ impl Ways {
     }
 }
 
-impl Undecided {
+impl UndecidedSet {
     fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
         self.arrays.iter().any(|a| a.has_value(known))
             || self.objects.iter().any(|o| o.has_value(known))
     }
 }
 
-impl Array {
-    /// Has it any array, given which sets are known to have a value? Monotone in `known`.
+impl ArrayAlternatives {
+    /// Whether an array exists, given the sets that have a value. Monotone in `known`.
     fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
         let (min, max) = (self.set.min, self.set.max.unwrap_or(u32::MAX));
         if max < min || !self.enough {
@@ -138,7 +148,7 @@ impl Array {
                 }
             }
             work += next.len();
-            if work > STATES {
+            if work > MAX_COUNT_STATES {
                 return true;
             }
             open = next;
@@ -147,8 +157,8 @@ impl Array {
     }
 }
 
-impl Object {
-    /// Has it any object, given which sets are known to have a value? Monotone in `known`.
+impl ObjectAlternatives {
+    /// Whether an object exists, given the sets that have a value. Monotone in `known`.
     fn has_value(&self, known: impl Fn(Set) -> bool + Copy) -> bool {
         let set = &self.set;
         let (min, max) = (set.min as usize, set.max.map_or(usize::MAX, |max| max as usize));
@@ -168,18 +178,19 @@ impl Object {
                 return false;
             }
         }
-        self.ways.lead_on(known)
+        self.graph.reaches_goal(known)
     }
 }
 
 impl Sets<'_> {
-    /// Has the set no value?
+    /// Whether the set has no value.
     pub(crate) fn is_empty(&mut self, set: Set) -> Result<bool> {
         let assumed = FxHashSet::default();
         is_empty_assuming(self, set, &assumed)
     }
 
-    /// Is it certain that the set has no value, even while some sets are still unfolding?
+    /// Whether the set has provably no value, even while other sets are unfolding; no where that
+    /// cannot be decided now.
     pub(crate) fn is_provably_empty(&mut self, set: Set) -> bool {
         if !self.budget.may_decide() {
             return false;
@@ -197,39 +208,37 @@ impl Sets<'_> {
         }
     }
 
-    /// How many keys there are of some, or `most` if there are more: one is one, however it is
-    /// spelled.
+    /// The number of keys in a language, at most `most`; a key counts once, however it is spelled.
     pub(crate) fn count_keys(&mut self, keys: Language, most: u32) -> Result<u32> {
         let keys = self.strings.canonical(&mut self.languages, keys);
         count_strings(&mut self.languages, keys, most)
     }
 
-    /// Has an alternative of a set no value, its condition apart? It may have none where another
-    /// alternative has.
+    /// Whether an object set has no value, its formula left out.
     pub(crate) fn object_is_empty(&mut self, object: &ObjectSet) -> Result<bool> {
         if contains_empty_object(self, object) {
             return Ok(false);
         }
         let object = ObjectSet { condition: MemberFormula::HOLDS, ..object.clone() };
         let mut needed = Vec::new();
-        let ways = object_alternatives(self, &object, &mut needed)?;
+        let graph = object_alternatives(self, &object, &mut needed)?;
         let has_value = sets_with_values(self, needed)?;
-        Ok(!ways.has_value(|set| has_value.contains(&set)))
+        Ok(!graph.has_value(|set| has_value.contains(&set)))
     }
 
-    /// The same for arrays.
+    /// Whether an array set has no value.
     pub(crate) fn array_is_empty(&mut self, array: &ArraySet) -> Result<bool> {
         if array.holds_empty() {
             return Ok(false);
         }
         let mut needed = Vec::new();
-        let ways = array_alternatives(self, array, &mut needed)?;
+        let graph = array_alternatives(self, array, &mut needed)?;
         let has_value = sets_with_values(self, needed)?;
-        Ok(!ways.has_value(|set| has_value.contains(&set)))
+        Ok(!graph.has_value(|set| has_value.contains(&set)))
     }
 }
 
-/// Has the set a value by the text of its schema alone? If so, it is remembered.
+/// Whether the text of its schema alone shows that the set has a value, which is then remembered.
 fn has_quick_value(sets: &mut Sets<'_>, set: Set) -> bool {
     let evident = match *sets.expr(set) {
         // What is listed is there.
@@ -247,7 +256,7 @@ fn has_quick_value(sets: &mut Sets<'_>, set: Set) -> bool {
     evident
 }
 
-/// Emptiness if the assumed sets have values; what is remembered holds without assumptions.
+/// Emptiness on the assumption that some sets have values; what is stored holds without it.
 fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) -> Result<bool> {
     if let Some(&empty) = sets.memo.emptiness.get(&set) {
         return Ok(empty);
@@ -286,9 +295,9 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
         let before = undecided.len();
         sets.spend(before);
         sets.check_work(set)?;
-        // What was met last leads to nothing else, mostly.
+        // What was goals last leads to nothing else, mostly.
         undecided.reverse();
-        undecided.retain(|this: &Undecided| {
+        undecided.retain(|this: &UndecidedSet| {
             let known = |set: Set| {
                 sets.memo.emptiness.get(&set) == Some(&false) || has_value.contains(&set)
             };
@@ -312,18 +321,17 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
     Ok(undecided.iter().any(|this| this.set == set))
 }
 
-/// What a value of a set needs, and the sets that it might need for that; `None` if it plainly
-/// has one.
+/// The alternatives of a set, which need `needed`; `None` if it has a value without children.
 fn undecided_alternatives(
     sets: &mut Sets<'_>,
     set: Set,
     needed: &mut Vec<Set>,
-) -> Result<Option<Undecided>> {
+) -> Result<Option<UndecidedSet>> {
     let shape = sets.shape(set)?;
     if holds_childless_value(sets, &shape)? {
         return Ok(None);
     }
-    let mut this = Undecided { set, arrays: Vec::new(), objects: Vec::new() };
+    let mut this = UndecidedSet { set, arrays: Vec::new(), objects: Vec::new() };
     for array in &shape.arrays {
         this.arrays.push(array_alternatives(sets, array, needed)?);
     }
@@ -333,7 +341,7 @@ fn undecided_alternatives(
     Ok(Some(this))
 }
 
-/// Those of some sets that have a value.
+/// The candidates that have a value.
 fn sets_with_values(sets: &mut Sets<'_>, candidates: Vec<Set>) -> Result<FxHashSet<Set>> {
     let mut found = FxHashSet::default();
     for set in candidates {
@@ -344,7 +352,7 @@ fn sets_with_values(sets: &mut Sets<'_>, candidates: Vec<Set>) -> Result<FxHashS
     Ok(found)
 }
 
-/// Is a value of the set known, or one that has no children?
+/// Whether the set has a value without children, or one that is known.
 fn has_childless_value(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
     if let Some(&empty) = sets.memo.emptiness.get(&set) {
         return Ok(!empty);
@@ -366,7 +374,7 @@ fn holds_childless_value(sets: &mut Sets<'_>, shape: &Shape) -> Result<bool> {
     Ok(free || !has_no_scalar(sets, shape)?)
 }
 
-/// What two equal items of an array may be, and how many items there are then at least.
+/// The sets of two equal items, with the number of items that each pair of places takes.
 fn equal_item_pairs(sets: &mut Sets<'_>, array: &ArraySet) -> Vec<(Set, u32)> {
     let places = array.prefix.len().min(MAX_COUNTED_KINDS);
     let mut pairs = Vec::new();
@@ -379,12 +387,12 @@ fn equal_item_pairs(sets: &mut Sets<'_>, array: &ArraySet) -> Vec<(Set, u32)> {
     pairs
 }
 
-/// The items of an array; `needed` grows by the sets that must be known.
+/// What the arrays of a set need; adds the sets that must be decided to `needed`.
 fn array_alternatives(
     sets: &mut Sets<'_>,
     array: &ArraySet,
     needed: &mut Vec<Set>,
-) -> Result<Array> {
+) -> Result<ArrayAlternatives> {
     let enough = {
         let may = &mut |this: &mut Sets<'_>, set| Ok(!is_provably_scalar_empty(this, set));
         can_complete(sets, array, may)?
@@ -403,7 +411,7 @@ fn array_alternatives(
         if array.min as usize > array.prefix.len() {
             needed.push(array.rest);
         }
-        return Ok(Array { set: array.clone(), places, enough, equals });
+        return Ok(ArrayAlternatives { set: array.clone(), places, enough, equals });
     }
     let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
     for place in 0..=array.prefix.len().max(from) {
@@ -411,7 +419,7 @@ fn array_alternatives(
             (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
         sets.spend(20 << counted.len());
         sets.check_work(array.rest)?;
-        let mut ways = Vec::new();
+        let mut graph = Vec::new();
         for choice in 0..1u32 << counted.len() {
             let (mut mask, mut item) = (0, array.item(place));
             for (k, &i) in counted.iter().enumerate() {
@@ -426,20 +434,20 @@ fn array_alternatives(
             }
             if item != Set::NEVER {
                 needed.push(item);
-                ways.push((mask, item));
+                graph.push((mask, item));
             }
         }
-        places.push(ways);
+        places.push(graph);
     }
-    Ok(Array { set: array.clone(), places, enough, equals })
+    Ok(ArrayAlternatives { set: array.clone(), places, enough, equals })
 }
 
-/// The members of an object; `needed` grows by the sets that must be known.
+/// What the objects of a set need; adds the sets that must be decided to `needed`.
 fn object_alternatives(
     sets: &mut Sets<'_>,
     object: &ObjectSet,
     needed: &mut Vec<Set>,
-) -> Result<Object> {
+) -> Result<ObjectAlternatives> {
     let all = object.min as usize > object.required();
     needed.extend(object.named.iter().filter(|n| all || n.required).map(|n| n.set));
     let mut keys = Vec::new();
@@ -451,19 +459,19 @@ fn object_alternatives(
             keys.push(sets.count_keys(others, object.min)?);
         }
     }
-    let ways = member_graph(sets, object, needed)?;
-    Ok(Object { set: object.clone(), keys, ways })
+    let graph = member_graph(sets, object, needed)?;
+    Ok(ObjectAlternatives { set: object.clone(), keys, graph })
 }
 
-/// The ways to meet what is asked of an object's members; `needed` grows by the sets that must
-/// be known.
+/// The states of the search for members that meet the formula; adds the sets that must be decided
+/// to `needed`.
 fn member_graph<'d>(
     sets: &mut Sets<'d>,
     object: &ObjectSet,
     needed: &mut Vec<Set>,
-) -> Result<Ways> {
+) -> Result<MemberGraph> {
     if object.condition == MemberFormula::HOLDS {
-        return Ok(Ways { steps: vec![Vec::new()], met: vec![true] });
+        return Ok(MemberGraph { steps: vec![Vec::new()], goals: vec![true] });
     }
     let others = sets.other_keys(object)?;
     let others = sets.with_counts(others)?;
@@ -478,15 +486,15 @@ fn member_graph<'d>(
     }
     let may = &mut |_: &mut Sets<'d>, _| Ok(true);
     if found == Some(true) || !sets.finds_any(object.clone(), may, &mut 0)? {
-        return Ok(Ways { steps: vec![Vec::new()], met: vec![found == Some(true)] });
+        return Ok(MemberGraph { steps: vec![Vec::new()], goals: vec![found == Some(true)] });
     }
-    let (mut ways, mut places) = (Ways::default(), vec![start]);
+    let (mut graph, mut places) = (MemberGraph::default(), vec![start]);
     let mut ids = FxHashMap::from_iter([(start, 0)]);
-    while ways.steps.len() < places.len() {
-        let place = places[ways.steps.len()];
-        let met = is_goal(sets, &search, place);
+    while graph.steps.len() < places.len() {
+        let place = places[graph.steps.len()];
+        let goals = is_goal(sets, &search, place);
         let mut steps = Vec::new();
-        if !met {
+        if !goals {
             for (set, to) in search_steps(sets, &search, place)? {
                 let to = *ids.entry(to).or_insert_with(|| {
                     places.push(to);
@@ -496,9 +504,9 @@ fn member_graph<'d>(
                 steps.push((set, to));
             }
         }
-        ways.steps.push(steps);
-        ways.met.push(met);
+        graph.steps.push(steps);
+        graph.goals.push(goals);
         check_search_steps(sets, places.len())?;
     }
-    Ok(ways)
+    Ok(graph)
 }

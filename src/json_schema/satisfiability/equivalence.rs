@@ -1,20 +1,21 @@
-//! Sets that say the same in other places of a document.
+//! Equivalence of schemas by their text.
 //!
-//! Names are compared by the place of their schema, which is what messages need. Where it is asked
-//! whether two alternatives say the same of a key, that would tell apart what an author has
-//! copied. So small schemas without identifiers of their own are compared by what they say.
+//! Sets are interned by the place of their schema, which is what messages need. A schema that an
+//! author has copied is another set with the same values, and two alternatives with such a member
+//! look different. So small schemas without identifiers of their own are compared by their
+//! keywords, annotations left out, and the first of equals stands for all.
 
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
-/// Schemas with more values than this are not compared.
-const VALUES: usize = 128;
+/// Values in a schema up to which it is compared by text.
+const MAX_COMPARED_VALUES: usize = 128;
 
-/// References that are followed to the schema that they name.
-const HOPS: usize = 8;
+/// References that are followed from a schema that is nothing but a `$ref`.
+const MAX_HOPS: usize = 8;
 
-/// Keywords that say nothing of values.
+/// Keywords that constrain no value.
 pub(crate) const ANNOTATIONS: [&str; 9] = [
     "title",
     "description",
@@ -27,7 +28,7 @@ pub(crate) const ANNOTATIONS: [&str; 9] = [
     "writeOnly",
 ];
 
-/// The first set that was asked for and says the same as this one, as far as that is plain.
+/// The first set seen with provably the same values.
 pub(crate) fn canonical_set(sets: &mut Sets<'_>, set: Set) -> Set {
     if let Some(&known) = sets.memo.canonical.get(&set) {
         return known;
@@ -53,7 +54,7 @@ pub(crate) fn canonical_set(sets: &mut Sets<'_>, set: Set) -> Set {
 }
 
 fn canonical_schema(sets: &mut Sets<'_>, mut set: Set) -> Set {
-    for _ in 0..HOPS {
+    for _ in 0..MAX_HOPS {
         let SetExpr::Schema(at, scope) = *sets.expr(set) else { return set };
         let Some(members) = sets.document.members(at) else { return set };
         let Ok(dialect) = sets.references.dialect(sets.document, at) else { return set };
@@ -67,14 +68,14 @@ fn canonical_schema(sets: &mut Sets<'_>, mut set: Set) -> Set {
             }
             continue;
         }
-        let (mut text, mut left) = (format!("{dialect:?}"), VALUES);
+        let (mut text, mut left) = (format!("{dialect:?}"), MAX_COMPARED_VALUES);
         let Some(()) = write_schema(sets, at, &mut text, &mut left) else { return set };
         return *sets.memo.schema_texts.entry(text).or_insert(set);
     }
     set
 }
 
-/// Writes a schema down; `None` if it is too large or depends on where it stands.
+/// Writes the keywords of a schema; `None` if it is too large or depends on its place.
 fn write_schema(sets: &Sets<'_>, at: ValueId, out: &mut String, left: &mut usize) -> Option<()> {
     let Value::Object(members) = sets.document.value(at) else {
         return write_value(sets, at, out, left);

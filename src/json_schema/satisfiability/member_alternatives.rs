@@ -1,4 +1,16 @@
-//! HEAD
+//! The alternatives for one member of an object with a formula.
+//!
+//! The statements of a formula cut the values of a member into cells. Each cell leaves a formula
+//! for the members that still come, its derivative:
+//!
+//! ```text
+//! formula (a in S and b in T) or c in U; member a, any value
+//!   cell S       leaves  b in T or c in U
+//!   cell not S   leaves  c in U
+//! ```
+//!
+//! Cells that are provably empty are left out, so formulas over many overlapping sets do not lead
+//! to a power set of cells.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -17,14 +29,13 @@ use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
 
-/// Alternatives of one member that a formula may tell apart, and steps in the search for members
-/// that meet it.
+/// Cells of one member, and states of a search, that are followed before the schema is refused.
 const MAX_ALTERNATIVES: usize = 10_000;
 
 impl Sets<'_> {
-    /// The sets that the value of a member may be in, each with the condition that is left then.
-    /// Counts are not looked at. A value in several of them may be taken for any: where it says
-    /// less than it could, what is left asks for more.
+    /// The sets that a member's value may be in, each with the formula that is left then. Counts
+    /// are not looked at. Where sets overlap, a value in both may be taken for either: the one that
+    /// says less leaves more to be required.
     pub(crate) fn ways(
         &mut self,
         condition: MemberFormula,
@@ -34,7 +45,7 @@ impl Sets<'_> {
         self.ways_until(condition, key, set, &mut |_, _, _| Ok(false))
     }
 
-    /// The same up to the first that is said to be enough.
+    /// The same, up to the first alternative that is enough.
     pub(crate) fn ways_until(
         &mut self,
         condition: MemberFormula,
@@ -143,7 +154,7 @@ impl Sets<'_> {
         Ok(found)
     }
 
-    /// The keys of an object without a name, told apart as far as its condition does.
+    /// The keys of an object without a name, in classes that the formula does not distinguish.
     pub(crate) fn other_keys(&mut self, object: &ObjectSet) -> Result<Vec<UnnamedKeys>> {
         let classes = object.classes.iter().filter(|class| class.set != Set::NEVER);
         if classes.clone().next().is_none() {
@@ -189,7 +200,7 @@ impl Sets<'_> {
     }
 }
 
-/// What a statement asks of the value of a member with this key.
+/// The set that a statement requires of the value of a member with this key, if it speaks of it.
 pub(crate) fn set_asked_of(
     sets: &mut Sets<'_>,
     statement: MemberFormula,
@@ -209,8 +220,8 @@ pub(crate) fn set_asked_of(
     Ok(inside.then_some(class.set))
 }
 
-/// The ways of a member by the parts into which what is asked of it cuts its values, each
-/// decided at once; `None` if these are many, or if not all of them matter.
+/// The alternatives of a member by a partition of its values, each cell decided at once; `None` if
+/// the partition is large or coarser alternatives would do.
 fn alternatives_by_partition<'d>(
     sets: &mut Sets<'d>,
     condition: MemberFormula,
@@ -261,8 +272,8 @@ fn alternatives_by_partition<'d>(
     Ok(Some(ways))
 }
 
-/// The parts of a set, none plainly empty, with the cuts in which each is, as bits; `None` if
-/// there are more than two for each cut.
+/// Partitions a set by cuts: the cells that are not provably empty, with the cuts that contain
+/// each, as bits. `None` if there are more than two cells for each cut.
 fn partition_values(
     sets: &mut Sets<'_>,
     set: Set,

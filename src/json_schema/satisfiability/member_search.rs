@@ -1,4 +1,10 @@
-//! HEAD
+//! Search for members of an object that meet a formula.
+//!
+//! The search decides the relevant members one by one, present or absent, those first on which most
+//! of the formula hangs, then counts keys without a name class by class. A state is the formula
+//! that is left, so different choices that leave the same formula are followed once. Where that
+//! takes long, alternatives of the formula are tried one by one (Davis, Logemann, Loveland, "A
+//! machine program for theorem-proving", CACM 1962).
 
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -17,83 +23,83 @@ use crate::json_schema::set::memo::Reach;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
 
-/// Parts of conditions that are looked at before alternatives are tried one by one.
+/// Nodes of formulas that the search looks at before alternatives are tried one by one.
 const MAX_SEARCH_WORK: usize = 1_000_000;
 
-/// A member that a condition speaks of.
+/// A member that the formula speaks of.
 #[derive(Clone, Debug)]
-struct Relevant {
+struct RelevantMember {
     key: Arc<str>,
     spelled: Vec<u8>,
     set: Set,
     required: bool,
 }
 
-/// Has a set a value?
+/// The oracle of a search: whether a set has a value.
 type HasValue<'f, 'd> = dyn FnMut(&mut Sets<'d>, Set) -> Result<bool> + 'f;
 
-/// A step of a search: a set of which a value is needed, if one is, and where that leads.
+/// A transition: the set of which a value is needed, if any, and the next state.
 type SearchStep = (Option<Set>, SearchState);
 
-/// Is a step the last one?
+/// Whether a transition leads to a goal.
 type IsEnd<'f, 'd> = dyn FnMut(&mut Sets<'d>, SearchStep) -> Result<bool> + 'f;
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub(crate) enum SearchOutcome {
     Nothing,
-    /// What meets the condition: those of the named members that are written, by their place in
-    /// the search.
+    /// The named members of a solution that are present, by their index in the search.
     Members(Vec<usize>),
 }
 
-/// The search for members that meet a condition.
+/// The fixed part of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberSearch {
-    members: Vec<Relevant>,
+    members: Vec<RelevantMember>,
     others: Arc<[UnnamedKeys]>,
-    /// How many keys each of these has left; [`KEY_COUNT_CAP`] are as many as are needed.
+    /// By class, its number of keys; [`KEY_COUNT_CAP`] stands for any larger one.
     keys: Arc<[u32]>,
     max: Option<u32>,
-    /// Do counts matter? If not, all are 0.
+    /// Whether the number of members matters. If not, all counts are 0.
     counts: bool,
-    /// Members that are worth being written for their number alone.
+    /// The number of members up to which one more may help.
     cap: u32,
 }
 
-/// Keys without a name beyond which there are always enough.
+/// Keys of a class beyond which their number never matters.
 pub(crate) const KEY_COUNT_CAP: u32 = 1_000;
 
-/// Classes of other keys, and how many keys each has.
-pub(crate) type Counted = (Arc<[UnnamedKeys]>, Arc<[u32]>);
+/// Classes of keys without a name, with the number of keys in each.
+pub(crate) type CountedClasses = (Arc<[UnnamedKeys]>, Arc<[u32]>);
 
-/// The members before `at` are decided, then so many of the other keys one class after the other;
-/// the condition is what is left.
+/// A state: the members before `at` are decided, then keys without a name class by class;
+/// `condition` is the formula that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SearchState {
     at: u32,
     condition: MemberFormula,
     count: u32,
-    /// Of the class that is being decided, as far as that matters.
+    /// Keys taken from the current class, as far as that matters.
     taken: u32,
 }
 
 impl MemberSearch {
-    /// The names of the members that matter.
+    /// The keys of the relevant members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.members.iter().map(|member| &member.key)
     }
 }
 
 impl<'d> Sets<'d> {
-    /// A search among members that may still come, from a condition and a number of members.
+    /// Sets up a search among members that may still come, given a formula and the number of
+    /// members there are.
     pub(crate) fn search<'a>(
         &mut self,
         condition: MemberFormula,
         count: u32,
         max: Option<u32>,
         members: impl Iterator<Item = (&'a Arc<str>, Set, bool)>,
-        (others, keys): Counted,
+        (others, keys): CountedClasses,
     ) -> Result<(MemberSearch, SearchState)> {
         let FormulaContents { statements, occurrences, .. } =
             self.conditions.contents(condition).clone();
@@ -129,7 +135,7 @@ impl<'d> Sets<'d> {
                     simple += times * usize::from(reach_of(self, set) == Reach::Simple);
                 }
             }
-            let member = Relevant { key: key.clone(), spelled, set, required };
+            let member = RelevantMember { key: key.clone(), spelled, set, required };
             match asked {
                 0 => passed += u32::from(required),
                 _ => relevant.push((Reverse((simple, asked)), member)),
@@ -149,14 +155,14 @@ impl<'d> Sets<'d> {
         Ok((MemberSearch { members: relevant, others, keys, max, counts, cap }, start))
     }
 
-    /// Other keys, and how many there are of each class.
-    pub(crate) fn with_counts(&mut self, others: Vec<UnnamedKeys>) -> Result<Counted> {
+    /// Counts the keys of each class.
+    pub(crate) fn with_counts(&mut self, others: Vec<UnnamedKeys>) -> Result<CountedClasses> {
         let keys = others.iter().map(|other| self.count_keys(other.keys, KEY_COUNT_CAP));
         let keys = keys.collect::<Result<_>>()?;
         Ok((others.into(), keys))
     }
 
-    /// The same with the members.
+    /// The members of a solution. The first that is found will do; `None` if none is found soon.
     pub(crate) fn find(
         &mut self,
         search: &MemberSearch,
@@ -204,8 +210,8 @@ impl<'d> Sets<'d> {
         Ok(Some(SearchOutcome::Nothing))
     }
 
-    /// The same for all members of an object set, however long it takes: alternatives are tried
-    /// one by one, and each makes others superfluous or impossible (Davis, Logemann, Loveland).
+    /// Whether an object set has members that meet its formula, however long it takes: alternatives
+    /// are tried one by one, and each makes others superfluous or impossible.
     pub(crate) fn finds_any(
         &mut self,
         object: ObjectSet,
@@ -251,7 +257,7 @@ impl<'d> Sets<'d> {
     }
 }
 
-/// What is asked of an object's members together, and how many there are at least.
+/// The formula of an object set, with its least number of members.
 pub(crate) fn formula_with_min(sets: &mut Sets<'_>, object: &ObjectSet) -> MemberFormula {
     if object.min as usize <= object.required() {
         return object.condition;
@@ -260,8 +266,7 @@ pub(crate) fn formula_with_min(sets: &mut Sets<'_>, object: &ObjectSet) -> Membe
     sets.conditions.and([object.condition, least])
 }
 
-/// Are there members that meet the condition, of sets of which it is asked whether they have a
-/// value? The first that are found will do; `None` if they are not found soon.
+/// Whether members meet the formula; `None` if that is not found soon.
 pub(crate) fn finds_members<'d>(
     sets: &mut Sets<'d>,
     search: &MemberSearch,
@@ -272,7 +277,7 @@ pub(crate) fn finds_members<'d>(
     Ok(found.map(|found| matches!(found, SearchOutcome::Members(_))))
 }
 
-/// Is nothing more needed from here?
+/// Whether a state is a goal: no further member is needed.
 pub(crate) fn is_goal(sets: &Sets<'_>, search: &MemberSearch, place: SearchState) -> bool {
     let left = search.members.get(place.at as usize..).unwrap_or_default();
     place.condition == MemberFormula::HOLDS && search.max.is_none()
@@ -281,7 +286,7 @@ pub(crate) fn is_goal(sets: &Sets<'_>, search: &MemberSearch, place: SearchState
             && search.max.is_none_or(|max| place.count <= max)
 }
 
-/// The next steps.
+/// The transitions of a state.
 pub(crate) fn search_steps(
     sets: &mut Sets<'_>,
     search: &MemberSearch,
@@ -291,7 +296,7 @@ pub(crate) fn search_steps(
     Ok(steps.unwrap_or_default())
 }
 
-/// The same; `None` as soon as one of them is an end.
+/// The transitions of a state; `None` as soon as one leads to a goal.
 fn search_steps_unless<'d>(
     sets: &mut Sets<'d>,
     search: &MemberSearch,

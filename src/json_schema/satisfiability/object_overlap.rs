@@ -1,15 +1,15 @@
-//! Whether an intersection of objects and of complements of objects is evidently empty.
+//! Emptiness of intersections of objects and of complements of objects, member by member.
 //!
 //! Alternatives with much in common (the options of many kinds of builders, each a closed object)
-//! cut the values of a member into parts: those in the first and the second, in the first alone,
-//! and so on. Which of these have a value is mostly decided member by member: where whatever some
-//! objects have in common is among those taken away, nothing is left. That needs the shape of each
-//! alternative, and of none of their combinations: eight alternatives have 256 combinations, of
-//! which 10 have a value where each alternative has a member of its own beside common ones.
+//! cut the values of a member into cells: values in the first and the second, in the first alone,
+//! and so on. A cell is empty where the common objects are a subset of one that is taken away. That
+//! needs the shape of each alternative and of none of their combinations: eight alternatives have
+//! 256 combinations, of which 10 have a value where each alternative has a member of its own beside
+//! common ones.
 //!
 //! ```text
 //! {a, b, x} ∩ {a, b, y} ∖ {a, b, z}   common members a and b alone: empty
-//! {a, b, x} ∖ {a, b, y}               a member x is left: not evidently empty
+//! {a, b, x} ∖ {a, b, y}               a member x is left: not provably empty
 //! ```
 
 use crate::deadline;
@@ -24,7 +24,7 @@ use crate::json_schema::set::membership::{has_no_scalar, set_of_unnamed_key};
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
-/// Whether every value of `a` is evidently one of `b`.
+/// Whether `a` is provably a subset of `b`.
 pub(crate) fn is_provably_subset(sets: &mut Sets<'_>, a: Set, b: Set) -> bool {
     if is_provably_scalar_subset(sets, a, b) {
         return true;
@@ -34,7 +34,7 @@ pub(crate) fn is_provably_subset(sets: &mut Sets<'_>, a: Set, b: Set) -> bool {
     is_provably_disjoint(sets, outside)
 }
 
-/// Whether a set evidently has no value: no where that is not found member by member.
+/// Whether a set is provably empty; no where that is not found member by member.
 pub(crate) fn is_provably_disjoint(sets: &mut Sets<'_>, set: Set) -> bool {
     if is_provably_scalar_empty(sets, set) {
         return true;
@@ -61,7 +61,7 @@ pub(crate) fn is_provably_disjoint(sets: &mut Sets<'_>, set: Set) -> bool {
     empty
 }
 
-/// Whether an intersection that holds objects alone evidently holds none.
+/// Whether an intersection that holds objects alone provably holds none.
 fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
     let set = canonical_set(sets, set);
     let SetExpr::And(parts) = sets.expr(set) else { return Ok(false) };
@@ -106,7 +106,7 @@ fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether every object of `a`, which has no condition, is evidently one of `b`.
+/// Whether every object of `a`, which has no formula, is provably one of `b`.
 fn is_provably_subsumed(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
     sets.spend(2 + a.named.len() + b.named.len());
     sets.check_work(Set::ANY)?;

@@ -1,8 +1,15 @@
-//! Which branches of a `oneOf` are plainly apart, by their types and by what tells them apart.
+//! Disjointness of the branches of a `oneOf`, by types and tags.
 //!
-//! Whether two branches hold a value together is asked of their intersection, which is a set for
-//! each pair. Where an author lists many branches, each mostly lists its values, or requires a
-//! member that does (a tag); those are told apart by looking their values up.
+//! Whether two branches overlap is decided by their intersection, which is a set for each pair.
+//! Where an author lists many branches, each mostly lists its values or requires a member that does
+//! (a tag):
+//!
+//! ```text
+//! {"properties": {"kind": {"const": "a"}, …}, "required": ["kind"]}
+//! {"properties": {"kind": {"const": "b"}, …}, "required": ["kind"]}   disjoint by the tag `kind`
+//! ```
+//!
+//! Such branches are told apart by one hash look-up for each listed value.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,32 +18,32 @@ use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::set::keyword_reader::read_keywords;
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
-/// References that are followed to the schema that they name.
-const HOPS: usize = 8;
+/// References that are followed from a branch that is nothing but a `$ref`.
+const MAX_HOPS: usize = 8;
 
 /// Types as bits: null, boolean, number, string, array, object.
 const EVERY_TYPE: u8 = 0b11_1111;
 
 const OBJECT: u8 = 0b10_0000;
 
-/// What a schema says beside a `oneOf`.
+/// Facts about the schema that has the `oneOf`.
 #[derive(Debug)]
 struct SiblingFacts<'d> {
     types: u8,
-    /// Members that must be there.
+    /// The keys that it requires.
     required: FxHashSet<&'d str>,
 }
 
-/// What is plain to see of a branch.
+/// Facts about a branch.
 #[derive(Debug)]
 struct BranchFacts {
     types: u8,
-    /// By the key of a member that must be there, or of none for the value itself: the values that
-    /// are listed, as canonical texts.
+    /// The values that are listed, as canonical texts: by the key of a required member, or `None`
+    /// for the value itself.
     listed: FxHashMap<Option<String>, Vec<String>>,
 }
 
-/// The types of canonical texts.
+/// The types of values, given as canonical texts.
 fn types_of(texts: &[String]) -> u8 {
     let bit = |text: &String| match text.as_bytes().first() {
         Some(b'n') => 1,
@@ -50,8 +57,8 @@ fn types_of(texts: &[String]) -> u8 {
 }
 
 impl Sets<'_> {
-    /// For each branch the later ones that it may hold a value together with, beside what the
-    /// schema `around` them says itself.
+    /// For each branch, the later ones that it may overlap with, given the schema `around` the
+    /// `oneOf`.
     pub(crate) fn may_overlap(&mut self, branches: &[Set], around: ValueId) -> Vec<Vec<usize>> {
         let around = sibling_facts(self, around);
         let seen: Vec<BranchFacts> =
@@ -133,12 +140,12 @@ fn branch_facts(sets: &mut Sets<'_>, set: Set, around: &SiblingFacts<'_>) -> Bra
     branch
 }
 
-/// The schema that a set is, or refers to alone.
+/// The schema of a set, behind references that stand alone.
 fn lone_target(sets: &mut Sets<'_>, mut set: Set) -> Option<ValueId> {
     if !sets.ignored.is_empty() {
         return None;
     }
-    for _ in 0..HOPS {
+    for _ in 0..MAX_HOPS {
         let SetExpr::Schema(at, scope) = *sets.expr(set) else { return None };
         let members = sets.document.members(at)?;
         let Some(reference) = members.get("$ref") else { return Some(at) };
@@ -168,7 +175,7 @@ fn declared_types(sets: &Sets<'_>, at: ValueId) -> u8 {
     }
 }
 
-/// The values that a schema lists: it has no others.
+/// The values that a schema lists by `const` or `enum`.
 pub(crate) fn listed_values(sets: &mut Sets<'_>, at: ValueId) -> Option<Vec<ValueId>> {
     let reader = read_keywords(sets, at).ok()?;
     if reader.lone_reference().is_some() {
@@ -184,7 +191,7 @@ pub(crate) fn listed_values(sets: &mut Sets<'_>, at: ValueId) -> Option<Vec<Valu
     }
 }
 
-/// The same, as canonical texts.
+/// The values that a schema lists, as canonical texts.
 fn listed_texts(sets: &mut Sets<'_>, at: ValueId) -> Option<Vec<String>> {
     let values = listed_values(sets, at)?;
     let texts = values.into_iter().map(|value| {

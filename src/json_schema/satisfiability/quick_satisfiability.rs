@@ -1,7 +1,8 @@
-//! Schemas that evidently have a value, by their text alone.
+//! A sufficient test of satisfiability by the text of a schema alone.
 //!
-//! Most schemas of real documents do: `{"type": "string"}`, or an object that requires only what is
-//! evident itself. They need not be unfolded to know it.
+//! Most schemas of real documents have a value for simple reasons: `{"type": "string"}`, or an
+//! object whose required members have one for simple reasons. They are not unfolded to decide
+//! emptiness.
 
 use smallvec::SmallVec;
 
@@ -10,34 +11,34 @@ use crate::json_schema::document::references::References;
 use crate::json_schema::document::{Document, Members, Value, ValueId};
 
 /// Levels of required members that are followed.
-const DEEPEST: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
-/// Schemas that are looked at before nothing is evident any more.
-const MOST: u32 = 100;
+/// Schemas that are read before the test gives up.
+const MAX_SCHEMAS: u32 = 100;
 
-/// Is it evident that some value satisfies the schema, in numbers of no more than so many digits?
-/// No means perhaps.
+/// Whether some value provably satisfies the schema, in numbers of at most `digits` digits. No
+/// means perhaps.
 pub(crate) fn has_value(
     document: &Document,
     references: &mut References,
     schema: ValueId,
     digits: u32,
 ) -> bool {
-    Evidence { document, references, digits, left: MOST }.of(schema, 0)
+    QuickTest { document, references, digits, left: MAX_SCHEMAS }.of(schema, 0)
 }
 
-struct Evidence<'d, 'r> {
+struct QuickTest<'d, 'r> {
     document: &'d Document,
     references: &'r mut References,
     digits: u32,
     left: u32,
 }
 
-/// What a range leaves of the integers.
+/// A range of integers.
 struct Range {
     least: i64,
     most: i64,
-    /// Is a bound not understood?
+    /// Whether some bound could not be read.
     open: bool,
 }
 
@@ -62,14 +63,14 @@ impl Range {
         !self.open && (self.least, self.most) == (i64::MIN, i64::MAX)
     }
 
-    /// The integer in it that is nearest to 0.
+    /// The integer of the range that is nearest to 0.
     fn nearest(&self) -> Option<i64> {
         (!self.open && self.least <= self.most).then(|| 0i64.clamp(self.least, self.most))
     }
 }
 
-impl<'d> Evidence<'d, '_> {
-    /// A bound that is an integer, and not large.
+impl<'d> QuickTest<'d, '_> {
+    /// The value of a bound, if it is an integer of a few digits.
     fn integer(&self, value: ValueId) -> Option<i64> {
         const LONGEST: usize = 12;
         match self.document.value(value) {
@@ -82,7 +83,7 @@ impl<'d> Evidence<'d, '_> {
         let document = self.document;
         let members = match document.value(schema) {
             Value::Bool(allowed) => return *allowed,
-            Value::Object(members) if depth < DEEPEST && self.left > 0 => members,
+            Value::Object(members) if depth < MAX_DEPTH && self.left > 0 => members,
             _ => return false,
         };
         self.left -= 1;
@@ -162,15 +163,15 @@ impl<'d> Evidence<'d, '_> {
                 None => false,
             },
             "object" => {
-                let has = |required| names && self.are_evident(members, required, depth);
+                let has = |required| names && self.required_have_values(members, required, depth);
                 object && required.is_none_or(has)
             }
             _ => false,
         })
     }
 
-    /// Are all required members named, and evident?
-    fn are_evident(&mut self, schema: &Members, required: ValueId, depth: u32) -> bool {
+    /// Whether all required members have a schema that provably has a value.
+    fn required_have_values(&mut self, schema: &Members, required: ValueId, depth: u32) -> bool {
         let document = self.document;
         let Value::Array(required) = document.value(required) else { return false };
         let properties = schema.get("properties").and_then(|at| document.members(at));
@@ -191,7 +192,7 @@ fn kinds_of(document: &Document, value: ValueId) -> Option<SmallVec<[&str; 2]>> 
     }
 }
 
-/// Is a value of a type among those that are listed?
+/// Whether a listed value has one of the types.
 fn lists(document: &Document, listed: ValueId, kinds: Option<&[&str]>) -> bool {
     let values = match document.value(listed) {
         Value::Array(values) => &values[..],

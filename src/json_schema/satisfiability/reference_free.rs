@@ -1,7 +1,7 @@
-//! Schemas that can be unfolded at any time, because they lead to no other.
+//! Reach of a schema: whether it depends on schemas other than its own parts.
 //!
-//! Whether two alternatives exclude each other is asked while sets are unfolding, and mostly it is
-//! some `enum`, `const` or `type` that tells. A schema without references is made of its own parts
+//! Whether two alternatives exclude each other is asked while sets are unfolding, and mostly some
+//! `enum`, `const` or `type` decides it. A schema without references is made of its own parts
 //! alone, so it can be unfolded whatever else is unfolding.
 
 use crate::json_schema::document::draft::{Holds, holds};
@@ -9,7 +9,7 @@ use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::set::memo::Reach;
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
-/// Keywords that apply other schemas to the same value, or to its keys.
+/// Keywords whose subschemas apply to the same value, or to its keys.
 const IN_PLACE: [&str; 11] = [
     "allOf",
     "anyOf",
@@ -24,7 +24,7 @@ const IN_PLACE: [&str; 11] = [
     "dependentRequired",
 ];
 
-/// Keywords that bound values, list them, or say nothing of them.
+/// Keywords that bound values, list them, or are annotations.
 const SIMPLE: [&str; 15] = [
     "type",
     "enum",
@@ -43,7 +43,7 @@ const SIMPLE: [&str; 15] = [
     "$comment",
 ];
 
-/// How much a set leads to.
+/// The reach of a set.
 pub(crate) fn reach_of(sets: &mut Sets<'_>, set: Set) -> Reach {
     match sets.expr(set) {
         SetExpr::Any | SetExpr::Never | SetExpr::Value(_) | SetExpr::Text(_) => Reach::Simple,
@@ -53,7 +53,7 @@ pub(crate) fn reach_of(sets: &mut Sets<'_>, set: Set) -> Reach {
     }
 }
 
-/// Sets share parts, so it is found once for each.
+/// The reach of a combination, which is found once: combinations share parts.
 fn reach_of_combination(sets: &mut Sets<'_>, set: Set) -> Reach {
     if let Some(&known) = sets.memo.reach_of_sets.get(&set) {
         return known;

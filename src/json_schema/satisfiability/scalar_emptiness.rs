@@ -1,4 +1,9 @@
-//! HEAD
+//! Emptiness of intersections without arrays and objects, while other sets are unfolding.
+//!
+//! A condition on a discriminator (`"kind": {"const": "a"}`) is an intersection of scalars. Where
+//! its parts are free of references they can be unfolded at any time, and their intersection is a
+//! matter of languages, or of looking up a few listed values. Anything else counts as not provably
+//! empty.
 
 use crate::error::Result;
 use crate::json_schema::document::{Value, ValueId};
@@ -11,10 +16,10 @@ use crate::json_schema::set::memo::Reach;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, SetExpr, Sets};
 
-/// So many listed values are looked up one by one.
+/// Listed values that are looked up one by one.
 const MAX_LISTED_SCALARS: usize = 16;
 
-/// Is every value of `a` plainly one of `b`?
+/// Whether `a` is provably a subset of `b`.
 pub(crate) fn is_provably_scalar_subset(sets: &mut Sets<'_>, a: Set, b: Set) -> bool {
     let (a, b) = (canonical_set(sets, a), canonical_set(sets, b));
     if sets.arena().is_subset_by_name(a, b) {
@@ -30,12 +35,13 @@ pub(crate) fn is_provably_scalar_subset(sets: &mut Sets<'_>, a: Set, b: Set) -> 
     within
 }
 
-/// The same as `plainly_empty`, where what cannot be decided is no error.
+/// Whether a set is provably empty; no where that cannot be decided.
 pub(crate) fn is_provably_scalar_empty(sets: &mut Sets<'_>, set: Set) -> bool {
     scalar_intersection_is_empty(sets, set).unwrap_or(false)
 }
 
-/// Does a plain set hold arrays, does it hold objects? Yes where that is not plain to see.
+/// Whether a reference-free set holds arrays, and whether it holds objects; yes where that is not
+/// known.
 fn may_hold_containers(sets: &mut Sets<'_>, set: Set) -> Result<[bool; 2]> {
     if let SetExpr::Not(inner) = *sets.expr(set) {
         let shape = sets.shape(inner)?;
@@ -47,8 +53,7 @@ fn may_hold_containers(sets: &mut Sets<'_>, set: Set) -> Result<[bool; 2]> {
     Ok([!shape.arrays.is_empty(), !shape.objects.is_empty()])
 }
 
-/// Is an intersection of scalars, listed or constrained without references, empty? Says no
-/// where it would have to follow one.
+/// Whether an intersection of reference-free scalars is empty; no for any other set.
 fn scalar_intersection_is_empty(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
     sets.spend(5);
     let set = canonical_set(sets, set);
@@ -93,8 +98,8 @@ fn decide_scalar_intersection(sets: &mut Sets<'_>, set: Set, parts: &[Set]) -> R
     Ok(shape.arrays.is_empty() && shape.objects.is_empty() && has_no_scalar(sets, &shape)?)
 }
 
-/// The values of a set that lists texts and names alone, if these are few: it costs less to
-/// ask for each than to intersect what holds them.
+/// The values of a set that lists a few strings, booleans or nulls alone: looking each up costs
+/// less than intersecting their languages.
 fn few_listed_scalars(sets: &mut Sets<'_>, set: Set) -> Option<Vec<ValueId>> {
     let values = match *sets.expr(set) {
         SetExpr::Value(value) => vec![value],

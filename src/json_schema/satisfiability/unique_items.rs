@@ -1,9 +1,14 @@
-//! Whether arrays can be completed whose items must differ, or must not all differ.
+//! Arrays whose items must differ (`uniqueItems`), or must not all differ (its complement).
 //!
-//! Items still to come that must differ need values of their own: a matching of the places that
-//! must be filled and the values that fit there and are not used (Hall's condition, decided by
-//! augmenting paths). Only places with few values matter. Where two items must be equal, there
-//! must be two places that share a value, or one for a value that is written already.
+//! Items that still come and must differ need values of their own: a matching of the places that
+//! must be filled and the unused values that fit there (Hall's condition, decided by augmenting
+//! paths). Only places with few values matter. Where two items must be equal, two places must share
+//! a value, or one must fit a value that is written already.
+//!
+//! ```text
+//! items {"enum": [1, 2]}, minItems 2   after [1, only 2 completes the array
+//! items {"enum": [1, 2]}, minItems 3   no matching: empty
+//! ```
 
 use std::hash::Hash;
 
@@ -18,25 +23,25 @@ use crate::json_schema::set::array_set::{ArraySet, Repeats};
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::TextSet;
 
-/// States of a search beyond which it is refused.
-const STATES: usize = 20_000;
+/// States of a search beyond which the schema is refused.
+const MAX_ARRAY_STATES: usize = 20_000;
 
-/// How many items of each counted kind an array has.
+/// By `contains`, how many items of an array it has counted.
 type ContainsCounts = SmallVec<[u32; 4]>;
 
-/// An array after some of its items.
+/// What is known of an array after some of its items.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayProgress {
-    /// Items written, as far as that matters.
+    /// The number of items, up to the index from which on all places are alike.
     pub(crate) at: u32,
     pub(crate) counts: ContainsCounts,
 }
 
-/// Two items that must be equal, while places are gone through.
+/// The search for two items that must be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Pair {
+enum EqualPair {
     None,
-    /// The first is in a set.
+    /// The first of the two is in this set.
     Half(Set),
     Both,
 }
@@ -48,13 +53,14 @@ pub(crate) fn uniform_from(array: &ArraySet) -> u32 {
     array.max.map_or(cap, |max| max.max(array.min))
 }
 
-/// May an array end here, repeats apart?
+/// Whether an array may end here, as far as counts go.
 fn may_end(array: &ArraySet, begun: &ArrayProgress) -> bool {
     begun.at >= array.min
         && array.some.iter().zip(&begun.counts).all(|(some, &count)| count >= some.min)
 }
 
-/// The sets of the items that must come at least where none are counted, with how many of each.
+/// The sets of the items that must still come where none are counted, each with its number of
+/// items.
 fn cells_ahead(array: &ArraySet, at: u32) -> Vec<(Set, u32)> {
     let length = array.prefix.len() as u32;
     let mut cells: FxHashMap<Set, u32> = FxHashMap::default();
@@ -70,7 +76,8 @@ fn cells_ahead(array: &ArraySet, at: u32) -> Vec<(Set, u32)> {
     cells
 }
 
-/// The array without items of which none is counted, and two of which may be equal anyway.
+/// The array shortened to the items that can matter where no item is counted: two beyond the
+/// prefix.
 fn shortened(array: &ArraySet, at: u32) -> ArraySet {
     let enough = at.max(array.prefix.len() as u32).saturating_add(2);
     match array.some.is_empty() {
@@ -83,7 +90,7 @@ fn shortened(array: &ArraySet, at: u32) -> ArraySet {
     }
 }
 
-/// Has each place a value of its own? Augmenting paths (Kuhn).
+/// Whether each place can have a value of its own (Kuhn's augmenting paths).
 fn is_matched(few: &[(Vec<CanonicalText>, u32)]) -> bool {
     let mut taken: FxHashMap<&CanonicalText, usize> = FxHashMap::default();
     let places: Vec<&Vec<CanonicalText>> =
@@ -158,8 +165,8 @@ impl Sets<'_> {
         ways
     }
 
-    /// Those items of a way on after which an array can be completed whose items differ or repeat;
-    /// that they are not among those used, where they must differ, is not looked at.
+    /// The items of a set after which an array whose items must differ, or repeat, can be
+    /// completed; that they differ from those used is checked elsewhere.
     pub(crate) fn items_that_lead_on(
         &mut self,
         array: &ArraySet,
@@ -174,7 +181,7 @@ impl Sets<'_> {
     }
 }
 
-/// Can an array whose items must differ be completed after items with these values?
+/// Whether an array whose items must differ can be completed after items with the values `used`.
 fn can_differ(
     sets: &mut Sets<'_>,
     array: &ArraySet,
@@ -218,8 +225,9 @@ fn can_differ(
     Ok(false)
 }
 
-/// Can an array of which two items must be equal be completed? `used` is what was written, a
-/// `half` what one of the two is; with a `goal` the other must be taken from that set.
+/// Whether an array of which two items must be equal can be completed. `used` are the items
+/// written, `half` is the set of the first of the two if it was chosen, and `goal` is the set that
+/// the second must be taken from.
 fn can_repeat<'d>(
     sets: &mut Sets<'d>,
     array: &ArraySet,
@@ -231,27 +239,27 @@ fn can_repeat<'d>(
 ) -> Result<bool> {
     let array = &shortened(array, begun.at);
     let mut seen = FxHashSet::default();
-    let mut open = vec![(begun.clone(), half.map_or(Pair::None, Pair::Half))];
+    let mut open = vec![(begun.clone(), half.map_or(EqualPair::None, EqualPair::Half))];
     while let Some((begun, pair)) = open.pop() {
-        if pair == Pair::Both && may_end(array, &begun) {
+        if pair == EqualPair::Both && may_end(array, &begun) {
             return Ok(true);
         }
         for (set, next) in sets.item_ways(array, &begun) {
             if !has_value(sets, set)? {
                 continue;
             }
-            let mut ways: SmallVec<[Pair; 3]> = smallvec::smallvec![pair];
-            if pair == Pair::None {
-                ways.push(Pair::Half(set));
+            let mut ways: SmallVec<[EqualPair; 3]> = smallvec::smallvec![pair];
+            if pair == EqualPair::None {
+                ways.push(EqualPair::Half(set));
             }
             let first = match pair {
-                Pair::None => used,
-                Pair::Half(first) => sets.or([first, used]),
-                Pair::Both => Set::NEVER,
+                EqualPair::None => used,
+                EqualPair::Half(first) => sets.or([first, used]),
+                EqualPair::Both => Set::NEVER,
             };
             let both = sets.and([set, first]);
             if goal.is_none_or(|goal| goal == set) && has_value(sets, both)? {
-                ways.push(Pair::Both);
+                ways.push(EqualPair::Both);
             }
             for pair in ways {
                 if seen.insert((next.at, next.counts.clone(), pair)) {
@@ -264,8 +272,7 @@ fn can_repeat<'d>(
     Ok(false)
 }
 
-/// Can the array be completed from its start? Sets of items have values unless `has_value`
-/// says otherwise.
+/// Whether the array can be completed from its start; `has_value` says which sets have values.
 pub(crate) fn can_complete<'d>(
     sets: &mut Sets<'d>,
     array: &ArraySet,
@@ -380,8 +387,8 @@ fn item_sets_with_counts(
     Ok(cells)
 }
 
-/// Are there enough values for items in these sets, so many of each, that differ from each
-/// other and from those used?
+/// Whether there are enough values for items in these sets, so many of each, that differ from each
+/// other and from those used.
 fn has_enough_values(sets: &mut Sets<'_>, cells: &[(Set, u32)], used: TextSet) -> Result<bool> {
     let places: u32 = cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.1));
     let needed = (places as usize).saturating_add(sets.written.len(used));
@@ -403,11 +410,11 @@ fn has_enough_values(sets: &mut Sets<'_>, cells: &[(Set, u32)], used: TextSet) -
 }
 
 fn check_array_states(sets: &Sets<'_>, array: &ArraySet, states: usize) -> Result<()> {
-    if states <= STATES {
+    if states <= MAX_ARRAY_STATES {
         return Ok(());
     }
     let message = format!(
-        "which items an array still needs, where they must differ, takes more than {STATES} \
+        "which items an array still needs, where they must differ, takes more than {MAX_ARRAY_STATES} \
          states"
     );
     let place = array.sources.0.first().copied().unwrap_or_else(|| sets.document.root());

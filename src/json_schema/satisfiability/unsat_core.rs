@@ -1,4 +1,8 @@
-//! Why a schema has no value: a smallest set of keywords that contradict each other.
+//! Minimal unsatisfiable core: a smallest set of keywords that contradict each other, for the
+//! message about a schema that has no value.
+//!
+//! Keywords are left out and emptiness is decided again, which QuickXplain does about `k log n`
+//! times for a core of `k` of `n` keywords.
 
 use std::sync::Arc;
 
@@ -10,11 +14,11 @@ use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::options::Options;
 use crate::json_schema::set::{Base, Set, Sets};
 
-/// Schemas with more keywords than this are not diagnosed.
-const KEYWORDS: usize = 5_000;
+/// Keywords in a schema up to which it is diagnosed.
+const MAX_KEYWORDS: usize = 5_000;
 
-/// How often emptiness may be decided anew to find the keywords.
-const CHECKS: u32 = 200;
+/// Emptiness checks that a diagnosis may take.
+const MAX_CHECKS: u32 = 200;
 
 /// The error for the schema of a document that has no value.
 pub(crate) fn unsatisfiable(document: &Document, options: &Options) -> Error {
@@ -28,8 +32,8 @@ pub(crate) fn unsatisfiable(document: &Document, options: &Options) -> Error {
     }
 }
 
-/// Why a schema has no value: the keyword that tells most, and all of them in words. `None` if
-/// that takes too long to find.
+/// The core of a schema that has no value: the most telling keyword, and all of them in words.
+/// `None` if that takes too long to find.
 pub(crate) fn contradiction(
     document: &Document,
     options: &Options,
@@ -37,8 +41,8 @@ pub(crate) fn contradiction(
 ) -> Option<(ValueId, String)> {
     let keywords = keywords(document, root);
     let base = Base::new(options.spelling);
-    let (checks, work) = (CHECKS, options.work);
-    let diagnosis = Diagnosis { document, options, base, root, all: keywords, checks, work };
+    let (checks, work) = (MAX_CHECKS, options.work);
+    let diagnosis = CoreSearch { document, options, base, root, all: keywords, checks, work };
     let core = diagnosis.core().filter(|core| !core.is_empty())?;
     let pointers: Vec<String> = core.iter().map(|&at| document.pointer(at)).collect();
     // Those that only lead to the others go without saying.
@@ -71,7 +75,7 @@ pub(crate) fn contradiction(
     Some((at, because))
 }
 
-/// Does a reference by JSON pointer lead to a schema that it stands in?
+/// Whether a reference by JSON pointer leads to a schema that it stands in.
 fn is_within_its_target(document: &Document, at: ValueId) -> bool {
     let fragment = document.string(at).and_then(|reference| reference.strip_prefix('#'));
     let target = fragment.and_then(|pointer| document.at_pointer(document.root(), pointer));
@@ -116,12 +120,12 @@ pub(crate) fn schemas(document: &Document, root: ValueId) -> Vec<ValueId> {
     found
 }
 
-/// A search by Junker's QuickXplain ("QuickXplain: preferred explanations and relaxations for
-/// over-constrained problems", AAAI 2004).
-struct Diagnosis<'d> {
+/// A search for a core by Junker's QuickXplain ("QuickXplain: preferred explanations and
+/// relaxations for over-constrained problems", AAAI 2004).
+struct CoreSearch<'d> {
     document: &'d Document,
     options: &'d Options,
-    /// What each decision begins with.
+    /// The languages that each check begins with.
     base: Base,
     root: ValueId,
     all: Vec<ValueId>,
@@ -130,9 +134,9 @@ struct Diagnosis<'d> {
     work: usize,
 }
 
-impl Diagnosis<'_> {
+impl CoreSearch<'_> {
     fn core(mut self) -> Option<Vec<ValueId>> {
-        if self.all.len() > KEYWORDS || self.is_empty(&[]) != Some(false) {
+        if self.all.len() > MAX_KEYWORDS || self.is_empty(&[]) != Some(false) {
             return None;
         }
         let all = self.all.clone();
@@ -163,7 +167,7 @@ impl Diagnosis<'_> {
         Some([of_first, of_second].concat())
     }
 
-    /// Has the schema no value if only these keywords count? `None` if that takes too long.
+    /// Whether the schema has no value if only these keywords count. `None` if that takes too long.
     fn is_empty(&mut self, active: &[ValueId]) -> Option<bool> {
         self.checks = self.checks.checked_sub(1)?;
         let mut ignored: FxHashSet<ValueId> = self.all.iter().copied().collect();

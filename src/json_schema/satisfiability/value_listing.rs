@@ -1,4 +1,4 @@
-//! HEAD
+//! Listing of the values of small sets, as canonical texts, for arrays whose items must differ.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::{Language, Languages};
 
-/// A set with so many values is endless.
+/// Values up to which a set is listed; a larger one counts as endless.
 pub(crate) const MAX_LISTED_VALUES: usize = 2_000;
 
-/// Arrays and objects within each other beyond which values are not listed.
+/// Levels of nested arrays that are listed.
 const MAX_LISTED_DEPTH: usize = 4;
 
 /// The values of a set, if they are fewer than `most`.
@@ -104,7 +104,7 @@ fn list_scalars(
     Ok(Some(values))
 }
 
-/// Texts of arrays, which may be more than there are.
+/// Texts of arrays, some of which may be outside the set.
 fn list_arrays(
     sets: &mut Sets<'_>,
     array: &ArraySet,
@@ -166,15 +166,15 @@ fn strings_of(l: &mut Languages, language: Language, most: usize) -> Result<Opti
     Ok(Some(found))
 }
 
-/// Strings beyond which a language is taken to have as many as are needed.
-const STRINGS: u32 = 10_000;
+/// Strings that are counted; a larger language counts as large enough.
+const MAX_COUNTED_STRINGS: u32 = 10_000;
 
-/// How many strings a language has, or `most` if it has more.
+/// The number of strings of a language, at most `most`.
 pub(crate) fn count_strings(l: &mut Languages, language: Language, most: u32) -> Result<u32> {
     if !l.is_live(language)? {
         return Ok(0);
     }
-    let (needed, most) = (most, most.min(STRINGS));
+    let (needed, most) = (most, most.min(MAX_COUNTED_STRINGS));
     let mut found = 0;
     let mut open = vec![language];
     // Every prefix in `open` can be completed, each to a string of its own.
