@@ -1,8 +1,15 @@
-//! From the keywords of one schema to the shape of what it accepts.
+//! Schema keywords read as shapes.
 //!
-//! Keywords that look at a value of one type make up one shape (a single array set, a few object
-//! sets); those that apply other schemas to the same value (`$ref`, `allOf`, `anyOf`) are
-//! intersected with it. Section numbers are those of JSON Schema Validation and Core, 2020-12.
+//! Keywords about one type make one part of a shape (`numbers`, `strings`, `arrays`, `objects`),
+//! `const` and `enum` list values (`enum_const`), and in-place applicators (`in_place`) are sets
+//! that are intersected with it:
+//!
+//! ```text
+//! {"type": "string", "maxLength": 3, "$ref": "#/$defs/a"}
+//! own shape: strings of at most 3 characters; applied set: the schema at #/$defs/a
+//! ```
+//!
+//! Section numbers are those of JSON Schema Validation and Core, 2020-12.
 
 pub(crate) mod arrays;
 pub(crate) mod enum_const;
@@ -30,7 +37,7 @@ use crate::json_schema::set::keyword_reader::{KeywordReader, read_keywords};
 use crate::json_schema::set::{Sets, Shape};
 use crate::json_schema::string::quotation::QUOTE_FROM;
 
-/// The shape of what a schema object accepts.
+/// The shape of the values that a schema object accepts.
 pub(crate) fn schema_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result<Shape> {
     let reader = read_keywords(sets, schema)?;
     if let Some(reference) = reader.lone_reference() {
@@ -59,7 +66,7 @@ pub(crate) fn schema_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result<Shape
     Ok(shape.unwrap_or_else(|| every_value(sets)))
 }
 
-/// What the keywords accept that apply no other schema to the same value.
+/// The shape of a schema's keywords without its in-place applicators.
 pub(crate) fn own_keywords_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result<Shape> {
     let (document, reader) = (sets.document, read_keywords(sets, schema)?);
     let mut shape = typed_keywords_shape(sets, &reader)?;
@@ -77,7 +84,7 @@ pub(crate) fn own_keywords_shape(sets: &mut Sets<'_>, schema: ValueId) -> Result
     Ok(shape)
 }
 
-/// What the keywords accept that look at this value alone.
+/// The shape of the keywords that constrain one type.
 fn typed_keywords_shape<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) -> Result<Shape> {
     let types = types_of(sets, reader)?;
     let mut shape = Shape::never();

@@ -1,4 +1,10 @@
-//! HEAD
+//! Sets of JSON values: interned names, their shapes, and the context that unfolds one to the
+//! other.
+//!
+//! A [`Set`] is a name: a schema of the document, a listed value, or and, or, not of names. Names
+//! are compared, never bodies, so the intersection of two recursive schemas is the name of their
+//! product. A name unfolds, once and on demand ([`Sets::shape`]), to its [`Shape`]: what it holds
+//! of each JSON type, where the children of arrays and objects are names again.
 
 pub(crate) mod arena;
 pub(crate) mod array_set;

@@ -18,7 +18,8 @@ use crate::regular::{
 /// whose states are made as they are visited.
 const MAX_SPELLED_BYTES: usize = 100;
 
-/// The languages that all string sets are made of; without quotes.
+/// The languages that all string sets are made of, without quotes, and memo tables of those made
+/// from schemas.
 #[derive(Clone, Debug)]
 pub(crate) struct Strings {
     /// Every text.
@@ -53,7 +54,7 @@ impl Strings {
         spell(text)
     }
 
-    /// Any of these texts, in every spelling that counts.
+    /// Any of these texts, in every spelling of the options.
     pub(crate) fn texts<'t>(
         &self,
         l: &mut Languages,
@@ -70,7 +71,7 @@ impl Strings {
         l.literals(spelled.iter().map(Vec::as_slice))
     }
 
-    /// The same for texts that were just written: each asked of once, and perhaps long.
+    /// The language of texts that were just written: each is looked up once, and may be long.
     pub(crate) fn written<'t>(
         &self,
         l: &mut Languages,
@@ -86,8 +87,8 @@ impl Strings {
         }
     }
 
-    /// The names of members: of most, only the first bytes are looked at. A schema has so many and
-    /// no more; of what is written without end, short texts had better share their states.
+    /// The language of the keys of a schema, of which most are read no further than their first
+    /// bytes: their states are made as they are visited.
     pub(crate) fn names<'t>(
         &self,
         l: &mut Languages,
@@ -117,7 +118,7 @@ impl Strings {
         l.difference(all, canonical)
     }
 
-    /// Of a set of texts the canonical spellings alone.
+    /// The canonical spellings in a set of texts.
     pub(crate) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
         match self.spelling {
             Spelling::Canonical => texts,
@@ -128,13 +129,13 @@ impl Strings {
         }
     }
 
-    /// Texts of so many code points.
+    /// Texts whose number of code points is within bounds.
     pub(crate) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)
     }
 }
 
-/// How code points are spelled.
+/// The spelling of code points.
 pub(crate) fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
     match spelling {
         Spelling::Canonical => &JsonString,
@@ -142,7 +143,7 @@ pub(crate) fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
     }
 }
 
-/// The texts from a depth on in every spelling; they are sorted and alike up to there.
+/// The texts from a depth on in every spelling; they are sorted, and equal up to the depth.
 fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Language {
     if let [one] = texts {
         return one[depth..].iter().rev().fold(Language::EPSILON, |rest, &c| {
@@ -164,7 +165,8 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
     l.union(parts)
 }
 
-/// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
+/// The canonical spelling of a text: only what must be escaped is, in the short form where JSON has
+/// one (RFC 8259, section 7).
 pub(crate) fn spell(text: &str) -> Vec<u8> {
     if !text.bytes().any(|b| b < b' ' || matches!(b, b'"' | b'\\')) {
         return text.as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! HEAD
+//! Keywords for arrays: `prefixItems`, `items`, `contains`, `uniqueItems` and their bounds.
 
 use crate::error::Result;
 use crate::json_schema::document::Value;
@@ -7,7 +7,8 @@ use crate::json_schema::set::Sets;
 use crate::json_schema::set::array_set::{ArraySet, ContainsCount, Repeats};
 use crate::json_schema::set::keyword_reader::KeywordReader;
 
-/// Validation, section 6.4; Core, section 10.3.1. `None`: plainly no arrays.
+/// The arrays that a schema accepts (Validation, section 6.4; Core, section 10.3.1); `None` if its
+/// bounds leave none.
 pub(crate) fn array_set(
     sets: &mut Sets<'_>,
     reader: &KeywordReader<'_>,

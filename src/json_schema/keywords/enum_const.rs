@@ -1,4 +1,4 @@
-//! Values that a schema lists (`const`, `enum`): as sets, and whether a set accepts them.
+//! Listed values (`const`, `enum`) as shapes.
 
 use crate::error::Result;
 use crate::json_schema::document::canonical_text::write_canonical;
@@ -16,7 +16,7 @@ impl Sets<'_> {
         values_shape(self, &[value])
     }
 
-    /// A listed array or object as a set of arrays or objects.
+    /// The shape of a listed array or object, item by item.
     pub(crate) fn unlisted(&mut self, value: ValueId) -> Result<Shape> {
         let sources = Sources(smallvec::smallvec![value]);
         Ok(match self.document.value(value) {
@@ -44,7 +44,7 @@ impl Sets<'_> {
     }
 }
 
-/// Any of the values. Strings become one trie, however many they are.
+/// The shape of some listed values. Strings become one trie, however many they are.
 pub(crate) fn values_shape(sets: &mut Sets<'_>, values: &[ValueId]) -> Result<Shape> {
     let mut shape = Shape::never();
     let (mut strings, mut numbers) = (Vec::new(), Vec::new());
@@ -65,7 +65,7 @@ pub(crate) fn values_shape(sets: &mut Sets<'_>, values: &[ValueId]) -> Result<Sh
     Ok(shape)
 }
 
-/// Any of the numbers, by halves, so that each is looked at a few times only.
+/// The union of numbers, by halves, so that each is copied a logarithmic number of times.
 fn any_of_numbers(sets: &mut Sets<'_>, numbers: &[NumberSet]) -> NumberSet {
     match *numbers {
         [] => NumberSet::NONE,
@@ -78,7 +78,7 @@ fn any_of_numbers(sets: &mut Sets<'_>, numbers: &[NumberSet]) -> NumberSet {
     }
 }
 
-/// What a canonical text stands for, as a shape.
+/// The shape of the value of a canonical text.
 pub(crate) fn text_shape(sets: &mut Sets<'_>, text: &str) -> Result<Shape> {
     let document = Document::parse(text)?;
     let value = document.root();

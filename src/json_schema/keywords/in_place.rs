@@ -1,4 +1,8 @@
-//! HEAD
+//! In-place applicators: keywords whose subschemas apply to the same value.
+//!
+//! `allOf`, `anyOf`, `oneOf`, `not`, `if`, references and dependent schemas each become one set (an
+//! [`Applicator`]). Beside `unevaluatedProperties` or `unevaluatedItems` it also matters what each
+//! of them evaluates, which the private module `unevaluated` follows.
 
 mod unevaluated;
 
@@ -14,31 +18,31 @@ use crate::json_schema::set::{Set, SetExpr, Sets};
 use crate::regular::Language;
 pub(crate) use unevaluated::applied_sets;
 
-/// Keywords that lead to another schema for the same value.
+/// Keywords that refer to another schema for the same value.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// What a schema means for a value as a whole: the sets, intersected.
+/// The sets whose intersection a schema is.
 pub(crate) struct Applied {
     pub(crate) all_of: Vec<Set>,
-    /// Do the schema's own keywords count beside the sets?
+    /// Whether the schema's own keywords count beside the sets.
     pub(crate) own: bool,
 }
 
-/// Of what it is asked whether it was evaluated.
+/// The part of a value that an `unevaluated…` keyword is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aspect {
     Members,
     Items,
 }
 
-/// What of a value is evaluated: members or items, one or the other.
+/// The evaluated members or items of a value, one or the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Evaluated {
-    /// Keys of members.
+    /// Keys of evaluated members.
     keys: Language,
-    /// All items before this index.
+    /// Number of leading items that are all evaluated.
     items: u32,
-    /// Items in one of these sets; sorted.
+    /// Items in one of these sets are evaluated; sorted.
     matching: Vec<Set>,
 }
 
@@ -46,27 +50,27 @@ impl Evaluated {
     const NOTHING: Self = Self { keys: Language::EMPTY, items: 0, matching: Vec::new() };
 }
 
-/// Values in all of the sets, and what is evaluated of each of them.
+/// The values in all of some sets, and what every one of them has evaluated.
 #[derive(Clone, Debug)]
 struct EvaluatedBranch {
     all_of: Vec<Set>,
     seen: Evaluated,
 }
 
-/// One keyword that applies schemas to the same value.
-struct Component {
+/// An in-place applicator, as a set.
+struct Applicator {
     set: Set,
-    /// What the set is the union of; empty where nobody asked.
+    /// The branches whose union the set is; empty if no aspect was asked for.
     branches: Vec<EvaluatedBranch>,
 }
 
-/// The keywords that apply schemas to the same value, with branches if an aspect is asked for.
+/// The in-place applicators of a schema, with branches if an aspect is asked for.
 fn applicators_of<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
     aspect: Option<Aspect>,
-) -> Result<Vec<Component>> {
-    let mut components = Vec::new();
+) -> Result<Vec<Applicator>> {
+    let mut applicators = Vec::new();
     let mut alone = Vec::new();
     for keyword in REFERENCES {
         if let Some(at) = reader.get(keyword) {
@@ -79,26 +83,26 @@ fn applicators_of<'d>(
     for set in alone {
         // A choice that stands by itself is one of this schema.
         if let Some(at) = lone_one_of(sets, set) {
-            components.push(one_of_applicator(sets, at, reader.schema, aspect)?);
+            applicators.push(one_of_applicator(sets, at, reader.schema, aspect)?);
             continue;
         }
         let branches =
             aspect.map_or(Ok(Vec::new()), |aspect| branches_of_set(sets, set, aspect))?;
-        components.push(Component { set, branches });
+        applicators.push(Applicator { set, branches });
     }
     if let Some(at) = reader.get("anyOf") {
         let all_of = schema_list(sets, at, "anyOf")?;
         let branches = branches_of_any(sets, &all_of, aspect)?;
-        components.push(Component { set: sets.or(all_of), branches });
+        applicators.push(Applicator { set: sets.or(all_of), branches });
     }
     if let Some(at) = reader.get("oneOf") {
-        components.push(one_of_applicator(sets, at, reader.schema, aspect)?);
+        applicators.push(one_of_applicator(sets, at, reader.schema, aspect)?);
     }
     if let Some(at) = reader.get("not") {
         let inner = sets.schema(at)?;
-        components.push(Component { set: sets.not(inner), branches: Vec::new() });
+        applicators.push(Applicator { set: sets.not(inner), branches: Vec::new() });
     }
-    components.extend(if_then_else(sets, reader, aspect)?);
+    applicators.extend(if_then_else(sets, reader, aspect)?);
     for keyword in ["dependentSchemas", "dependencies"] {
         let Some(at) = reader.get(keyword) else { continue };
         for (key, schema) in members_of(sets, at, keyword)?.iter() {
@@ -106,13 +110,13 @@ fn applicators_of<'d>(
                 continue;
             }
             let (with, needed) = (sets.has(key), sets.schema(schema)?);
-            components.push(conditional(sets, with, needed, Set::ANY, aspect, false)?);
+            applicators.push(conditional(sets, with, needed, Set::ANY, aspect, false)?);
         }
     }
-    Ok(components)
+    Ok(applicators)
 }
 
-/// The `oneOf` of a schema that says nothing else.
+/// The `oneOf` of a schema that has no other keyword.
 fn lone_one_of(sets: &Sets<'_>, set: Set) -> Option<ValueId> {
     let &SetExpr::Schema(at, _) = sets.expr(set) else { return None };
     let members = sets.document.members(at).filter(|_| sets.ignored.is_empty())?;
@@ -123,13 +127,13 @@ fn lone_one_of(sets: &Sets<'_>, set: Set) -> Option<ValueId> {
     }
 }
 
-/// Core, section 10.2.1.3, beside what the schema `around` it says itself.
+/// `oneOf` (Core, section 10.2.1.3), given the other keywords of the schema `around` it.
 fn one_of_applicator(
     sets: &mut Sets<'_>,
     at: ValueId,
     around: ValueId,
     aspect: Option<Aspect>,
-) -> Result<Component> {
+) -> Result<Applicator> {
     let all_of = schema_list(sets, at, "oneOf")?;
     let alternatives = exclusions(sets, &all_of, around)?;
     let mut branches = Vec::new();
@@ -142,15 +146,15 @@ fn one_of_applicator(
     }
     let alternatives: Vec<Set> =
         all_of.into_iter().zip(alternatives).map(|(a, b)| sets.and([a, b])).collect();
-    Ok(Component { set: sets.or(alternatives), branches })
+    Ok(Applicator { set: sets.or(alternatives), branches })
 }
 
-/// Core, section 10.2.2.
+/// `if`, `then`, `else` (Core, section 10.2.2).
 fn if_then_else<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
     aspect: Option<Aspect>,
-) -> Result<Option<Component>> {
+) -> Result<Option<Applicator>> {
     let Some(at) = reader.get("if") else { return Ok(None) };
     let condition = sets.schema(at)?;
     let mut branch = |keyword| match reader.get(keyword) {
@@ -164,8 +168,8 @@ fn if_then_else<'d>(
     conditional(sets, condition, then, otherwise, aspect, true).map(Some)
 }
 
-/// If a value is in `condition`, it is in `then`, else in `otherwise`; `evaluates`: what the
-/// condition evaluates counts.
+/// The values that are in `condition` and `then`, or not in `condition` and in `otherwise`. Whether
+/// what the condition evaluates counts is `evaluates`.
 fn conditional(
     sets: &mut Sets<'_>,
     condition: Set,
@@ -173,7 +177,7 @@ fn conditional(
     otherwise: Set,
     aspect: Option<Aspect>,
     evaluates: bool,
-) -> Result<Component> {
+) -> Result<Applicator> {
     let not = sets.not(condition);
     let (yes, no) = (sets.and([condition, then]), sets.and([not, otherwise]));
     let set = match (yes == condition, no == not) {
@@ -197,12 +201,11 @@ fn conditional(
             branches.push(branch);
         }
     }
-    Ok(Component { set, branches })
+    Ok(Applicator { set, branches })
 }
 
-/// For each branch of a `oneOf` what its values must not be in besides (Core, section
-/// 10.2.1.3). Branches that cannot hold together, beside what the schema `around` them says
-/// itself, need not exclude each other.
+/// By branch of a `oneOf`, the complement of the other branches (Core, section 10.2.1.3). Branches
+/// that are disjoint, given the schema `around` them, need not exclude each other.
 fn exclusions(sets: &mut Sets<'_>, branches: &[Set], around: ValueId) -> Result<Vec<Set>> {
     let mut overlaps: Vec<Vec<Set>> = vec![Vec::new(); branches.len()];
     for (i, later) in sets.may_overlap(branches, around).into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! HEAD
+//! Keywords for numbers: bounds and `multipleOf`.
 
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::Value;
@@ -8,7 +8,7 @@ use crate::json_schema::number::{NumberSet, Side};
 use crate::json_schema::set::Sets;
 use crate::json_schema::set::keyword_reader::KeywordReader;
 
-/// Validation, section 6.2.
+/// The numbers that a schema accepts (Validation, section 6.2).
 pub(crate) fn number_set(
     sets: &mut Sets<'_>,
     reader: &KeywordReader<'_>,

@@ -1,4 +1,7 @@
-//! HEAD
+//! Keywords for objects: `properties`, `patternProperties`, `required`, `propertyNames`,
+//! dependencies and bounds.
+//!
+//! Keys fall into named ones and classes of other keys, split by the patterns that they match.
 
 use std::sync::Arc;
 
@@ -18,10 +21,10 @@ use crate::json_schema::set::{Set, Sets};
 use crate::json_schema::string::patterns::pattern_language;
 use crate::regular::Language;
 
-/// Dependencies that are told apart as alternatives, two for each; more become one formula.
+/// Dependencies that are split into alternatives, two for each; more become one formula.
 const MAX_SPLIT_DEPENDENCIES: usize = 3;
 
-/// Validation, section 6.5; Core, section 10.3.2.
+/// The objects that a schema accepts (Validation, section 6.5; Core, section 10.3.2).
 pub(crate) fn object_sets<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -141,7 +144,7 @@ fn check_key_classes(sets: &Sets<'_>, reader: &KeywordReader<'_>, classes: usize
     Err(error.with_help("let fewer patterns match the same names, or raise the limit"))
 }
 
-/// The same for many keys, with the positions of those that have a name.
+/// The index of a key, which is named if it is not; `known` holds the indices by key.
 fn name_indexed(
     sets: &mut Sets<'_>,
     object: &mut ObjectSet,
@@ -158,7 +161,7 @@ fn name_indexed(
     Ok(object.named.len() - 1)
 }
 
-/// The index of a key's name; one without a name gets one, after those it has.
+/// The index of a key, which is named, after the others, if it is not.
 fn name_key(sets: &mut Sets<'_>, object: &mut ObjectSet, key: &str) -> Result<usize> {
     if let Some(known) = object.named.iter().position(|named| &*named.key == key) {
         return Ok(known);
@@ -168,7 +171,7 @@ fn name_key(sets: &mut Sets<'_>, object: &mut ObjectSet, key: &str) -> Result<us
     Ok(object.named.len() - 1)
 }
 
-/// Core, section 10.3.2.4: keys outside the names' set are forbidden.
+/// Forbids keys outside the set of `propertyNames` (Core, section 10.3.2.4).
 fn apply_property_names(sets: &mut Sets<'_>, object: &mut ObjectSet, at: ValueId) -> Result<()> {
     let names = sets.schema(at)?;
     let names = sets.shape(names)?.strings;
@@ -193,8 +196,8 @@ fn apply_property_names(sets: &mut Sets<'_>, object: &mut ObjectSet, at: ValueId
     Ok(())
 }
 
-/// Validation, section 6.5.4: either the key is absent, or the needed ones are there too. Each
-/// way has its own names, and so its own order.
+/// Splits object sets by a dependency (Validation, section 6.5.4): either the key is absent, or the
+/// needed ones are present. Each alternative has its own names, and so its own order.
 fn split_by_dependency(
     sets: &mut Sets<'_>,
     objects: Vec<ObjectSet>,
@@ -219,7 +222,7 @@ fn split_by_dependency(
     Ok(result)
 }
 
-/// The same as a condition: nothing is multiplied.
+/// A dependency as a formula, which multiplies nothing.
 fn dependency_formula(
     sets: &mut Sets<'_>,
     object: &mut ObjectSet,

@@ -1,4 +1,4 @@
-//! HEAD
+//! The keyword `x-quote-from`: strings that quote a given text.
 
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Value, ValueId};
@@ -9,7 +9,7 @@ use crate::json_schema::string::spell;
 use crate::regular;
 use crate::regular::{Language, QuoteBy};
 
-/// What may be quoted: a text, by words or as is said, or texts in a row, each whole.
+/// The units that may be quoted: words or characters of a text, or texts in a row, each whole.
 fn quoted_units<'d>(sets: &Sets<'d>, at: ValueId) -> Result<Vec<&'d str>> {
     let malformed = || {
         let message = "`x-quote-from` must be a text, a list of texts, or an object with \
@@ -37,7 +37,7 @@ fn quoted_units<'d>(sets: &Sets<'d>, at: ValueId) -> Result<Vec<&'d str>> {
     }
 }
 
-/// Errors if `x-quote-from` does not say what may be quoted.
+/// Errors if `x-quote-from` has not the form of a text to quote.
 pub(crate) fn validate_quotation(sets: &Sets<'_>, at: ValueId) -> Result<()> {
     match quoted_units(sets, at)?.iter().all(|unit| unit.is_empty()) {
         false => Ok(()),
@@ -48,7 +48,7 @@ pub(crate) fn validate_quotation(sets: &Sets<'_>, at: ValueId) -> Result<()> {
     }
 }
 
-/// The quotations of what `x-quote-from` names, in the spellings that count.
+/// The quotations of the units of an `x-quote-from`, in the spellings of the options.
 pub(crate) fn quotations(sets: &mut Sets<'_>, at: ValueId) -> Result<Language> {
     validate_quotation(sets, at)?;
     let units = quoted_units(sets, at)?;

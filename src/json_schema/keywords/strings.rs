@@ -1,4 +1,4 @@
-//! HEAD
+//! Keywords for strings: `pattern`, `format`, lengths and `x-quote-from`.
 
 use crate::error::Result;
 use crate::json_schema::keywords::quote_from::quotations;
@@ -10,7 +10,7 @@ use crate::json_schema::string::patterns::{check_endless, pattern_language};
 use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::regular::Language;
 
-/// Validation, section 6.3.
+/// Adds the strings that a schema accepts to its shape (Validation, section 6.3).
 pub(crate) fn add_strings<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -61,8 +61,9 @@ pub(crate) fn add_strings<'d>(
     Ok(())
 }
 
-/// Makes the bounds on a text's length those of one of its parts, such as the pattern `^[a-z]*$`,
-/// if that repeats characters and counts nothing else: an intersection has a state for each length.
+/// Makes the bounds on a string's length those of one of its languages, such as the pattern
+/// `^[a-z]*$`, if that repeats characters and counts nothing else: an intersection has a state for
+/// each length.
 fn move_length_into_pattern(
     sets: &mut Sets<'_>,
     parts: &mut [Language],
@@ -82,8 +83,8 @@ fn move_length_into_pattern(
     Ok(false)
 }
 
-/// The bounds on a text's length that the rest of what is said of it leaves open: to a pattern
-/// of three letters they say nothing, and an intersection costs more than a pattern.
+/// The bounds on a string's length that its other languages do not imply: to a pattern of three
+/// letters they add nothing, and an intersection costs more than a pattern.
 fn lengths_not_implied(
     sets: &Sets<'_>,
     parts: &[Language],

@@ -1,8 +1,9 @@
-//! Is a schema well formed wherever a value may lead?
+//! Validation of a schema before its first token.
 //!
-//! Sets are unfolded as they are visited, so what is wrong in a corner of a schema would come to
-//! light in the middle of a text. One quick pass says it before: every reference leads somewhere,
-//! every keyword has a value of its type, every pattern can be read.
+//! Sets are unfolded as they are visited, so an error in a corner of a schema would come to light
+//! in the middle of a text. One quick pass finds it before: every reference leads somewhere, every
+//! keyword has a value of its type, every pattern can be read, and no array counts more kinds of
+//! items than the emitter follows.
 
 use rustc_hash::FxHashSet;
 
@@ -20,7 +21,7 @@ use crate::json_schema::string::quotation::QUOTE_FROM;
 use crate::{deadline, regular};
 
 /// Keywords that hold a count.
-const COUNTS: [&str; 8] = [
+const COUNT_KEYWORDS: [&str; 8] = [
     "maxLength",
     "minLength",
     "maxItems",
@@ -31,11 +32,12 @@ const COUNTS: [&str; 8] = [
     "minContains",
 ];
 
-/// Sets that are looked at; further ones wait for a text.
+/// Sets that are checked for too many counts; those of further ones are found when a text reaches
+/// them.
 const MAX_CHECKED_SETS: usize = 2_000;
 
 impl Sets<'_> {
-    /// What is wrong with a set whose arrays count too many kinds of items.
+    /// The error for a set whose arrays count too many kinds of items, if they do.
     pub(crate) fn too_many_counts(&self, set: Set, shape: &Shape) -> Option<Error> {
         let many = shape.arrays.iter().find(|array| array.some.len() > MAX_COUNTED_KINDS)?;
         let message =
@@ -47,7 +49,7 @@ impl Sets<'_> {
         Some(error.with_help("let fewer `contains` apply to the same array"))
     }
 
-    /// Errors at what is malformed in a schema of the document, or in any that it applies.
+    /// Errors at the first malformed keyword of a schema, or of any that it applies.
     pub(crate) fn validate(&mut self, schema: ValueId) -> Result<()> {
         match visit_schemas(self, schema, &mut Err)? > MAX_COUNTED_KINDS {
             true => check_contains_kinds(self, schema),
@@ -55,7 +57,7 @@ impl Sets<'_> {
         }
     }
 
-    /// All that is malformed there, not the first alone.
+    /// All malformed keywords of a schema, and of those that it applies.
     pub(crate) fn malformed_everywhere(&mut self, schema: ValueId) -> Vec<Error> {
         let mut found = Vec::new();
         let visited = visit_schemas(self, schema, &mut |error| {
@@ -67,8 +69,8 @@ impl Sets<'_> {
     }
 }
 
-/// Errors if an array that the schema leads to counts more kinds of items than can be followed.
-/// What cannot be unfolded is an error of its own, when it is needed.
+/// Errors if an array that the schema leads to counts more kinds of items than can be followed. A
+/// set that cannot be unfolded is an error of its own, when it is needed.
 fn check_contains_kinds(sets: &mut Sets<'_>, schema: ValueId) -> Result<()> {
     let root = sets.schema(schema)?;
     let (mut seen, mut open) = (FxHashSet::default(), vec![root]);
@@ -91,8 +93,8 @@ fn check_contains_kinds(sets: &mut Sets<'_>, schema: ValueId) -> Result<()> {
     Ok(())
 }
 
-/// Hands over what is malformed, and goes on if it comes back; counts the keywords that count
-/// items.
+/// Visits a schema and those that it applies, calls `found` for each malformed keyword and goes on
+/// if it returns; the number of `contains` keywords.
 fn visit_schemas(
     sets: &mut Sets<'_>,
     schema: ValueId,
@@ -159,7 +161,7 @@ fn visit_schemas(
 }
 
 fn validate_keyword(sets: &Sets<'_>, keyword: &str, at: ValueId, dialect: Dialect) -> Result<()> {
-    if COUNTS.contains(&keyword) {
+    if COUNT_KEYWORDS.contains(&keyword) {
         return count_at(sets, at, keyword).map(drop);
     }
     let value = sets.document.value(at);
@@ -262,7 +264,7 @@ fn validate_type(sets: &Sets<'_>, name: ValueId) -> Result<()> {
     }
 }
 
-/// 2020-12 Core, sections 8.2.1 and 8.2.2.
+/// Checks an identifier (2020-12 Core, sections 8.2.1 and 8.2.2).
 fn validate_name(
     sets: &Sets<'_>,
     keyword: &str,

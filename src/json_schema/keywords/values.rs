@@ -1,4 +1,4 @@
-//! HEAD
+//! Typed access to the values of keywords, with the errors for values of another type.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::{Members, Value, ValueId, hints};
@@ -57,7 +57,7 @@ pub(crate) fn schema_list(sets: &mut Sets<'_>, at: ValueId, keyword: &str) -> Re
     }
 }
 
-/// Validation, section 6.1.1.
+/// The types that `type` allows (Validation, section 6.1.1).
 pub(crate) fn types_of(sets: &Sets<'_>, reader: &KeywordReader<'_>) -> Result<Types> {
     let Some(at) = reader.get("type") else { return Ok(Types::every(true)) };
     let mut types = Types::every(false);
@@ -75,13 +75,13 @@ pub(crate) fn types_of(sets: &Sets<'_>, reader: &KeywordReader<'_>) -> Result<Ty
     Ok(types)
 }
 
-/// The error for what is no type.
+/// The error for a name that is no type.
 pub(crate) fn unknown_type(sets: &Sets<'_>, at: ValueId) -> Error {
     let types = hints::TYPES.map(|name| format!("`{name}`")).join(", ");
     sets.malformed(at, format!("`type` must be one or several of {types}"))
 }
 
-/// A number that a keyword holds.
+/// The number that a keyword holds.
 pub(crate) fn number_at(sets: &Sets<'_>, at: ValueId, keyword: &str) -> Result<Decimal> {
     match sets.document.value(at) {
         Value::Number(literal) => exact_number(sets, at, literal),
@@ -89,7 +89,7 @@ pub(crate) fn number_at(sets: &Sets<'_>, at: ValueId, keyword: &str) -> Result<D
     }
 }
 
-/// A count that a keyword holds, if it is there.
+/// The count that a keyword holds, if it is there.
 pub(crate) fn count_of(
     sets: &Sets<'_>,
     reader: &KeywordReader<'_>,
@@ -98,8 +98,8 @@ pub(crate) fn count_of(
     reader.get(keyword).map_or(Ok(None), |at| count_at(sets, at, keyword))
 }
 
-/// A count that a keyword holds. What must be reached is refused where it is more than can be
-/// counted; what must not be exceeded is no bound there (`None`), since no text comes so far.
+/// The count that a keyword holds. A least count beyond `u32` is refused; a greatest one is no
+/// bound (`None`), since no text holds as many.
 pub(crate) fn count_at(sets: &Sets<'_>, at: ValueId, keyword: &str) -> Result<Option<u32>> {
     let count = match sets.document.value(at) {
         Value::Number(literal) => exact_number(sets, at, literal)?.to_count(),

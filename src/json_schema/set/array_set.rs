@@ -4,26 +4,26 @@ use std::hash::Hash;
 
 use crate::json_schema::set::{Set, Sources};
 
-/// Things counted in one array beyond which they are not combined: the
-/// grammar refuses more.
+/// `contains` keywords that apply to one array at the same time; the emitter refuses more, since
+/// their counts multiply.
 pub(crate) const MAX_COUNTED_KINDS: usize = 8;
 
-/// Arrays whose first items are in the sets of `prefix`, further ones in `rest`.
+/// Arrays whose first items are in the sets of `prefix`, and further ones in `rest`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ArraySet {
     pub(crate) prefix: Vec<Set>,
     pub(crate) rest: Set,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
-    /// Each counts items of its own set; one item may count for several.
+    /// `contains` constraints; one item may count for several.
     pub(crate) some: Vec<ContainsCount>,
-    /// May, must or must not two items be equal?
+    /// Whether two items may, must or must not be equal.
     pub(crate) repeats: Repeats,
     pub(crate) sources: Sources,
 }
 
-/// So many items, from an index on, are in a set: at least `min`, at most `max`, one of which
-/// says something (`max` is never 0).
+/// `contains` with its bounds: the number of items in a set, from an index on, is at least `min`
+/// and at most `max`, one of which excludes something (`max` is never 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContainsCount {
     pub(crate) from: u32,
@@ -32,14 +32,14 @@ pub(crate) struct ContainsCount {
     pub(crate) max: Option<u32>,
 }
 
-/// Whether two items of an array are equal (as values: 1 and 1.0 are).
+/// Equality among the items of an array (as values: 1 and 1.0 are equal).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Repeats {
     #[default]
     May,
-    /// `uniqueItems`.
+    /// `uniqueItems`: no two items are equal.
     Never,
-    /// Its complement.
+    /// The complement of `uniqueItems`: some two items are equal.
     Must,
 }
 
@@ -57,7 +57,7 @@ impl ArraySet {
         }
     }
 
-    /// Is the empty array in it?
+    /// Whether the set holds the empty array.
     pub(crate) fn holds_empty(&self) -> bool {
         self.min == 0 && self.repeats != Repeats::Must && self.some.iter().all(|some| some.min == 0)
     }
@@ -68,7 +68,7 @@ impl ArraySet {
     }
 }
 
-/// The smaller of two bounds, of which none is a bound of none.
+/// The smaller of two bounds; `None` is no bound.
 pub(crate) fn smaller(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,4 +1,5 @@
-//! What all schemas begin with, made once in a process.
+//! The languages that all schemas of a spelling begin with, made once in a process: characters,
+//! common sets of numbers, punctuation.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::regular::{Language, Languages};
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.
 const COMMON_DEPTH: u32 = 4;
 
-/// What all schemas begin with: the languages of texts and of numbers.
+/// Languages of texts, numbers and punctuation, to be copied by each schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Base {
     pub(crate) languages: Languages,

@@ -1,11 +1,11 @@
-//! HEAD
+//! Keys of object sets: named ones, and classes of others.
 
 use std::sync::Arc;
 
 use super::arena::Set;
 use crate::regular::Language;
 
-/// A key that has a set of its own.
+/// A key with a set of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NamedKey {
     pub(crate) key: Arc<str>,
@@ -13,29 +13,30 @@ pub(crate) struct NamedKey {
     pub(crate) required: bool,
 }
 
-/// Other keys that share a set.
+/// Keys that share a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeyClass {
-    /// The keys, in canonical spelling without quotes; named ones may be among them, and do not
-    /// count.
+    /// The keys, in canonical spelling without quotes. A named key may be among them; its own set
+    /// counts.
     pub(crate) keys: Language,
     pub(crate) set: Set,
 }
 
-/// The key of a member that is looked at.
+/// The key of a member, as a formula sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MemberKey<'a> {
-    /// A key with a name, and its spelling.
+    /// A named key, and its spelling.
     Named(&'a str, &'a [u8]),
-    /// Any of some keys without a name: the sets of keys in conditions that hold them.
+    /// Any key of an [`UnnamedKeys`], by the languages of keys that hold it.
     Other(&'a [Language]),
 }
 
-/// Keys without a name that no condition tells apart.
+/// Keys without a name that no statement of a formula distinguishes.
 #[derive(Clone, Debug)]
 pub(crate) struct UnnamedKeys {
     pub(crate) keys: Language,
     pub(crate) set: Set,
-    /// The sets of keys in conditions that hold them all; others hold none of them.
+    /// The languages of keys, among those in statements, that hold all of these keys; the others
+    /// hold none.
     pub(crate) inside: Arc<[Language]>,
 }

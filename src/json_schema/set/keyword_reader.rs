@@ -1,4 +1,4 @@
-//! HEAD
+//! Access to the keywords of one schema, as its dialect knows them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::json_schema::document::draft::Dialect;
 use crate::json_schema::document::{Members, ValueId};
 use crate::json_schema::set::{Sets, Sources};
 
-/// One schema while its keywords are read.
+/// The keywords of one schema object.
 #[derive(Clone)]
 pub(crate) struct KeywordReader<'d> {
     pub(crate) schema: ValueId,
@@ -30,7 +30,7 @@ impl KeywordReader<'_> {
         (self.dialect.knows(keyword) && !self.ignored.contains(&at)).then_some(at)
     }
 
-    /// The keywords present among these.
+    /// The keywords present among these, or the schema if none is.
     pub(crate) fn sources(&self, keywords: &[&str]) -> Sources {
         let mut sources = Sources::default();
         keywords.iter().filter_map(|k| self.get(k)).for_each(|at| sources.add(at));
@@ -41,7 +41,7 @@ impl KeywordReader<'_> {
     }
 }
 
-/// A schema object, ready to be read.
+/// The keywords of a schema object.
 pub(crate) fn read_keywords<'d>(sets: &mut Sets<'d>, schema: ValueId) -> Result<KeywordReader<'d>> {
     let document = sets.document;
     // `Sets::schema` names objects only.

@@ -1,12 +1,19 @@
-//! Conditions on the members of an object that none of them decides alone.
+//! Formulas over the members of an object, for what no single member decides.
 //!
-//! What is said of each key by itself stands in an object set's names and classes. Everything
-//! else, such as one of several object sets that would be too many to follow one by one, is a
-//! formula over a few statements about members, without negation. A member that is written makes
-//! some statements true and others false; what is left of the formula then is the condition on the
-//! members that still come (Brzozowski's derivative, of conditions instead of expressions). So
-//! formulas are the states of an object, they grow as the sum of their parts does, and nothing is
-//! multiplied out.
+//! An object set says of each key by itself what its value may be. What it says of several members
+//! together, such as one of many alternatives, is a formula over statements about members, without
+//! negation. A member that is written makes some statements true and others false; what is left is
+//! the formula for the members that still come: its derivative (Brzozowski, with formulas in place
+//! of expressions).
+//!
+//! ```text
+//! (a in 1) or (b in 2 and c absent)
+//! after a member `a` outside 1:   b in 2 and c absent
+//! if no further member comes:     false
+//! ```
+//!
+//! Formulas are hash-consed. They are the states of an object while it is written, and grow as the
+//! sum of their parts, not as the product.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -16,7 +23,7 @@ use rustc_hash::FxHashMap;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::keys::KeyClass;
 
-/// A condition, as an index into those made so far.
+/// A formula, as an index into [`MemberFormulas`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MemberFormula(u32);
 
@@ -27,19 +34,19 @@ impl MemberFormula {
     pub(crate) const FAILS: Self = Self(1);
 }
 
-/// What a condition says.
+/// The outermost node of a formula.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FormulaNode {
     Holds,
     Fails,
-    /// The member with this key is there, and has a value in this set.
+    /// The member with this key is present, and has a value in this set.
     Present(Arc<str>, Set),
     Absent(Arc<str>),
     /// Some member with one of these keys has a value in their set.
     Some(KeyClass),
     /// Every member with one of these keys has a value in their set.
     All(KeyClass),
-    /// There are so many members.
+    /// There are at least so many members.
     AtLeast(u32),
     AtMost(u32),
     /// Sorted, without duplicates, at least two.
@@ -48,31 +55,31 @@ pub(crate) enum FormulaNode {
     Or(Arc<[MemberFormula]>),
 }
 
-/// What stands in a condition.
+/// The statements of a formula, and its size.
 #[derive(Clone, Debug)]
 pub(crate) struct FormulaContents {
     /// Its statements, each once.
     pub(crate) statements: Arc<[MemberFormula]>,
-    /// Of how many of its different parts each of them is one.
+    /// By statement, the number of different nodes that it is a child of.
     pub(crate) occurrences: Arc<[u32]>,
-    /// The number of parts of its different parts.
+    /// Children of all different nodes.
     pub(crate) size: usize,
 }
 
-/// All conditions made so far.
+/// All formulas made so far, by id.
 #[derive(Debug)]
 pub(crate) struct MemberFormulas {
     parts: Vec<FormulaNode>,
-    /// Is each met if no further member comes? Formulas share parts, so it is found once for each.
+    /// Whether each holds if no further member comes. Formulas share nodes, so it is found once for
+    /// each.
     ends: Vec<bool>,
-    /// Which statements occur in each: a bit for every 64th statement. What has no bit of a
-    /// statement does not hold it.
+    /// A Bloom filter of the statements in each: statement `i` sets bit `i % 64`.
     marks: Vec<u64>,
     ids: FxHashMap<FormulaNode, MemberFormula>,
-    /// Of conditions that were asked for their statements.
+    /// By formula that was asked for them.
     contents: FxHashMap<MemberFormula, FormulaContents>,
     pub(crate) negations: FxHashMap<MemberFormula, MemberFormula>,
-    /// Parts looked at since the present task began.
+    /// Nodes visited since the present task began.
     pub(crate) work: usize,
 }
 
@@ -88,7 +95,7 @@ impl Default for MemberFormulas {
 }
 
 impl MemberFormulas {
-    /// A condition that is one statement.
+    /// The formula of a single statement.
     pub(crate) fn of(&mut self, part: FormulaNode) -> MemberFormula {
         if let Some(&known) = self.ids.get(&part) {
             return known;
@@ -183,7 +190,7 @@ impl MemberFormulas {
         }
     }
 
-    /// What must hold together.
+    /// The conjuncts of a formula.
     pub(crate) fn conjuncts(&self, condition: MemberFormula) -> Vec<MemberFormula> {
         match self.part(condition) {
             FormulaNode::Holds => Vec::new(),
@@ -192,18 +199,18 @@ impl MemberFormulas {
         }
     }
 
-    /// Does `a` say all that `b` says, to the letter?
+    /// Whether the conjuncts of `a` contain those of `b`.
     pub(crate) fn says(&self, a: MemberFormula, b: MemberFormula) -> bool {
         let all = self.conjuncts(a);
         self.conjuncts(b).iter().all(|part| all.contains(part))
     }
 
-    /// The statements of a condition, each once.
+    /// The statements of a formula, each once.
     pub(crate) fn statements(&mut self, condition: MemberFormula) -> Arc<[MemberFormula]> {
         self.contents(condition).statements.clone()
     }
 
-    /// The number of parts of its different parts.
+    /// Children of all different nodes.
     pub(crate) fn size(&mut self, condition: MemberFormula) -> usize {
         self.contents(condition).size
     }
@@ -242,7 +249,7 @@ impl MemberFormulas {
         FormulaContents { statements: statements.into(), occurrences: occurrences.into(), size }
     }
 
-    /// The condition with some of its statements replaced.
+    /// The formula with some statements replaced.
     pub(crate) fn replace(
         &mut self,
         condition: MemberFormula,
@@ -303,7 +310,7 @@ impl MemberFormulas {
         new
     }
 
-    /// Replaces statements one by one; `None` keeps one.
+    /// The formula with each statement replaced by what `f` gives; `None` keeps it.
     pub(crate) fn map(
         &mut self,
         condition: MemberFormula,
@@ -320,7 +327,7 @@ impl MemberFormulas {
         self.replace(condition, &by)
     }
 
-    /// What is left if the members with these keys do not come any more.
+    /// The formula that is left if the members with these keys do not come any more.
     pub(crate) fn without(
         &mut self,
         condition: MemberFormula,
@@ -333,7 +340,7 @@ impl MemberFormulas {
         })
     }
 
-    /// What is left once so many members are there.
+    /// The formula that is left once there are so many members.
     pub(crate) fn counted(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
         self.map(condition, |part| match *part {
             FormulaNode::AtLeast(n) if count >= n => Some(MemberFormula::HOLDS),
@@ -342,7 +349,7 @@ impl MemberFormulas {
         })
     }
 
-    /// The condition on the members that come after so many others.
+    /// The formula for the members that come after so many others.
     pub(crate) fn after(&mut self, condition: MemberFormula, count: u32) -> MemberFormula {
         let mut by = FxHashMap::default();
         for &statement in self.statements(condition).iter() {
@@ -358,7 +365,7 @@ impl MemberFormulas {
         self.replace(condition, &by)
     }
 
-    /// The most that counts matter.
+    /// The number of members from which on further ones change no count.
     pub(crate) fn count_cap(&mut self, condition: MemberFormula) -> u32 {
         let statements = self.statements(condition);
         let counts = statements.iter().map(|&statement| match *self.part(statement) {
@@ -369,7 +376,7 @@ impl MemberFormulas {
         counts.max().unwrap_or(0)
     }
 
-    /// Is it met if no further member comes?
+    /// Whether the formula holds if no further member comes.
     pub(crate) fn at_end(&self, condition: MemberFormula) -> bool {
         self.ends[condition.0 as usize]
     }

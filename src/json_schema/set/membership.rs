@@ -1,4 +1,4 @@
-//! HEAD
+//! Membership of a listed value in a shape, and of a key in the classes of an object set.
 
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Members, Value, ValueId};
@@ -11,7 +11,7 @@ use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::Language;
 
 impl Sets<'_> {
-    /// Is the value in the set? Exact for every value.
+    /// Whether the shape holds the value. Exact for every value.
     pub(crate) fn accepts(&mut self, shape: &Shape, value: ValueId) -> Result<bool> {
         match self.document.value(value) {
             Value::Null => Ok(shape.null),
@@ -97,7 +97,7 @@ fn array_accepts(sets: &mut Sets<'_>, array: &ArraySet, value: ValueId) -> Resul
     })
 }
 
-/// Are two of the values equal?
+/// Whether two of the values are equal.
 fn has_equal_values(sets: &Sets<'_>, values: &[ValueId]) -> Result<bool> {
     for (i, &a) in values.iter().enumerate() {
         for &b in &values[i + 1..] {
@@ -171,7 +171,7 @@ fn meets_formula(sets: &mut Sets<'_>, condition: MemberFormula, members: &Member
     Ok(all)
 }
 
-/// Equality of values: numbers by value, objects without order.
+/// Whether two values are equal: numbers by value, objects without order.
 pub(crate) fn are_equal(sets: &Sets<'_>, a: ValueId, b: ValueId) -> Result<bool> {
     Ok(match (sets.document.value(a), sets.document.value(b)) {
         (Value::Null, Value::Null) => true,
@@ -207,7 +207,7 @@ pub(crate) fn are_equal(sets: &Sets<'_>, a: ValueId, b: ValueId) -> Result<bool>
     })
 }
 
-/// Does the shape hold no null, boolean, number, string or listed value?
+/// Whether the shape holds no null, boolean, number, string or listed value.
 pub(crate) fn has_no_scalar(sets: &mut Sets<'_>, shape: &Shape) -> Result<bool> {
     if shape.null || shape.booleans != [false; 2] || !shape.listed.is_empty() {
         return Ok(false);
@@ -221,7 +221,7 @@ pub(crate) fn has_no_scalar(sets: &mut Sets<'_>, shape: &Shape) -> Result<bool> 
     Ok(strings == Language::EMPTY || !sets.languages.has_text(strings, unit)?)
 }
 
-/// The set that a key without a name of its own belongs to.
+/// The set of a key without a name of its own.
 pub(crate) fn set_of_unnamed_key(
     sets: &mut Sets<'_>,
     classes: &[KeyClass],
@@ -239,7 +239,7 @@ pub(crate) fn set_of_unnamed_key(
     Ok(Set::NEVER)
 }
 
-/// Is the empty object in it?
+/// Whether the set holds the empty object.
 pub(crate) fn contains_empty_object(sets: &Sets<'_>, object: &ObjectSet) -> bool {
     object.min == 0 && object.required() == 0 && sets.conditions.at_end(object.condition)
 }

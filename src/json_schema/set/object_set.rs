@@ -10,16 +10,16 @@ use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::{Set, Sources};
 use crate::regular::Language;
 
-/// Objects whose members have values in the set of their key. Equal only if the named keys come
-/// in the same order, which is the order that they are written in.
+/// Objects whose members have values in the set of their key. Two sets are equal only if they name
+/// their keys in the same order, which is the order of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectSet {
     pub(crate) named: Vec<NamedKey>,
-    /// Disjoint; together they hold every key.
+    /// Disjoint classes that together hold every key.
     pub(crate) classes: Vec<KeyClass>,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
-    /// What is not said of single keys; every key in it is named.
+    /// A formula over several members; every key in it is named.
     pub(crate) condition: MemberFormula,
     pub(crate) sources: Sources,
 }
@@ -37,12 +37,12 @@ impl ObjectSet {
         }
     }
 
-    /// By key, the index of its name.
+    /// By key, its index among the named ones.
     pub(crate) fn positions(&self) -> FxHashMap<Arc<str>, usize> {
         self.named.iter().enumerate().map(|(i, named)| (named.key.clone(), i)).collect()
     }
 
-    /// How many of the named keys are required.
+    /// The number of required keys.
     pub(crate) fn required(&self) -> usize {
         self.named.iter().filter(|named| named.required).count()
     }

@@ -1,4 +1,4 @@
-//! What a set holds of each JSON type, and the algebra on that: and, or, not of whole sets.
+//! The shape of a set: what it holds of each JSON type.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::regular::Language;
 
-/// A set unfolded: what it holds of each type.
+/// The part of a set in each JSON type, where the children of arrays and objects are sets again.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) null: bool,
-    /// `false`, `true`.
+    /// Whether it holds `false`, and `true`.
     pub(crate) booleans: [bool; 2],
     pub(crate) numbers: NumberSet,
     /// Texts in canonical spelling, without quotes.
     pub(crate) strings: Language,
-    /// Any of these.
+    /// The alternatives for arrays.
     pub(crate) arrays: Vec<ArraySet>,
-    /// Any of these.
+    /// The alternatives for objects.
     pub(crate) objects: Vec<ObjectSet>,
-    /// The same objects as one object set, where many complements meet.
+    /// All object sets as one with a formula, where many complements meet.
     pub(crate) folded: Option<Arc<ObjectSet>>,
-    /// Arrays and objects that a schema lists, each as it is written there.
+    /// Listed arrays and objects.
     pub(crate) listed: Vec<ValueId>,
-    /// A format among the strings that is beyond what is enforced: there is no complement.
+    /// A format of the strings that is not enforced, so that they have no complement.
     pub(crate) open_format: Option<ValueId>,
-    /// Where the null, boolean, number and string parts come from.
+    /// The keywords that the null, boolean, number and string parts come from.
     pub(crate) sources: Sources,
 }
 

@@ -1,4 +1,4 @@
-//! HEAD
+//! What the schemas of a process and of a compiler share.
 
 use std::sync::{Arc, Once, OnceLock};
 
@@ -7,10 +7,10 @@ use crate::json_schema::options::{Options, Spelling};
 use crate::json_schema::set::{Base, Sets};
 use crate::regular::Tables;
 
-/// What all schemas of this process begin with, by spelling.
+/// By spelling, the languages that all schemas of the process begin with.
 static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
 
-/// What schemas share: automata.
+/// Automata that the schemas of a compiler share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) tables: Arc<Tables>,
@@ -25,7 +25,7 @@ impl Shared {
         base.get_or_init(|| Base::new(spelling)).clone()
     }
 
-    /// Makes what most schemas need and no schema changes, once in a process.
+    /// Makes the base and the longest formats, once in a process.
     pub(crate) fn prepare(&self) {
         static PREPARED: Once = Once::new();
         PREPARED.call_once(|| {

@@ -1,4 +1,4 @@
-//! HEAD
+//! Provenance: the keywords that a part of a set comes from, for messages.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,17 +6,17 @@ use smallvec::SmallVec;
 
 use crate::json_schema::document::ValueId;
 
-/// The keywords that a part of a set comes from, for messages; all are equal, so that sets are
-/// compared by their values alone.
+/// Keywords that a part of a set comes from. All are equal, so that sets are compared by their
+/// values alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources(pub(crate) SmallVec<[ValueId; 2]>);
 
 impl Sources {
-    /// More keywords than this are not told apart.
-    const MOST: usize = 8;
+    /// Keywords that are kept; messages name no more.
+    const MAX_KEYWORDS: usize = 8;
 
     pub(crate) fn add(&mut self, source: ValueId) {
-        if self.0.len() < Self::MOST && !self.0.contains(&source) {
+        if self.0.len() < Self::MAX_KEYWORDS && !self.0.contains(&source) {
             self.0.push(source);
         }
     }

@@ -4,35 +4,35 @@ use std::sync::LazyLock;
 
 use super::quotation::QUOTE_FROM;
 
-/// What a format name means to us.
+/// The treatment of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// The whole text is one of these.
-    Texts(Texts),
-    /// Known, but beyond what is enforced: an annotation, which has no complement.
+    /// Enforced: the whole text is one of these.
+    Texts(FormatTexts),
+    /// Known, but not enforced: an annotation, which has no complement.
     Beyond,
     /// Of no draft: an annotation that is true of every text.
     Unknown,
 }
 
-/// Texts of which each part is small by itself: as one automaton, a mailbox would count its local
-/// part in every state.
+/// The texts of a format, in parts of which each is a small automaton: as one automaton, a mailbox
+/// would count its local part in every state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Texts {
+pub(crate) enum FormatTexts {
     /// The whole matches this ECMA-262 pattern.
     Pattern(String),
-    /// The same, worth an automaton that all schemas share.
+    /// A pattern whose minimised automaton all schemas share.
     Finished(String),
     /// The whole is an ECMA-262 pattern.
     Patterns,
-    /// So many characters.
+    /// The number of characters is within bounds.
     Length(u32, u32),
-    Sequence(Vec<Texts>),
-    Any(Vec<Texts>),
-    All(Vec<Texts>),
+    Sequence(Vec<FormatTexts>),
+    Any(Vec<FormatTexts>),
+    All(Vec<FormatTexts>),
 }
 
-impl Texts {
+impl FormatTexts {
     fn sequence<const N: usize>(parts: [Self; N]) -> Self {
         Self::Sequence(parts.into())
     }
@@ -72,12 +72,13 @@ pub(crate) const FORMATS: &[&str] = &[
 
 /// The meaning of a format name.
 pub(crate) fn format(name: &str) -> Format {
-    Format::Texts(Texts::Pattern(match name {
-        "date" => return Format::Texts(Texts::Finished(date())),
+    Format::Texts(FormatTexts::Pattern(match name {
+        "date" => return Format::Texts(FormatTexts::Finished(date())),
         "time" => return Format::Texts(TIME.clone()),
         "date-time" => {
-            let parts = [Texts::Finished(date()), Texts::Pattern("[Tt]".into()), TIME.clone()];
-            return Format::Texts(Texts::sequence(parts));
+            let parts =
+                [FormatTexts::Finished(date()), FormatTexts::Pattern("[Tt]".into()), TIME.clone()];
+            return Format::Texts(FormatTexts::sequence(parts));
         }
         "duration" => duration(),
         "email" => return Format::Texts(email("")),
@@ -93,18 +94,18 @@ pub(crate) fn format(name: &str) -> Format {
         "uuid" => "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".into(),
         "json-pointer" => POINTER.into(),
         "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{POINTER})"),
-        "regex" => return Format::Texts(Texts::Patterns),
+        "regex" => return Format::Texts(FormatTexts::Patterns),
         "idn-hostname" => return Format::Beyond,
         _ => return Format::Unknown,
     }))
 }
 
-/// Is a format beyond what is enforced, in a schema that has some keywords? Patterns are told apart
-/// by more states than can be multiplied with those of anything else that is said of a text.
+/// Whether a format is not enforced in a schema with some keywords. The states of the format
+/// `regex` are too many to be multiplied with another language.
 pub(crate) fn is_beyond(name: &str, has: impl Fn(&str) -> bool) -> bool {
     match format(name) {
         Format::Beyond => true,
-        Format::Texts(Texts::Patterns) => BESIDE_PATTERNS.iter().any(|keyword| has(keyword)),
+        Format::Texts(FormatTexts::Patterns) => BESIDE_PATTERNS.iter().any(|keyword| has(keyword)),
         _ => false,
     }
 }
@@ -124,12 +125,12 @@ fn date() -> String {
     format!("(?:[0-9]{{4}}-(?:{long}|{short}|{february})|{leap}-02-29)")
 }
 
-/// Made once: it is long.
-static TIME: LazyLock<Texts> = LazyLock::new(time);
+/// The texts of `time`, made once: the pattern is long.
+static TIME: LazyLock<FormatTexts> = LazyLock::new(time);
 
 /// RFC 3339, `full-time`. A leap second is the last of a day in UTC (section 5.7), so its hour and
 /// minute follow from the offset: two conditions, one on minutes and one on hours.
-fn time() -> Texts {
+fn time() -> FormatTexts {
     let hour = "(?:[01][0-9]|2[0-3])";
     let plain = format!("{hour}:[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?(?:[Zz]|[+-]{hour}:[0-5][0-9])");
     let (any, second) = ("[0-9]{2}", ":60(?:\\.[0-9]+)?");
@@ -147,8 +148,8 @@ fn time() -> Texts {
     }
     let (minutes, hours) = (minutes.join("|"), hours.join("|"));
     let minutes = format!("{any}:(?:{minutes})");
-    let leap = Texts::All(vec![Texts::Finished(hours), Texts::Finished(minutes)]);
-    Texts::any([Texts::Finished(plain), leap])
+    let leap = FormatTexts::All(vec![FormatTexts::Finished(hours), FormatTexts::Finished(minutes)]);
+    FormatTexts::any([FormatTexts::Finished(plain), leap])
 }
 
 /// RFC 3339, appendix A.
@@ -166,26 +167,30 @@ fn duration() -> String {
 /// RFC 5321, section 4.1.2 (`Mailbox`), with the lengths of section 4.5.3.1; RFC 6531 adds other
 /// characters to it. The 255 octets of a domain are those of RFC 1035, section 2.3.4, two of which
 /// are no characters.
-fn email(more: &str) -> Texts {
+fn email(more: &str) -> FormatTexts {
     let atom = format!("[A-Za-z0-9!#$%&'*+\\-/=?^_`{{|}}~{more}]+");
-    let dotted = Texts::bounded(format!("{atom}(?:\\.{atom})*"), 1, 64);
+    let dotted = FormatTexts::bounded(format!("{atom}(?:\\.{atom})*"), 1, 64);
     let units = format!(r"(?:[\x20\x21\x23-\x5B\x5D-\x7E{more}]|\\[\x20-\x7E])*");
-    let quoted = Texts::bounded(format!("\"{units}\""), 2, 64);
+    let quoted = FormatTexts::bounded(format!("\"{units}\""), 2, 64);
     let alphanumeric = format!("[A-Za-z0-9{more}]");
     let label = format!("{alphanumeric}(?:[A-Za-z0-9{more}\\-]{{0,61}}{alphanumeric})?");
     // A domain of 255 octets on the wire has 253 characters (RFC 1035, section 2.3.4).
-    let domain = Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 253);
-    let literal = Texts::Finished(format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6()));
-    let at = Texts::Pattern("@".into());
-    Texts::sequence([Texts::any([dotted, quoted]), at, Texts::any([domain, literal])])
+    let domain = FormatTexts::bounded(format!("{label}(?:\\.{label})*"), 1, 253);
+    let literal = FormatTexts::Finished(format!("\\[(?:{}|IPv6:{})\\]", ipv4(), ipv6()));
+    let at = FormatTexts::Pattern("@".into());
+    FormatTexts::sequence([
+        FormatTexts::any([dotted, quoted]),
+        at,
+        FormatTexts::any([domain, literal]),
+    ])
 }
 
 /// RFC 1123, section 2.1. Labels with hyphens in the third and fourth place are reserved (RFC
 /// 5891, section 4.2.3.1); those that begin with `xn--` may be valid, but which of them are is
 /// beyond a regular language, so none is.
-fn hostname() -> Texts {
+fn hostname() -> FormatTexts {
     let label = "(?![A-Za-z0-9]{2}--)[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
-    Texts::bounded(format!("{label}(?:\\.{label})*"), 1, 253)
+    FormatTexts::bounded(format!("{label}(?:\\.{label})*"), 1, 253)
 }
 
 /// RFC 3986, section 3.2.2 (`IPv4address`).
@@ -241,7 +246,7 @@ impl Uri {
         format!("(?:{user}*@)?(?:\\[(?:{}|{future})\\]|{name}*)(?::[0-9]*)?", ipv6())
     }
 
-    /// What may follow the scheme, or stand without one if `first` cannot be taken for one.
+    /// The rest after the scheme, or without one if `first` cannot be taken for one.
     fn hierarchy(&self, first: &str) -> String {
         let segment = self.char(":@");
         let authority = self.authority();

@@ -1,9 +1,9 @@
-//! HEAD
+//! Languages of patterns and formats, each compiled once.
 
 use std::sync::Arc;
 
 use super::code_points;
-use super::format::{Format, Texts, format as format_texts_of};
+use super::format::{Format, FormatTexts, format as format_texts_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::ValueId;
 use crate::json_schema::options::Spelling;
@@ -14,8 +14,8 @@ use crate::regular::{self, Anchoring, Dialect, Language, Options};
 const MAX_SHOWN_CHARS: usize = 100;
 
 impl Sets<'_> {
-    /// The texts of a format; `None` if it is an annotation. `asserted`: enforced whatever the
-    /// options say.
+    /// The texts of a format; `None` if it is an annotation. An `asserted` format is enforced
+    /// whatever the options say.
     pub(crate) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
         if !self.options.formats && !asserted {
             return Ok(None);
@@ -32,7 +32,7 @@ impl Sets<'_> {
     }
 }
 
-/// The texts that a pattern matches somewhere; `at` is where it stands.
+/// The texts in which a pattern matches somewhere; `at` is its place.
 pub(crate) fn pattern_language(
     sets: &mut Sets<'_>,
     pattern: &str,
@@ -42,7 +42,7 @@ pub(crate) fn pattern_language(
     compiled_pattern(sets, pattern, options).map_err(|e| pattern_error(sets, pattern, at, &e))
 }
 
-/// What is wrong with a pattern, and where it stands.
+/// The error for a pattern that cannot be compiled.
 pub(crate) fn pattern_error(sets: &Sets<'_>, pattern: &str, at: ValueId, e: &Error) -> Error {
     let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
     let shown = match pattern.char_indices().nth(MAX_SHOWN_CHARS) {
@@ -69,7 +69,7 @@ fn compiled_pattern(sets: &mut Sets<'_>, pattern: &str, options: Options) -> Res
     Ok(language)
 }
 
-/// Strings, if they do not ask for the format `regex` and something else at once.
+/// Errors if strings combine the format `regex`, whose states are endless, with another language.
 pub(crate) fn check_endless(sets: &Sets<'_>, strings: Language) -> Result<Language> {
     match sets.languages.multiplies_endless(strings) {
         false => Ok(strings),
@@ -83,11 +83,11 @@ pub(crate) fn check_endless(sets: &Sets<'_>, strings: Language) -> Result<Langua
     }
 }
 
-fn format_texts(sets: &mut Sets<'_>, texts: &Texts) -> Result<Language> {
+fn format_texts(sets: &mut Sets<'_>, texts: &FormatTexts) -> Result<Language> {
     let whole = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
     Ok(match texts {
-        Texts::Pattern(pattern) => compiled_pattern(sets, pattern, whole)?,
-        Texts::Finished(pattern) => {
+        FormatTexts::Pattern(pattern) => compiled_pattern(sets, pattern, whole)?,
+        FormatTexts::Finished(pattern) => {
             let name = format!("{:?} {pattern}", sets.options.spelling);
             match sets.languages.named(&name) {
                 Some(known) => known,
@@ -97,26 +97,26 @@ fn format_texts(sets: &mut Sets<'_>, texts: &Texts) -> Result<Language> {
                 }
             }
         }
-        Texts::Patterns => {
+        FormatTexts::Patterns => {
             let canonical = sets.options.spelling == Spelling::Canonical;
             regular::spelled(&mut sets.languages, Arc::new(regular::Syntax), canonical)
         }
-        &Texts::Length(min, max) => sets.languages.repeat(sets.strings.char, min, Some(max)),
-        Texts::Sequence(parts) => {
+        &FormatTexts::Length(min, max) => sets.languages.repeat(sets.strings.char, min, Some(max)),
+        FormatTexts::Sequence(parts) => {
             let parts = each_format_part(sets, parts)?;
             sets.languages.concat(parts)
         }
-        Texts::Any(parts) => {
+        FormatTexts::Any(parts) => {
             let parts = each_format_part(sets, parts)?;
             sets.languages.union(parts)
         }
-        Texts::All(parts) => {
+        FormatTexts::All(parts) => {
             let parts = each_format_part(sets, parts)?;
             sets.languages.intersect(parts)
         }
     })
 }
 
-fn each_format_part(sets: &mut Sets<'_>, parts: &[Texts]) -> Result<Vec<Language>> {
+fn each_format_part(sets: &mut Sets<'_>, parts: &[FormatTexts]) -> Result<Vec<Language>> {
     parts.iter().map(|part| format_texts(sets, part)).collect()
 }

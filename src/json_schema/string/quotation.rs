@@ -1,4 +1,5 @@
-//! Quotations within JSON strings: `x-quote-from`, a keyword of ours.
+//! The automaton of quotations within JSON strings, in every spelling, for the keyword
+//! `x-quote-from`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ pub(crate) fn any_spelling(l: &mut Languages, units: &[&str]) -> Result<Language
         return Ok(Language::EMPTY);
     };
     let name = format!("{} in any spelling", inner.name());
-    let start = Place::Plain.state(&start);
+    let start = SpellingState::Plain.state(&start);
     Ok(l.automaton(Arc::new(AnySpelling { name, inner, next: Mutex::default() }), start))
 }
 
@@ -25,16 +26,16 @@ pub(crate) fn any_spelling(l: &mut Languages, units: &[&str]) -> Result<Language
 struct AnySpelling {
     name: String,
     inner: Arc<dyn Automaton>,
-    /// The last state of the inner automaton whose next characters were asked for, and these.
+    /// The last state of the inner automaton whose next characters were computed, and these.
     next: Mutex<Option<(State, Arc<[Units]>)>>,
 }
 
 /// A character in UTF-16, as escapes spell it: a second unit of 0 where there is one only.
 type Units = (i64, i64);
 
-/// Where in the spelling of a character.
+/// The position within the spelling of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SpellingState {
     /// Between two characters, or within the UTF-8 of one.
     Plain,
     /// After a backslash.
@@ -46,8 +47,8 @@ enum Place {
     SurrogateEscape(i64),
 }
 
-impl Place {
-    /// How many numbers a place takes.
+impl SpellingState {
+    /// Numbers that a position takes in a state.
     const LEN: usize = 4;
 
     fn state(self, inner: &[i64]) -> State {
@@ -107,13 +108,13 @@ impl AnySpelling {
         next
     }
 
-    /// The state after a character that was escaped.
+    /// The state after an escaped character.
     fn after(&self, inner: &[i64], c: char) -> Option<State> {
         let mut state: State = inner.into();
         for byte in c.encode_utf8(&mut [0; 4]).bytes() {
             state = self.inner.step(&state, byte)?;
         }
-        Some(Place::Plain.state(&state))
+        Some(SpellingState::Plain.state(&state))
     }
 }
 
@@ -123,20 +124,21 @@ impl Automaton for AnySpelling {
     }
 
     fn accepts(&self, state: &[i64]) -> bool {
-        Place::read(state)
-            .is_some_and(|(place, inner)| place == Place::Plain && self.inner.accepts(inner))
+        SpellingState::read(state).is_some_and(|(place, inner)| {
+            place == SpellingState::Plain && self.inner.accepts(inner)
+        })
     }
 
     fn step(&self, state: &[i64], byte: u8) -> Option<State> {
-        let (place, inner) = Place::read(state)?;
+        let (place, inner) = SpellingState::read(state)?;
         let next = match (place, byte) {
-            (Place::Plain, b'\\') => Place::Escape,
-            (Place::Plain, b'"' | ..b' ') => return None,
-            (Place::Plain, byte) => {
-                return Some(Place::Plain.state(&self.inner.step(inner, byte)?));
+            (SpellingState::Plain, b'\\') => SpellingState::Escape,
+            (SpellingState::Plain, b'"' | ..b' ') => return None,
+            (SpellingState::Plain, byte) => {
+                return Some(SpellingState::Plain.state(&self.inner.step(inner, byte)?));
             }
-            (Place::Escape, b'u') => Place::Digits(0, 0, 0),
-            (Place::Escape, byte) => {
+            (SpellingState::Escape, b'u') => SpellingState::Digits(0, 0, 0),
+            (SpellingState::Escape, byte) => {
                 let c = match byte {
                     b'"' | b'\\' | b'/' => char::from(byte),
                     b'b' => '\u{8}',
@@ -148,10 +150,10 @@ impl Automaton for AnySpelling {
                 };
                 return self.after(inner, c);
             }
-            (Place::Digits(count, value, high), byte) => {
+            (SpellingState::Digits(count, value, high), byte) => {
                 let value = value * 16 + i64::from(char::from(byte).to_digit(16)?);
                 match (count, high) {
-                    (3, 0) if (0xD800..0xDC00).contains(&value) => Place::Surrogate(value),
+                    (3, 0) if (0xD800..0xDC00).contains(&value) => SpellingState::Surrogate(value),
                     // A low surrogate by itself is no character.
                     (3, 0) => return self.after(inner, char::from_u32(value as u32)?),
                     (3, _) if (0xDC00..0xE000).contains(&value) => {
@@ -159,28 +161,30 @@ impl Automaton for AnySpelling {
                         return self.after(inner, char::from_u32(code as u32)?);
                     }
                     (3, _) => return None,
-                    _ => Place::Digits(count + 1, value, high),
+                    _ => SpellingState::Digits(count + 1, value, high),
                 }
             }
-            (Place::Surrogate(high), b'\\') => Place::SurrogateEscape(high),
-            (Place::SurrogateEscape(high), b'u') => Place::Digits(0, 0, high),
-            (Place::Surrogate(_) | Place::SurrogateEscape(_), _) => return None,
+            (SpellingState::Surrogate(high), b'\\') => SpellingState::SurrogateEscape(high),
+            (SpellingState::SurrogateEscape(high), b'u') => SpellingState::Digits(0, 0, high),
+            (SpellingState::Surrogate(_) | SpellingState::SurrogateEscape(_), _) => return None,
         };
         Some(next.state(inner))
     }
 
     fn is_live(&self, state: &[i64]) -> Option<bool> {
-        let (place, inner) = Place::read(state)?;
+        let (place, inner) = SpellingState::read(state)?;
         // Can a unit of which so many digits are read be this one?
         let begins = |unit: i64, count: i64, value: i64| unit >> (4 * (4 - count)) == value;
         let fits = |&(first, second): &Units| match place {
-            Place::Plain | Place::Escape => true,
-            Place::Digits(count, value, 0) => begins(first, count, value),
-            Place::Digits(count, value, high) => first == high && begins(second, count, value),
-            Place::Surrogate(high) | Place::SurrogateEscape(high) => first == high,
+            SpellingState::Plain | SpellingState::Escape => true,
+            SpellingState::Digits(count, value, 0) => begins(first, count, value),
+            SpellingState::Digits(count, value, high) => {
+                first == high && begins(second, count, value)
+            }
+            SpellingState::Surrogate(high) | SpellingState::SurrogateEscape(high) => first == high,
         };
         match place {
-            Place::Plain => self.inner.is_live(inner),
+            SpellingState::Plain => self.inner.is_live(inner),
             _ => Some(self.next(inner).iter().any(fits)),
         }
     }

@@ -1,13 +1,21 @@
-//! Keywords that apply other schemas to the same value, and what of the value those evaluate.
+//! `unevaluatedProperties` and `unevaluatedItems`: what the schemas beside them evaluate.
 //!
-//! Which members and items are left over for `unevaluatedProperties` and `unevaluatedItems`
-//! depends on which schemas accept the value (2020-12 Core, section 11). So a schema beside them
-//! is taken apart into branches: a set, and what is evaluated of all of its values. A value may
-//! be in several branches, and what is evaluated by more schemas is evaluated by all the more, so
-//! the branches need not be disjoint, and of two branches that evaluate the same the larger one
-//! will do.
+//! Which members and items are left over depends on which schemas accept the value (2020-12 Core,
+//! section 11). So the schemas beside an `unevaluated…` are taken apart into branches: a set, and
+//! what every value in it has evaluated.
+//!
+//! ```text
+//! {"anyOf": [{"properties": {"a": …}}, {"properties": {"b": …}}], "unevaluatedProperties": false}
+//! branch 1: values in the first schema have evaluated  a
+//! branch 2: values in the second schema                b
+//! branch 3: values in both                             a, b
+//! ```
+//!
+//! Branches may overlap, since more schemas evaluate all the more, and of two branches that
+//! evaluate the same the larger one will do. Where branches would be too many (conditions
+//! multiply), each schema that evaluates something is looked at by itself.
 
-use super::{Applied, Aspect, Component, Evaluated, EvaluatedBranch, REFERENCES, applicators_of};
+use super::{Applicator, Applied, Aspect, Evaluated, EvaluatedBranch, REFERENCES, applicators_of};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::references::Scope;
@@ -18,7 +26,7 @@ use crate::json_schema::set::{Set, SetExpr, Sets};
 use crate::json_schema::string::patterns::pattern_language;
 use crate::regular::Language;
 
-/// What the keywords that apply other schemas to the same value mean together.
+/// The sets that the in-place applicators of a schema stand for.
 pub(crate) fn applied_sets<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) -> Result<Applied> {
     let mut applied = Applied { all_of: Vec::new(), own: true };
     for (keyword, aspect) in
@@ -49,7 +57,7 @@ pub(crate) fn applied_sets<'d>(sets: &mut Sets<'d>, reader: &KeywordReader<'d>) 
     Ok(applied)
 }
 
-/// What a schema with an `unevaluated…` means, branch by branch.
+/// The set of a schema with an `unevaluated…`, as a union of branches.
 fn unevaluated_by_branches<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -57,9 +65,9 @@ fn unevaluated_by_branches<'d>(
     rest: Set,
     at: ValueId,
 ) -> Result<Set> {
-    let components = applicators_of(sets, reader, Some(aspect))?;
+    let applicators = applicators_of(sets, reader, Some(aspect))?;
     let seen = evaluated_by_keywords(sets, reader, aspect, false)?;
-    let branches = product_of_branches(sets, reader.schema, seen, components)?;
+    let branches = product_of_branches(sets, reader.schema, seen, applicators)?;
     let mut alternatives = Vec::new();
     for EvaluatedBranch { mut all_of, seen } in branches {
         all_of.push(unevaluated_set(sets, seen, rest, at, aspect));
@@ -68,10 +76,9 @@ fn unevaluated_by_branches<'d>(
     Ok(sets.or(alternatives))
 }
 
-/// The same where its branches would be too many: what evaluates something is looked at by
-/// itself. A member or item is evaluated if any of that holds which evaluates it, so for each
-/// kind of key one of those holds, or its members are in the rest. `None` if items are
-/// evaluated by what they are, under conditions.
+/// The set of a schema with an `unevaluated…`, evaluator by evaluator: for each class of keys, one
+/// of the schemas that evaluate it holds, or its members are in the rest. `None` if items are
+/// evaluated by their values, under conditions.
 fn unevaluated_by_evaluators<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -89,7 +96,7 @@ fn unevaluated_by_evaluators<'d>(
         }
     }
     let mut all = vec![sets.own(reader.schema)];
-    all.extend(applicators_of(sets, reader, None)?.into_iter().map(|component| component.set));
+    all.extend(applicators_of(sets, reader, None)?.into_iter().map(|applicator| applicator.set));
     match aspect {
         Aspect::Members => {
             let keys = sets.languages.difference(sets.strings.any, always.keys);
@@ -114,7 +121,7 @@ fn unevaluated_by_evaluators<'d>(
     Ok(Some(sets.and(all)))
 }
 
-/// Keys, told apart by what evaluates them.
+/// Keys in classes, each with the sets whose values evaluate it.
 fn split_by_evaluators(
     sets: &mut Sets<'_>,
     keys: Language,
@@ -140,7 +147,8 @@ fn split_by_evaluators(
     Ok(kinds)
 }
 
-/// What evaluates something of the values of a set: where the sets hold, too.
+/// The schemas that evaluate something of the values of a set, each with the sets that must hold,
+/// too.
 fn evaluators_of_set(
     sets: &mut Sets<'_>,
     set: Set,
@@ -160,7 +168,7 @@ fn evaluators_of_set(
     })
 }
 
-/// Reads the schema that a set is, which must not be about to be read already.
+/// Reads the schema of a set, which must not be open already.
 fn in_schema_of<'d, T>(
     sets: &mut Sets<'d>,
     set: Set,
@@ -180,7 +188,7 @@ fn in_schema_of<'d, T>(
     Ok(result)
 }
 
-/// The same of the keywords that apply schemas to the same value.
+/// The schemas that evaluate something among the in-place applicators of a schema.
 fn evaluators_of_keywords<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -229,7 +237,7 @@ fn evaluators_of_keywords<'d>(
     Ok(found)
 }
 
-/// Values of which everything that was not seen is in a set.
+/// Values of which every unevaluated member or item is in a set.
 fn unevaluated_set(
     sets: &mut Sets<'_>,
     seen: Evaluated,
@@ -250,26 +258,26 @@ fn unevaluated_set(
     }
 }
 
-/// The branches of what a schema means, given what its own keywords evaluate.
+/// The branches of a schema, given what its own keywords evaluate.
 fn product_of_branches(
     sets: &mut Sets<'_>,
     schema: ValueId,
     seen: Evaluated,
-    components: Vec<Component>,
+    applicators: Vec<Applicator>,
 ) -> Result<Vec<EvaluatedBranch>> {
     let mut branches = vec![EvaluatedBranch { all_of: vec![sets.own(schema)], seen }];
-    for component in components {
-        let seen = component.branches.first().map_or(Evaluated::NOTHING, |b| b.seen.clone());
-        if component.branches.iter().all(|branch| branch.seen == seen) {
+    for applicator in applicators {
+        let seen = applicator.branches.first().map_or(Evaluated::NOTHING, |b| b.seen.clone());
+        if applicator.branches.iter().all(|branch| branch.seen == seen) {
             for branch in &mut branches {
-                branch.all_of.push(component.set);
+                branch.all_of.push(applicator.set);
                 branch.seen = evaluated_by_either(sets, &branch.seen, &seen);
             }
             continue;
         }
         let mut product = Vec::new();
         for a in &branches {
-            for b in &component.branches {
+            for b in &applicator.branches {
                 product.extend(combine_branches(sets, a, b));
             }
             sets.check_alternatives(product.len())?;
@@ -279,7 +287,7 @@ fn product_of_branches(
     Ok(branches)
 }
 
-/// Values in both branches, unless there are none.
+/// The intersection of two branches; `None` if it is provably empty.
 pub(crate) fn combine_branches(
     sets: &mut Sets<'_>,
     a: &EvaluatedBranch,
@@ -302,7 +310,7 @@ fn evaluated_by_either(sets: &mut Sets<'_>, a: &Evaluated, b: &Evaluated) -> Eva
     Evaluated { keys, items: a.items.max(b.items), matching }
 }
 
-/// Does `b` hold nothing that `a` does not?
+/// Whether `b` evaluates nothing that `a` does not.
 fn evaluates_no_more(sets: &mut Sets<'_>, b: &Evaluated, a: &Evaluated) -> Result<bool> {
     let items = a.items == u32::MAX
         || b.items <= a.items && b.matching.iter().all(|set| a.matching.contains(set));
@@ -313,7 +321,7 @@ fn evaluates_no_more(sets: &mut Sets<'_>, b: &Evaluated, a: &Evaluated) -> Resul
     Ok(!sets.languages.is_live(more)?)
 }
 
-/// What a set's values have evaluated. Only schemas evaluate anything.
+/// The branches of a set. Only schemas evaluate anything.
 pub(crate) fn branches_of_set(
     sets: &mut Sets<'_>,
     set: Set,
@@ -337,8 +345,8 @@ pub(crate) fn branches_of_set(
         if all {
             return Ok(whole(seen));
         }
-        let components = applicators_of(this, &reader, Some(aspect))?;
-        let branches = product_of_branches(this, schema, seen, components)?;
+        let applicators = applicators_of(this, &reader, Some(aspect))?;
+        let branches = product_of_branches(this, schema, seen, applicators)?;
         match &branches[..] {
             [only] => Ok(whole(only.seen.clone())),
             _ => Ok(branches),
@@ -346,8 +354,8 @@ pub(crate) fn branches_of_set(
     })
 }
 
-/// What a schema's own keywords evaluate, with or without its `unevaluated…` (Core, sections
-/// 10.3 and 11).
+/// What a schema's own keywords evaluate (Core, sections 10.3 and 11); its `unevaluated…` counts if
+/// `leftover`.
 fn evaluated_by_keywords<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,
@@ -401,7 +409,7 @@ fn evaluated_by_keywords<'d>(
     Ok(seen)
 }
 
-/// One branch for each choice of some of the sets that evaluates more than its parts.
+/// Branches for each choice of some of the sets that evaluates more than its parts.
 pub(crate) fn branches_of_any(
     sets: &mut Sets<'_>,
     all_of: &[Set],
