@@ -3,11 +3,13 @@
 //! Every decimal has few canonical literals: without exponent and trailing zeros (`-1.5`; an
 //! integer also with `.0`), and, where it is very large or very small, in the exponent form that
 //! `json.dumps` writes (`8.854e-12`). A set of numbers is the language of its members' canonical
-//! literals, so and, or and not are exact, and a bound is an automaton that compares digit by digit
-//! (`bound`). Only [`Numbers::spelling`] allows further zeros at the end and bounds the digits.
+//! literals (`numbers`), so and, or and not are exact, and a bound is an automaton that compares
+//! digit by digit (`bound`). Only [`Numbers::spelling`] allows further zeros at the end and bounds
+//! the digits.
 //!
-//! Where every spelling counts, literals in exponent form are kept apart, as a formula
-//! (`scientific`); those without one are written as ever.
+//! Where every spelling counts, literals in exponent form are kept apart, as a formula over
+//! conditions (`scientific`). `multipleOf` is an automaton of remainders or, for long divisors,
+//! arithmetic on the digits (`multiple_of`).
 
 pub(crate) mod bound;
 pub(crate) mod decimal;
@@ -19,4 +21,4 @@ pub(crate) mod spelling;
 
 pub(crate) use decimal::Decimal;
 pub(crate) use numbers::{NumberSet, Numbers};
-pub(crate) use side::Side;
+pub(crate) use side::BoundSide;

@@ -22,7 +22,7 @@ pub(crate) mod shared;
 pub(crate) mod sources;
 
 pub(crate) use arena::{Set, SetExpr};
-pub(crate) use base::Base;
+pub(crate) use base::BaseLanguages;
 pub(crate) use context::Sets;
 pub(crate) use shape::Shape;
 pub(crate) use shared::Shared;

@@ -21,7 +21,7 @@ const MAX_SPELLED_BYTES: usize = 100;
 /// The languages that all string sets are made of, without quotes, and memo tables of those made
 /// from schemas.
 #[derive(Clone, Debug)]
-pub(crate) struct Strings {
+pub(crate) struct StringSets {
     /// Every text.
     pub(crate) any: Language,
     /// Every text of one code point.
@@ -35,7 +35,7 @@ pub(crate) struct Strings {
     key_lists: FxHashMap<Box<[Arc<str>]>, Language>,
 }
 
-impl Strings {
+impl StringSets {
     pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let code_points = code_points(spelling);
         let char = code_points.class(l, &[(0, 0x10_FFFF)]);

@@ -22,7 +22,7 @@ use super::set::{Set, Sets};
 use crate::deadline;
 use crate::error::Result;
 use crate::json_schema::number::decimal::Decimal;
-use crate::json_schema::number::scientific::Formula;
+use crate::json_schema::number::scientific::NumberFormula;
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
 /// A value as a canonical text.
@@ -66,7 +66,7 @@ pub(crate) struct Taken {
     pub(crate) strings: TextSet,
     /// The literals of numbers that it must lack, and these numbers once more.
     pub(crate) numbers: TextSet,
-    formula: Formula,
+    formula: NumberFormula,
 }
 
 impl Taken {
@@ -74,7 +74,7 @@ impl Taken {
         looked_up: TextSet::EMPTY,
         strings: TextSet::EMPTY,
         numbers: TextSet::EMPTY,
-        formula: Formula::NONE,
+        formula: NumberFormula::NONE,
     };
 }
 

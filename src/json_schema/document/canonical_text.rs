@@ -1,4 +1,7 @@
-//! HEAD
+//! Canonical texts of JSON values: equal values have equal texts.
+//!
+//! Numbers are written exactly in scientific form and members sorted by key: `{"b": 1.0, "a": 10}`
+//! is `{"a":1e1,"b":1e0}`.
 
 use std::sync::Arc;
 
@@ -8,7 +11,7 @@ use crate::json_schema::number::Decimal;
 /// A value as a canonical text.
 pub(crate) type CanonicalText = Arc<str>;
 
-/// A JSON text in one spelling for each value: numbers exact, members sorted.
+/// The canonical text of a JSON text; `None` if it cannot be read.
 pub(crate) fn canonical(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?;
     let document = Document::parse(text).ok()?;
@@ -17,6 +20,7 @@ pub(crate) fn canonical(text: &[u8]) -> Option<String> {
     Some(out)
 }
 
+/// Writes the canonical text of a value; `None` if a string cannot be written.
 pub(crate) fn write_canonical(document: &Document, value: ValueId, out: &mut String) -> Option<()> {
     match document.value(value) {
         Value::Null => out.push_str("null"),

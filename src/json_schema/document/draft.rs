@@ -16,7 +16,7 @@ pub enum Draft {
 }
 
 impl Draft {
-    /// What `$schema` calls them.
+    /// The URIs by which `$schema` names the drafts, oldest first.
     pub(crate) const URIS: [&'static str; 5] = [
         "http://json-schema.org/draft-04/schema#",
         "http://json-schema.org/draft-06/schema#",
@@ -125,12 +125,12 @@ impl Dialect {
         Self { draft, declared: true, vocabularies: None }
     }
 
-    /// Does the metaschema say that formats are enforced, whatever the caller says?
+    /// Whether the metaschema asserts formats, whatever the caller says.
     pub(crate) fn asserts_formats(self) -> bool {
         self.vocabularies.is_some_and(|known| known.has(Vocabularies::FORMAT_ASSERTION))
     }
 
-    /// Is the keyword part of this dialect? (draft-04 to 2020-12, unless said otherwise below.)
+    /// Whether the dialect defines the keyword. (draft-04 to 2020-12, unless said otherwise below.)
     pub(crate) fn knows(self, keyword: &str) -> bool {
         use Draft::*;
         let (first, last) = match keyword {
@@ -154,39 +154,39 @@ impl Dialect {
             && self.vocabularies.is_none_or(|v| Vocabularies::of(keyword).is_none_or(|k| v.has(k)))
     }
 
-    /// Does `$ref` hide the keywords beside it?
+    /// Whether `$ref` hides the keywords beside it.
     pub(crate) fn reference_stands_alone(self) -> bool {
         self.declared && self.draft <= Draft::Draft7
     }
 
-    /// May `items` be an array of schemas?
+    /// Whether `items` may be an array of schemas.
     pub(crate) fn items_may_be_array(self) -> bool {
         !self.declared || self.draft <= Draft::Draft201909
     }
 
-    /// May `exclusiveMinimum` be a boolean (and, in draft 4, nothing else)?
+    /// Whether `exclusiveMinimum` may be a boolean (and, in draft 4, nothing else).
     pub(crate) fn exclusive_may_be_boolean(self) -> bool {
         !self.declared || self.draft == Draft::Draft4
     }
 
-    /// Are items that `contains` finds evaluated, as `unevaluatedItems` asks?
+    /// Whether `unevaluatedItems` counts items that `contains` finds as evaluated.
     pub(crate) fn contains_evaluates(self) -> bool {
         self.draft != Draft::Draft201909
     }
 
-    /// Is `1.0` an integer?
+    /// Whether `1.0` is an integer.
     pub(crate) fn integers_may_have_points(self) -> bool {
         self.draft != Draft::Draft4
     }
 }
 
-/// May a keyword of some draft take values away?
+/// Whether a keyword of some draft may take values away.
 pub(crate) fn constrains(keyword: &str) -> bool {
     let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
     refers || Vocabularies::of(keyword).is_some()
 }
 
-/// What a schema keyword holds, for finding the schemas inside a schema.
+/// The schemas that the value of a keyword holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
     /// One schema.
@@ -199,7 +199,7 @@ pub(crate) enum Holds {
     SchemaOrList,
 }
 
-/// Which schemas a keyword of any draft holds.
+/// The schemas that a keyword of any draft holds, if it holds any.
 pub(crate) fn holds(keyword: &str) -> Option<Holds> {
     Some(match keyword {
         "additionalProperties"

@@ -1,4 +1,4 @@
-//! What to write instead of what is malformed: the help that goes with an error.
+//! Hints for malformed schemas: the help that goes with an error says what to write instead.
 
 use super::draft::{Holds, holds};
 use crate::json_schema::document::{Document, Value, ValueId};
@@ -7,7 +7,7 @@ use crate::json_schema::document::{Document, Value, ValueId};
 pub(crate) const TYPES: [&str; 7] =
     ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// What other languages call the types.
+/// Names that other languages have for the types.
 const OTHER_TYPES: &[(&str, &[&str])] = &[
     ("integer", &["int", "int32", "int64", "long", "short", "uint", "bigint"]),
     ("number", &["float", "double", "decimal", "numeric", "num", "real"]),
@@ -177,7 +177,7 @@ fn schema_instead(document: &Document, at: ValueId, name: &str, around: ValueId)
     }
 }
 
-/// Is a text what the keyword wants, but for its quotes?
+/// Whether a text would be right for the keyword without its quotes.
 fn unquoted(keyword: &str, text: &str) -> bool {
     let number = text.parse::<f64>().is_ok() && text.ends_with(|c: char| c.is_ascii_digit());
     match keyword {

@@ -4,26 +4,26 @@
 //! were written (section 6), and a repeated key must not be lost silently.
 
 use crate::error::{Error, ErrorKind, Result, line_column};
-use crate::json_schema::document::{DEPTH, Document, Members, Value, ValueId, too_deep};
+use crate::json_schema::document::{Document, MAX_DEPTH, Members, Value, ValueId, too_deep};
 
-/// Texts of this many bytes and more are refused: values are numbered with 31 bits.
-const LONGEST: usize = (1 << 31) - 1;
+/// Bytes that a text may have: values are numbered with 31 bits.
+const MAX_TEXT_BYTES: usize = (1 << 31) - 1;
 
 /// Reads one value, and nothing else, into a document.
 pub(crate) fn parse(text: &str, document: &mut Document) -> Result<ValueId> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return Err(Error::new(ErrorKind::Limit, "the schema is longer than 2 GiB"));
     }
-    Parser { text, at: 0, document }.whole()
+    JsonParser { text, at: 0, document }.whole()
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
     document: &'a mut Document,
 }
 
-impl Parser<'_> {
+impl JsonParser<'_> {
     fn whole(&mut self) -> Result<ValueId> {
         self.blank();
         let root = self.value(0)?;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What other notations allow where JSON has something else, and how JSON has it.
+    /// A construct of other notations at this place, and how JSON has it.
     fn habit(&self, expected: &str) -> Option<&'static str> {
         let rest = &self.text[self.at..];
         let before = self.text[..self.at].trim_end_matches([' ', '\t', '\n', '\r']);
@@ -101,7 +101,7 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<ValueId> {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             let (line, column) = line_column(self.text.as_bytes(), self.at);
             return Err(too_deep().at_line_column(line, column));
         }
@@ -291,9 +291,9 @@ impl Parser<'_> {
     }
 }
 
-/// How many bytes of a string come before its end, an escape or what must be escaped.
+/// The number of bytes of a string before its end, an escape or a byte that must be escaped.
 fn plain(text: &[u8]) -> Option<usize> {
-    /// So many are looked at side by side.
+    /// Bytes that are tested together.
     const WIDTH: usize = 32;
     let special = |b: u8| (b == b'"') | (b == b'\\') | (b < b' ');
     let blocks = text.chunks_exact(WIDTH);

@@ -1,7 +1,7 @@
-//! Where references lead: base URIs, `$id`, anchors, JSON pointers, and the dynamic scope.
+//! Resolution of references: base URIs, `$id`, anchors, JSON pointers and the dynamic scope.
 //!
 //! Nothing is ever fetched: references lead into the schema, into documents supplied with it, and
-//! to the metaschemas.
+//! to the metaschemas. Identifiers are indexed when a reference first needs them.
 
 use std::sync::LazyLock;
 
@@ -17,14 +17,14 @@ use crate::json_schema::document::{Document, Value, ValueId};
 /// The dynamic scope: the resources passed on the way to a schema, as far as they matter. Equal
 /// scopes have equal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Scope(u32);
+pub(crate) struct DynamicScope(u32);
 
-impl Scope {
+impl DynamicScope {
     /// No resource with a dynamic anchor was passed.
     pub(crate) const EMPTY: Self = Self(0);
 }
 
-/// What a dynamic anchor is called: `$recursiveAnchor` has no name of its own.
+/// The name of a dynamic anchor, and its schema; `$recursiveAnchor` has no name of its own.
 type DynamicAnchor = (Box<str>, ValueId);
 
 /// The name under which a `$recursiveAnchor` is filed; no anchor can be called that.
@@ -34,16 +34,16 @@ const RECURSIVE: &str = "#";
 #[derive(Clone, Debug)]
 pub(crate) struct References {
     draft: Option<Draft>,
-    index: Option<Index>,
+    index: Option<IdentifierIndex>,
     /// Each scope: the outermost schema of each dynamic anchor, sorted by name.
     scopes: Vec<Box<[DynamicAnchor]>>,
-    scope_ids: FxHashMap<Box<[DynamicAnchor]>, Scope>,
+    scope_ids: FxHashMap<Box<[DynamicAnchor]>, DynamicScope>,
     /// Scopes by the scope that they grew out of and the resource that was entered.
-    entered: FxHashMap<(Scope, ValueId), Scope>,
+    entered: FxHashMap<(DynamicScope, ValueId), DynamicScope>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Index {
+struct IdentifierIndex {
     /// Roots of resources by absolute URI without fragment.
     resources: FxHashMap<String, ValueId>,
     /// Anchors by the root of their resource.
@@ -53,8 +53,8 @@ struct Index {
 }
 
 /// Those of the metaschemas.
-static BUILTIN: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index::default();
+static BUILTIN: LazyLock<IdentifierIndex> = LazyLock::new(|| {
+    let mut index = IdentifierIndex::default();
     let references = References::new(None);
     for (uri, root) in METASCHEMAS.supplied() {
         index.add(&references, &METASCHEMAS, uri.to_owned(), root);
@@ -62,7 +62,7 @@ static BUILTIN: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
-/// What a reference says, before the dynamic scope is asked.
+/// The target of a reference before the dynamic scope is consulted.
 struct Target {
     schema: ValueId,
     /// The anchor that it names, if it names one.
@@ -77,7 +77,7 @@ impl References {
             draft,
             index: None,
             scopes: vec![none.clone()],
-            scope_ids: FxHashMap::from_iter([(none, Scope::EMPTY)]),
+            scope_ids: FxHashMap::from_iter([(none, DynamicScope::EMPTY)]),
             entered: FxHashMap::default(),
         }
     }
@@ -130,7 +130,7 @@ impl References {
         }
     }
 
-    /// Is a metaschema that is of no draft at hand?
+    /// Whether a metaschema that is of no draft is supplied.
     fn knows_metaschema(&self, document: &Document, uri: &str) -> bool {
         let uri = uri.trim_end_matches('#');
         document.supplied().any(|(supplied, _)| supplied == uri)
@@ -236,7 +236,7 @@ impl References {
         &mut self,
         document: &Document,
         at: ValueId,
-        scope: Scope,
+        scope: DynamicScope,
     ) -> Result<ValueId> {
         let Target { schema, anchor } = self.target(document, at)?;
         let dynamic = document.get(schema, "$dynamicAnchor").and_then(|a| document.string(a));
@@ -254,7 +254,7 @@ impl References {
         &mut self,
         document: &Document,
         at: ValueId,
-        scope: Scope,
+        scope: DynamicScope,
     ) -> Result<ValueId> {
         let Target { schema, .. } = self.target(document, at)?;
         match is_recursive(document, schema) {
@@ -263,16 +263,21 @@ impl References {
         }
     }
 
-    fn outermost(&self, scope: Scope, anchor: &str) -> Option<ValueId> {
+    fn outermost(&self, scope: DynamicScope, anchor: &str) -> Option<ValueId> {
         let anchors = &self.scopes[scope.0 as usize];
         let found = anchors.binary_search_by(|(name, _)| (**name).cmp(anchor)).ok()?;
         Some(anchors[found].1)
     }
 
     /// The scope in which a schema is read that is reached from `scope`.
-    pub(crate) fn enter(&mut self, document: &Document, scope: Scope, schema: ValueId) -> Scope {
+    pub(crate) fn enter(
+        &mut self,
+        document: &Document,
+        scope: DynamicScope,
+        schema: ValueId,
+    ) -> DynamicScope {
         if !document.is_dynamic(schema) {
-            return Scope::EMPTY;
+            return DynamicScope::EMPTY;
         }
         let root = self.resource_root(document, schema);
         if let Some(&known) = self.entered.get(&(scope, root)) {
@@ -287,7 +292,7 @@ impl References {
             }
         }
         let anchors: Box<[DynamicAnchor]> = anchors.into();
-        let next = Scope(self.scopes.len() as u32);
+        let next = DynamicScope(self.scopes.len() as u32);
         let entered = *self.scope_ids.entry(anchors.clone()).or_insert(next);
         if entered == next {
             self.scopes.push(anchors);
@@ -378,13 +383,13 @@ impl References {
         self.index(document).resources.get(uri).copied()
     }
 
-    fn index_of(&mut self, document: &Document, root: ValueId) -> &Index {
+    fn index_of(&mut self, document: &Document, root: ValueId) -> &IdentifierIndex {
         if root.is_builtin() { &BUILTIN } else { self.index(document) }
     }
 
-    fn index(&mut self, document: &Document) -> &Index {
+    fn index(&mut self, document: &Document) -> &IdentifierIndex {
         if self.index.is_none() {
-            let mut index = Index::default();
+            let mut index = IdentifierIndex::default();
             let (_, uri) = self.resource(document, document.root());
             index.add(self, document, uri, document.root());
             for (uri, root) in document.supplied() {
@@ -402,7 +407,7 @@ fn is_recursive(document: &Document, schema: ValueId) -> bool {
     anchor.is_some_and(|anchor| matches!(document.value(anchor), Value::Bool(true)))
 }
 
-impl Index {
+impl IdentifierIndex {
     /// Adds the identifiers of one document. What stands in unknown keywords, or is a value and
     /// no schema, identifies nothing.
     fn add(&mut self, references: &References, document: &Document, uri: String, top: ValueId) {

@@ -20,10 +20,10 @@ use crate::json_schema::Schema;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Resources(Arc<Vec<(String, Content)>>);
+pub struct Resources(Arc<Vec<(String, ResourceContent)>>);
 
 #[derive(Clone, Debug)]
-enum Content {
+enum ResourceContent {
     /// Errors within it know line and column.
     Text(String),
     Value(serde_json::Value),
@@ -35,14 +35,14 @@ impl Resources {
     /// Errors if the URI has a fragment, or is another document's, too. Whether the text is JSON is
     /// found out when a schema is compiled.
     pub fn with_text(self, uri: &str, text: impl Into<String>) -> Result<Self> {
-        self.with(uri, Content::Text(text.into()))
+        self.with(uri, ResourceContent::Text(text.into()))
     }
 
     /// The same with another document that is a value already.
     ///
     /// Errors if the URI has a fragment, or is another document's, too.
     pub fn with_value(self, uri: &str, value: serde_json::Value) -> Result<Self> {
-        self.with(uri, Content::Value(value))
+        self.with(uri, ResourceContent::Value(value))
     }
 
     /// Whether there is none.
@@ -50,7 +50,7 @@ impl Resources {
         self.0.is_empty()
     }
 
-    fn with(mut self, uri: &str, content: Content) -> Result<Self> {
+    fn with(mut self, uri: &str, content: ResourceContent) -> Result<Self> {
         let known = uri.strip_suffix('#').unwrap_or(uri);
         if known.is_empty() || known.contains('#') {
             let message = format!("`{uri}` is not the URI of a whole document");
@@ -81,8 +81,8 @@ impl Schema {
                 return Err(twice(uri));
             }
             match content {
-                Content::Text(text) => self.document.supply(uri, text)?,
-                Content::Value(value) => {
+                ResourceContent::Text(text) => self.document.supply(uri, text)?,
+                ResourceContent::Value(value) => {
                     let supplied = self.document.supply_value(uri, value);
                     supplied.map_err(|error| error.in_file(uri.as_str()))?;
                 }

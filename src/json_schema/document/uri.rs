@@ -21,14 +21,14 @@ pub(crate) fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// The parts of a URI that joining needs (RFC 3986, appendix B).
-struct Parts<'a> {
+struct UriParts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
     query: Option<&'a str>,
 }
 
-fn parts(uri: &str) -> Parts<'_> {
+fn parts(uri: &str) -> UriParts<'_> {
     let uri = uri.split('#').next().unwrap_or_default();
     let (rest, query) = match uri.split_once('?') {
         Some((rest, query)) => (rest, Some(query)),
@@ -50,7 +50,7 @@ fn parts(uri: &str) -> Parts<'_> {
         }
         None => (None, rest),
     };
-    Parts { scheme, authority, path, query }
+    UriParts { scheme, authority, path, query }
 }
 
 /// Resolves a reference against a base (RFC 3986, section 5.2), without its fragment.

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::Value;
 use crate::json_schema::document::draft::Draft;
 use crate::json_schema::keywords::values::number_at;
-use crate::json_schema::number::{NumberSet, Side};
+use crate::json_schema::number::{BoundSide, NumberSet};
 use crate::json_schema::set::Sets;
 use crate::json_schema::set::keyword_reader::KeywordReader;
 
@@ -19,9 +19,10 @@ pub(crate) fn number_set(
         true => sets.numbers.all(),
         false => sets.numbers.integers(&mut sets.languages, pointed),
     };
-    for (keyword, exclusive, side) in
-        [("minimum", "exclusiveMinimum", Side::Above), ("maximum", "exclusiveMaximum", Side::Below)]
-    {
+    for (keyword, exclusive, side) in [
+        ("minimum", "exclusiveMinimum", BoundSide::Above),
+        ("maximum", "exclusiveMaximum", BoundSide::Below),
+    ] {
         let mut inclusive = true;
         if let Some(at) = reader.get(exclusive) {
             match sets.document.value(at) {

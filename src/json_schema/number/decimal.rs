@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// Decimal exponents beyond this are refused: a bound with a billion digits is no bound.
-const EXPONENT: i64 = 100_000;
+const MAX_EXPONENT: i64 = 100_000;
 
 /// A decimal, equal by value: `1`, `1.0` and `1e0` are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ impl Decimal {
         let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
         let Some(first) = digits.iter().position(|&d| d != b'0') else { return Some(Self::zero()) };
         let last = digits.iter().rposition(|&d| d != b'0').unwrap_or(first);
-        let exponent = exponent.filter(|e| e.abs() <= EXPONENT)?;
+        let exponent = exponent.filter(|e| e.abs() <= MAX_EXPONENT)?;
         let point = exponent + whole.len() as i64 - first as i64;
         Some(Self { negative, digits: digits[first..=last].into(), point })
     }

@@ -1,24 +1,25 @@
-//! HEAD
+//! Sets of numbers and their algebra.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::decimal::Decimal;
-use super::side::Side;
+use super::side::BoundSide;
 use crate::error::Result;
-use crate::json_schema::number::multiple_of::grid::{Grid, Literals};
-use crate::json_schema::number::scientific::{Formula, Formulas};
+use crate::json_schema::number::multiple_of::grid::{Literals, MultipleGrid};
+use crate::json_schema::number::scientific::{NumberFormula, NumberFormulas};
 use crate::json_schema::options::Spelling;
 use crate::regular::{Language, Languages};
 
 /// Powers of ten that `json.dumps` writes without an exponent.
 pub(super) const FIXED_ONLY: std::ops::Range<i64> = -4..16;
 
-/// Beyond this power of ten a listed value is written in exponent form only.
+/// Powers of ten up to which a listed value is written without exponent, too: beyond, its literal
+/// would be longer than any number of a document.
 const FIXED_POWER: i64 = 400;
 
-/// `d.ddde+XX`, as `json.dumps` writes it.
+/// The literal `d.ddde+XX` of a value, as `json.dumps` writes it.
 fn scientific_text(value: &Decimal) -> String {
     let (digits, power) = value.scientific();
     let sign = if value.is_negative() { "-" } else { "" };
@@ -35,17 +36,17 @@ pub(crate) struct NumberSet {
     pub(crate) language: Language,
     /// Canonical literals of listed values, to which no bound on digits applies.
     pub(crate) listed: Language,
-    /// May an integer be written with `.0`? Not if the schema says `integer`.
+    /// Whether an integer may be written with `.0`; it may not if the schema says `integer`.
     pub(crate) pointed: bool,
-    /// Does `language` say exactly which literals in exponent form belong to it?
+    /// Whether `language` says exactly which literals in exponent form belong to it.
     pub(crate) exponents: bool,
-    /// The set once more, for exponent forms where every spelling counts.
-    pub(crate) formula: Formula,
-    /// What `language` holds, if it is all multiples of one number between bounds.
+    /// The set as a formula, for exponent forms where every spelling counts.
+    pub(crate) formula: NumberFormula,
+    /// The set as a grid, if it is all multiples of one number between bounds.
     pub(crate) grid: Option<GridId>,
 }
 
-/// A grid, as an index into those made so far.
+/// The index of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GridId(pub(super) u32);
 
@@ -55,11 +56,11 @@ impl NumberSet {
         listed: Language::EMPTY,
         pointed: false,
         exponents: true,
-        formula: Formula::NONE,
+        formula: NumberFormula::NONE,
         grid: None,
     };
 
-    /// All of its literals.
+    /// All canonical literals.
     pub(super) fn whole(&self, l: &mut Languages) -> Language {
         l.union([self.language, self.listed])
     }
@@ -81,12 +82,12 @@ pub(crate) struct Numbers {
     pub(super) pointed: Language,
     pub(super) exponent: Language,
     pub(super) all: Language,
-    /// Where every spelling counts.
-    pub(super) formulas: Option<Formulas>,
-    /// The first is every number.
-    pub(super) grids: Vec<Grid>,
-    pub(super) grid_ids: FxHashMap<Grid, GridId>,
-    pub(super) bounds: FxHashMap<(Decimal, Side, bool), NumberSet>,
+    /// The formulas, where every spelling counts.
+    pub(super) formulas: Option<NumberFormulas>,
+    /// All grids; the first is every number.
+    pub(super) grids: Vec<MultipleGrid>,
+    pub(super) grid_ids: FxHashMap<MultipleGrid, GridId>,
+    pub(super) bounds: FxHashMap<(Decimal, BoundSide, bool), NumberSet>,
     /// The literals to write for a set, by the bound on digits in force.
     pub(super) literals: FxHashMap<NumberSet, Language>,
 }
@@ -120,15 +121,15 @@ impl Numbers {
             pointed,
             exponent: Language::EMPTY,
             all: fixed,
-            formulas: (spelling == Spelling::Any).then(Formulas::new),
+            formulas: (spelling == Spelling::Any).then(NumberFormulas::new),
             grids: Vec::new(),
             grid_ids: FxHashMap::default(),
             bounds: FxHashMap::default(),
             literals: FxHashMap::default(),
         };
-        this.grid(Grid::all());
+        this.grid(MultipleGrid::all());
         let mantissa = this.mantissa(l);
-        let powers = this.powers(l, None, Side::Above);
+        let powers = this.powers(l, None, BoundSide::Above);
         let e = l.literal(b"e");
         this.exponent = l.concat([sign, mantissa, e, powers]);
         this.all = l.union([fixed, this.exponent]);
@@ -159,12 +160,15 @@ impl Numbers {
         self.literals.clear();
     }
 
-    /// A formula, where they are kept.
-    pub(crate) fn formula(&mut self, make: impl FnOnce(&mut Formulas) -> Formula) -> Formula {
-        self.formulas.as_mut().map_or(Formula::NONE, make)
+    /// Makes a formula, where every spelling counts.
+    pub(crate) fn formula(
+        &mut self,
+        make: impl FnOnce(&mut NumberFormulas) -> NumberFormula,
+    ) -> NumberFormula {
+        self.formulas.as_mut().map_or(NumberFormula::NONE, make)
     }
 
-    pub(crate) fn grid(&mut self, grid: Grid) -> GridId {
+    pub(crate) fn grid(&mut self, grid: MultipleGrid) -> GridId {
         let next = GridId(self.grids.len() as u32);
         *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
             self.grids.push(grid.clone());
@@ -172,7 +176,7 @@ impl Numbers {
         })
     }
 
-    /// The literals of a grid that is too fine for an automaton of remainders.
+    /// The literals of a grid that has too many remainders for an automaton; `None` for others.
     pub(super) fn fine(&mut self, l: &mut Languages, grid: GridId) -> Option<Language> {
         let grid = &self.grids[grid.0 as usize];
         if !grid.is_fine() {
@@ -185,7 +189,7 @@ impl Numbers {
     /// All numbers.
     pub(crate) fn all(&self) -> NumberSet {
         let (language, listed) = (self.all, Language::EMPTY);
-        let (formula, grid) = (Formula::ALL, Some(GridId(0)));
+        let (formula, grid) = (NumberFormula::ALL, Some(GridId(0)));
         NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
     }
 
@@ -193,10 +197,10 @@ impl Numbers {
     pub(crate) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
         let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
-        let grid = Grid::integers(!pointed_too);
+        let grid = MultipleGrid::integers(!pointed_too);
         let formula = match pointed_too {
             true => self.formula(|formulas| formulas.multiple(&grid)),
-            false => Formula::NONE,
+            false => NumberFormula::NONE,
         };
         let grid = Some(self.grid(grid));
         let listed = Language::EMPTY;
@@ -237,13 +241,13 @@ impl Numbers {
         literals
     }
 
-    /// Of a language of literals those that are no integers in their plain spelling, which is one
-    /// for each.
+    /// The literals that are no integers in their plain spelling, of which each integer has one.
     pub(crate) fn spelled_otherwise(&self, l: &mut Languages, literals: Language) -> Language {
         l.difference(literals, self.plain)
     }
 
-    /// The numbers of a language of literals without exponent, whichever of them are canonical.
+    /// The numbers of a language of literals without exponent, of which those count that are
+    /// canonical.
     pub(crate) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
         let language = l.intersect([literals, self.fixed]);
         NumberSet { language, pointed: true, exponents: false, ..NumberSet::NONE }
@@ -319,7 +323,7 @@ impl Numbers {
         l.intersect([whole, one])
     }
 
-    /// Is the value in the set?
+    /// Whether the set holds the value.
     pub(crate) fn contains(
         &self,
         l: &mut Languages,
@@ -348,8 +352,8 @@ mod tests {
         let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
         let one = Decimal::parse("1").unwrap();
         let two = Decimal::parse("2.0").unwrap();
-        let above = numbers.bound(&mut l, &one, Side::Above, false);
-        let below = numbers.bound(&mut l, &two, Side::Below, false);
+        let above = numbers.bound(&mut l, &one, BoundSide::Above, false);
+        let below = numbers.bound(&mut l, &two, BoundSide::Below, false);
         let integers = numbers.integers(&mut l, true);
         let between = numbers.and(&mut l, above, below);
         assert!(l.is_live(between.language).unwrap());

@@ -15,16 +15,16 @@ use rustc_hash::FxHashMap;
 
 use self::exponents::Exponents;
 use super::decimal::Decimal;
-use crate::json_schema::number::Side;
+use crate::json_schema::number::BoundSide;
 use crate::json_schema::number::multiple_of::arithmetic::gcd;
-use crate::json_schema::number::multiple_of::grid::Grid;
+use crate::json_schema::number::multiple_of::grid::MultipleGrid;
 use crate::regular::{Language, Languages};
 
 /// A set of numbers, as an index into the formulas that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Formula(u32);
+pub(crate) struct NumberFormula(u32);
 
-impl Formula {
+impl NumberFormula {
     /// No number.
     pub(crate) const NONE: Self = Self(0);
     /// Every number.
@@ -35,16 +35,16 @@ impl Formula {
 pub(crate) enum FormulaExpr {
     None,
     All,
-    Atom(Atom),
-    And(Formula, Formula),
-    Or(Formula, Formula),
-    Not(Formula),
+    NumberAtom(NumberAtom),
+    And(NumberFormula, NumberFormula),
+    Or(NumberFormula, NumberFormula),
+    Not(NumberFormula),
 }
 
 /// A condition on a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Atom {
-    Bound { value: Decimal, side: Side, inclusive: bool },
+pub(crate) enum NumberAtom {
+    Bound { value: Decimal, side: BoundSide, inclusive: bool },
     Multiple(Divisor),
     Value(Decimal),
 }
@@ -82,21 +82,21 @@ fn tens(number: &BigInt) -> (i64, BigInt) {
 
 /// All formulas made so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Formulas {
+pub(crate) struct NumberFormulas {
     exprs: Vec<FormulaExpr>,
-    ids: FxHashMap<FormulaExpr, Formula>,
+    ids: FxHashMap<FormulaExpr, NumberFormula>,
 }
 
-impl Formulas {
+impl NumberFormulas {
     pub(crate) fn new() -> Self {
         let mut this = Self { exprs: Vec::new(), ids: FxHashMap::default() };
         let constants = (this.intern(FormulaExpr::None), this.intern(FormulaExpr::All));
-        debug_assert_eq!(constants, (Formula::NONE, Formula::ALL));
+        debug_assert_eq!(constants, (NumberFormula::NONE, NumberFormula::ALL));
         this
     }
 
-    fn intern(&mut self, expr: FormulaExpr) -> Formula {
-        let next = Formula(self.exprs.len() as u32);
+    fn intern(&mut self, expr: FormulaExpr) -> NumberFormula {
+        let next = NumberFormula(self.exprs.len() as u32);
         let id = *self.ids.entry(expr.clone()).or_insert(next);
         if id == next {
             self.exprs.push(expr);
@@ -104,43 +104,52 @@ impl Formulas {
         id
     }
 
-    pub(crate) fn bound(&mut self, value: &Decimal, side: Side, inclusive: bool) -> Formula {
-        self.intern(FormulaExpr::Atom(Atom::Bound { value: value.clone(), side, inclusive }))
+    pub(crate) fn bound(
+        &mut self,
+        value: &Decimal,
+        side: BoundSide,
+        inclusive: bool,
+    ) -> NumberFormula {
+        self.intern(FormulaExpr::NumberAtom(NumberAtom::Bound {
+            value: value.clone(),
+            side,
+            inclusive,
+        }))
     }
 
     /// The multiples that a grid is made of.
-    pub(crate) fn multiple(&mut self, grid: &Grid) -> Formula {
+    pub(crate) fn multiple(&mut self, grid: &MultipleGrid) -> NumberFormula {
         let (step, places) = grid.unit();
         let divisor = Divisor { step: step.clone(), places: places.into() };
-        self.intern(FormulaExpr::Atom(Atom::Multiple(divisor)))
+        self.intern(FormulaExpr::NumberAtom(NumberAtom::Multiple(divisor)))
     }
 
-    pub(crate) fn value(&mut self, value: &Decimal) -> Formula {
-        self.intern(FormulaExpr::Atom(Atom::Value(value.clone())))
+    pub(crate) fn value(&mut self, value: &Decimal) -> NumberFormula {
+        self.intern(FormulaExpr::NumberAtom(NumberAtom::Value(value.clone())))
     }
 
-    pub(crate) fn and(&mut self, a: Formula, b: Formula) -> Formula {
+    pub(crate) fn and(&mut self, a: NumberFormula, b: NumberFormula) -> NumberFormula {
         match (a.min(b), a.max(b)) {
-            (Formula::NONE, _) => Formula::NONE,
-            (Formula::ALL, x) => x,
+            (NumberFormula::NONE, _) => NumberFormula::NONE,
+            (NumberFormula::ALL, x) => x,
             (x, y) if x == y => x,
             (x, y) => self.intern(FormulaExpr::And(x, y)),
         }
     }
 
-    pub(crate) fn or(&mut self, a: Formula, b: Formula) -> Formula {
+    pub(crate) fn or(&mut self, a: NumberFormula, b: NumberFormula) -> NumberFormula {
         match (a.min(b), a.max(b)) {
-            (Formula::NONE, x) => x,
-            (Formula::ALL, _) => Formula::ALL,
+            (NumberFormula::NONE, x) => x,
+            (NumberFormula::ALL, _) => NumberFormula::ALL,
             (x, y) if x == y => x,
             (x, y) => self.intern(FormulaExpr::Or(x, y)),
         }
     }
 
-    pub(crate) fn not(&mut self, a: Formula) -> Formula {
+    pub(crate) fn not(&mut self, a: NumberFormula) -> NumberFormula {
         match self.exprs[a.0 as usize] {
-            FormulaExpr::None => Formula::ALL,
-            FormulaExpr::All => Formula::NONE,
+            FormulaExpr::None => NumberFormula::ALL,
+            FormulaExpr::All => NumberFormula::NONE,
             FormulaExpr::Not(inner) => inner,
             _ => self.intern(FormulaExpr::Not(a)),
         }
@@ -148,8 +157,8 @@ impl Formulas {
 
     /// The literals with an exponent whose value is in a set: at most `digits` digits on each
     /// side of the point and in the exponent.
-    pub(crate) fn language(&self, l: &mut Languages, set: Formula, digits: u32) -> Language {
-        if set == Formula::NONE {
+    pub(crate) fn language(&self, l: &mut Languages, set: NumberFormula, digits: u32) -> Language {
+        if set == NumberFormula::NONE {
             return Language::EMPTY;
         }
         let (atoms, steps) = self.parts(set);
@@ -158,7 +167,7 @@ impl Formulas {
     }
 
     /// The atoms of a formula, and how it is computed from them.
-    fn parts(&self, set: Formula) -> (Vec<Atom>, Vec<FormulaStep>) {
+    fn parts(&self, set: NumberFormula) -> (Vec<NumberAtom>, Vec<FormulaStep>) {
         // What the formula is made of, in an order of its own.
         let mut parts = vec![set];
         let mut next = 0;
@@ -176,16 +185,16 @@ impl Formulas {
             });
         }
         parts.sort_unstable();
-        let (mut atoms, mut steps): (Vec<Atom>, Vec<FormulaStep>) = (Vec::new(), Vec::new());
+        let (mut atoms, mut steps): (Vec<NumberAtom>, Vec<FormulaStep>) = (Vec::new(), Vec::new());
         for part in &parts {
             // Parts are made before what they are parts of.
-            let place = |part: &Formula| parts.binary_search(part).unwrap_or(0);
+            let place = |part: &NumberFormula| parts.binary_search(part).unwrap_or(0);
             steps.push(match &self.exprs[part.0 as usize] {
                 FormulaExpr::None => FormulaStep::None,
                 FormulaExpr::All => FormulaStep::All,
-                FormulaExpr::Atom(atom) => {
+                FormulaExpr::NumberAtom(atom) => {
                     atoms.push(atom.clone());
-                    FormulaStep::Atom(atoms.len() - 1)
+                    FormulaStep::NumberAtom(atoms.len() - 1)
                 }
                 FormulaExpr::And(a, b) => FormulaStep::And(place(a), place(b)),
                 FormulaExpr::Or(a, b) => FormulaStep::Or(place(a), place(b)),
@@ -196,12 +205,12 @@ impl Formulas {
     }
 }
 
-/// How a formula is computed: each step from earlier ones.
+/// The evaluation of a formula: each step uses earlier ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FormulaStep {
     None,
     All,
-    Atom(usize),
+    NumberAtom(usize),
     And(usize, usize),
     Or(usize, usize),
     Not(usize),
@@ -253,13 +262,13 @@ mod tests {
     #[test]
     fn exponents_are_those_that_make_the_number_right() {
         let d = |text: &str| Decimal::parse(text).unwrap();
-        let mut formulas = Formulas::new();
-        let above = formulas.bound(&d("3"), Side::Above, true);
-        let below = formulas.bound(&d("5"), Side::Below, false);
+        let mut formulas = NumberFormulas::new();
+        let above = formulas.bound(&d("3"), BoundSide::Above, true);
+        let below = formulas.bound(&d("5"), BoundSide::Below, false);
         let between = formulas.and(above, below);
-        let negative = formulas.bound(&d("0"), Side::Below, false);
+        let negative = formulas.bound(&d("0"), BoundSide::Below, false);
         let [seven, tenths] =
-            ["7", "0.1"].map(|step| formulas.multiple(&Grid::multiples(&d(step)).unwrap()));
+            ["7", "0.1"].map(|step| formulas.multiple(&MultipleGrid::multiples(&d(step)).unwrap()));
         let one = formulas.value(&d("1.0"));
         let fifteen = formulas.value(&d("-15"));
         let either = formulas.or(one, fifteen);
@@ -274,8 +283,8 @@ mod tests {
         type Test<'a> = &'a dyn Fn(&Decimal) -> bool;
         let is_between = |x: &Decimal| *x >= d("3") && *x < five;
         let is_tenths = |x: &Decimal| x.fraction_digits().len() <= 1;
-        let table: [(Formula, Test<'_>); 7] = [
-            (Formula::ALL, &|_| true),
+        let table: [(NumberFormula, Test<'_>); 7] = [
+            (NumberFormula::ALL, &|_| true),
             (between, &is_between),
             (negative, &|x| *x < d("0")),
             (seven, &sevens),
@@ -305,28 +314,30 @@ mod tests {
     #[test]
     fn contradictions_leave_nothing() {
         let d = |text: &str| Decimal::parse(text).unwrap();
-        let mut f = Formulas::new();
-        let low = f.bound(&d("3"), Side::Above, true);
-        let high = f.bound(&d("3"), Side::Below, true);
-        let (open, three) = (f.bound(&d("3"), Side::Below, false), f.value(&d("3")));
+        let mut f = NumberFormulas::new();
+        let low = f.bound(&d("3"), BoundSide::Above, true);
+        let high = f.bound(&d("3"), BoundSide::Below, true);
+        let (open, three) = (f.bound(&d("3"), BoundSide::Below, false), f.value(&d("3")));
         let [half, third, seven, long] = ["0.5", "0.3", "7", "0.12345678901234567890123"]
-            .map(|step| f.multiple(&Grid::multiples(&d(step)).unwrap()));
+            .map(|step| f.multiple(&MultipleGrid::multiples(&d(step)).unwrap()));
         let either = f.or(half, third);
         let [outside, point, neither] = [f.and(low, open), f.and(low, high), f.not(either)];
         let [some, other] = [f.and(point, either), f.not(three)];
-        let [below, positive] = [("6.99", Side::Below), ("0", Side::Above)]
+        let [below, positive] = [("6.99", BoundSide::Below), ("0", BoundSide::Above)]
             .map(|(v, side)| f.bound(&d(v), side, false));
         let [small, small_long] = [seven, long].map(|multiple| f.and(below, multiple));
-        let integers = f.multiple(&Grid::integers(false));
-        let none = f.not(Formula::ALL);
+        let integers = f.multiple(&MultipleGrid::integers(false));
+        let none = f.not(NumberFormula::ALL);
         // Of 114 to 119 only the last is prime to 30.
-        let prime = ["2", "3", "5"].map(|step| f.multiple(&Grid::multiples(&d(step)).unwrap()));
+        let prime =
+            ["2", "3", "5"].map(|step| f.multiple(&MultipleGrid::multiples(&d(step)).unwrap()));
         let prime = prime.into_iter().fold(integers, |set, multiple| {
             let other = f.not(multiple);
             f.and(set, other)
         });
-        let [from, to, before] = [("113", Side::Above), ("120", Side::Below), ("119", Side::Below)]
-            .map(|(value, side)| f.bound(&d(value), side, false));
+        let [from, to, before] =
+            [("113", BoundSide::Above), ("120", BoundSide::Below), ("119", BoundSide::Below)]
+                .map(|(value, side)| f.bound(&d(value), side, false));
         let prime = f.and(prime, from);
         let table = [
             (none, false),
@@ -353,10 +364,10 @@ mod tests {
     #[test]
     fn what_leads_nowhere_is_not_begun() {
         let d = |text: &str| Decimal::parse(text).unwrap();
-        let mut formulas = Formulas::new();
+        let mut formulas = NumberFormulas::new();
         let (low, high) = (
-            formulas.bound(&d("3"), Side::Above, true),
-            formulas.bound(&d("5"), Side::Below, true),
+            formulas.bound(&d("3"), BoundSide::Above, true),
+            formulas.bound(&d("5"), BoundSide::Below, true),
         );
         let between = formulas.and(low, high);
         let mut l = Languages::new();

@@ -1,8 +1,8 @@
-//! HEAD
+//! Sides of a bound.
 
-/// Which side of a bound.
+/// The numbers above a bound, or below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
+pub(crate) enum BoundSide {
     Above,
     Below,
 }

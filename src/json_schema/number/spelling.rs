@@ -1,4 +1,4 @@
-//! What the numbers of a set are written as: how many zeros at the end, how many digits.
+//! Literals to write for a set of numbers: how many zeros at the end, how many digits.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Numbers {
         }
     }
 
-    /// The same for a grid that is too fine for an automaton of remainders.
+    /// The literals to write for a grid that has too many remainders for an automaton.
     fn fine_spelling(&self, l: &mut Languages, set: NumberSet, digits: u32) -> Option<Language> {
         let grid =
             set.grid.map(|grid| &self.grids[grid.0 as usize]).filter(|grid| grid.is_fine())?;

@@ -53,7 +53,7 @@ struct ArrayAlternatives {
     /// Whether as many items can differ, or two be equal, as `uniqueItems` or its complement
     /// requires.
     enough: bool,
-    /// Where two items must be equal: the set of both, and the number of items that it takes.
+    /// The set of two items that must be equal, and the number of items that it takes.
     equals: Vec<(Set, u32)>,
 }
 
@@ -387,7 +387,7 @@ fn equal_item_pairs(sets: &mut Sets<'_>, array: &ArraySet) -> Vec<(Set, u32)> {
     pairs
 }
 
-/// What the arrays of a set need; adds the sets that must be decided to `needed`.
+/// Collects what the arrays of a set need; adds the sets that must be decided to `needed`.
 fn array_alternatives(
     sets: &mut Sets<'_>,
     array: &ArraySet,
@@ -442,7 +442,7 @@ fn array_alternatives(
     Ok(ArrayAlternatives { set: array.clone(), places, enough, equals })
 }
 
-/// What the objects of a set need; adds the sets that must be decided to `needed`.
+/// Collects what the objects of a set need; adds the sets that must be decided to `needed`.
 fn object_alternatives(
     sets: &mut Sets<'_>,
     object: &ObjectSet,

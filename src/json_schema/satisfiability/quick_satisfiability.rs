@@ -87,7 +87,7 @@ impl<'d> QuickTest<'d, '_> {
             _ => return false,
         };
         self.left -= 1;
-        // By type: does every keyword that speaks of it leave some value, whatever the others say?
+        // By type, whether each keyword about it leaves some value, whatever the others say.
         let (mut string, mut array, mut object, mut names) = (true, true, true, true);
         let (mut numbers, mut lengths, mut counts) = (Range::ALL, Range::ALL, Range::ALL);
         let (mut divided, mut items) = (false, None);

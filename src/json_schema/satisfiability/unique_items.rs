@@ -29,7 +29,7 @@ const MAX_ARRAY_STATES: usize = 20_000;
 /// By `contains`, how many items of an array it has counted.
 type ContainsCounts = SmallVec<[u32; 4]>;
 
-/// What is known of an array after some of its items.
+/// The state of an array after some of its items.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayProgress {
     /// The number of items, up to the index from which on all places are alike.

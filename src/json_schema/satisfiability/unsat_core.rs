@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::json_schema::document::draft::{Holds, holds};
 use crate::json_schema::document::{Document, Value, ValueId};
 use crate::json_schema::options::Options;
-use crate::json_schema::set::{Base, Set, Sets};
+use crate::json_schema::set::{BaseLanguages, Set, Sets};
 
 /// Keywords in a schema up to which it is diagnosed.
 const MAX_KEYWORDS: usize = 5_000;
@@ -40,7 +40,7 @@ pub(crate) fn contradiction(
     root: ValueId,
 ) -> Option<(ValueId, String)> {
     let keywords = keywords(document, root);
-    let base = Base::new(options.spelling);
+    let base = BaseLanguages::new(options.spelling);
     let (checks, work) = (MAX_CHECKS, options.work);
     let diagnosis = CoreSearch { document, options, base, root, all: keywords, checks, work };
     let core = diagnosis.core().filter(|core| !core.is_empty())?;
@@ -126,7 +126,7 @@ struct CoreSearch<'d> {
     document: &'d Document,
     options: &'d Options,
     /// The languages that each check begins with.
-    base: Base,
+    base: BaseLanguages,
     root: ValueId,
     all: Vec<ValueId>,
     checks: u32,

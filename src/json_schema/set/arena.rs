@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::json_schema::document::ValueId;
-use crate::json_schema::document::references::Scope;
+use crate::json_schema::document::references::DynamicScope;
 use crate::regular::Language;
 
 /// The id of a set of JSON values in a [`SetArena`].
@@ -40,9 +40,9 @@ pub(crate) enum SetExpr {
     Any,
     Never,
     /// A schema of the document, read in a dynamic scope.
-    Schema(ValueId, Scope),
+    Schema(ValueId, DynamicScope),
     /// A schema's keywords without its in-place applicators (`allOf`, `$ref`, `if`, …).
-    Own(ValueId, Scope),
+    Own(ValueId, DynamicScope),
     /// Exactly this value of the document.
     Value(ValueId),
     /// Exactly the value of a canonical text.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::json_schema::layout::{Indentation, Layout};
-use crate::json_schema::number::{Decimal, Numbers, Side};
+use crate::json_schema::number::{BoundSide, Decimal, Numbers};
 use crate::json_schema::options::{DIGITS, Spelling};
 use crate::json_schema::punctuation::{Punctuation, flexible};
-use crate::json_schema::string::Strings;
+use crate::json_schema::string::StringSets;
 use crate::regular::{Language, Languages};
 
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.
@@ -17,20 +17,20 @@ const COMMON_DEPTH: u32 = 4;
 
 /// Languages of texts, numbers and punctuation, to be copied by each schema.
 #[derive(Clone, Debug)]
-pub(crate) struct Base {
+pub(crate) struct BaseLanguages {
     pub(crate) languages: Languages,
     pub(crate) numbers: Numbers,
-    pub(crate) strings: Strings,
+    pub(crate) strings: StringSets,
     /// The punctuation of the layouts that texts visit first; gaps are flexible.
     pub(crate) punctuation: Arc<FxHashMap<Layout, Punctuation>>,
     pub(crate) flexible_gap: Language,
 }
 
-impl Base {
+impl BaseLanguages {
     pub(crate) fn new(spelling: Spelling) -> Self {
         let mut languages = Languages::new();
         let mut numbers = Numbers::new(&mut languages, spelling);
-        let strings = Strings::new(&mut languages, spelling);
+        let strings = StringSets::new(&mut languages, spelling);
         // Most bounds of real schemas are these.
         let mut common = vec![(numbers.all(), false)];
         common
@@ -42,7 +42,7 @@ impl Base {
                 above.into_iter().filter(|&(_, inclusive)| inclusive || !whole)
             {
                 for least in decimal(least) {
-                    let above = numbers.bound(&mut languages, &least, Side::Above, inclusive);
+                    let above = numbers.bound(&mut languages, &least, BoundSide::Above, inclusive);
                     common.push((numbers.and(&mut languages, kind, above), whole));
                 }
             }

@@ -29,7 +29,7 @@ pub(crate) struct Budget {
     pub(crate) steps: usize,
     /// The set that was being unfolded when the budget ran out.
     pub(crate) exceeded_at: Option<Set>,
-    /// How many emptiness checks of this task ended without an answer.
+    /// Emptiness checks of this task that ended without an answer.
     undecided: usize,
     /// The task, as the languages number them.
     task: usize,

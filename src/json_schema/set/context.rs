@@ -5,20 +5,20 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arena::{Set, SetArena, SetExpr};
-use super::base::Base;
+use super::base::BaseLanguages;
 use super::budget::{Budget, STEPS_PER_NAME, STEPS_PER_ROW};
 use super::member_formula::MemberFormulas;
 use super::memo::SetMemo;
 use super::object_set::ObjectSet;
 use super::shape::Shape;
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::document::references::{References, Scope};
+use crate::json_schema::document::references::{DynamicScope, References};
 use crate::json_schema::document::{Document, Value, ValueId, hints};
 use crate::json_schema::layout::Layout;
 use crate::json_schema::number::{NumberSet, Numbers};
 use crate::json_schema::options::{DIGITS, Options};
 use crate::json_schema::punctuation::Punctuation;
-use crate::json_schema::string::Strings;
+use crate::json_schema::string::StringSets;
 use crate::json_schema::written::WrittenItems;
 use crate::regular::{Language, Languages};
 
@@ -35,7 +35,7 @@ pub(crate) struct Sets<'d> {
     pub(crate) references: References,
     pub(crate) languages: Languages,
     pub(crate) numbers: Numbers,
-    pub(crate) strings: Strings,
+    pub(crate) strings: StringSets,
     /// The punctuation of some layouts, made in advance; gaps are flexible.
     pub(crate) punctuation: Arc<FxHashMap<Layout, Punctuation>>,
     /// A gap of flexible whitespace.
@@ -57,10 +57,10 @@ pub(crate) struct Unfolding {
     shapes: Vec<Option<Arc<Shape>>>,
     /// The sets whose shape is being computed, outermost first.
     pub(crate) open: Vec<Set>,
-    /// How often an open set was needed.
+    /// Times that the shape of an open set was needed.
     pub(crate) cycles: usize,
     /// The dynamic scope of the schema that is being read.
-    scope: Scope,
+    scope: DynamicScope,
 }
 
 impl Unfolding {
@@ -79,12 +79,16 @@ impl Unfolding {
 
 impl<'d> Sets<'d> {
     pub(crate) fn new(document: &'d Document, options: &'d Options) -> Self {
-        Self::from_base(document, options, Base::new(options.spelling))
+        Self::from_base(document, options, BaseLanguages::new(options.spelling))
     }
 
     /// Sets that begin with the languages of all schemas of a spelling.
-    pub(crate) fn from_base(document: &'d Document, options: &'d Options, base: Base) -> Self {
-        let Base { languages, mut numbers, strings, punctuation, flexible_gap } = base;
+    pub(crate) fn from_base(
+        document: &'d Document,
+        options: &'d Options,
+        base: BaseLanguages,
+    ) -> Self {
+        let BaseLanguages { languages, mut numbers, strings, punctuation, flexible_gap } = base;
         if options.digits != DIGITS {
             numbers.forget_literals();
         }
@@ -121,12 +125,12 @@ impl<'d> Sets<'d> {
     }
 
     /// The dynamic scope of the schema that is being read.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> DynamicScope {
         self.unfolding.scope
     }
 
     /// Runs `f` in another dynamic scope.
-    pub(crate) fn in_scope<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn in_scope<T>(&mut self, scope: DynamicScope, f: impl FnOnce(&mut Self) -> T) -> T {
         let outside = std::mem::replace(&mut self.unfolding.scope, scope);
         let result = f(self);
         self.unfolding.scope = outside;

@@ -28,7 +28,8 @@ pub(crate) type ValuePartition = Arc<[(Set, u64)]>;
 /// A set, and the sets that cut it, each with whether its complement is asked for, too.
 type PartitionKey = (Set, Box<[(Set, bool)]>);
 
-/// How many values were asked for, and the values of a set as canonical texts if they are fewer.
+/// The number of values that were asked for, and the values of a set as canonical texts if they are
+/// fewer.
 type ListedValues = (usize, Option<Arc<[CanonicalText]>>);
 
 /// Answers about sets, by set.

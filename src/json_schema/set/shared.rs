@@ -1,14 +1,14 @@
-//! What the schemas of a process and of a compiler share.
+//! State shared by the schemas of a process or of a compiler.
 
 use std::sync::{Arc, Once, OnceLock};
 
 use crate::json_schema::document::Document;
 use crate::json_schema::options::{Options, Spelling};
-use crate::json_schema::set::{Base, Sets};
+use crate::json_schema::set::{BaseLanguages, Sets};
 use crate::regular::Tables;
 
 /// By spelling, the languages that all schemas of the process begin with.
-static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
+static BASES: [OnceLock<BaseLanguages>; 2] = [const { OnceLock::new() }; 2];
 
 /// Automata that the schemas of a compiler share.
 #[derive(Debug, Default)]
@@ -17,12 +17,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn base(&self, spelling: Spelling) -> Base {
+    pub(crate) fn base(&self, spelling: Spelling) -> BaseLanguages {
         let base = match spelling {
             Spelling::Canonical => &BASES[0],
             Spelling::Any => &BASES[1],
         };
-        base.get_or_init(|| Base::new(spelling)).clone()
+        base.get_or_init(|| BaseLanguages::new(spelling)).clone()
     }
 
     /// Makes the base and the longest formats, once in a process.

@@ -27,11 +27,11 @@ struct AnySpelling {
     name: String,
     inner: Arc<dyn Automaton>,
     /// The last state of the inner automaton whose next characters were computed, and these.
-    next: Mutex<Option<(State, Arc<[Units]>)>>,
+    next: Mutex<Option<(State, Arc<[Utf16Units]>)>>,
 }
 
 /// A character in UTF-16, as escapes spell it: a second unit of 0 where there is one only.
-type Units = (i64, i64);
+type Utf16Units = (i64, i64);
 
 /// The position within the spelling of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl SpellingState {
 
 impl AnySpelling {
     /// The characters that may follow in the inner automaton, if it stands between two.
-    fn next(&self, inner: &[i64]) -> Arc<[Units]> {
+    fn next(&self, inner: &[i64]) -> Arc<[Utf16Units]> {
         let mut last = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, next)) = &*last
             && **known == *inner
@@ -103,7 +103,7 @@ impl AnySpelling {
                 }
             }
         }
-        let next: Arc<[Units]> = found.into();
+        let next: Arc<[Utf16Units]> = found.into();
         *last = Some((inner.into(), Arc::clone(&next)));
         next
     }
@@ -173,9 +173,9 @@ impl Automaton for AnySpelling {
 
     fn is_live(&self, state: &[i64]) -> Option<bool> {
         let (place, inner) = SpellingState::read(state)?;
-        // Can a unit of which so many digits are read be this one?
+        // Whether a unit of which `count` digits are read may be this one.
         let begins = |unit: i64, count: i64, value: i64| unit >> (4 * (4 - count)) == value;
-        let fits = |&(first, second): &Units| match place {
+        let fits = |&(first, second): &Utf16Units| match place {
             SpellingState::Plain | SpellingState::Escape => true,
             SpellingState::Digits(count, value, 0) => begins(first, count, value),
             SpellingState::Digits(count, value, high) => {

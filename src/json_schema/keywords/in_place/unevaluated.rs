@@ -18,7 +18,7 @@
 use super::{Applicator, Applied, Aspect, Evaluated, EvaluatedBranch, REFERENCES, applicators_of};
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
-use crate::json_schema::document::references::Scope;
+use crate::json_schema::document::references::DynamicScope;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::values::{members_of, schema_list};
 use crate::json_schema::set::keyword_reader::{KeywordReader, read_keywords};
@@ -173,7 +173,7 @@ fn in_schema_of<'d, T>(
     sets: &mut Sets<'d>,
     set: Set,
     schema: ValueId,
-    scope: Scope,
+    scope: DynamicScope,
     read: impl FnOnce(&mut Sets<'d>, KeywordReader<'d>) -> Result<T>,
 ) -> Result<T> {
     if let Some(start) = sets.unfolding.open.iter().position(|&open| open == set) {
@@ -354,8 +354,8 @@ pub(crate) fn branches_of_set(
     })
 }
 
-/// What a schema's own keywords evaluate (Core, sections 10.3 and 11); its `unevaluated…` counts if
-/// `leftover`.
+/// The members or items that a schema's own keywords evaluate (Core, sections 10.3 and 11); its
+/// `unevaluated…` counts if `leftover`.
 fn evaluated_by_keywords<'d>(
     sets: &mut Sets<'d>,
     reader: &KeywordReader<'d>,

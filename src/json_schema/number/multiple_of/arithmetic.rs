@@ -1,4 +1,4 @@
-//! HEAD
+//! Arithmetic on natural numbers, and their form in states of automata.
 
 use num_bigint::BigInt;
 

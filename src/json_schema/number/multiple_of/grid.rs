@@ -1,24 +1,30 @@
 //! Multiples of a number within bounds, where an automaton of remainders would be too large.
 //!
-//! Nine digits of a divisor are a hundred million remainders, and whether bounds leave a multiple
-//! is no longer found by a search among them. So all digits read are kept, and arithmetic says
-//! whether they can be continued: those that follow make up ranges of numbers, one for each number
-//! of digits before the point, and a range holds a multiple or it does not. Where only some of the
-//! multiples are meant, those that are multiples of one number and not of another (`pick`), what
-//! is picked repeats itself, and is known for one period.
+//! A divisor of nine digits has a hundred million remainders, and whether bounds leave a multiple
+//! cannot be found by a search among them. So all digits read are kept, and arithmetic says whether
+//! they can be continued: the continuations are ranges of numbers, one for each number of digits
+//! before the point, and a range holds a multiple or it does not.
+//!
+//! ```text
+//! multiples of 0.000000007 between 1 and 2; digits read: 1.00000000
+//! continuations 1.000000000 … 1.000000009: 1.000000001 = 142857143 · 0.000000007
+//! ```
+//!
+//! Where only some of the multiples belong to the set, those of one divisor and not of another
+//! (`residues`), the choice is periodic and known for one period.
 
 use std::sync::Arc;
 
 use num_bigint::BigInt;
 
 use super::arithmetic::{from_words, gcd, lcm, ten, to_words};
-use super::residues::{Pick, Picked};
-use crate::json_schema::number::Side;
+use super::residues::{DivisorCondition, ResidueTable};
+use crate::json_schema::number::BoundSide;
 use crate::json_schema::number::decimal::Decimal;
 use crate::regular::automaton::{Automaton, State};
 
-/// Remainders and places that an automaton may tell apart by a search.
-const STATES: u32 = 100_000;
+/// Remainders times places up to which an automaton is searched.
+const MAX_SEARCHED_STATES: u32 = 100_000;
 
 /// Nothing, or a sign, is read of a literal `-?int(.[0-9]+)?`.
 const START: i64 = 0;
@@ -30,20 +36,20 @@ const FRACTION: i64 = 4;
 
 /// The multiples of a decimal between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Grid {
-    /// The decimal times ten to the power of `places`; 0 if any number will do.
+pub(crate) struct MultipleGrid {
+    /// The divisor times ten to the power of `places`; 0 if any number will do.
     step: BigInt,
     places: u32,
-    /// Each with whether it belongs to the grid.
+    /// The bounds, each with whether it belongs to the grid.
     low: Option<(Decimal, bool)>,
     high: Option<(Decimal, bool)>,
-    /// Have its numbers no point (integers of draft 4)?
+    /// Whether its numbers have no point (integers of draft 4).
     pub(crate) plain: bool,
-    /// Which of these multiples are meant; `None`: all.
-    pick: Option<Arc<Pick>>,
+    /// A condition on the multiples; `None`: all belong.
+    pick: Option<Arc<DivisorCondition>>,
 }
 
-impl Grid {
+impl MultipleGrid {
     /// Every number.
     pub(crate) fn all() -> Self {
         let (low, high) = (None, None);
@@ -68,41 +74,42 @@ impl Grid {
         Some(Self { step, places: (-exponent).max(0) as u32, ..Self::all() })
     }
 
-    pub(crate) fn bound(value: &Decimal, side: Side, inclusive: bool) -> Self {
+    pub(crate) fn bound(value: &Decimal, side: BoundSide, inclusive: bool) -> Self {
         let bound = Some((value.clone(), inclusive));
         match side {
-            Side::Above => Self { low: bound, ..Self::all() },
-            Side::Below => Self { high: bound, ..Self::all() },
+            BoundSide::Above => Self { low: bound, ..Self::all() },
+            BoundSide::Below => Self { high: bound, ..Self::all() },
         }
     }
 
-    /// What its numbers are multiples of: so much times ten to the power of minus so many places.
+    /// The divisor, as an integer times ten to the power of minus so many places.
     pub(crate) fn unit(&self) -> (&BigInt, u32) {
         (&self.step, self.places)
     }
 
-    /// Are there too many remainders to search among them?
+    /// Whether its remainders are too many to search among.
     pub(crate) fn is_fine(&self) -> bool {
         let period = || self.pick.as_ref().map(|pick| pick.period(&self.step, self.places));
         match self.step == BigInt::ZERO {
             true => false,
             false => match period() {
-                None => &self.step * (self.places + 2) > BigInt::from(STATES),
+                None => &self.step * (self.places + 2) > BigInt::from(MAX_SEARCHED_STATES),
                 Some(period) => period.is_some(),
             },
         }
     }
 
-    /// Is every number beyond some size a multiple or none without regard to its size?
+    /// Whether its bounds leave numbers of any size, so that far out only the divisor counts.
     fn is_endless(&self) -> bool {
         self.low.is_none() && self.high.is_none() && !self.plain
     }
 
-    /// What its numbers are multiples of, as a condition.
-    fn condition(&self) -> Option<Arc<Pick>> {
-        let step = (self.step != BigInt::ZERO)
-            .then(|| Pick::Multiple { step: self.step.clone(), places: self.places }.into());
-        Pick::all(step.into_iter().chain(self.pick.clone()))
+    /// The divisor and the condition, as one condition.
+    fn condition(&self) -> Option<Arc<DivisorCondition>> {
+        let step = (self.step != BigInt::ZERO).then(|| {
+            DivisorCondition::Multiple { step: self.step.clone(), places: self.places }.into()
+        });
+        DivisorCondition::all(step.into_iter().chain(self.pick.clone()))
     }
 
     /// Numbers of either; `None` where they are no grid.
@@ -117,7 +124,7 @@ impl Grid {
             true => BigInt::ZERO,
             false => gcd(&scaled(self), &scaled(other)),
         };
-        let pick = Some(Pick::any([self.condition()?, other.condition()?])?);
+        let pick = Some(DivisorCondition::any([self.condition()?, other.condition()?])?);
         Some(Self { step, places, pick, ..Self::all() })
     }
 
@@ -126,14 +133,14 @@ impl Grid {
         if !self.is_endless() {
             return None;
         }
-        let pick = Some(Pick::not(self.condition()?)?);
+        let pick = Some(DivisorCondition::not(self.condition()?)?);
         Some(Self { pick, ..Self::all() })
     }
 
     /// Numbers of both; `None` where too much is said of them.
     pub(crate) fn and(&self, other: &Self) -> Option<Self> {
         let pick = match (&self.pick, &other.pick) {
-            (Some(a), Some(b)) => Some(Pick::all([Arc::clone(a), Arc::clone(b)])?),
+            (Some(a), Some(b)) => Some(DivisorCondition::all([Arc::clone(a), Arc::clone(b)])?),
             (one, none) => one.clone().or_else(|| none.clone()),
         };
         let places = self.places.max(other.places);
@@ -214,11 +221,11 @@ pub(crate) struct Literals {
     high: Option<BigInt>,
     digits: Option<u32>,
     plain: bool,
-    /// Which multiples of `step` are meant; `None`: all.
-    picked: Option<Picked>,
+    /// A condition on the multiples of `step`; `None`: all belong.
+    picked: Option<ResidueTable>,
 }
 
-/// What is read so far.
+/// The digits read so far.
 struct Digits {
     phase: i64,
     negative: bool,
@@ -246,7 +253,7 @@ impl Literals {
         if let (least, None) = self.sizes(digits.negative) {
             // What is as large as the least stays so whatever follows, and then the remainder says
             // all.
-            let period = &self.step * self.picked.as_ref().map_or(1, Picked::period);
+            let period = &self.step * self.picked.as_ref().map_or(1, ResidueTable::period);
             let enough = (least + &period - 1) / &period * &period;
             if value > enough {
                 value = (value - &enough) % period + enough;
@@ -266,7 +273,7 @@ impl Literals {
         (least.unwrap_or_default().max(zero), most)
     }
 
-    /// Is there a number from `from` to `to`, of the sizes that a sign may have?
+    /// Whether there is a number from `from` to `to`, of the sizes that a sign may have.
     fn between(&self, negative: bool, from: BigInt, to: Option<BigInt>) -> bool {
         let (least, most) = self.sizes(negative);
         let from = from.max(least);
@@ -293,7 +300,7 @@ impl Literals {
         (&digits.value * &unit, (&digits.value + 1) * unit - 1)
     }
 
-    /// How many digits are still needed before the point at least; `None` if nothing helps.
+    /// The least number of digits that are still needed before the point; `None` if nothing helps.
     fn needed(&self, digits: &Digits) -> Option<u32> {
         let negative = digits.negative;
         let whole = |negative| {
@@ -305,7 +312,7 @@ impl Literals {
             SIGN => whole(true).then_some(1),
             WHOLE => {
                 let (_, most) = self.sizes(negative);
-                if self.picked.as_ref().is_some_and(Picked::is_none) {
+                if self.picked.as_ref().is_some_and(ResidueTable::is_none) {
                     return None;
                 }
                 let more = self.digits.map_or(u32::MAX, |most| most - digits.count);
@@ -395,10 +402,11 @@ mod tests {
     use crate::regular::Languages;
     use std::sync::Arc;
 
-    fn grid(divisor: &str, bounds: &[(&str, Side, bool)]) -> Grid {
-        let grid = Grid::multiples(&Decimal::parse(divisor).unwrap()).unwrap();
+    fn grid(divisor: &str, bounds: &[(&str, BoundSide, bool)]) -> MultipleGrid {
+        let grid = MultipleGrid::multiples(&Decimal::parse(divisor).unwrap()).unwrap();
         bounds.iter().fold(grid, |grid, &(value, side, inclusive)| {
-            grid.and(&Grid::bound(&Decimal::parse(value).unwrap(), side, inclusive)).unwrap()
+            grid.and(&MultipleGrid::bound(&Decimal::parse(value).unwrap(), side, inclusive))
+                .unwrap()
         })
     }
 
@@ -406,10 +414,18 @@ mod tests {
     fn literals_are_those_of_arithmetic() {
         let grids = [
             (grid("0.75", &[]), 75, -1_000_000, 1_000_000),
-            (grid("12", &[("-30", Side::Above, true)]), 1200, -3000, 1_000_000),
-            (grid("2.5", &[("5", Side::Above, false), ("7.5", Side::Below, true)]), 250, 501, 750),
+            (grid("12", &[("-30", BoundSide::Above, true)]), 1200, -3000, 1_000_000),
             (
-                grid("0.3", &[("-1.2", Side::Above, false), ("0.31", Side::Below, false)]),
+                grid("2.5", &[("5", BoundSide::Above, false), ("7.5", BoundSide::Below, true)]),
+                250,
+                501,
+                750,
+            ),
+            (
+                grid(
+                    "0.3",
+                    &[("-1.2", BoundSide::Above, false), ("0.31", BoundSide::Below, false)],
+                ),
                 30,
                 -119,
                 30,
@@ -436,8 +452,8 @@ mod tests {
         let grid = grid(
             "0.123456789",
             &[
-                ("1e30", Side::Above, true),
-                ("1000000000000000000000000000000.2", Side::Below, true),
+                ("1e30", BoundSide::Above, true),
+                ("1000000000000000000000000000000.2", BoundSide::Below, true),
             ],
         );
         let mut l = Languages::new();
@@ -459,7 +475,7 @@ mod tests {
     #[test]
     fn a_shortest_multiple_is_the_first_of_them() {
         let mut l = Languages::new();
-        let grid = grid("3.75", &[("1", Side::Above, true)]);
+        let grid = grid("3.75", &[("1", BoundSide::Above, true)]);
         let language = l.automaton(Arc::new(grid.literals(Some(9), false)), Literals::start());
         assert_eq!(l.shortest(language).unwrap().as_deref(), Some(&b"15"[..]));
         let short = l.short(language).unwrap().unwrap();
@@ -486,8 +502,8 @@ mod tests {
             ] {
                 assert_eq!(l.matches(spelled, text.as_bytes()).unwrap(), expected, "{text}");
             }
-            let above = numbers.bound(&mut l, &d("1"), Side::Above, true);
-            let below = numbers.bound(&mut l, &d("123456788"), Side::Below, true);
+            let above = numbers.bound(&mut l, &d("1"), BoundSide::Above, true);
+            let below = numbers.bound(&mut l, &d("123456788"), BoundSide::Below, true);
             let between = numbers.and(&mut l, both, above);
             let between = numbers.and(&mut l, between, below);
             assert!(!l.is_live(between.language).unwrap());

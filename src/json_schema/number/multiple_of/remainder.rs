@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::grid::Grid;
+use super::grid::MultipleGrid;
 use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::number::{NumberSet, Numbers};
 use crate::regular::Languages;
@@ -26,7 +26,7 @@ pub(crate) struct RemainderAutomaton {
 }
 
 impl RemainderAutomaton {
-    /// `None` if it has too many digits.
+    /// The automaton of a divisor; `None` if it has too many digits.
     pub(crate) fn new(divisor: &Decimal) -> Option<Self> {
         let (digits, power) = divisor.scientific();
         // One digit stands before the point.
@@ -49,7 +49,7 @@ impl RemainderAutomaton {
         (digits..self.places).fold(remainder, |r, _| self.append(r, 0))
     }
 
-    /// Can the digits up to `places` be filled so that no remainder is left?
+    /// Whether the digits up to `places` can be filled so that no remainder is left.
     fn can_be_filled(&self, remainder: i64, digits: i64) -> bool {
         let missing = (self.modulus - self.filled(remainder, digits)) % self.modulus;
         let most = u32::try_from(self.places - digits).ok().and_then(|n| 10i64.checked_pow(n));
@@ -107,7 +107,7 @@ impl Automaton for RemainderAutomaton {
 impl Numbers {
     /// The multiples of a positive number; `None` if it has too many digits.
     pub(crate) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
-        let grid = Grid::multiples(decimal)?;
+        let grid = MultipleGrid::multiples(decimal)?;
         let formula = self.formula(|formulas| formulas.multiple(&grid));
         let set = match grid.is_fine() {
             // What is too fine for the automaton is made of the grid.

@@ -1,8 +1,12 @@
-//! Which multiples of a number are meant: those of one divisor and not of another.
+//! Conditions on divisors: multiples of one number and not of another.
 //!
-//! `multipleOf` under and, or and not speaks of remainders. Among the multiples of one number, what
-//! is said of other divisors repeats itself with a period, so a table of one period answers whether
-//! there is a number between any two.
+//! `multipleOf` under and, or and not speaks of remainders. Among the multiples of one number, a
+//! condition on other divisors is periodic, so a table of one period answers whether there is a
+//! number between any two.
+//!
+//! ```text
+//! multiples of 2, but not of 3   among 2, 4, 6, 8, …: yes yes no, yes yes no, …   period 3
+//! ```
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,35 +14,35 @@ use num_bigint::BigInt;
 
 use super::arithmetic::{gcd, lcm, ten};
 
-/// The longest period that is looked at; a table of it takes half a megabyte.
-const PERIOD: u64 = 1 << 22;
+/// Entries of the longest period; its table takes half a megabyte.
+const MAX_PERIOD: u64 = 1 << 22;
 
 /// Divisors that one condition may name.
-const DIVISORS: usize = 64;
+const MAX_DIVISORS: usize = 64;
 
-/// Numbers that are asked one by one before the period is.
-const FEW: u64 = 64;
+/// Numbers that are tested one by one before a table is made.
+const MAX_TESTED_NUMBERS: u64 = 64;
 
 /// A condition on a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Pick {
+pub(crate) enum DivisorCondition {
     /// It is a multiple of `step` times ten to the power of minus `places`.
     Multiple {
         step: BigInt,
         places: u32,
     },
-    All(Box<[Arc<Pick>]>),
-    Any(Box<[Arc<Pick>]>),
-    Not(Arc<Pick>),
+    All(Box<[Arc<DivisorCondition>]>),
+    Any(Box<[Arc<DivisorCondition>]>),
+    Not(Arc<DivisorCondition>),
 }
 
-impl Pick {
-    /// All conditions at once. `None` if that says too much, or nothing.
+impl DivisorCondition {
+    /// The conjunction of conditions. `None` if it names too many divisors, or none.
     pub(crate) fn all(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
         Self::together(parts, Self::All)
     }
 
-    /// Any of them.
+    /// The disjunction of conditions.
     pub(crate) fn any(parts: impl IntoIterator<Item = Arc<Self>>) -> Option<Arc<Self>> {
         Self::together(parts, Self::Any)
     }
@@ -56,7 +60,7 @@ impl Pick {
         match kept.len() {
             0 => None,
             1 => kept.pop(),
-            _ => Some(make(kept.into())).filter(|new| new.divisors() <= DIVISORS).map(Arc::new),
+            _ => Some(make(kept.into())).filter(|new| new.divisors() <= MAX_DIVISORS).map(Arc::new),
         }
     }
 
@@ -86,16 +90,16 @@ impl Pick {
         }
     }
 
-    /// After how many multiples of `step` times ten to the power of minus `places` the answers come
-    /// again. `None` if that takes too long.
+    /// The period of the condition, in multiples of `step` times ten to the power of minus
+    /// `places`. `None` if it is too long.
     pub(crate) fn period(&self, step: &BigInt, places: u32) -> Option<u64> {
         let all = self.places().max(places);
         self.test(&(step * ten(all - places)), all)?.period()
     }
 
-    /// The same question, of which multiple of `step` it is: both are times ten to the power of
+    /// The condition on the factor of a multiple of `step`: both are times ten to the power of
     /// minus `places`, which is no less than the divisors have.
-    fn test(&self, step: &BigInt, places: u32) -> Option<Test> {
+    fn test(&self, step: &BigInt, places: u32) -> Option<ResidueTest> {
         let all = |parts: &[Arc<Self>]| {
             parts.iter().map(|part| part.test(step, places)).collect::<Option<Box<[_]>>>()
         };
@@ -103,31 +107,31 @@ impl Pick {
             Self::Multiple { step: divisor, places: own } => {
                 let divisor = divisor * ten(places - own);
                 let every = &divisor / gcd(&divisor, step);
-                Test::Every(u64::try_from(every).ok().filter(|&every| every <= PERIOD)?)
+                ResidueTest::Every(u64::try_from(every).ok().filter(|&every| every <= MAX_PERIOD)?)
             }
-            Self::All(parts) => Test::All(all(parts)?),
-            Self::Any(parts) => Test::Any(all(parts)?),
-            Self::Not(part) => Test::Not(Box::new(part.test(step, places)?)),
+            Self::All(parts) => ResidueTest::All(all(parts)?),
+            Self::Any(parts) => ResidueTest::Any(all(parts)?),
+            Self::Not(part) => ResidueTest::Not(Box::new(part.test(step, places)?)),
         })
     }
 
-    /// The multiples of `step` that are meant.
-    pub(crate) fn among(&self, step: &BigInt, places: u32) -> Option<Picked> {
+    /// The multiples of `step` that meet the condition.
+    pub(crate) fn among(&self, step: &BigInt, places: u32) -> Option<ResidueTable> {
         let test = self.test(step, places)?;
-        Some(Picked { period: test.period()?, test, table: OnceLock::new() })
+        Some(ResidueTable { period: test.period()?, test, table: OnceLock::new() })
     }
 }
 
 /// A condition on a natural number.
 #[derive(Debug)]
-enum Test {
+enum ResidueTest {
     Every(u64),
-    All(Box<[Test]>),
-    Any(Box<[Test]>),
-    Not(Box<Test>),
+    All(Box<[ResidueTest]>),
+    Any(Box<[ResidueTest]>),
+    Not(Box<ResidueTest>),
 }
 
-impl Test {
+impl ResidueTest {
     fn holds(&self, n: u64) -> bool {
         match self {
             Self::Every(every) => n.is_multiple_of(*every),
@@ -142,15 +146,15 @@ impl Test {
             Self::Every(every) => Some(*every),
             Self::All(parts) | Self::Any(parts) => parts.iter().try_fold(1, |period, part| {
                 let both = lcm(&BigInt::from(period), &BigInt::from(part.period()?));
-                u64::try_from(both).ok().filter(|&both| both <= PERIOD)
+                u64::try_from(both).ok().filter(|&both| both <= MAX_PERIOD)
             }),
             Self::Not(part) => part.period(),
         }
     }
 }
 
-impl Test {
-    /// Of which numbers below `most` it holds, as bits. O(`most`) divided by the least divisor.
+impl ResidueTest {
+    /// The numbers below `most` that meet it, as bits. O(`most`) divided by the least divisor.
     fn up_to(&self, most: u64) -> Vec<u64> {
         let together = |parts: &[Self], join: fn(u64, u64) -> u64| {
             let mut parts = parts.iter().map(|part| part.up_to(most));
@@ -175,27 +179,27 @@ impl Test {
     }
 }
 
-/// Natural numbers that a condition picks.
+/// The natural numbers that meet a condition.
 #[derive(Debug)]
-pub(crate) struct Picked {
-    test: Test,
+pub(crate) struct ResidueTable {
+    test: ResidueTest,
     period: u64,
     /// One period, as bits; made when it is needed.
     table: OnceLock<Box<[u64]>>,
 }
 
-impl Picked {
-    /// The answers come again after so many numbers.
+impl ResidueTable {
+    /// The period.
     pub(crate) fn period(&self) -> u64 {
         self.period
     }
 
-    /// Is no number picked?
+    /// Whether no number meets it.
     pub(crate) fn is_none(&self) -> bool {
         !self.is_any_between(&BigInt::ZERO, None)
     }
 
-    /// Is a number from `first` to `last` picked? `None`: there is no last one.
+    /// Whether a number from `first` to `last` meets it. `None`: there is no last one.
     pub(crate) fn is_any_between(&self, first: &BigInt, last: Option<&BigInt>) -> bool {
         let most = self.period - 1;
         let span = match last {
@@ -206,10 +210,11 @@ impl Picked {
         // Less than the period.
         let from = u64::try_from(first % self.period).unwrap_or(0);
         if self.table.get().is_none() {
-            if (0..=span.min(FEW)).any(|n| self.test.holds((from + n) % self.period)) {
+            if (0..=span.min(MAX_TESTED_NUMBERS)).any(|n| self.test.holds((from + n) % self.period))
+            {
                 return true;
             }
-            if span <= FEW {
+            if span <= MAX_TESTED_NUMBERS {
                 return false;
             }
         }
@@ -217,7 +222,7 @@ impl Picked {
         self.holds_within(from, end.min(most)) || end > most && self.holds_within(0, end - most - 1)
     }
 
-    /// The same within one period, both ends included.
+    /// Whether a number within one period meets it, both ends included.
     fn holds_within(&self, from: u64, to: u64) -> bool {
         let table = self.table.get_or_init(|| self.test.up_to(self.period).into());
         let (first, last) = ((from / 64) as usize, (to / 64) as usize);
@@ -239,16 +244,16 @@ impl Picked {
 mod tests {
     use super::*;
 
-    fn multiple(step: u32, places: u32) -> Arc<Pick> {
-        Arc::new(Pick::Multiple { step: step.into(), places })
+    fn multiple(step: u32, places: u32) -> Arc<DivisorCondition> {
+        Arc::new(DivisorCondition::Multiple { step: step.into(), places })
     }
 
     #[test]
     fn what_is_picked_is_what_arithmetic_says() {
         // Multiples of 0.5: of 3 or 4.5, not of 6.5.
-        let some = Pick::any([multiple(3, 0), multiple(45, 1)]).unwrap();
-        let not = Pick::not(multiple(65, 1)).unwrap();
-        let pick = Pick::all([some, not]).unwrap();
+        let some = DivisorCondition::any([multiple(3, 0), multiple(45, 1)]).unwrap();
+        let not = DivisorCondition::not(multiple(65, 1)).unwrap();
+        let pick = DivisorCondition::all([some, not]).unwrap();
         let picked = pick.among(&BigInt::from(5), 1).unwrap();
         let said = |n: u64| (n.is_multiple_of(6) || n.is_multiple_of(9)) && !n.is_multiple_of(13);
         assert_eq!(picked.period(), 234);
@@ -271,7 +276,9 @@ mod tests {
                 assert_eq!(found, expected, "{first} {span}");
             }
         }
-        let both = Pick::all([multiple(4, 0), Pick::not(multiple(2, 0)).unwrap()]).unwrap();
+        let both =
+            DivisorCondition::all([multiple(4, 0), DivisorCondition::not(multiple(2, 0)).unwrap()])
+                .unwrap();
         assert!(both.among(&BigInt::from(1), 0).unwrap().is_none());
         assert!(multiple(4_194_319, 0).among(&BigInt::from(1), 0).is_none());
     }

@@ -1,5 +1,5 @@
-//! The automaton that reads a literal with an exponent: what it keeps of the digits, and which
-//! exponents make the number right.
+//! The automaton of literals with an exponent: it keeps what the exponent depends on, and computes
+//! at the `e` which exponents make the number right.
 
 pub(crate) mod viable;
 
@@ -10,29 +10,29 @@ use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 
 use super::super::decimal::Decimal;
-use super::{Atom, FormulaStep};
+use super::{FormulaStep, NumberAtom};
 use crate::deadline;
-use crate::json_schema::number::Side;
+use crate::json_schema::number::BoundSide;
 use crate::json_schema::number::multiple_of::arithmetic::{from_words, lcm, to_words};
 use crate::regular::automaton::{Automaton, State};
 
-/// Exponents of ten beyond this are all alike: no bound is so far out.
-const FAR: i64 = 10_000_000;
+/// Powers of ten beyond which all are alike: no bound is so far out.
+const MAX_POWER: i64 = 10_000_000;
 
-/// A set of integers as sorted disjoint ranges, both ends included; ±[`FAR`] is no end.
+/// A set of integers as sorted disjoint ranges, both ends included; ±[`MAX_POWER`] is no end.
 type Ranges = Vec<(i64, i64)>;
 
 fn complement(a: &Ranges) -> Ranges {
     let mut result = Ranges::new();
-    let mut from = -FAR;
+    let mut from = -MAX_POWER;
     for &(low, high) in a {
         if from < low {
             result.push((from, low - 1));
         }
         from = high + 1;
     }
-    if from <= FAR {
-        result.push((from, FAR));
+    if from <= MAX_POWER {
+        result.push((from, MAX_POWER));
     }
     result
 }
@@ -53,16 +53,16 @@ fn intersection(a: &Ranges, b: &Ranges) -> Ranges {
 #[derive(Debug)]
 pub(crate) struct Exponents {
     name: String,
-    atoms: Vec<Atom>,
+    atoms: Vec<NumberAtom>,
     steps: Vec<FormulaStep>,
     digits: i64,
-    /// What all divisors divide.
+    /// A common multiple of all divisors.
     modulus: BigInt,
-    /// What is known of the digits' beginnings: do they lead to a number of the set?
+    /// By what is known of the digits: whether they begin a number of the set.
     lives: Mutex<FxHashMap<Vec<i64>, bool>>,
 }
 
-/// What is known of the digits read so far.
+/// The digits read so far, as far as the exponent depends on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Mantissa {
     phase: i64,
@@ -70,8 +70,8 @@ pub(crate) struct Mantissa {
     /// Digits before the point and after it.
     whole: i64,
     fraction: i64,
-    /// Where the first digit that is not 0 stands: the number is 0.ddd times ten to this power.
-    /// `None` as long as there is none.
+    /// The power of ten for which the number is 0.ddd times it, the first digit not 0. `None` as
+    /// long as all are 0.
     power: Option<i64>,
     /// Zeros since the last digit that is not 0.
     zeros: i64,
@@ -98,7 +98,7 @@ const LESS: i64 = -1;
 const GREATER: i64 = -2;
 
 impl Mantissa {
-    fn new(atoms: &[Atom]) -> Self {
+    fn new(atoms: &[NumberAtom]) -> Self {
         Self {
             phase: START,
             negative: false,
@@ -111,24 +111,26 @@ impl Mantissa {
         }
     }
 
-    /// How many digits there are from the first to the last that is not 0.
+    /// The number of digits from the first to the last that is not 0.
     fn length(&self) -> Option<i64> {
         self.power.map(|power| power + self.fraction - self.zeros)
     }
 
-    /// What is known of the digits but their number.
+    /// The state of the digits without their number.
     fn rest(&self) -> impl Iterator<Item = i64> {
         self.orders.iter().copied().chain(to_words(&self.remainder))
     }
 
     /// Takes a digit other than the leading zeros, in front of which `self.zeros` zeros stand.
-    fn digit(&mut self, digit: u8, atoms: &[Atom], modulus: &BigInt) {
+    fn digit(&mut self, digit: u8, atoms: &[NumberAtom], modulus: &BigInt) {
         if digit == b'0' {
             self.zeros += 1;
             return;
         }
         for (order, atom) in self.orders.iter_mut().zip(atoms) {
-            let (Atom::Bound { value, .. } | Atom::Value(value)) = atom else { continue };
+            let (NumberAtom::Bound { value, .. } | NumberAtom::Value(value)) = atom else {
+                continue;
+            };
             let (digits, _) = value.scientific();
             for digit in std::iter::repeat_n(b'0', self.zeros as usize).chain([digit]) {
                 if *order < 0 {
@@ -153,11 +155,15 @@ impl Mantissa {
 
 impl Exponents {
     /// The automaton of a formula, and the state in which it begins.
-    pub(crate) fn new(atoms: Vec<Atom>, steps: Vec<FormulaStep>, digits: u32) -> (Self, State) {
+    pub(crate) fn new(
+        atoms: Vec<NumberAtom>,
+        steps: Vec<FormulaStep>,
+        digits: u32,
+    ) -> (Self, State) {
         let digits = digits.max(1);
         let name = format!("exponents {digits} {atoms:?} {steps:?}");
         let modulus = atoms.iter().fold(BigInt::from(1), |modulus, atom| match atom {
-            Atom::Multiple(divisor) => lcm(&modulus, &divisor.step),
+            NumberAtom::Multiple(divisor) => lcm(&modulus, &divisor.step),
             _ => modulus,
         });
         let (digits, lives) = (digits.into(), Mutex::default());
@@ -184,10 +190,10 @@ impl Exponents {
     }
 
     /// The exponents that an atom allows.
-    fn allowed(&self, atom: &Atom, order: i64, m: &Mantissa) -> Ranges {
-        let (all, none) = (vec![(-FAR, FAR)], Vec::new());
-        let from = |low: i64| vec![(low.clamp(-FAR, FAR), FAR)];
-        let to = |high: i64| vec![(-FAR, high.clamp(-FAR, FAR))];
+    fn allowed(&self, atom: &NumberAtom, order: i64, m: &Mantissa) -> Ranges {
+        let (all, none) = (vec![(-MAX_POWER, MAX_POWER)], Vec::new());
+        let from = |low: i64| vec![(low.clamp(-MAX_POWER, MAX_POWER), MAX_POWER)];
+        let to = |high: i64| vec![(-MAX_POWER, high.clamp(-MAX_POWER, MAX_POWER))];
         let when = |condition: bool| if condition { all.clone() } else { none.clone() };
         let compare = |value: &Decimal| match order {
             LESS => Ordering::Less,
@@ -196,14 +202,14 @@ impl Exponents {
             _ => Ordering::Equal,
         };
         match (atom, m.power) {
-            (Atom::Multiple(_), None) => all,
-            (Atom::Multiple(divisor), Some(_)) => match divisor.least_power(&m.remainder) {
+            (NumberAtom::Multiple(_), None) => all,
+            (NumberAtom::Multiple(divisor), Some(_)) => match divisor.least_power(&m.remainder) {
                 // The last digit that is not 0 stands for ten to this power.
                 Some(least) => from(least - (m.zeros - m.fraction)),
                 None => none,
             },
-            (Atom::Value(value), None) => when(value.is_zero()),
-            (Atom::Value(value), Some(power)) => {
+            (NumberAtom::Value(value), None) => when(value.is_zero()),
+            (NumberAtom::Value(value), Some(power)) => {
                 let same = !value.is_zero() && value.is_negative() == m.negative;
                 match same && compare(value).is_eq() {
                     true => {
@@ -213,8 +219,8 @@ impl Exponents {
                     false => none,
                 }
             }
-            (Atom::Bound { value, side, inclusive }, power) => {
-                let above = *side == Side::Above;
+            (NumberAtom::Bound { value, side, inclusive }, power) => {
+                let above = *side == BoundSide::Above;
                 let Some(power) = power else {
                     // Zero.
                     return when(match value.is_zero() {
@@ -249,8 +255,8 @@ impl Exponents {
         for step in &self.steps {
             results.push(match *step {
                 FormulaStep::None => Vec::new(),
-                FormulaStep::All => vec![(-FAR, FAR)],
-                FormulaStep::Atom(i) => self.allowed(&self.atoms[i], m.orders[i], m),
+                FormulaStep::All => vec![(-MAX_POWER, MAX_POWER)],
+                FormulaStep::NumberAtom(i) => self.allowed(&self.atoms[i], m.orders[i], m),
                 FormulaStep::And(a, b) => intersection(&results[a], &results[b]),
                 FormulaStep::Or(a, b) => {
                     let neither = intersection(&complement(&results[a]), &complement(&results[b]));
@@ -263,7 +269,7 @@ impl Exponents {
         results.pop().unwrap_or_default()
     }
 
-    /// Do the digits lead to a number of the set?
+    /// Whether the digits begin a number of the set.
     fn mantissa_lives(&self, m: &Mantissa) -> bool {
         let (ended, left) = match m.phase {
             WHOLE => (true, 2 * self.digits - m.whole),
@@ -334,7 +340,7 @@ impl Exponents {
         let (mut low, mut high) = (value, value);
         for more in 0..=(self.digits.max(8) - count) {
             if more > 0 {
-                (low, high) = ((low * 10).min(FAR), (high * 10 + 9).min(FAR));
+                (low, high) = ((low * 10).min(MAX_POWER), (high * 10 + 9).min(MAX_POWER));
             }
             if count + more == 0 {
                 continue;
@@ -356,7 +362,7 @@ impl Exponents {
             b'-' if (sign, count) == (0, 0) => self.exponent_state(-2, 0, 0, ranges),
             b'0'..=b'9' if count < self.digits.max(8) => {
                 let sign = if sign < 0 { -1 } else { 1 };
-                let value = (value * 10 + i64::from(byte - b'0')).min(FAR);
+                let value = (value * 10 + i64::from(byte - b'0')).min(MAX_POWER);
                 self.exponent_state(sign, count + 1, value, ranges)
             }
             _ => None,

@@ -1,30 +1,30 @@
-//! Are digits a viable prefix: do they begin a number of the set?
+//! Viable prefixes: whether digits begin a number of the set.
 //!
-//! The exponent is free, so digits `D`, of which `left` more may follow, begin the numbers
-//! `(D + i / 10^left) · 10^j`, `i` from 0 to `10^left - 1` and `j` any integer. Bounds split those
-//! of one `j` into a few runs. Within a run the set is one of divisors alone: for each choice of
-//! those which shall divide and those which shall not, the former say that the number is a multiple
-//! of their least common multiple, and of `10^(j - left)`. Divided by that it is any integer of a
+//! The exponent is free, so digits `D`, of which `left` more may follow, begin the numbers `(D + i
+//! / 10^left) · 10^j`, `i` from 0 to `10^left - 1` and `j` any integer. Bounds split those of one
+//! `j` into a few runs. Within a run the set is one of divisors alone: for each choice of those
+//! which shall divide and those which shall not, the former say that the number is a multiple of
+//! their least common multiple, and of `10^(j - left)`. Divided by that it is any integer of a
 //! range; and that `k` integers greater than 1 do not divide an integer is so for one of any `2^k`
 //! in a row (H.-J. Kanold, "Über eine zahlentheoretische Funktion von Jacobsthal", 1967). So there
 //! is nothing to search for but the first few.
 //!
-//! Of the many digits only their remainder by what all divisors divide need be known: a number
-//! whose last digit other than 0 stands behind the places of a divisor is no multiple of it, and
-//! before that, what is a multiple of the modulus can be taken from `D`.
+//! Of the many digits only their remainder by the common multiple of all divisors need be known: a
+//! number whose last digit other than 0 stands behind the places of a divisor is no multiple of it,
+//! and before that, a multiple of the modulus can be taken from `D`.
 
 use num_bigint::BigInt;
 
-use super::super::{Atom, FormulaStep, tens};
+use super::super::{FormulaStep, NumberAtom, tens};
 use super::{Exponents, GREATER, LESS, Mantissa, START};
 use crate::deadline;
 use crate::error::Result;
-use crate::json_schema::number::Side;
+use crate::json_schema::number::BoundSide;
 use crate::json_schema::number::multiple_of::arithmetic::{lcm, ten};
 use crate::json_schema::number::multiple_of::grid::floor;
 
 /// Numbers `low`, `low + 1`, … `high`, times ten to some power.
-struct Run<'a> {
+struct NumberRun<'a> {
     low: BigInt,
     high: BigInt,
     /// One for each atom: the divisor times ten to that power, if it may divide.
@@ -50,7 +50,7 @@ fn runs(cuts: &[BigInt], end: BigInt) -> Vec<(BigInt, BigInt)> {
 }
 
 impl Exponents {
-    /// Do the digits begin a number other than 0 that is in the set? At most `left` follow.
+    /// Whether the digits begin a number other than 0 that is in the set. At most `left` follow.
     pub(crate) fn is_viable(&self, m: &Mantissa, left: u32) -> Result<bool> {
         let Some(length) = m.length() else {
             // The first digit other than 0 is still to come; the sign, too, if nothing is read.
@@ -88,14 +88,14 @@ impl Exponents {
         let mut ends: Option<(i64, i64)> = None;
         for atom in &self.atoms {
             match atom {
-                Atom::Multiple(divisor) => {
+                NumberAtom::Multiple(divisor) => {
                     // Up to the first no number is a multiple; from the second on, the last digit
                     // that can be written makes up for 2 and 5.
                     let (low, high) =
                         (-divisor.places, digits + tens(&divisor.step).0 - divisor.places);
                     ends = Some(ends.map_or((low, high), |(a, b)| (a.min(low), b.max(high))));
                 }
-                Atom::Bound { value, .. } | Atom::Value(value) => {
+                NumberAtom::Bound { value, .. } | NumberAtom::Value(value) => {
                     if !value.is_zero() && value.is_negative() == m.negative {
                         let power = value.scientific().1 + 1;
                         powers.extend([power - 1, power, power + 1]);
@@ -107,13 +107,13 @@ impl Exponents {
         ([high, low].into_iter().chain(powers).chain(low + 1..high).collect(), high)
     }
 
-    /// The same, where the number is 0.ddd times ten to this power.
+    /// Whether they begin such a number of the form 0.ddd times ten to this power.
     fn is_viable_at(&self, m: &Mantissa, left: u32, power: i64, enough: i64) -> Result<bool> {
         // Where the last digit that is not 0 stands, and the last that may be written.
         let known = power.min(enough) - m.length().unwrap_or(0);
         let last = known - m.zeros - i64::from(left);
         let places = self.atoms.iter().map(|atom| match atom {
-            Atom::Multiple(divisor) => divisor.places,
+            NumberAtom::Multiple(divisor) => divisor.places,
             _ => 0,
         });
         let scale = places.max().unwrap_or(0).max(-last);
@@ -122,7 +122,7 @@ impl Exponents {
             .atoms
             .iter()
             .map(|atom| match atom {
-                Atom::Multiple(divisor) if known + divisor.places >= 0 => {
+                NumberAtom::Multiple(divisor) if known + divisor.places >= 0 => {
                     Some(shift(&divisor.step, scale - divisor.places))
                 }
                 _ => None,
@@ -151,17 +151,17 @@ impl Exponents {
                         (below, above) = (above, below);
                     }
                     match atom {
-                        Atom::Multiple(_) => divisors[i].is_none().then_some(false),
-                        Atom::Value(_) => Some(!below && !above),
-                        Atom::Bound { side, inclusive, .. } => Some(match side {
-                            Side::Above => above || !below && *inclusive,
-                            Side::Below => below || !above && *inclusive,
+                        NumberAtom::Multiple(_) => divisors[i].is_none().then_some(false),
+                        NumberAtom::Value(_) => Some(!below && !above),
+                        NumberAtom::Bound { side, inclusive, .. } => Some(match side {
+                            BoundSide::Above => above || !below && *inclusive,
+                            BoundSide::Below => below || !above && *inclusive,
                         }),
                     }
                 })
                 .collect();
             let (low, high) = (&first + low * &unit, &first + high * &unit);
-            let run = Run { low, high, divisors: &divisors };
+            let run = NumberRun { low, high, divisors: &divisors };
             if self.holds_within(&run, &unit, &mut truths)? {
                 return Ok(true);
             }
@@ -169,10 +169,10 @@ impl Exponents {
         Ok(false)
     }
 
-    /// Where on the line the value of an atom is: before it and behind it, if the numbers are all
-    /// larger and all smaller.
+    /// The place of an atom's value among the numbers of a run: before it and behind it, if the
+    /// numbers are all larger and all smaller.
     fn cut(&self, m: &Mantissa, atom: usize, left: u32, power: i64, end: &BigInt) -> BigInt {
-        let (Atom::Bound { value, .. } | Atom::Value(value)) = &self.atoms[atom] else {
+        let (NumberAtom::Bound { value, .. } | NumberAtom::Value(value)) = &self.atoms[atom] else {
             return BigInt::from(-1);
         };
         let (before, behind) = (BigInt::from(-1), end + 1);
@@ -201,10 +201,11 @@ impl Exponents {
         place * 2 + u8::from(!beyond.is_empty())
     }
 
-    /// Is a multiple of `step` within a run in the set, where so much is known of the atoms?
+    /// Whether a multiple of `step` within a run is in the set, where so much is known of the
+    /// atoms.
     fn holds_within(
         &self,
-        run: &Run<'_>,
+        run: &NumberRun<'_>,
         step: &BigInt,
         truths: &mut [Option<bool>],
     ) -> Result<bool> {
@@ -255,14 +256,14 @@ impl Exponents {
         }
     }
 
-    /// What the steps come to, as far as the atoms are known.
+    /// The values of the steps, as far as the atoms are known.
     fn values(&self, truths: &[Option<bool>]) -> Vec<Option<bool>> {
         let mut values: Vec<Option<bool>> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             values.push(match *step {
                 FormulaStep::None => Some(false),
                 FormulaStep::All => Some(true),
-                FormulaStep::Atom(i) => truths[i],
+                FormulaStep::NumberAtom(i) => truths[i],
                 FormulaStep::And(a, b) => match (values[a], values[b]) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), other) | (other, Some(true)) => other,
@@ -284,7 +285,7 @@ impl Exponents {
         let mut step = self.steps.len().checked_sub(1)?;
         loop {
             step = match self.steps[step] {
-                FormulaStep::Atom(atom) => return Some(atom),
+                FormulaStep::NumberAtom(atom) => return Some(atom),
                 FormulaStep::And(a, b) | FormulaStep::Or(a, b) => {
                     if values[a].is_none() {
                         a
@@ -301,10 +302,10 @@ impl Exponents {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Formula, Formulas};
+    use super::super::super::{NumberFormula, NumberFormulas};
     use super::*;
     use crate::json_schema::number::decimal::Decimal;
-    use crate::json_schema::number::multiple_of::grid::Grid;
+    use crate::json_schema::number::multiple_of::grid::MultipleGrid;
     use crate::regular::automaton::Automaton;
 
     /// All that may be written before the `e` with so many digits on each side of the point.
@@ -322,11 +323,11 @@ mod tests {
 
     /// `divisors`: many of them, and small.
     fn formula(
-        f: &mut Formulas,
+        f: &mut NumberFormulas,
         random: &mut impl FnMut(u32) -> u32,
         depth: u32,
         divisors: bool,
-    ) -> Formula {
+    ) -> NumberFormula {
         let number = |random: &mut dyn FnMut(u32) -> u32| {
             let digits = [1, 10, 100, 1000][random(4) as usize];
             let text = format!("{}e{}", 1 + random(digits), random(5) as i32 - 3);
@@ -339,13 +340,13 @@ mod tests {
         match choice {
             0 | 1 if divisors => {
                 let divisor = format!("{}e{}", 1 + random(12), random(3) as i32 - 1);
-                f.multiple(&Grid::multiples(&Decimal::parse(&divisor).unwrap()).unwrap())
+                f.multiple(&MultipleGrid::multiples(&Decimal::parse(&divisor).unwrap()).unwrap())
             }
-            0 | 1 => f.multiple(&Grid::multiples(&number(random)).unwrap()),
+            0 | 1 => f.multiple(&MultipleGrid::multiples(&number(random)).unwrap()),
             2 | 3 => {
                 let sign = ["", "-"][random(2) as usize];
                 let value = format!("{sign}{}", number(random).to_fixed());
-                let side = [Side::Above, Side::Below][random(2) as usize];
+                let side = [BoundSide::Above, BoundSide::Below][random(2) as usize];
                 f.bound(&Decimal::parse(&value).unwrap(), side, random(2) == 0)
             }
             4 => f.value(&number(random)),
@@ -373,7 +374,7 @@ mod tests {
         };
         let mut dead = 0;
         for round in 0..120 {
-            let mut f = Formulas::new();
+            let mut f = NumberFormulas::new();
             let set = formula(&mut f, &mut random, 3 + round % 2, round % 2 == 1);
             let (atoms, steps) = f.parts(set);
             let (automaton, start) = Exponents::new(atoms, steps, digits);
