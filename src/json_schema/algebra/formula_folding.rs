@@ -63,12 +63,11 @@ impl Sets<'_> {
         }
         let mut gathered = Vec::with_capacity(groups.len());
         for mut group in groups {
-            match group.len() > MAX_PARALLEL_OBJECT_SETS {
-                true => {
-                    let folded = fold_union(self, &group)?;
-                    gathered.extend(settle(self, folded)?);
-                }
-                false => gathered.append(&mut group),
+            if group.len() > MAX_PARALLEL_OBJECT_SETS {
+                let folded = fold_union(self, &group)?;
+                gathered.extend(settle(self, folded)?);
+            } else {
+                gathered.append(&mut group)
             }
         }
         Ok(gathered)
@@ -311,9 +310,10 @@ fn decided_by_keys(
             _ => None,
         },
         FormulaNode::All(class) => {
-            match class.set == Set::ANY || is_granted_to_all(sets, object, class)? {
-                true => holds,
-                false => None,
+            if class.set == Set::ANY || is_granted_to_all(sets, object, class)? {
+                holds
+            } else {
+                None
             }
         }
         FormulaNode::Some(KeyClass { set: Set::NEVER, .. }) => fails,

@@ -172,9 +172,10 @@ pub(crate) fn remove_subsumed_objects(
         }
         let mut i = 0;
         while i < kept.len() {
-            match is_provably_object_subset(sets, &kept[i], &object)? {
-                true => drop(kept.remove(i)),
-                false => i += 1,
+            if is_provably_object_subset(sets, &kept[i], &object)? {
+                drop(kept.remove(i))
+            } else {
+                i += 1
             }
         }
         kept.push(object);

@@ -214,12 +214,11 @@ pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> 
         null: a.null || b.null,
         booleans: [a.booleans[0] || b.booleans[0], a.booleans[1] || b.booleans[1]],
         numbers: sets.numbers.or(&mut sets.languages, a.numbers, b.numbers),
-        strings: match any {
-            true => sets.strings.any,
-            false => {
-                let either = sets.languages.union([a.strings, b.strings]);
-                check_endless(sets, either)?
-            }
+        strings: if any {
+            sets.strings.any
+        } else {
+            let either = sets.languages.union([a.strings, b.strings]);
+            check_endless(sets, either)?
         },
         arrays,
         objects,

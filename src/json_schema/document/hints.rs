@@ -166,11 +166,12 @@ fn schema_instead(document: &Document, at: ValueId, name: &str, around: ValueId)
             let types = items
                 .iter()
                 .all(|&item| document.string(item).is_some_and(|name| TYPES.contains(&name)));
-            Some(match types && !items.is_empty() {
-                true => "write `{\"type\": […]}`".into(),
-                false => "write `{\"anyOf\": […]}` for one of several schemas, `{\"enum\": […]}` \
+            Some(if types && !items.is_empty() {
+                "write `{\"type\": […]}`".into()
+            } else {
+                "write `{\"anyOf\": […]}` for one of several schemas, `{\"enum\": […]}` \
                           for one of several values"
-                    .into(),
+                    .into()
             })
         }
         _ => None,

@@ -257,9 +257,10 @@ impl References {
         scope: DynamicScope,
     ) -> Result<ValueId> {
         let Target { schema, .. } = self.target(document, at)?;
-        match is_recursive(document, schema) {
-            true => Ok(self.outermost(scope, RECURSIVE).unwrap_or(schema)),
-            false => Ok(schema),
+        if is_recursive(document, schema) {
+            Ok(self.outermost(scope, RECURSIVE).unwrap_or(schema))
+        } else {
+            Ok(schema)
         }
     }
 

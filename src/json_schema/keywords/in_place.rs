@@ -186,9 +186,10 @@ fn conditional(
     };
     let mut branches = Vec::new();
     if let Some(aspect) = aspect {
-        let conditions = match evaluates {
-            true => branches_of_set(sets, condition, aspect)?,
-            false => vec![EvaluatedBranch { all_of: vec![condition], seen: Evaluated::NOTHING }],
+        let conditions = if evaluates {
+            branches_of_set(sets, condition, aspect)?
+        } else {
+            vec![EvaluatedBranch { all_of: vec![condition], seen: Evaluated::NOTHING }]
         };
         let thens = branches_of_set(sets, then, aspect)?;
         for a in &conditions {

@@ -15,9 +15,10 @@ pub(crate) fn number_set(
     fractions: bool,
 ) -> Result<NumberSet> {
     let pointed = reader.dialect.integers_may_have_points();
-    let mut set = match fractions {
-        true => sets.numbers.all(),
-        false => sets.numbers.integers(&mut sets.languages, pointed),
+    let mut set = if fractions {
+        sets.numbers.all()
+    } else {
+        sets.numbers.integers(&mut sets.languages, pointed)
     };
     for (keyword, exclusive, side) in [
         ("minimum", "exclusiveMinimum", BoundSide::Above),
@@ -35,10 +36,8 @@ pub(crate) fn number_set(
                     set = sets.numbers.and(&mut sets.languages, set, bound);
                 }
                 _ => {
-                    let type_ = match reader.dialect.draft > Draft::Draft4 {
-                        true => "a number",
-                        false => "a boolean",
-                    };
+                    let type_ =
+                        if reader.dialect.draft > Draft::Draft4 { "a number" } else { "a boolean" };
                     return Err(sets.malformed(at, format!("`{exclusive}` must be {type_}")));
                 }
             }

@@ -39,12 +39,11 @@ fn quoted_units<'d>(sets: &Sets<'d>, at: ValueId) -> Result<Vec<&'d str>> {
 
 /// Errors if `x-quote-from` has not the form of a text to quote.
 pub(crate) fn validate_quotation(sets: &Sets<'_>, at: ValueId) -> Result<()> {
-    match quoted_units(sets, at)?.iter().all(|unit| unit.is_empty()) {
-        false => Ok(()),
-        true => {
-            let message = "`x-quote-from` has no text to quote";
-            Err(sets.document.error(ErrorKind::Schema, at, message))
-        }
+    if quoted_units(sets, at)?.iter().all(|unit| unit.is_empty()) {
+        let message = "`x-quote-from` has no text to quote";
+        Err(sets.document.error(ErrorKind::Schema, at, message))
+    } else {
+        Ok(())
     }
 }
 

@@ -39,19 +39,17 @@ pub(crate) fn add_strings<'d>(
         };
         let asserted = reader.dialect.asserts_formats();
         let enforced = sets.options.formats || asserted;
-        match is_beyond(name, |keyword| reader.get(keyword).is_some()) {
-            true => shape.open_format = enforced.then_some(at),
-            false => parts.extend(sets.format(name, asserted)?),
+        if is_beyond(name, |keyword| reader.get(keyword).is_some()) {
+            shape.open_format = enforced.then_some(at)
+        } else {
+            parts.extend(sets.format(name, asserted)?)
         }
     }
     let (min, max) = lengths_not_implied(sets, &parts, min, max);
     if (min, max) != (0, None) && !move_length_into_pattern(sets, &mut parts, (min, max))? {
         let length = sets.strings.of_length(&mut sets.languages, min, max);
         // Texts of any length hold those of some.
-        match parts[0] == sets.strings.any {
-            true => parts[0] = length,
-            false => parts.push(length),
-        }
+        if parts[0] == sets.strings.any { parts[0] = length } else { parts.push(length) }
     }
     let strings = sets.languages.intersect(parts);
     shape.strings = match (check_endless(sets, strings), reader.get("format")) {

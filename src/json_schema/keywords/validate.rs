@@ -51,9 +51,10 @@ impl Sets<'_> {
 
     /// Errors at the first malformed keyword of a schema, or of any that it applies.
     pub(crate) fn validate(&mut self, schema: ValueId) -> Result<()> {
-        match visit_schemas(self, schema, &mut Err)? > MAX_COUNTED_KINDS {
-            true => check_contains_kinds(self, schema),
-            false => Ok(()),
+        if visit_schemas(self, schema, &mut Err)? > MAX_COUNTED_KINDS {
+            check_contains_kinds(self, schema)
+        } else {
+            Ok(())
         }
     }
 
@@ -170,10 +171,7 @@ fn validate_keyword(sets: &Sets<'_>, keyword: &str, at: ValueId, dialect: Dialec
             Value::Number(literal) if keyword == "multipleOf" => {
                 let positive = Decimal::parse(literal)
                     .is_none_or(|divisor| !divisor.is_zero() && !divisor.is_negative());
-                match positive {
-                    true => return Ok(()),
-                    false => "greater than 0",
-                }
+                if positive { return Ok(()) } else { "greater than 0" }
             }
             Value::Number(_) => return Ok(()),
             _ => "a number",
@@ -200,9 +198,10 @@ fn validate_keyword(sets: &Sets<'_>, keyword: &str, at: ValueId, dialect: Dialec
                 // Draft 3 had a boolean; drafts since then say nothing of it.
                 _ => false,
             };
-            match texts {
-                true => return Ok(()),
-                false => return Err(sets.malformed(at, "`required` must hold strings")),
+            if texts {
+                return Ok(());
+            } else {
+                return Err(sets.malformed(at, "`required` must hold strings"));
             }
         }
         "enum" if !matches!(value, Value::Array(_)) => "an array",
@@ -283,12 +282,11 @@ fn validate_name(
     let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     // 2019-09 has colons, too.
     let rest = letters.all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c));
-    match anchors && !(first && rest) {
-        true => {
-            let form = "a letter or `_`, and then letters, digits, `-`, `_` and `.`";
-            Err(sets.malformed(at, format!("`{keyword}` must be {form}")))
-        }
-        false => Ok(()),
+    if anchors && !(first && rest) {
+        let form = "a letter or `_`, and then letters, digits, `-`, `_` and `.`";
+        Err(sets.malformed(at, format!("`{keyword}` must be {form}")))
+    } else {
+        Ok(())
     }
 }
 

@@ -45,10 +45,7 @@ impl Numbers {
         let unsigned_exponent = l.concat([mantissa, e, powers]);
         let unsigned = l.union([self.unsigned, unsigned_exponent]);
         let (positive, negative) = if value.is_zero() {
-            let zeros = match inclusive {
-                true => l.literals([&b"0"[..], b"0.0"]),
-                false => Language::EMPTY,
-            };
+            let zeros = if inclusive { l.literals([&b"0"[..], b"0.0"]) } else { Language::EMPTY };
             match side {
                 BoundSide::Above => (cut, zeros),
                 BoundSide::Below => (zeros, cut),

@@ -198,9 +198,10 @@ impl Numbers {
         let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
         let language = l.union([self.plain, further]);
         let grid = MultipleGrid::integers(!pointed_too);
-        let formula = match pointed_too {
-            true => self.formula(|formulas| formulas.multiple(&grid)),
-            false => NumberFormula::NONE,
+        let formula = if pointed_too {
+            self.formula(|formulas| formulas.multiple(&grid))
+        } else {
+            NumberFormula::NONE
         };
         let grid = Some(self.grid(grid));
         let listed = Language::EMPTY;

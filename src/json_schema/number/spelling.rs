@@ -60,9 +60,10 @@ impl Numbers {
         let (free, listed) = self.spelling(l, set, digits);
         let text = l.union([free, listed]);
         // What computes its states has too many for a table.
-        match set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
-            true => Ok(text),
-            false => l.compact(text, None),
+        if set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
+            Ok(text)
+        } else {
+            l.compact(text, None)
         }
     }
 

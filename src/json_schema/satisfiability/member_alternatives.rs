@@ -105,9 +105,10 @@ impl Sets<'_> {
                 let both = alike.iter().any(|&(_, other)| other != set);
                 let (mut inside, mut outside) = (FxHashMap::default(), FxHashMap::default());
                 for (statement, other) in alike {
-                    let (yes, no) = match other == set {
-                        true => (&mut inside, &mut outside),
-                        false => (&mut outside, &mut inside),
+                    let (yes, no) = if other == set {
+                        (&mut inside, &mut outside)
+                    } else {
+                        (&mut outside, &mut inside)
                     };
                     let part = self.conditions.part(statement);
                     if !matches!(part, FormulaNode::All(_)) {
@@ -299,10 +300,8 @@ fn partition_values(
                 continue;
             }
             // The same sets under the names by which they are known already, if there are such.
-            let within = match is_provably_subset(sets, cut, cell) {
-                true => cut,
-                false => sets.and([cell, cut]),
-            };
+            let within =
+                if is_provably_subset(sets, cut, cell) { cut } else { sets.and([cell, cut]) };
             if is_provably_disjoint(sets, within) {
                 next.push((cell, inside));
                 continue;

@@ -146,10 +146,7 @@ impl<'d> Sets<'d> {
         relevant.sort_by_key(|member| member.0);
         let relevant = relevant.into_iter().map(|(_, member)| member).collect();
         let count = if counts { count + passed } else { 0 };
-        let condition = match counts {
-            true => self.conditions.counted(condition, count),
-            false => condition,
-        };
+        let condition = if counts { self.conditions.counted(condition, count) } else { condition };
         let start = SearchState { at: 0, condition, count, taken: 0 };
         let cap = if least { self.conditions.count_cap(condition) } else { 0 };
         Ok((MemberSearch { members: relevant, others, keys, max, counts, cap }, start))
@@ -340,9 +337,10 @@ fn search_steps_unless<'d>(
     }
     let Some(with) = with else { return Ok(Some(steps)) };
     let then = |this: &mut Sets<'d>, condition| SearchState {
-        condition: match search.counts {
-            true => this.conditions.counted(condition, count),
-            false => condition,
+        condition: if search.counts {
+            this.conditions.counted(condition, count)
+        } else {
+            condition
         },
         ..with
     };

@@ -80,13 +80,14 @@ fn cells_ahead(array: &ArraySet, at: u32) -> Vec<(Set, u32)> {
 /// prefix.
 fn shortened(array: &ArraySet, at: u32) -> ArraySet {
     let enough = at.max(array.prefix.len() as u32).saturating_add(2);
-    match array.some.is_empty() {
-        true => ArraySet {
+    if array.some.is_empty() {
+        ArraySet {
             min: array.min.min(enough),
             max: Some(array.max.map_or(enough, |max| max.min(enough))),
             ..array.clone()
-        },
-        false => array.clone(),
+        }
+    } else {
+        array.clone()
     }
 }
 
@@ -295,9 +296,10 @@ fn items_that_leave_enough(
     if !can_differ(sets, array, next, used)? {
         return Ok(Set::NEVER);
     }
-    let ahead = match array.some.is_empty() {
-        true => cells_ahead(array, next.at),
-        false => item_sets_with_counts(sets, array, next)?,
+    let ahead = if array.some.is_empty() {
+        cells_ahead(array, next.at)
+    } else {
+        item_sets_with_counts(sets, array, next)?
     };
     let places: u32 = ahead.iter().fold(0, |sum, cell| sum.saturating_add(cell.1));
     let needed = (places as usize).saturating_add(sets.written.len(used)).saturating_add(1);

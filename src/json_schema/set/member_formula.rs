@@ -276,9 +276,10 @@ impl MemberFormulas {
         if let Some(&known) = known.get(&condition) {
             return known;
         }
-        let (neutral, decisive) = match all {
-            true => (MemberFormula::HOLDS, MemberFormula::FAILS),
-            false => (MemberFormula::FAILS, MemberFormula::HOLDS),
+        let (neutral, decisive) = if all {
+            (MemberFormula::HOLDS, MemberFormula::FAILS)
+        } else {
+            (MemberFormula::FAILS, MemberFormula::HOLDS)
         };
         self.work += parts.len();
         let (mut kept, mut others) = (Vec::with_capacity(parts.len()), false);

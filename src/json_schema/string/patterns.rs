@@ -71,15 +71,13 @@ fn compiled_pattern(sets: &mut Sets<'_>, pattern: &str, options: Options) -> Res
 
 /// Errors if strings combine the format `regex`, whose states are endless, with another language.
 pub(crate) fn check_endless(sets: &Sets<'_>, strings: Language) -> Result<Language> {
-    match sets.languages.multiplies_endless(strings) {
-        false => Ok(strings),
-        true => {
-            let message = "the format `regex` cannot be enforced together with other \
+    if sets.languages.multiplies_endless(strings) {
+        let message = "the format `regex` cannot be enforced together with other \
                            conditions on the same string, but for a small `minLength`";
-            let help =
-                "leave one of them out, or let formats be annotations (the option `formats`)";
-            Err(Error::new(ErrorKind::Limit, message).with_help(help))
-        }
+        let help = "leave one of them out, or let formats be annotations (the option `formats`)";
+        Err(Error::new(ErrorKind::Limit, message).with_help(help))
+    } else {
+        Ok(strings)
     }
 }
 

@@ -90,12 +90,13 @@ impl MultipleGrid {
     /// Whether its remainders are too many to search among.
     pub(crate) fn is_fine(&self) -> bool {
         let period = || self.pick.as_ref().map(|pick| pick.period(&self.step, self.places));
-        match self.step == BigInt::ZERO {
-            true => false,
-            false => match period() {
+        if self.step == BigInt::ZERO {
+            false
+        } else {
+            match period() {
                 None => &self.step * (self.places + 2) > BigInt::from(MAX_SEARCHED_STATES),
                 Some(period) => period.is_some(),
-            },
+            }
         }
     }
 
@@ -120,9 +121,10 @@ impl MultipleGrid {
         let places = self.places.max(other.places);
         let scaled = |grid: &Self| &grid.step * ten(places - grid.places);
         // Of what is no multiple of anything nothing is known.
-        let step = match self.step == BigInt::ZERO || other.step == BigInt::ZERO {
-            true => BigInt::ZERO,
-            false => gcd(&scaled(self), &scaled(other)),
+        let step = if self.step == BigInt::ZERO || other.step == BigInt::ZERO {
+            BigInt::ZERO
+        } else {
+            gcd(&scaled(self), &scaled(other))
         };
         let pick = Some(DivisorCondition::any([self.condition()?, other.condition()?])?);
         Some(Self { step, places, pick, ..Self::all() })
@@ -265,9 +267,10 @@ impl Literals {
 
     /// The sizes that numbers of a sign may have.
     fn sizes(&self, negative: bool) -> (BigInt, Option<BigInt>) {
-        let (least, most) = match negative {
-            false => (self.low.clone(), self.high.clone()),
-            true => (self.high.clone().map(|high| -high), self.low.clone().map(|low| -low)),
+        let (least, most) = if negative {
+            (self.high.clone().map(|high| -high), self.low.clone().map(|low| -low))
+        } else {
+            (self.low.clone(), self.high.clone())
         };
         let zero = BigInt::from(u8::from(negative && self.plain));
         (least.unwrap_or_default().max(zero), most)

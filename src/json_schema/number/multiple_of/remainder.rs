@@ -109,14 +109,13 @@ impl Numbers {
     pub(crate) fn multiples(&mut self, l: &mut Languages, decimal: &Decimal) -> Option<NumberSet> {
         let grid = MultipleGrid::multiples(decimal)?;
         let formula = self.formula(|formulas| formulas.multiple(&grid));
-        let set = match grid.is_fine() {
+        let set = if grid.is_fine() {
             // What is too fine for the automaton is made of the grid.
-            true => self.all(),
-            false => {
-                let literals =
-                    l.automaton(Arc::new(RemainderAutomaton::new(decimal)?), [START, 0, 0].into());
-                self.written(l, literals)
-            }
+            self.all()
+        } else {
+            let literals =
+                l.automaton(Arc::new(RemainderAutomaton::new(decimal)?), [START, 0, 0].into());
+            self.written(l, literals)
         };
         let grid = Some(self.grid(grid));
         let set = NumberSet { formula, grid, ..set };

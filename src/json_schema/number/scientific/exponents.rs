@@ -211,21 +211,21 @@ impl Exponents {
             (NumberAtom::Value(value), None) => when(value.is_zero()),
             (NumberAtom::Value(value), Some(power)) => {
                 let same = !value.is_zero() && value.is_negative() == m.negative;
-                match same && compare(value).is_eq() {
-                    true => {
-                        let exponent = value.scientific().1 + 1 - power;
-                        vec![(exponent, exponent)]
-                    }
-                    false => none,
+                if same && compare(value).is_eq() {
+                    let exponent = value.scientific().1 + 1 - power;
+                    vec![(exponent, exponent)]
+                } else {
+                    none
                 }
             }
             (NumberAtom::Bound { value, side, inclusive }, power) => {
                 let above = *side == BoundSide::Above;
                 let Some(power) = power else {
                     // Zero.
-                    return when(match value.is_zero() {
-                        true => *inclusive,
-                        false => value.is_negative() == above,
+                    return when(if value.is_zero() {
+                        *inclusive
+                    } else {
+                        value.is_negative() == above
                     });
                 };
                 if value.is_zero() || value.is_negative() != m.negative {
