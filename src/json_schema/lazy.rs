@@ -158,6 +158,14 @@ enum Captured {
     Item(u32, ArrayState, u32),
 }
 
+/// One of a choice of names, by its tag, in all spellings but the canonical one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpelledName {
+    pub(crate) choice: u32,
+    pub(crate) rank: u32,
+    pub(crate) spelled: Language,
+}
+
 /// What is known of an array after some of its items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ArrayState {
@@ -247,14 +255,9 @@ impl Object {
 }
 
 impl<'d> Emitter<'d> {
-    /// Only lazy emitters are asked for what is lazy.
-    fn pending(&mut self) -> &mut Lazy {
-        self.lazy.get_or_insert_default()
-    }
-
     /// The body of a rule.
     pub(crate) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
-        match self.pending().open.get(&rule).copied() {
+        match self.lazy.open.get(&rule).copied() {
             Some(Open::Set(set, layout)) => self.rule(set, layout),
             Some(Open::Items(array, layout)) => self.items_of_whole(array, layout),
             Some(Open::Object(object, state)) => self.object_state(object, state),
@@ -275,7 +278,7 @@ impl<'d> Emitter<'d> {
     /// A lower bound on the bytes of each text of a rule whose body is not made: what the members
     /// and items that must still come take at least, by arithmetic.
     pub(crate) fn least_bytes(&self, rule: RuleId) -> u64 {
-        let Some(lazy) = &self.lazy else { return 1 };
+        let lazy = &self.lazy;
         match lazy.open.get(&rule) {
             Some(&Open::Object(id, state)) => self.least_object_bytes(lazy, id, state),
             // A colon, or the quote before it, and a value.
@@ -310,7 +313,7 @@ impl<'d> Emitter<'d> {
     /// Is there an array of which two items must be equal?
     pub(crate) fn has_repeats(&self) -> bool {
         let must = |array: &Array| array.set.repeats == Repeats::Must;
-        self.lazy.as_ref().is_some_and(|lazy| lazy.arrays.iter().any(must))
+        self.lazy.arrays.iter().any(must)
     }
 
     /// Has a set any value?
@@ -318,14 +321,14 @@ impl<'d> Emitter<'d> {
         Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
 
-    pub(crate) fn lazy_object(
+    pub(crate) fn object(
         &mut self,
         object: &ObjectSet,
         name: &Origin,
         layout: Layout,
     ) -> Result<Option<NodeId>> {
         let known = match layout {
-            Layout::Indented(..) => self.pending().known_objects.get(object).copied(),
+            Layout::Indented(..) => self.lazy.known_objects.get(object).copied(),
             _ => None,
         };
         let declared = match known {
@@ -333,7 +336,7 @@ impl<'d> Emitter<'d> {
             None => {
                 let declared = self.declare_object(object, name)?;
                 if let Layout::Indented(..) = layout {
-                    self.pending().known_objects.insert(object.clone(), declared);
+                    self.lazy.known_objects.insert(object.clone(), declared);
                 }
                 declared
             }
@@ -445,7 +448,7 @@ impl<'d> Emitter<'d> {
         if !this.fits(0, required) {
             return Ok(None);
         }
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let id = lazy.objects.len() as u32;
         lazy.objects.push(this);
         let (phase, layout) = <(Phase, Layout)>::default();
@@ -456,7 +459,7 @@ impl<'d> Emitter<'d> {
     /// Whether an object may end in a state, if its text so far allows a closing bracket.
     fn may_close(&mut self, id: u32, state: ObjectState) -> bool {
         let left = self.required_left(id, state);
-        let object = &self.pending().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         let enough = state.count >= object.min.min(object.cap);
         left == 0 && enough && self.sets.conditions.at_end(state.condition)
     }
@@ -471,7 +474,7 @@ impl<'d> Emitter<'d> {
     }
 
     fn call_state(&mut self, object: u32, state: ObjectState) -> NodeId {
-        let lazy = self.lazy.get_or_insert_default();
+        let lazy = &mut self.lazy;
         let rule = *lazy.states.entry((object, state)).or_insert_with(|| {
             let rule = self.builder.declare_from(lazy.objects[object as usize].name.clone());
             lazy.open.insert(rule, Open::Object(object, state));
@@ -485,7 +488,7 @@ impl<'d> Emitter<'d> {
         let any_order = self.sets.options.property_order == PropertyOrder::Any;
         let allowed = self.names_at(id, state)?;
         let left = self.required_left(id, state);
-        let object = &self.pending().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         let more = object.fits(state.count + 1, left);
         let others = match more && (left == 0 || any_order) {
             true => object.others.clone(),
@@ -499,11 +502,11 @@ impl<'d> Emitter<'d> {
             Layout::Undecided => ObjectState { layout: Layout::OneLine, ..state },
             _ => state,
         };
-        let used = self.pending().used.get(state.used).clone();
+        let used = self.lazy.used.get(state.used).clone();
         let mut members = Vec::new();
         if !allowed.is_empty() {
-            let lazy = self.pending();
-            let tag = lazy.choices.len() as u32;
+            let lazy = &mut self.lazy;
+            let tag = self.numbering.tag(lazy.choices.len());
             let ranks = &lazy.objects[id as usize].ranks;
             let ranks = allowed.iter().map(|&index| ranks[index as usize]).collect();
             lazy.choices.push((id, within, ranks));
@@ -530,8 +533,8 @@ impl<'d> Emitter<'d> {
                 // Used once: finishing an automaton for it would cost more than it saves.
                 false => self.between_quotes(keys),
             };
-            let lazy = self.pending();
-            let tag = lazy.captures.len() as u32;
+            let lazy = &mut self.lazy;
+            let tag = self.numbering.tag(lazy.captures.len());
             lazy.captures.push(Captured::Key(id, within, class));
             let key = self.builder.add(Node::Capture(keys, tag));
             members.push(self.mark(key, &sources));
@@ -580,11 +583,11 @@ impl<'d> Emitter<'d> {
 
     /// The names of a choice as they can be spelled otherwise than canonically.
     fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
-        let lazy = self.lazy.get_or_insert_default();
+        let lazy = &mut self.lazy;
         let members = &lazy.objects[id as usize].members;
         let names: Vec<&str> = allowed.iter().map(|&index| &*members[index as usize].key).collect();
         let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
-        let tag = lazy.captures.len() as u32;
+        let tag = self.numbering.tag(lazy.captures.len());
         lazy.captures.push(Captured::Name(choice));
         let names = self.between_quotes(names);
         self.builder.add(Node::Capture(names, tag))
@@ -598,7 +601,7 @@ impl<'d> Emitter<'d> {
         state: ObjectState,
         class: usize,
     ) -> Result<Vec<(Set, ObjectState)>> {
-        let object = &self.pending().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         let (end, other) = (object.members.len() as u32, object.others[class].clone());
         let count = self.counted(id, state.count);
         let mut after = ObjectState { count, phase: Phase::Going, ..state };
@@ -619,8 +622,7 @@ impl<'d> Emitter<'d> {
         index: u32,
     ) -> Result<Vec<(Set, ObjectState)>> {
         let after = self.after_named(id, state, index);
-        let member =
-            &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
+        let member = &self.lazy.objects[id as usize].members[index as usize];
         let key = Key::Named(&member.key, &member.spelled);
         let ways = self.sets.ways(after.condition, key, member.set)?;
         self.alive(id, after, ways, None)
@@ -650,7 +652,7 @@ impl<'d> Emitter<'d> {
         if condition == Condition::HOLDS {
             return condition;
         }
-        let indices = &self.lazy.get_or_insert_default().objects[id as usize].indices;
+        let indices = &self.lazy.objects[id as usize].indices;
         let passed = |key: &str| indices.get(key).is_some_and(|index| passed.contains(index));
         self.sets.conditions.without(condition, passed)
     }
@@ -662,12 +664,12 @@ impl<'d> Emitter<'d> {
         state: ObjectState,
         class: Option<usize>,
     ) -> Result<Rc<[u32]>> {
-        let object = &self.lazy.get_or_insert_default().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         if object.keys.iter().all(|&keys| keys >= MANY) {
             return Ok(Rc::clone(&object.keys));
         }
         let (others, mut left) = (Rc::clone(&object.others), object.keys.to_vec());
-        let used = self.pending().used.get(state.used).clone();
+        let used = self.lazy.used.get(state.used).clone();
         for (i, left) in left.iter_mut().enumerate().filter(|(_, left)| **left < MANY) {
             for key in &used {
                 let spelled = self.sets.strings.spell(key);
@@ -692,17 +694,17 @@ impl<'d> Emitter<'d> {
     fn met(&mut self, id: u32, state: ObjectState, class: Option<usize>) -> Result<Option<Met>> {
         // Which other keys are written does not matter, only how many are left.
         let keys = self.keys_left(id, state, class)?;
-        let object = &self.pending().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         let (max, others) = (object.max, object.others.clone());
         let left = (state.at..object.members.len() as u32).filter(|&i| !self.is_seen(state, i));
         let left: Vec<u32> = left.collect();
-        let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
+        let members = &self.lazy.objects[id as usize].members;
         let each = left.iter().map(|&i| &members[i as usize]);
         let each = each.map(|member| (&member.key, member.set, member.required));
         let counted = (others.clone(), Rc::clone(&keys));
         let (search, start) = self.sets.search(state.condition, state.count, max, each, counted)?;
         // Nor do names that nothing is asked of.
-        let lazy = self.lazy.get_or_insert_default();
+        let lazy = &mut self.lazy;
         let indices = &lazy.objects[id as usize].indices;
         let asked = search.names().filter_map(|name| indices.get(name).copied());
         let asked: Box<[u32]> = asked.collect();
@@ -723,7 +725,7 @@ impl<'d> Emitter<'d> {
                 Some(Met { by })
             }
             None => {
-                let members = &self.lazy.get_or_insert_default().objects[id as usize].members;
+                let members = &self.lazy.objects[id as usize].members;
                 let named = left.iter().map(|&index| {
                     let Member { key, set, required, .. } = &members[index as usize];
                     Named { key: key.clone(), set: *set, required: *required }
@@ -740,13 +742,13 @@ impl<'d> Emitter<'d> {
                 any.then_some(Met { by: None })
             }
         };
-        self.pending().met.insert(key, met);
+        self.lazy.met.insert(key, met);
         Ok(met)
     }
 
     /// Can the object still be completed after this named member?
     fn leads_on(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
-        let member = &self.pending().objects[id as usize].members[index as usize];
+        let member = &self.lazy.objects[id as usize].members[index as usize];
         if state.condition == Condition::HOLDS {
             let set = member.set;
             return self.has_value(set);
@@ -755,8 +757,7 @@ impl<'d> Emitter<'d> {
         let after = self.after_named(id, state, index);
         let mut passed: FxHashSet<(Set, Condition)> = FxHashSet::default();
         loop {
-            let member =
-                &self.lazy.get_or_insert_default().objects[id as usize].members[index as usize];
+            let member = &self.lazy.objects[id as usize].members[index as usize];
             let key = Key::Named(&member.key, &member.spelled);
             let mut found = None;
             self.sets.ways_until(after.condition, key, member.set, &mut |sets, set, left| {
@@ -776,14 +777,14 @@ impl<'d> Emitter<'d> {
     }
 
     fn is_seen(&self, state: ObjectState, index: u32) -> bool {
-        let seen = self.lazy.as_ref().map(|lazy| lazy.seen.get(state.seen));
-        let word = seen.and_then(|seen| seen.get(index as usize / 64)).copied().unwrap_or(0);
+        let seen = self.lazy.seen.get(state.seen);
+        let word = seen.get(index as usize / 64).copied().unwrap_or(0);
         word >> (index % 64) & 1 == 1
     }
 
     /// How many required members are still to come.
     fn required_left(&mut self, id: u32, state: ObjectState) -> u32 {
-        let members = &self.pending().objects[id as usize].members;
+        let members = &self.lazy.objects[id as usize].members;
         let required: Vec<u32> = (0..)
             .zip(members)
             .skip(state.at as usize)
@@ -797,8 +798,8 @@ impl<'d> Emitter<'d> {
     fn names_in_any_order(&mut self, id: u32, state: ObjectState) -> Result<Vec<u32>> {
         let left = self.required_left(id, state);
         let mut allowed = Vec::new();
-        for index in 0..self.pending().objects[id as usize].members.len() as u32 {
-            let object = &self.pending().objects[id as usize];
+        for index in 0..self.lazy.objects[id as usize].members.len() as u32 {
+            let object = &self.lazy.objects[id as usize];
             let required = object.members[index as usize].required;
             let fits = object.fits(state.count + u32::from(!required), left);
             if fits && !self.is_seen(state, index) && self.leads_on(id, state, index)? {
@@ -818,7 +819,7 @@ impl<'d> Emitter<'d> {
         // The same for all names up to the first that is required.
         let left = self.required_left(id, state);
         loop {
-            let object = &self.pending().objects[id as usize];
+            let object = &self.lazy.objects[id as usize];
             let Some(member) = object.members.get(at as usize) else { break };
             let required = member.required;
             let fits = object.fits(state.count + u32::from(!required), left);
@@ -831,15 +832,15 @@ impl<'d> Emitter<'d> {
             at += 1;
         }
         // With a least number of members, a name may be skipped only if enough others are left.
-        let object = &self.pending().objects[id as usize];
+        let object = &self.lazy.objects[id as usize];
         if object.min > state.count && object.others.is_empty() {
             let missing = object.min - state.count;
             // The last name from which on there are enough.
             let mut possible = 0;
-            let mut last = self.pending().objects[id as usize].members.len() as u32;
+            let mut last = self.lazy.objects[id as usize].members.len() as u32;
             while possible < missing && last > state.at {
                 last -= 1;
-                let set = self.pending().objects[id as usize].members[last as usize].set;
+                let set = self.lazy.objects[id as usize].members[last as usize].set;
                 possible += u32::from(self.has_value(set)?);
             }
             let enough = possible >= missing;
@@ -850,14 +851,14 @@ impl<'d> Emitter<'d> {
     }
 
     fn counted(&self, id: u32, count: u32) -> u32 {
-        let cap = self.lazy.as_ref().map_or(0, |lazy| lazy.objects[id as usize].cap);
+        let cap = self.lazy.objects[id as usize].cap;
         (count + 1).min(cap)
     }
 
     /// A choice of names.
     pub(crate) fn names(&mut self, tag: u32) -> Names {
-        let lazy = self.pending();
-        let (id, state, ranks) = lazy.choices[tag as usize].clone();
+        let lazy = &mut self.lazy;
+        let (id, state, ranks) = lazy.choices[self.numbering.index(tag)].clone();
         let object = &lazy.objects[id as usize];
         // Allowed names are not written yet. Those that are not required bring no end nearer,
         // unless members are too few, or something else is asked of them.
@@ -868,7 +869,7 @@ impl<'d> Emitter<'d> {
             None if !self.sets.conditions.at_end(state.condition) => {
                 // Found when the state was entered, within the limits.
                 let met = self.met(id, state, None).ok().flatten();
-                let object = &self.pending().objects[id as usize];
+                let object = &self.lazy.objects[id as usize];
                 let by = met.and_then(|met| met.by).map(|index| object.ranks[index as usize]);
                 by.filter(|rank| ranks.contains(rank))
             }
@@ -877,12 +878,51 @@ impl<'d> Emitter<'d> {
         names.needing(needed)
     }
 
+    /// The names of a choice by rank, as they are written.
+    pub(crate) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
+        let (id, _, ranks) = &self.lazy.choices[self.numbering.index(tag)];
+        let object = &self.lazy.objects[*id as usize];
+        let name = |&rank: &u32| {
+            let member = &object.members[object.by_rank[rank as usize] as usize];
+            (rank, [b"\"", &member.spelled[..], b"\""].concat())
+        };
+        ranks.iter().map(name).collect()
+    }
+
+    /// If what is captured is a name in a spelling that is not canonical: each of its choice.
+    pub(crate) fn spelled_names(&mut self, tag: u32) -> Option<Vec<SpelledName>> {
+        let Captured::Name(choice) = self.lazy.captures[self.numbering.index(tag)] else {
+            return None;
+        };
+        let (id, _, ranks) = self.lazy.choices[self.numbering.index(choice)].clone();
+        let mut names = Vec::with_capacity(ranks.len());
+        for rank in ranks {
+            let object = &self.lazy.objects[id as usize];
+            let key = Rc::clone(&object.members[object.by_rank[rank as usize] as usize].key);
+            let spelled = self.sets.strings.escaped(&mut self.sets.languages, &[&*key]);
+            let spelled = self.between_quotes(spelled);
+            names.push(SpelledName { choice, rank, spelled });
+        }
+        Some(names)
+    }
+
+    /// Whether what is captured is a key that counts: more than one of its kind must come.
+    pub(crate) fn counts_keys(&mut self, tag: u32) -> bool {
+        match self.lazy.captures[self.numbering.index(tag)] {
+            Captured::Key(id, state, _) => {
+                let least = self.lazy.objects[id as usize].min;
+                least > 1 || self.sets.conditions.count_cap(state.condition) > 1
+            }
+            Captured::Name(_) | Captured::Item(..) => false,
+        }
+    }
+
     /// The state after a named member, but for what its value decides.
     fn after_named(&mut self, id: u32, state: ObjectState, index: u32) -> ObjectState {
         let count = self.counted(id, state.count);
         match self.sets.options.property_order {
             PropertyOrder::Any => {
-                let lazy = self.pending();
+                let lazy = &mut self.lazy;
                 let mut seen = lazy.seen.get(state.seen).to_vec();
                 seen.resize(lazy.objects[id as usize].members.len().div_ceil(64), 0);
                 seen[index as usize / 64] |= 1 << (index % 64);
@@ -899,8 +939,9 @@ impl<'d> Emitter<'d> {
 
     /// What follows a name.
     pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
-        let lazy = self.pending();
-        let (id, state) = (lazy.choices[tag as usize].0, lazy.choices[tag as usize].1);
+        let lazy = &mut self.lazy;
+        let (id, state) =
+            (lazy.choices[self.numbering.index(tag)].0, lazy.choices[self.numbering.index(tag)].1);
         let index = lazy.objects[id as usize].by_rank[rank as usize];
         let ways = self.named_ways(id, state, index)?;
         self.member(id, &ways)
@@ -912,7 +953,7 @@ impl<'d> Emitter<'d> {
         tag: u32,
         text: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
-        match self.pending().captures[tag as usize] {
+        match self.lazy.captures[self.numbering.index(tag)] {
             Captured::Key(id, state, class) => self.after_key((id, state, class), text).map(Some),
             Captured::Name(choice) => self.after_escaped(choice, text).map(Some),
             Captured::Item(id, state, counts) => self.after_item((id, state, counts), text),
@@ -921,13 +962,13 @@ impl<'d> Emitter<'d> {
 
     /// Whether a captured text is an item of an array.
     pub(crate) fn is_item(&self, tag: u32) -> bool {
-        let captured = self.lazy.as_ref().and_then(|lazy| lazy.captures.get(tag as usize));
+        let captured = self.lazy.captures.get(self.numbering.index(tag));
         matches!(captured, Some(Captured::Item(..)))
     }
 
     /// Texts that what is captured must not be, though its language holds them.
     pub(crate) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
-        let set = *self.lazy.as_ref()?.looked_up.get(&tag)?;
+        let set = *self.lazy.looked_up.get(&tag)?;
         Some((Arc::clone(&self.sets.written.texts), set))
     }
 
@@ -935,8 +976,8 @@ impl<'d> Emitter<'d> {
     fn after_escaped(&mut self, choice: u32, name: Option<&[u8]>) -> Result<NodeId> {
         // A text that the terminal has accepted is a JSON string.
         let name = name.and_then(|name| serde_json::from_slice::<String>(name).ok());
-        let lazy = self.pending();
-        let (id, _, mut ranks) = lazy.choices[choice as usize].clone();
+        let lazy = &mut self.lazy;
+        let (id, _, mut ranks) = lazy.choices[self.numbering.index(choice)].clone();
         let object = &lazy.objects[id as usize];
         ranks.retain(|&rank| {
             let index = object.by_rank[rank as usize];
@@ -954,7 +995,7 @@ impl<'d> Emitter<'d> {
         key: Option<&[u8]>,
     ) -> Result<NodeId> {
         let mut ways = self.other_ways(id, state, class)?;
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let used = match key {
             // A text that the terminal has accepted is a JSON string.
             Some(key) => match serde_json::from_slice::<String>(key) {
@@ -994,9 +1035,9 @@ impl<'d> Emitter<'d> {
     fn member_in(&mut self, id: u32, layout: Layout, ways: &[(Set, ObjectState)]) -> NodeId {
         let mut values = Vec::with_capacity(ways.len());
         for &(set, next) in ways {
-            let name = self.pending().objects[id as usize].name.clone();
+            let name = self.lazy.objects[id as usize].name.clone();
             let rule = self.builder.declare_from(name);
-            self.pending().open.insert(rule, Open::Member(id, set, next));
+            self.lazy.open.insert(rule, Open::Member(id, set, next));
             values.push(self.builder.call(rule));
         }
         let (colon, value) = (self.signs(layout).colon, self.builder.choice(values));

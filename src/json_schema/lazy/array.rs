@@ -1,5 +1,6 @@
 //! Arrays whose items are counted or must differ, as machines whose states are rules.
 
+use super::super::emptiness::SOME;
 use super::super::items::{Begun, canonical, write_canonical};
 use super::*;
 
@@ -12,7 +13,7 @@ impl Emitter<'_> {
         layout: Layout,
     ) -> Result<Option<NodeId>> {
         let known = match layout {
-            Layout::Indented(..) => self.pending().known_arrays.get(array).copied(),
+            Layout::Indented(..) => self.lazy.known_arrays.get(array).copied(),
             _ => None,
         };
         let declared = match known {
@@ -20,7 +21,7 @@ impl Emitter<'_> {
             None => {
                 let declared = self.declare_array(array, name)?;
                 if let Layout::Indented(..) = layout {
-                    self.pending().known_arrays.insert(array.clone(), declared);
+                    self.lazy.known_arrays.insert(array.clone(), declared);
                 }
                 declared
             }
@@ -49,7 +50,7 @@ impl Emitter<'_> {
         self.check_some(array.some.len(), array.rest)?;
         let cap = Sets::places(array);
         let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let counts = lazy.counts.id(zeros);
         let id = lazy.arrays.len() as u32;
         lazy.arrays.push(Array {
@@ -63,6 +64,15 @@ impl Emitter<'_> {
         }
         let start = ArrayState { at: 0, counts, ..ArrayState::default() };
         Ok(self.array_is_alive(id, start)?.then_some((id, start)))
+    }
+
+    pub(crate) fn check_some(&self, asked: usize, set: Set) -> Result<()> {
+        if asked <= SOME {
+            return Ok(());
+        }
+        let message = format!("more than {SOME} kinds of items are counted in one array");
+        let error = self.sets.error(ErrorKind::Limit, set, message);
+        Err(error.with_help("let fewer `contains` apply to the same array"))
     }
 
     /// An array that is the whole text, in any style.
@@ -80,12 +90,12 @@ impl Emitter<'_> {
         }
         if let Some(some) = some {
             ways.push(some);
-            let lazy = self.pending();
+            let lazy = &mut self.lazy;
             let id = lazy.whole_arrays.len() as u32;
             lazy.whole_arrays.push(array.clone());
             for layout in others {
                 let rule = self.builder.declare_from(name.clone());
-                self.pending().open.insert(rule, Open::Items(id, layout));
+                self.lazy.open.insert(rule, Open::Items(id, layout));
                 let (gap, items) = (self.signs(layout).first, self.builder.call(rule));
                 ways.push(self.builder.sequence(gap.into_iter().chain([items])));
             }
@@ -97,7 +107,7 @@ impl Emitter<'_> {
 
     /// The items of an array that is the whole text, in one style.
     pub(crate) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
-        let array = self.pending().whole_arrays[array as usize].clone();
+        let array = self.lazy.whole_arrays[array as usize].clone();
         // There are some in each style if there are in one.
         let some = self.items(&array, layout)?.flatten();
         Ok(some.unwrap_or_else(|| self.builder.choice([])))
@@ -105,13 +115,13 @@ impl Emitter<'_> {
 
     /// The sets that the next item may be in, each with the counts after it.
     fn array_ways(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let begun = Begun { at, counts: lazy.counts.get(counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
         let mut ways = Vec::new();
         for (item, next) in self.sets.item_ways(&array, &begun) {
             if self.has_value(item)? {
-                let after = self.pending().counts.id(next.counts);
+                let after = self.lazy.counts.id(next.counts);
                 ways.push((item, after));
             }
         }
@@ -119,12 +129,12 @@ impl Emitter<'_> {
     }
 
     fn place_after(&self, id: u32, at: u32) -> u32 {
-        let cap = self.lazy.as_ref().map_or(0, |lazy| lazy.arrays[id as usize].cap);
+        let cap = self.lazy.arrays[id as usize].cap;
         (at + 1).min(cap)
     }
 
     fn may_end(&mut self, id: u32, at: u32, counts: u32) -> bool {
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let array = &lazy.arrays[id as usize].set;
         let counts = lazy.counts.get(counts);
         at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
@@ -132,13 +142,13 @@ impl Emitter<'_> {
 
     /// Whether the array may end in a state, if its text so far allows a closing bracket.
     fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
-        let repeats = self.pending().arrays[id as usize].set.repeats;
+        let repeats = self.lazy.arrays[id as usize].set.repeats;
         let enough = repeats != Repeats::Must || state.repeated || state.unknown;
         enough && self.may_end(id, state.at, state.counts)
     }
 
     fn is_full(&mut self, id: u32, at: u32) -> bool {
-        self.pending().arrays[id as usize].set.max.is_some_and(|max| at >= max)
+        self.lazy.arrays[id as usize].set.max.is_some_and(|max| at >= max)
     }
 
     /// Finds the places and counts from which an array can be completed.
@@ -161,7 +171,7 @@ impl Emitter<'_> {
             }
             if states.len() > ARRAY_STATES {
                 let message = format!("counting items takes more than {ARRAY_STATES} states");
-                let place = self.pending().arrays[id as usize].set.sources.0.first().copied();
+                let place = self.lazy.arrays[id as usize].set.sources.0.first().copied();
                 let place = place.unwrap_or_else(|| self.sets.document.root());
                 let error = self.sets.document.error(ErrorKind::Limit, place, message);
                 let help = "lower `minContains` and `maxContains`, or count fewer kinds of items";
@@ -179,13 +189,13 @@ impl Emitter<'_> {
                 }
             }
         }
-        self.pending().arrays[id as usize].alive = alive;
+        self.lazy.arrays[id as usize].alive = alive;
         Ok(())
     }
 
     /// Can an array in this state be completed?
     fn array_is_alive(&mut self, id: u32, state: ArrayState) -> Result<bool> {
-        let array = &self.pending().arrays[id as usize];
+        let array = &self.lazy.arrays[id as usize];
         let missing = array.set.min.saturating_sub(state.at);
         let needed = match array.set.repeats {
             Repeats::Must if !state.repeated && !state.unknown => missing.max(1),
@@ -208,7 +218,7 @@ impl Emitter<'_> {
     }
 
     fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
-        let lazy = self.lazy.get_or_insert_default();
+        let lazy = &mut self.lazy;
         let rule = *lazy.array_states.entry((array, state)).or_insert_with(|| {
             let rule = self.builder.declare_from(lazy.arrays[array as usize].name.clone());
             lazy.open.insert(rule, Open::Array(array, state));
@@ -219,7 +229,7 @@ impl Emitter<'_> {
 
     /// What may follow in a state.
     pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
-        let repeats = self.pending().arrays[id as usize].set.repeats;
+        let repeats = self.lazy.arrays[id as usize].set.repeats;
         let signs = self.signs(state.layout);
         let mut ways = Vec::new();
         if state.phase != Phase::Begun && self.may_close_array(id, state) {
@@ -257,8 +267,8 @@ impl Emitter<'_> {
                         items.push(self.builder.sequence([value, further]));
                     }
                 } else {
-                    let lazy = self.pending();
-                    let tag = lazy.captures.len() as u32;
+                    let lazy = &mut self.lazy;
+                    let tag = self.numbering.tag(lazy.captures.len());
                     lazy.captures.push(Captured::Item(id, state, counts));
                     items.extend(self.captured_items(set, state, tag, repeats)?);
                 }
@@ -282,7 +292,7 @@ impl Emitter<'_> {
     /// Those items of a set with which the array can be completed: items that must differ leave
     /// enough values to others, and where two must be equal they can still come.
     fn items_that_lead_on(&mut self, id: u32, set: Set, next: ArrayState) -> Result<Set> {
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let begun = Begun { at: next.at, counts: lazy.counts.get(next.counts).clone() };
         let array = lazy.arrays[id as usize].set.clone();
         self.sets.items_that_lead_on(&array, (set, &begun), next.used)
@@ -303,7 +313,7 @@ impl Emitter<'_> {
         let shape = self.sets.shape(set)?;
         let taken = self.sets.taken(set, used)?;
         if taken.looked_up != TextSet::EMPTY {
-            self.pending().looked_up.insert(tag, taken.looked_up);
+            self.lazy.looked_up.insert(tag, taken.looked_up);
         }
         let mut nodes = Vec::new();
         let words =
@@ -353,7 +363,7 @@ impl Emitter<'_> {
         }
         // The same after any items.
         let inside = state.layout.inside();
-        let known = self.pending().structures.get(&(set, inside)).cloned();
+        let known = self.lazy.structures.get(&(set, inside)).cloned();
         let mut structures = match known {
             Some(known) => known,
             None => {
@@ -365,7 +375,7 @@ impl Emitter<'_> {
                 for object in &shape.objects {
                     structures.extend(self.object(object, &name, inside)?);
                 }
-                self.pending().structures.insert((set, inside), structures.clone());
+                self.lazy.structures.insert((set, inside), structures.clone());
                 structures
             }
         };
@@ -390,14 +400,14 @@ impl Emitter<'_> {
         item: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
         let (mut used, mut repeated) = (state.used, state.repeated);
-        let must = self.pending().arrays[id as usize].set.repeats == Repeats::Must;
+        let must = self.lazy.arrays[id as usize].set.repeats == Repeats::Must;
         let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
             let value = canonical(item)
                 .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?;
             if self.sets.written.contains(used, &value) {
-                if self.pending().arrays[id as usize].set.repeats == Repeats::Never {
+                if self.lazy.arrays[id as usize].set.repeats == Repeats::Never {
                     return Ok(None);
                 }
                 (repeated, used) = (true, TextSet::EMPTY);

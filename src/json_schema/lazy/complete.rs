@@ -27,7 +27,7 @@ const MOST_ITEMS: usize = 1 << 13;
 impl Emitter<'_> {
     /// A short text of a rule, if it is what follows items that must differ.
     pub(crate) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
-        let lazy = self.pending();
+        let lazy = &mut self.lazy;
         let Some(&Open::Array(id, state)) = lazy.open.get(&rule) else { return Ok(None) };
         let array = &lazy.arrays[id as usize].set;
         if array.repeats != Repeats::Never {

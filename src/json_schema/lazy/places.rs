@@ -9,7 +9,7 @@ use crate::grammar::RuleId;
 impl Emitter<'_> {
     /// The body of a rule.
     pub(crate) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
-        let lazy = self.lazy.as_ref()?;
+        let lazy = &self.lazy;
         match *lazy.open.get(&rule)? {
             Open::Set(set, _) | Open::Member(_, set, _) => self.sets.place(set),
             Open::Items(array, _) => first(&lazy.whole_arrays.get(array as usize)?.sources),
@@ -20,14 +20,14 @@ impl Emitter<'_> {
 
     /// What follows a name.
     pub(crate) fn place_of_name(&self, tag: u32) -> Option<ValueId> {
-        let lazy = self.lazy.as_ref()?;
-        lazy.object_place(lazy.choices.get(tag as usize)?.0)
+        let lazy = &self.lazy;
+        lazy.object_place(lazy.choices.get(self.numbering.index(tag))?.0)
     }
 
     /// What follows a captured text.
     pub(crate) fn place_of_capture(&self, tag: u32) -> Option<ValueId> {
-        let lazy = self.lazy.as_ref()?;
-        match *lazy.captures.get(tag as usize)? {
+        let lazy = &self.lazy;
+        match *lazy.captures.get(self.numbering.index(tag))? {
             Captured::Key(object, ..) => lazy.object_place(object),
             Captured::Name(choice) => self.place_of_name(choice),
             Captured::Item(array, ..) => lazy.array_place(array),

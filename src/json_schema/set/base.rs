@@ -27,7 +27,13 @@ pub(crate) struct Base {
 
 impl Base {
     pub(crate) fn new(spelling: Spelling) -> Self {
-        let mut languages = Languages::new();
+        let mut base = Self::within(Languages::new(), spelling);
+        base.languages.freeze();
+        base
+    }
+
+    /// The same in an arena that other schemas use.
+    pub(crate) fn within(mut languages: Languages, spelling: Spelling) -> Self {
         let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = Strings::new(&mut languages, spelling);
         let mut spelled = FxHashMap::default();
@@ -63,7 +69,6 @@ impl Base {
             .chain([Layout::Gaps])
             .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
         let punctuation = Rc::new(punctuation.collect());
-        languages.freeze();
         Self { languages, numbers, strings, spelled, punctuation, flexible_gap }
     }
 }
