@@ -40,8 +40,6 @@ mod grid;
 mod items;
 mod json_text;
 mod keywords;
-mod layout;
-mod lazy;
 mod metaschemas;
 mod multiple;
 mod number;
@@ -50,7 +48,6 @@ pub(crate) mod options;
 mod overlap;
 mod pick;
 mod plain;
-mod punctuation;
 mod quotation;
 pub(crate) mod references;
 pub(crate) mod resources;
@@ -60,7 +57,8 @@ mod string;
 mod uri;
 mod validate;
 mod value;
-mod written;
+
+use emit::{layout, punctuation, written};
 
 pub use draft::Draft;
 pub(crate) use emit::hole::{SchemaHole, named};

@@ -1,58 +1,78 @@
-//! From sets to a grammar.
+//! From sets to the rules of a grammar, made while a text is read.
 //!
-//! Each set with arrays or objects becomes a rule, when it is first called for. The members of an
-//! object are a chain of rules, one for each place where an optional property may be left out, so
-//! an object with n properties takes on the order of n nodes, and each rule ends in a call, with
-//! nothing left to do after it.
+//! A set of values becomes a rule when it is first called for, and the rule gets its body when a
+//! text enters it. Objects and arrays that must remember something are automata whose states are
+//! rules ([`object`], [`array::states`]); other arrays are repeats. What was written (keys, items,
+//! counts) is known to those rules alone: the engine that reads them remembers nothing.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `hole` | a schema as a part of a grammar |
+//! | `source` | all schemas of one grammar, asked for rules |
+//! | `array`, `object` | members and items |
+//! | `captured` | texts that decide what follows them |
+//! | `layout`, `punctuation` | whitespace, brackets, commas |
+//! | `completion`, `lower_bound` | the end of a text |
+//! | `regular` | a schema as a regular language |
+//!
+//! *Invariant:* what it makes is productive, never empty, and free of left recursion.
 
+mod array;
+mod captured;
+mod completion;
 pub(crate) mod hole;
+mod interned;
+pub(crate) mod layout;
+mod lower_bound;
 mod numbering;
+mod object;
+mod places;
+pub(crate) mod punctuation;
 mod regular;
 pub(crate) mod source;
+pub(crate) mod written;
 
 use rustc_hash::FxHashMap;
 
-use super::array::{ArraySet, Repeats};
+use super::array::Repeats;
 use super::condition::Condition;
 use super::document::ValueId;
-use super::layout::Layout;
-use super::lazy::Lazy;
 use super::options::Whitespace;
-use super::punctuation::{self, Punctuation};
 use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{GrammarBuilder, Node, NodeId, Origin};
-use crate::regular::Language;
+use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
+use crate::regular::{Language, TextSet};
+use array::states::{ArrayAutomaton, ArrayState, ArrayTables};
+use captured::Captured;
+use layout::Layout;
 use numbering::Numbering;
+use object::{ObjectState, ObjectTables};
+use punctuation::Punctuation;
 
-pub(crate) struct Emitter<'d> {
-    pub(crate) sets: Sets<'d>,
-    pub(crate) builder: GrammarBuilder,
-    /// The nodes of the sets met so far that are empty (`None`) or hold neither arrays nor objects:
-    /// these have no layout.
-    scalar_nodes: FxHashMap<Set, Option<NodeId>>,
-    /// The nodes of the other sets met so far.
-    nodes: FxHashMap<(Set, Layout), NodeId>,
-    /// What texts are written as, once made.
-    quoted: FxHashMap<Language, Language>,
-    /// Rules whose bodies are made when they are asked for.
-    pub(crate) lazy: Lazy,
-    /// How its tags and places are told from those of other schemas.
-    pub(crate) numbering: Numbering,
-    text_nodes: TextNodes,
-    /// What rules for the items of arrays are called.
-    items: Origin,
-    /// What stands in each gap of [`Layout::Gaps`].
-    gap: Language,
-    /// Brackets, commas and colons by layout, once made.
-    signs: FxHashMap<Layout, Signs>,
+/// What stands for a rule until its body is made.
+#[derive(Clone, Copy, Debug)]
+enum OpenRule {
+    Set(Set, Layout),
+    /// The items of an array that is the whole text, and its closing bracket: an index into
+    /// [`Lazy::whole_arrays`].
+    Items(u32, Layout),
+    Array(u32, ArrayState),
+    Object(u32, ObjectState),
+    /// A value and the state after it.
+    Member(u32, Set, ObjectState),
 }
 
-/// Brackets, commas and colons as nodes.
-pub(crate) type Signs = Punctuation<NodeId>;
-
-/// Items that are listed one by one beyond which each waits for a text.
-const LONG: usize = 64;
+/// The part of an array or object that is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Progress {
+    /// The opening bracket.
+    #[default]
+    AfterBracket,
+    /// The opening bracket and the gap behind it: a member or item must come.
+    AfterGap,
+    /// Members or items.
+    NotEmpty,
+}
 
 /// How strings are written as terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +81,43 @@ pub(crate) enum TextNodes {
     Text,
     /// As [`Node::Regular`]: another schema of the program spells its strings otherwise.
     Regular,
+}
+
+/// Brackets, commas and colons as nodes.
+pub(super) type PunctuationNodes = Punctuation<NodeId>;
+
+/// Makes the rules of one schema. Its methods stand in the files that their concepts name; all of
+/// them need the sets, the rules made so far and the arena of terminals.
+pub(crate) struct Emitter<'d> {
+    pub(super) sets: Sets<'d>,
+    pub(super) builder: GrammarBuilder,
+    numbering: Numbering,
+    text_nodes: TextNodes,
+    nodes: SetNodes,
+    /// Rules whose bodies are made when they are asked for.
+    open: FxHashMap<RuleId, OpenRule>,
+    objects: ObjectTables,
+    arrays: ArrayTables,
+    /// Captured texts, by tag.
+    captures: Vec<Captured>,
+    /// By tag, if there are any: texts that a captured one must not be, though its language holds
+    /// them.
+    looked_up: FxHashMap<u32, TextSet>,
+    /// The text in each gap of [`Layout::Gaps`].
+    gap: Language,
+}
+
+/// Nodes made so far.
+#[derive(Default)]
+struct SetNodes {
+    /// Of the sets that are empty (`None`) or hold neither arrays nor objects: these have no layout.
+    scalars: FxHashMap<Set, Option<NodeId>>,
+    /// Of the other sets.
+    structures: FxHashMap<(Set, Layout), NodeId>,
+    /// Texts between quotes.
+    quoted: FxHashMap<Language, Language>,
+    /// Brackets, commas and colons.
+    punctuation: FxHashMap<Layout, PunctuationNodes>,
 }
 
 impl<'d> Emitter<'d> {
@@ -77,21 +134,21 @@ impl<'d> Emitter<'d> {
         Ok(Self {
             sets,
             builder,
-            scalar_nodes: FxHashMap::default(),
-            nodes: FxHashMap::default(),
-            quoted: FxHashMap::default(),
-            lazy: Lazy::default(),
             numbering,
             text_nodes,
-            items: Origin::Kind("items".into()),
+            nodes: SetNodes::default(),
+            open: FxHashMap::default(),
+            objects: ObjectTables::default(),
+            arrays: ArrayTables::default(),
+            captures: Vec::new(),
+            looked_up: FxHashMap::default(),
             gap,
-            signs: FxHashMap::default(),
         })
     }
 
     /// Brackets, commas and colons in a layout.
-    pub(crate) fn signs(&mut self, layout: Layout) -> Signs {
-        if let Some(&signs) = self.signs.get(&layout) {
+    pub(crate) fn punctuation(&mut self, layout: Layout) -> PunctuationNodes {
+        if let Some(&signs) = self.nodes.punctuation.get(&layout) {
             return signs;
         }
         // Its gaps are flexible ones.
@@ -101,13 +158,13 @@ impl<'d> Emitter<'d> {
             _ => Punctuation::new(&mut self.sets.languages, layout, self.gap),
         };
         let signs = punctuation.map(|text| self.builder.regular(text));
-        self.signs.insert(layout, signs);
+        self.nodes.punctuation.insert(layout, signs);
         signs
     }
 
     /// What may follow the opening bracket of a container that may be empty: the closing bracket,
     /// or members or items behind the `first` gap, where there may be any.
-    pub(crate) fn closed_or(
+    pub(crate) fn close_or(
         &mut self,
         end: NodeId,
         first: Option<NodeId>,
@@ -116,6 +173,19 @@ impl<'d> Emitter<'d> {
         let Some(some) = some else { return end };
         let some = self.builder.sequence(first.into_iter().chain([some]));
         self.builder.choice([end, some])
+    }
+
+    /// A member or item with what stands between it and the text before.
+    fn behind_gap(&mut self, progress: Progress, signs: &PunctuationNodes, next: NodeId) -> NodeId {
+        let gap = match progress {
+            Progress::AfterBracket => signs.first,
+            Progress::AfterGap => None,
+            Progress::NotEmpty => Some(signs.comma),
+        };
+        match gap {
+            Some(gap) => self.builder.sequence([gap, next]),
+            None => next,
+        }
     }
 
     /// A value that is the whole text, with the whitespace around it; `None` if there is none.
@@ -141,7 +211,7 @@ impl<'d> Emitter<'d> {
     }
 
     pub(crate) fn quoted_text(&mut self, text: Language) -> Language {
-        if let Some(&known) = self.quoted.get(&text) {
+        if let Some(&known) = self.nodes.quoted.get(&text) {
             return known;
         }
         let plain = text;
@@ -151,7 +221,7 @@ impl<'d> Emitter<'d> {
         let text = languages.compact(text, Some(unit)).unwrap_or(text);
         let quote = languages.literal(b"\"");
         let quoted = languages.concat([quote, text, quote]);
-        self.quoted.insert(plain, quoted);
+        self.nodes.quoted.insert(plain, quoted);
         quoted
     }
 
@@ -180,14 +250,14 @@ impl<'d> Emitter<'d> {
 
     /// The node of a set in a layout; `None` if it is empty.
     pub(crate) fn value(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
-        if let Some(&node) = self.scalar_nodes.get(&set) {
+        if let Some(&node) = self.nodes.scalars.get(&set) {
             return Ok(node);
         }
-        if let Some(&node) = self.nodes.get(&(set, layout)) {
+        if let Some(&node) = self.nodes.structures.get(&(set, layout)) {
             return Ok(Some(node));
         }
         if self.sets.is_empty(set)? {
-            self.scalar_nodes.insert(set, None);
+            self.nodes.scalars.insert(set, None);
             return Ok(None);
         }
         let shape = self.sets.shape(set)?;
@@ -197,14 +267,34 @@ impl<'d> Emitter<'d> {
                 return Err(self.too_few_digits(set));
             }
             let node = self.builder.choice(scalars);
-            self.scalar_nodes.insert(set, Some(node));
+            self.nodes.scalars.insert(set, Some(node));
             return Ok(Some(node));
         }
         let rule = self.builder.declare_from(self.name(set));
-        self.lazy.set_rule(rule, set, layout);
+        self.open.insert(rule, OpenRule::Set(set, layout));
         let node = self.builder.call(rule);
-        self.nodes.insert((set, layout), node);
+        self.nodes.structures.insert((set, layout), node);
         Ok(Some(node))
+    }
+
+    /// The body of a rule.
+    pub(crate) fn body(&mut self, rule: RuleId) -> Result<NodeId> {
+        match self.open.get(&rule).copied() {
+            Some(OpenRule::Set(set, layout)) => self.rule(set, layout),
+            Some(OpenRule::Items(array, layout)) => self.items_of_whole(array, layout),
+            Some(OpenRule::Object(object, state)) => self.object_state(object, state),
+            Some(OpenRule::Array(array, state)) => self.array_state(array, state),
+            Some(OpenRule::Member(object, set, next)) => {
+                let value = match self.value(set, next.layout.inside())? {
+                    Some(value) => value,
+                    // Only names whose sets have values are allowed.
+                    None => self.builder.choice([]),
+                };
+                let further = self.call_object(object, next);
+                Ok(self.builder.sequence([value, further]))
+            }
+            None => Ok(self.builder.body(rule)),
+        }
     }
 
     /// The body of a set's rule in a layout.
@@ -231,6 +321,17 @@ impl<'d> Emitter<'d> {
             }
         }
         Ok(self.builder.choice(choices))
+    }
+
+    /// Has a set any value?
+    fn has_value(&mut self, set: Set) -> Result<bool> {
+        Ok(set == Set::ANY || !self.sets.is_empty(set)?)
+    }
+
+    /// Is there an array of which two items must be equal?
+    pub(crate) fn has_repeats(&self) -> bool {
+        let must = |array: &ArrayAutomaton| array.set.repeats == Repeats::Must;
+        self.arrays.automata.iter().any(must)
     }
 
     fn too_few_digits(&self, set: Set) -> Error {
@@ -275,102 +376,5 @@ impl<'d> Emitter<'d> {
             ways.extend(self.object(object, &name, layout)?);
         }
         Ok(self.builder.choice(ways))
-    }
-
-    /// An item of a long list: a value that is listed is written down when a text comes to it.
-    fn item_of_many(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
-        if !matches!(self.sets.expr(set), Expr::Value(_) | Expr::Text(_)) {
-            return self.value(set, layout);
-        }
-        let rule = self.builder.declare_from(self.items.clone());
-        self.lazy.set_rule(rule, set, layout);
-        Ok(Some(self.builder.call(rule)))
-    }
-
-    pub(crate) fn array(
-        &mut self,
-        array: &ArraySet,
-        name: &Origin,
-        layout: Layout,
-    ) -> Result<Option<NodeId>> {
-        if !array.some.is_empty() || array.repeats != Repeats::May {
-            return self.lazy_array(array, name, layout);
-        }
-        if layout == Layout::Undecided {
-            return self.undecided_array(array, name);
-        }
-        let Some(some) = self.items(array, layout)? else { return Ok(None) };
-        let signs = self.signs(layout);
-        let node = match (array.min, some) {
-            (0, some) => {
-                let inside = self.closed_or(signs.end_array, signs.first, some);
-                self.builder.sequence([signs.open_array, inside])
-            }
-            (_, Some(some)) => self.builder.sequence([signs.begin_array, some]),
-            // Without items there are too few.
-            (_, None) => return Ok(None),
-        };
-        Ok(Some(self.mark(node, &array.sources)))
-    }
-
-    /// The items of an array with the bracket that closes them, if there may be any; nothing at all
-    /// if too few are possible.
-    pub(crate) fn items(
-        &mut self,
-        array: &ArraySet,
-        layout: Layout,
-    ) -> Result<Option<Option<NodeId>>> {
-        let (signs, inside) = (self.signs(layout), layout.inside());
-        let mut items = Vec::new();
-        let mut max = array.max;
-        for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
-            let item = match array.prefix.len() > LONG {
-                true => self.item_of_many(item, inside)?,
-                false => self.value(item, inside)?,
-            };
-            match item {
-                Some(node) => items.push(node),
-                None => {
-                    max = Some(items.len() as u32);
-                    break;
-                }
-            }
-        }
-        let more = max.is_none_or(|max| max as usize > items.len());
-        let rest = if more { self.value(array.rest, inside)? } else { None };
-        if rest.is_none() {
-            max = Some(items.len() as u32);
-        }
-        if max.is_some_and(|max| max < array.min) {
-            return Ok(None);
-        }
-        // Backwards: what follows the first i items.
-        let mut tail = vec![signs.close_array];
-        let written = items.len() as u32;
-        if let Some(rest) = rest {
-            let (first, again) = (written.max(1), self.builder.sequence([signs.comma, rest]));
-            let (min, max) = (array.min.saturating_sub(first), max.map(|max| max - first));
-            let again = self.builder.repeat(again, min, max);
-            tail.push(again);
-            if written == 0 {
-                tail.push(rest);
-            }
-        }
-        for (i, &item) in items.iter().enumerate().rev() {
-            if i as u32 + 1 >= array.min.max(1) && (i + 1 < items.len()) {
-                // The array may end after this item, or go on.
-                let further = self.builder.sequence(tail.into_iter().rev());
-                let rule = self.builder.declare_from(self.items.clone());
-                let body = self.builder.choice([signs.close_array, further]);
-                self.builder.define(rule, body);
-                tail = vec![self.builder.call(rule)];
-            }
-            tail.push(item);
-            if i > 0 {
-                tail.push(signs.comma);
-            }
-        }
-        let some = items.len() + usize::from(rest.is_some()) > 0;
-        Ok(Some(some.then(|| self.builder.sequence(tail.into_iter().rev()))))
     }
 }

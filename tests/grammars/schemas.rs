@@ -235,7 +235,8 @@ fn schemas_where_text_must_be_regular() {
     let object = json!({"type": "object", "properties": {"a": {"type": "integer"},
         "b": {"type": "array", "items": {"enum": ["x", "y"]}}}, "additionalProperties": false});
     let short = formula(json!({"allOf": [{"schema": object}, {"regex": "(?s:.{0,12})"},
-        {"not": {"schema": {"required": ["a"], "type": "object"}}}]}))
+        {"not": {"schema": {"type": "object", "required": ["a"],
+            "properties": {"a": {"type": "integer"}}, "additionalProperties": false}}}]}))
     .unwrap();
     for (text, expected) in [
         ("{}", true),

@@ -20,12 +20,12 @@
 use rustc_hash::FxHashMap;
 
 use super::hole::SchemaHole;
+use super::object::SpelledName;
 use super::source::SchemaSource;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::source::Source;
 use crate::grammar::{GrammarBuilder, Node, NodeId, RuleId};
-use crate::json_schema::lazy::SpelledName;
 use crate::json_schema::set::Shared;
 use crate::limits::Limits;
 use crate::regular::{Language, Languages};

@@ -18,7 +18,7 @@
 //! | `[` | plain and compact, up to the first gap; or one of three gaps |
 //! | `{"a": ` or `[\n  ` | one |
 
-use super::options::Whitespace;
+use crate::json_schema::options::Whitespace;
 
 /// Indentation of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::decimal::Decimal;
-use super::number::{NumberSet, Numbers};
-use super::options::Spelling;
-use super::scientific::Formula;
-use super::set::{Set, Sets};
 use crate::deadline;
 use crate::error::Result;
+use crate::json_schema::decimal::Decimal;
+use crate::json_schema::number::{NumberSet, Numbers};
+use crate::json_schema::options::Spelling;
+use crate::json_schema::scientific::Formula;
+use crate::json_schema::set::{Set, Sets};
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
 /// A value as a canonical text.

@@ -1,8 +1,8 @@
 //! Brackets, commas and colons with the whitespace around them.
 
-use super::layout::Layout;
-use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::layout::Layout;
+use crate::json_schema::options::Whitespace;
 use crate::regular;
 use crate::regular::{Language, Languages, Utf8};
 
