@@ -10,6 +10,7 @@
 //! | `hole` | a schema as a part of a grammar |
 //! | `source` | all schemas of one grammar, asked for rules |
 //! | `array`, `object` | members and items |
+//! | `state` | the memory of rules |
 //! | `captured` | texts that decide what follows them |
 //! | `layout`, `punctuation` | whitespace, brackets, commas |
 //! | `completion`, `lower_bound` | the end of a text |
@@ -30,6 +31,7 @@ mod places;
 pub(crate) mod punctuation;
 mod regular;
 pub(crate) mod source;
+mod state;
 pub(crate) mod written;
 
 use rustc_hash::FxHashMap;
@@ -42,39 +44,14 @@ use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::regular::{Language, TextSet};
-use array::states::{ArrayAutomaton, ArrayState, ArrayTables};
-use captured::Captured;
+use array::states::{ArrayAutomaton, ArrayTables};
 use layout::Layout;
 use numbering::Numbering;
-use object::{ObjectState, ObjectTables};
+use object::ObjectTables;
 use punctuation::Punctuation;
+use state::{Captured, OpenRule, Progress};
 
-/// What stands for a rule until its body is made.
-#[derive(Clone, Copy, Debug)]
-enum OpenRule {
-    Set(Set, Layout),
-    /// The items of an array that is the whole text, and its closing bracket: an index into
-    /// [`Lazy::whole_arrays`].
-    Items(u32, Layout),
-    Array(u32, ArrayState),
-    Object(u32, ObjectState),
-    /// A value and the state after it.
-    Member(u32, Set, ObjectState),
-}
-
-/// The part of an array or object that is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Progress {
-    /// The opening bracket.
-    #[default]
-    AfterBracket,
-    /// The opening bracket and the gap behind it: a member or item must come.
-    AfterGap,
-    /// Members or items.
-    NotEmpty,
-}
-
-/// How strings are written as terminals.
+/// The kind of node for JSON strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextNodes {
     /// As [`Node::Text`]: their characters are spelled as in all strings of the program.
@@ -162,8 +139,8 @@ impl<'d> Emitter<'d> {
         signs
     }
 
-    /// What may follow the opening bracket of a container that may be empty: the closing bracket,
-    /// or members or items behind the `first` gap, where there may be any.
+    /// The part behind the opening bracket of a container that may be empty: the closing bracket, or
+    /// members or items behind the `first` gap, where there may be any.
     pub(crate) fn close_or(
         &mut self,
         end: NodeId,
@@ -240,7 +217,7 @@ impl<'d> Emitter<'d> {
         Origin::Places(places.iter().map(|&at| self.numbering.place(at)).collect())
     }
 
-    /// What a set's rule is called.
+    /// The name of a set's rule, for messages.
     fn name(&self, set: Set) -> Origin {
         match self.sets.expr(set) {
             Expr::Any => Origin::Kind("any value".into()),
@@ -323,12 +300,12 @@ impl<'d> Emitter<'d> {
         Ok(self.builder.choice(choices))
     }
 
-    /// Has a set any value?
+    /// Whether a set has a value.
     fn has_value(&mut self, set: Set) -> Result<bool> {
         Ok(set == Set::ANY || !self.sets.is_empty(set)?)
     }
 
-    /// Is there an array of which two items must be equal?
+    /// Whether two items of some array must be equal.
     pub(crate) fn has_repeats(&self) -> bool {
         let must = |array: &ArrayAutomaton| array.set.repeats == Repeats::Must;
         self.arrays.automata.iter().any(must)

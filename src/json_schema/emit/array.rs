@@ -3,8 +3,8 @@
 pub(super) mod states;
 
 use super::Emitter;
-use super::OpenRule;
 use super::layout::Layout;
+use super::state::OpenRule;
 use crate::error::Result;
 use crate::grammar::{NodeId, Origin};
 use crate::json_schema::array::{ArraySet, Repeats};

@@ -3,25 +3,13 @@
 use std::sync::Arc;
 
 use super::Emitter;
-use super::array::states::ArrayState;
-use super::object::ObjectState;
+use super::state::Captured;
 use crate::error::Result;
 use crate::grammar::NodeId;
 use crate::regular::{TextSet, TextSets};
 
-/// What a captured text is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Captured {
-    /// The key of an object in a state, of one of its classes.
-    Key(u32, ObjectState, usize),
-    /// One of a choice of names, by its tag, in a spelling that is not canonical.
-    Name(u32),
-    /// An item of an array in a state, and the counts after it.
-    Item(u32, ArrayState, u32),
-}
-
 impl Emitter<'_> {
-    /// What follows a captured text, if it may be; `None` is any.
+    /// The part behind a captured text, if the text may stand there; without a text, behind any.
     pub(super) fn after_capture(
         &mut self,
         tag: u32,

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Emitter;
 use super::layout::Layout;
-use super::{Emitter, OpenRule, Progress};
+use super::state::{OpenRule, Progress};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId, RuleId};

@@ -1,23 +1,20 @@
 //! A JSON Schema as a part of a grammar that is filled in while a text is read.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use super::regular;
 use crate::error::{Error, Result};
-use crate::grammar::hole::Hole;
 use crate::grammar::{Grammar, GrammarBuilder};
 use crate::json_schema::Schema;
 use crate::json_schema::options::Options;
-use crate::regular::{Language, Languages};
 
-/// What a schema accepts, written as the options say: the only [`Hole`] there is. Each has a
+/// The values of a schema, written as the options say: the only
+/// [`Hole`](crate::grammar::hole::Hole) there is. Each has a
 /// document of its own, so identifiers of one schema are unknown to all others.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaHole {
     pub(super) schema: Schema,
     pub(super) options: Options,
-    /// What the schema is the schema of, for messages.
+    /// The tool or answer that the schema is of, for messages.
     name: Option<String>,
 }
 
@@ -44,16 +41,6 @@ impl SchemaHole {
             Some(name) => named(name, &error),
             None => error,
         }
-    }
-}
-
-impl Hole for SchemaHole {
-    fn language(&self, languages: &mut Languages) -> Result<Language> {
-        regular::language(self, languages)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -40,7 +40,7 @@ impl Indentation {
     }
 }
 
-/// How a value is laid out.
+/// The arrangement of whitespace in a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Layout {
     /// Every gap of the text holds the same: what the caller's choice of whitespace says.

@@ -1,7 +1,7 @@
 //! A lower bound on the length of what a rule still takes, by arithmetic on counts.
 
-use super::object::ObjectState;
-use super::{Emitter, OpenRule, Progress};
+use super::Emitter;
+use super::state::{ObjectState, OpenRule, Progress};
 use crate::grammar::RuleId;
 
 /// A lower bound on the bytes of so many texts that all differ: one is empty, and of each length

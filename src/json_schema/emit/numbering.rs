@@ -2,13 +2,13 @@
 
 use crate::json_schema::document::ValueId;
 
-/// How the numbers that one of several schemas gives away are told from those of the others.
+/// The numbers of one of several schemas, apart from those of the others.
 ///
 /// Tags are dealt out in turn: with three schemas, the second has the tags 1, 4, 7. Places are
 /// values of the schema's document, behind those of the schemas before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
-    /// Which of the schemas this is.
+    /// The index of this schema.
     schema: u32,
     schemas: u32,
     /// Values in the documents of the schemas before this one.

@@ -23,9 +23,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::Emitter;
 use super::interned::Interned;
 use super::layout::Layout;
-use super::{Emitter, Progress};
+use super::state::{ObjectState, Progress};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin, RuleId};
 use crate::json_schema::condition::{Condition, Other, Part};
@@ -38,24 +39,7 @@ pub(super) use keys::SpelledName;
 /// The most bytes of a name as it is written: a trie counts its depth in 16 bits.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
 
-/// What is known of an object after some of its members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ObjectState {
-    /// The next of the named members, in the schema's order.
-    pub(super) at: u32,
-    /// The named members that are written, in any order: an index into [`Lazy::seen`].
-    pub(super) seen: u32,
-    /// Members written, as far as that matters.
-    pub(super) count: u32,
-    pub(super) progress: Progress,
-    pub(super) layout: Layout,
-    /// Keys without a name of their own that are written: an index into [`Lazy::used`].
-    pub(super) used: u32,
-    /// What is asked of members that still come.
-    pub(super) condition: Condition,
-}
-
-/// An object whose rules are made one by one.
+/// An object whose states are rules.
 #[derive(Debug)]
 pub(super) struct ObjectAutomaton {
     pub(super) members: Vec<Member>,
@@ -69,20 +53,21 @@ pub(super) struct ObjectAutomaton {
     pub(super) ranks: Vec<u32>,
     /// Keys without a name.
     pub(super) others: Arc<[Other]>,
-    /// How many of each class there are, where conditions ask.
+    /// The number of keys of each class, where conditions count them.
     pub(super) keys: Arc<[u32]>,
     pub(super) min: u32,
     pub(super) max: Option<u32>,
-    /// Counts from here on are the same.
+    /// The count of members from which all are alike.
     pub(super) cap: u32,
     pub(super) name: Origin,
     pub(super) sources: Sources,
 }
 
+/// A property with a name.
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) key: Arc<str>,
-    /// The key as it is written.
+    /// The key as it is written, without quotes.
     pub(super) spelled: Vec<u8>,
     pub(super) set: Set,
     pub(super) required: bool,
@@ -108,7 +93,7 @@ pub(super) struct ObjectTables {
 }
 
 impl ObjectAutomaton {
-    /// Can `count` members be completed to a whole object if so many required ones are left?
+    /// Whether an object with `count` members has room for so many required ones.
     pub(super) fn fits(&self, count: u32, required: u32) -> bool {
         self.max.is_none_or(|max| count + required <= max)
     }
@@ -252,7 +237,7 @@ impl Emitter<'_> {
         Ok(self.can_meet_condition(id, state, None)?.then_some((id, state)))
     }
 
-    /// Are these some keys, and fewer than so many?
+    /// Whether these classes have keys, and fewer than `many`.
     fn has_fewer_keys(&mut self, others: &[Other], many: u32) -> Result<bool> {
         let mut all = 0u32;
         for other in others {

@@ -1,13 +1,13 @@
-//! Where in the schema it is that something is to be made.
+//! The place in the schema that a rule or captured text comes from, for errors.
 
-use super::captured::Captured;
-use super::{Emitter, OpenRule};
+use super::Emitter;
+use super::state::{Captured, OpenRule};
 use crate::grammar::RuleId;
 use crate::json_schema::document::ValueId;
 use crate::json_schema::set::Sources;
 
 impl Emitter<'_> {
-    /// The body of a rule.
+    /// The place of a rule.
     pub(crate) fn place_of_rule(&self, rule: RuleId) -> Option<ValueId> {
         match *self.open.get(&rule)? {
             OpenRule::Set(set, _) | OpenRule::Member(_, set, _) => self.sets.place(set),
@@ -17,12 +17,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// What follows a name.
+    /// The place of the object whose names a choice offers.
     pub(crate) fn place_of_name(&self, tag: u32) -> Option<ValueId> {
         self.object_place(self.objects.choices.get(self.numbering.index(tag))?.0)
     }
 
-    /// What follows a captured text.
+    /// The place of the array or object that a captured text stands in.
     pub(crate) fn place_of_capture(&self, tag: u32) -> Option<ValueId> {
         match *self.captures.get(self.numbering.index(tag))? {
             Captured::Key(object, ..) => self.object_place(object),

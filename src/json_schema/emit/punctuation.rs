@@ -101,7 +101,7 @@ impl Punctuation {
     }
 }
 
-/// What may stand in each gap, where that does not depend on the place.
+/// The text of each gap, where that does not depend on the place.
 ///
 /// Errors if it is given as a pattern that matches something else than whitespace.
 pub(crate) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {

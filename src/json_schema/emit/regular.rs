@@ -17,6 +17,8 @@
 //!
 //! Keys without a name of their own may repeat in such a language; that is all that it leaves out.
 
+use std::any::Any;
+
 use rustc_hash::FxHashMap;
 
 use super::hole::SchemaHole;
@@ -24,6 +26,7 @@ use super::object::SpelledName;
 use super::source::SchemaSource;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::hole::Hole;
 use crate::grammar::source::Source;
 use crate::grammar::{GrammarBuilder, Node, NodeId, RuleId};
 use crate::json_schema::set::Shared;
@@ -33,11 +36,21 @@ use crate::regular::{Language, Languages};
 /// Rules that one language may be made of.
 const MAX_RULES: usize = 20_000;
 
+impl Hole for SchemaHole {
+    fn language(&self, languages: &mut Languages) -> Result<Language> {
+        language(self, languages)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 /// The texts of a schema.
 ///
 /// Errors if they are not regular: if values nest without bound, or if what may come depends on
 /// what was written in a way that cannot be left out of account.
-pub(super) fn language(hole: &SchemaHole, languages: &mut Languages) -> Result<Language> {
+fn language(hole: &SchemaHole, languages: &mut Languages) -> Result<Language> {
     let grammar = hole.clone().grammar()?;
     let (source, start) = SchemaSource::new(&grammar, &Limits::default(), &Shared::default())?;
     let mut reader =

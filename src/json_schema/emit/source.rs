@@ -55,7 +55,7 @@ fn schema_of(hole: &dyn Hole) -> Result<&SchemaHole> {
     schema.ok_or_else(|| Error::new(ErrorKind::Grammar, "a part of the grammar is no schema"))
 }
 
-/// What the schemas of one grammar begin with: the first of them brings the arena.
+/// The bases of the schemas of one grammar: the first of them brings the arena.
 struct Bases<'s> {
     shared: &'s Shared,
     first: Option<crate::json_schema::Spelling>,

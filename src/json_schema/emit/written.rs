@@ -57,7 +57,7 @@ pub(crate) struct WrittenItems {
     pub(crate) every_byte: bool,
 }
 
-/// What items that were written take away from a set of items.
+/// The part of a set of items that written items take away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     /// Items as they are spelled, which no further item must end as.
@@ -132,7 +132,7 @@ impl WrittenItems {
 }
 
 impl Sets<'_> {
-    /// What items that were written take away from a set of items.
+    /// The part of a set of items that written items take away.
     pub(crate) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
         let (mut taken, mut new, mut at) = (Taken::NOTHING, Vec::new(), written);
         while let Some((before, item)) = self.written.added.get(&at) {

@@ -10,67 +10,50 @@ use smallvec::SmallVec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Node, NodeId, Origin, RuleId};
 use crate::json_schema::array::{ArraySet, Repeats};
-use crate::json_schema::emit::captured::Captured;
+use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::interned::Interned;
 use crate::json_schema::emit::layout::Layout;
-use crate::json_schema::emit::{Emitter, OpenRule, Progress};
+use crate::json_schema::emit::state::{ArrayState, Captured, OpenRule, Progress};
 use crate::json_schema::emptiness::SOME;
 use crate::json_schema::items::{Begun, canonical, write_canonical};
 use crate::json_schema::options::Spelling;
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::TextSet;
 
-/// Places and counts that an array may go through.
+/// Pairs of a number of items and counts of kinds that one array may go through; each is kept.
 const MAX_ARRAY_STATES: usize = 20_000;
 
-/// What is known of an array after some of its items.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(in crate::json_schema::emit) struct ArrayState {
-    /// Items written, as far as that matters.
-    pub(in crate::json_schema::emit) at: u32,
-    pub(in crate::json_schema::emit) progress: Progress,
-    pub(in crate::json_schema::emit) layout: Layout,
-    /// An index into [`Lazy::counts`].
-    pub(in crate::json_schema::emit) counts: u32,
-    /// Items that others must differ from.
-    pub(in crate::json_schema::emit) used: TextSet,
-    /// Were two equal items found?
-    pub(in crate::json_schema::emit) repeated: bool,
-    /// Was an item written of which nothing is known? Then it may have been any.
-    pub(in crate::json_schema::emit) unknown: bool,
-}
-
-/// An array whose rules are made one by one.
+/// An array whose states are rules.
 #[derive(Debug)]
-pub(in crate::json_schema::emit) struct ArrayAutomaton {
-    pub(in crate::json_schema::emit) set: ArraySet,
-    /// Places from here on are the same.
-    pub(in crate::json_schema::emit) cap: u32,
+pub(crate) struct ArrayAutomaton {
+    pub(crate) set: ArraySet,
+    /// The number of items from which all are alike.
+    pub(crate) cap: u32,
     /// Places and counts from which the array can be completed, where items are counted.
-    pub(in crate::json_schema::emit) alive: FxHashSet<(u32, u32)>,
-    pub(in crate::json_schema::emit) name: Origin,
+    pub(crate) alive: FxHashSet<(u32, u32)>,
+    pub(crate) name: Origin,
 }
 
 /// The arrays met so far, with the states that texts have reached.
 #[derive(Debug, Default)]
-pub(in crate::json_schema::emit) struct ArrayTables {
-    pub(in crate::json_schema::emit) automata: Vec<ArrayAutomaton>,
+pub(crate) struct ArrayTables {
+    pub(crate) automata: Vec<ArrayAutomaton>,
     /// The rule of each state of an array.
-    pub(in crate::json_schema::emit) rules: FxHashMap<(u32, ArrayState), RuleId>,
+    pub(crate) rules: FxHashMap<(u32, ArrayState), RuleId>,
     /// By array that was met in an indented text, where each depth meets it again: its automaton
     /// and the state in which it begins, or `None` if it has no values.
-    pub(in crate::json_schema::emit) declared: FxHashMap<ArraySet, Option<(u32, ArrayState)>>,
+    pub(crate) declared: FxHashMap<ArraySet, Option<(u32, ArrayState)>>,
     /// The arrays and objects of sets of items that must differ.
-    pub(in crate::json_schema::emit) structures: FxHashMap<(Set, Layout), Vec<NodeId>>,
+    pub(crate) structures: FxHashMap<(Set, Layout), Vec<NodeId>>,
     /// Arrays that are whole texts in any style.
-    pub(in crate::json_schema::emit) whole: Vec<ArraySet>,
+    pub(crate) whole: Vec<ArraySet>,
     /// By number: how many items of each counted kind are written.
-    pub(in crate::json_schema::emit) counts: Interned<SmallVec<[u32; 4]>>,
+    pub(crate) counts: Interned<SmallVec<[u32; 4]>>,
 }
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
-    pub(in crate::json_schema::emit) fn array_by_states(
+    pub(crate) fn array_by_states(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -104,7 +87,7 @@ impl Emitter<'_> {
 
     /// An array whose rules are to be made, and the state in which it begins; `None` if it is
     /// empty.
-    pub(in crate::json_schema::emit) fn declare_array(
+    pub(crate) fn declare_array(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -130,11 +113,7 @@ impl Emitter<'_> {
         Ok(self.can_complete_array(id, start)?.then_some((id, start)))
     }
 
-    pub(in crate::json_schema::emit) fn check_counted_kinds(
-        &self,
-        asked: usize,
-        set: Set,
-    ) -> Result<()> {
+    pub(crate) fn check_counted_kinds(&self, asked: usize, set: Set) -> Result<()> {
         if asked <= SOME {
             return Ok(());
         }
@@ -144,12 +123,7 @@ impl Emitter<'_> {
     }
 
     /// The sets that the next item may be in, each with the counts after it.
-    pub(in crate::json_schema::emit) fn next_items(
-        &mut self,
-        id: u32,
-        at: u32,
-        counts: u32,
-    ) -> Result<Vec<(Set, u32)>> {
+    pub(crate) fn next_items(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
         let begun = Begun { at, counts: self.arrays.counts.get(counts).clone() };
         let array = self.arrays.automata[id as usize].set.clone();
         let mut ways = Vec::new();
@@ -162,43 +136,30 @@ impl Emitter<'_> {
         Ok(ways)
     }
 
-    pub(in crate::json_schema::emit) fn index_after(&self, id: u32, at: u32) -> u32 {
+    pub(crate) fn index_after(&self, id: u32, at: u32) -> u32 {
         let cap = self.arrays.automata[id as usize].cap;
         (at + 1).min(cap)
     }
 
-    pub(in crate::json_schema::emit) fn has_enough_items(
-        &mut self,
-        id: u32,
-        at: u32,
-        counts: u32,
-    ) -> bool {
+    pub(crate) fn has_enough_items(&mut self, id: u32, at: u32, counts: u32) -> bool {
         let array = &self.arrays.automata[id as usize].set;
         let counts = self.arrays.counts.get(counts);
         at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
     }
 
     /// Whether the array may end in a state, if its text so far allows a closing bracket.
-    pub(in crate::json_schema::emit) fn may_close_array(
-        &mut self,
-        id: u32,
-        state: ArrayState,
-    ) -> bool {
+    pub(crate) fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
         let repeats = self.arrays.automata[id as usize].set.repeats;
         let enough = repeats != Repeats::Must || state.repeated || state.unknown;
         enough && self.has_enough_items(id, state.at, state.counts)
     }
 
-    pub(in crate::json_schema::emit) fn is_full_array(&mut self, id: u32, at: u32) -> bool {
+    pub(crate) fn is_full_array(&mut self, id: u32, at: u32) -> bool {
         self.arrays.automata[id as usize].set.max.is_some_and(|max| at >= max)
     }
 
     /// Finds the places and counts from which an array can be completed.
-    pub(in crate::json_schema::emit) fn find_completable(
-        &mut self,
-        id: u32,
-        start: u32,
-    ) -> Result<()> {
+    pub(crate) fn find_completable(&mut self, id: u32, start: u32) -> Result<()> {
         let mut states = vec![(0, start)];
         let mut ids: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([((0, start), 0)]);
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
@@ -240,12 +201,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Can an array in this state be completed?
-    pub(in crate::json_schema::emit) fn can_complete_array(
-        &mut self,
-        id: u32,
-        state: ArrayState,
-    ) -> Result<bool> {
+    /// Whether an array in this state can be completed.
+    pub(crate) fn can_complete_array(&mut self, id: u32, state: ArrayState) -> Result<bool> {
         let array = &self.arrays.automata[id as usize];
         let missing = array.set.min.saturating_sub(state.at);
         let needed = match array.set.repeats {
@@ -268,11 +225,7 @@ impl Emitter<'_> {
         Ok(last as usize <= prefix.len() || self.has_value(rest)?)
     }
 
-    pub(in crate::json_schema::emit) fn call_array(
-        &mut self,
-        array: u32,
-        state: ArrayState,
-    ) -> NodeId {
+    pub(crate) fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
         let rule = *self.arrays.rules.entry((array, state)).or_insert_with(|| {
             let rule = self.builder.declare_from(self.arrays.automata[array as usize].name.clone());
             self.open.insert(rule, OpenRule::Array(array, state));
@@ -281,12 +234,8 @@ impl Emitter<'_> {
         self.builder.call(rule)
     }
 
-    /// What may follow in a state.
-    pub(in crate::json_schema::emit) fn array_state(
-        &mut self,
-        id: u32,
-        state: ArrayState,
-    ) -> Result<NodeId> {
+    /// The body of a state's rule.
+    pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
         let repeats = self.arrays.automata[id as usize].set.repeats;
         let signs = self.punctuation(state.layout);
         let mut ways = Vec::new();
@@ -346,7 +295,7 @@ impl Emitter<'_> {
 
     /// Those items of a set with which the array can be completed: items that must differ leave
     /// enough values to others, and where two must be equal they can still come.
-    pub(in crate::json_schema::emit) fn items_that_lead_on(
+    pub(crate) fn items_that_lead_on(
         &mut self,
         id: u32,
         set: Set,
@@ -358,7 +307,7 @@ impl Emitter<'_> {
     }
 
     /// The ways to write an item of a set that differs from those before, where it must.
-    pub(in crate::json_schema::emit) fn captured_items(
+    pub(crate) fn captured_items(
         &mut self,
         set: Set,
         state: ArrayState,
@@ -452,8 +401,8 @@ impl Emitter<'_> {
         Ok(nodes)
     }
 
-    /// What follows an item, if it may stand there; `None` is any.
-    pub(in crate::json_schema::emit) fn after_item(
+    /// The rest of an array behind an item, if the item may stand there; without a text, behind any.
+    pub(crate) fn after_item(
         &mut self,
         (id, state, counts): (u32, ArrayState, u32),
         item: Option<&[u8]>,

@@ -5,29 +5,30 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::{Member, ObjectState};
+use super::Member;
 use crate::error::Result;
 use crate::json_schema::condition::{Condition, Found, Key, MANY, Place};
 use crate::json_schema::emit::Emitter;
+use crate::json_schema::emit::state::ObjectState;
 use crate::json_schema::object::{Class, Named, ObjectSet};
 use crate::json_schema::options::PropertyOrder;
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
 
-/// What is asked of an object in a state: from where a search begins, those of the members that
-/// still come of which something is asked, and how many keys of each class are left.
-pub(in crate::json_schema::emit) type ConditionQuery = (u32, Place, Box<[u32]>, Arc<[u32]>);
+/// A question to [`Emitter::meet_condition`]: the object, where the search begins, those of the
+/// members still to come that the condition names, and the number of keys left of each class.
+pub(crate) type ConditionQuery = (u32, Place, Box<[u32]>, Arc<[u32]>);
 
-/// What is asked of the members of an object can be met.
+/// A condition can be met.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::json_schema::emit) struct Met {
+pub(crate) struct Met {
     /// The named member that is one of those which meet it, by index: the one to write first.
-    pub(in crate::json_schema::emit) by: Option<u32>,
+    pub(crate) by: Option<u32>,
 }
 
 impl<'d> Emitter<'d> {
     /// Those ways that have values and lead on, after a key of this class if it has no name.
-    pub(in crate::json_schema::emit) fn completable(
+    pub(crate) fn completable(
         &mut self,
         id: u32,
         after: ObjectState,
@@ -46,7 +47,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// The condition once some of the named members do not come any more.
-    pub(in crate::json_schema::emit) fn without(
+    pub(crate) fn without(
         &mut self,
         id: u32,
         condition: Condition,
@@ -60,8 +61,8 @@ impl<'d> Emitter<'d> {
         self.sets.conditions.without(condition, passed)
     }
 
-    /// How many keys of each class are left, once one more of a class is written.
-    pub(in crate::json_schema::emit) fn keys_left(
+    /// The number of keys left of each class, once one more of `class` is written.
+    pub(crate) fn keys_left(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -84,9 +85,9 @@ impl<'d> Emitter<'d> {
         Ok(left.into())
     }
 
-    /// Can what is asked of members still be met, within the most members, after a key of this
-    /// class?
-    pub(in crate::json_schema::emit) fn can_meet_condition(
+    /// Whether the condition of a state can still be met, within the most members, after a key of
+    /// this class.
+    pub(crate) fn can_meet_condition(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -99,7 +100,7 @@ impl<'d> Emitter<'d> {
         }
     }
 
-    pub(in crate::json_schema::emit) fn meet_condition(
+    pub(crate) fn meet_condition(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -158,13 +159,8 @@ impl<'d> Emitter<'d> {
         Ok(met)
     }
 
-    /// Can the object still be completed after this named member?
-    pub(in crate::json_schema::emit) fn can_follow(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-        index: u32,
-    ) -> Result<bool> {
+    /// Whether the object can still be completed after this named member.
+    pub(crate) fn can_follow(&mut self, id: u32, state: ObjectState, index: u32) -> Result<bool> {
         let member = &self.objects.automata[id as usize].members[index as usize];
         if state.condition == Condition::HOLDS {
             let set = member.set;

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use super::ObjectState;
 use crate::error::Result;
 use crate::grammar::names::Names;
 use crate::grammar::{Node, NodeId};
 use crate::json_schema::condition::Key;
-use crate::json_schema::emit::captured::Captured;
-use crate::json_schema::emit::{Emitter, Progress};
+use crate::json_schema::emit::Emitter;
+use crate::json_schema::emit::state::{Captured, ObjectState, Progress};
 use crate::json_schema::options::PropertyOrder;
 use crate::json_schema::set::Set;
 use crate::regular::Language;
 
 /// One of a choice of names, by its tag, in all spellings but the canonical one.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::json_schema::emit) struct SpelledName {
+pub(crate) struct SpelledName {
     pub(crate) choice: u32,
     pub(crate) rank: u32,
     pub(crate) spelled: Language,
@@ -23,7 +22,7 @@ pub(in crate::json_schema::emit) struct SpelledName {
 
 impl Emitter<'_> {
     /// A choice of names.
-    pub(in crate::json_schema::emit) fn names(&mut self, tag: u32) -> Names {
+    pub(crate) fn names(&mut self, tag: u32) -> Names {
         let (id, state, ranks) = self.objects.choices[self.numbering.index(tag)].clone();
         let object = &self.objects.automata[id as usize];
         // Allowed names are not written yet. Those that are not required bring no end nearer,
@@ -45,7 +44,7 @@ impl Emitter<'_> {
     }
 
     /// The names of a choice by rank, as they are written.
-    pub(in crate::json_schema::emit) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
         let (id, _, ranks) = &self.objects.choices[self.numbering.index(tag)];
         let object = &self.objects.automata[*id as usize];
         let name = |&rank: &u32| {
@@ -56,10 +55,7 @@ impl Emitter<'_> {
     }
 
     /// If what is captured is a name in a spelling that is not canonical: each of its choice.
-    pub(in crate::json_schema::emit) fn spelled_names(
-        &mut self,
-        tag: u32,
-    ) -> Option<Vec<SpelledName>> {
+    pub(crate) fn spelled_names(&mut self, tag: u32) -> Option<Vec<SpelledName>> {
         let Captured::Name(choice) = self.captures[self.numbering.index(tag)] else {
             return None;
         };
@@ -76,7 +72,7 @@ impl Emitter<'_> {
     }
 
     /// Whether what is captured is a key that counts: more than one of its kind must come.
-    pub(in crate::json_schema::emit) fn counts_keys(&mut self, tag: u32) -> bool {
+    pub(crate) fn counts_keys(&mut self, tag: u32) -> bool {
         match self.captures[self.numbering.index(tag)] {
             Captured::Key(id, state, _) => {
                 let least = self.objects.automata[id as usize].min;
@@ -87,12 +83,7 @@ impl Emitter<'_> {
     }
 
     /// The names of a choice as they can be spelled otherwise than canonically.
-    pub(in crate::json_schema::emit) fn escaped_names(
-        &mut self,
-        id: u32,
-        allowed: &[u32],
-        choice: u32,
-    ) -> NodeId {
+    pub(crate) fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
         let members = &self.objects.automata[id as usize].members;
         let names: Vec<&str> = allowed.iter().map(|&index| &*members[index as usize].key).collect();
         let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
@@ -102,14 +93,14 @@ impl Emitter<'_> {
         self.builder.add(Node::Capture(names, tag))
     }
 
-    pub(in crate::json_schema::emit) fn between_quotes(&mut self, text: Language) -> Language {
+    pub(crate) fn between_quotes(&mut self, text: Language) -> Language {
         let languages = &mut self.sets.languages;
         let quote = languages.literal(b"\"");
         languages.concat([quote, text, quote])
     }
 
     /// The state after a named member, but for what its value decides.
-    pub(in crate::json_schema::emit) fn state_after_named(
+    pub(crate) fn state_after_named(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -138,12 +129,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// What follows a name.
-    pub(in crate::json_schema::emit) fn after_name(
-        &mut self,
-        tag: u32,
-        rank: u32,
-    ) -> Result<NodeId> {
+    /// The part behind a name: colon, value, and the rest of the object.
+    pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
         let (id, state) = (
             self.objects.choices[self.numbering.index(tag)].0,
             self.objects.choices[self.numbering.index(tag)].1,
@@ -153,8 +140,9 @@ impl Emitter<'_> {
         self.member(id, &ways)
     }
 
-    /// What follows a name that is not spelled canonically; `None` is any of the choice.
-    pub(in crate::json_schema::emit) fn after_escaped_name(
+    /// The part behind a name that is not spelled canonically; without a text, behind any of its
+    /// choice.
+    pub(crate) fn after_escaped_name(
         &mut self,
         choice: u32,
         name: Option<&[u8]>,
@@ -172,8 +160,8 @@ impl Emitter<'_> {
         Ok(self.builder.choice(ways?))
     }
 
-    /// What follows a key without a name of its own; `None` is any.
-    pub(in crate::json_schema::emit) fn after_key(
+    /// The part behind a key without a name of its own; without a text, behind any.
+    pub(crate) fn after_key(
         &mut self,
         (id, state, class): (u32, ObjectState, usize),
         key: Option<&[u8]>,
@@ -198,7 +186,7 @@ impl Emitter<'_> {
 
     /// The sets that the value of a member without a name may be in, each with the state after it
     /// but for its key.
-    pub(in crate::json_schema::emit) fn other_member_values(
+    pub(crate) fn other_member_values(
         &mut self,
         id: u32,
         state: ObjectState,
@@ -218,7 +206,7 @@ impl Emitter<'_> {
     }
 
     /// The sets that the value of a named member may be in, each with the state after it.
-    pub(in crate::json_schema::emit) fn named_member_values(
+    pub(crate) fn named_member_values(
         &mut self,
         id: u32,
         state: ObjectState,

@@ -2,33 +2,24 @@
 
 use std::sync::Arc;
 
-use super::ObjectState;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId};
-use crate::json_schema::emit::captured::Captured;
+use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::layout::Layout;
-use crate::json_schema::emit::{Emitter, OpenRule, Progress};
+use crate::json_schema::emit::state::{Captured, ObjectState, OpenRule, Progress};
 use crate::json_schema::options::{PropertyOrder, Spelling};
 use crate::json_schema::set::Set;
 
 impl Emitter<'_> {
     /// Whether an object may end in a state, if its text so far allows a closing bracket.
-    pub(in crate::json_schema::emit) fn may_close_object(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-    ) -> bool {
+    pub(crate) fn may_close_object(&mut self, id: u32, state: ObjectState) -> bool {
         let left = self.required_left(id, state);
         let object = &self.objects.automata[id as usize];
         let enough = state.count >= object.min.min(object.cap);
         left == 0 && enough && self.sets.conditions.at_end(state.condition)
     }
 
-    pub(in crate::json_schema::emit) fn call_object(
-        &mut self,
-        object: u32,
-        state: ObjectState,
-    ) -> NodeId {
+    pub(crate) fn call_object(&mut self, object: u32, state: ObjectState) -> NodeId {
         let rule = *self.objects.rules.entry((object, state)).or_insert_with(|| {
             let rule =
                 self.builder.declare_from(self.objects.automata[object as usize].name.clone());
@@ -38,12 +29,8 @@ impl Emitter<'_> {
         self.builder.call(rule)
     }
 
-    /// What may follow in a state.
-    pub(in crate::json_schema::emit) fn object_state(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-    ) -> Result<NodeId> {
+    /// The body of a state's rule.
+    pub(crate) fn object_state(&mut self, id: u32, state: ObjectState) -> Result<NodeId> {
         let any_order = self.sets.options.property_order == PropertyOrder::Any;
         let allowed = self.next_names(id, state)?;
         let left = self.required_left(id, state);
@@ -117,18 +104,14 @@ impl Emitter<'_> {
         Ok(self.builder.choice(ways))
     }
 
-    pub(in crate::json_schema::emit) fn is_seen(&self, state: ObjectState, index: u32) -> bool {
+    pub(crate) fn is_seen(&self, state: ObjectState, index: u32) -> bool {
         let seen = self.objects.seen.get(state.seen);
         let word = seen.get(index as usize / 64).copied().unwrap_or(0);
         word >> (index % 64) & 1 == 1
     }
 
-    /// How many required members are still to come.
-    pub(in crate::json_schema::emit) fn required_left(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-    ) -> u32 {
+    /// The number of required members still to come.
+    pub(crate) fn required_left(&mut self, id: u32, state: ObjectState) -> u32 {
         let members = &self.objects.automata[id as usize].members;
         let required: Vec<u32> = (0..)
             .zip(members)
@@ -140,11 +123,7 @@ impl Emitter<'_> {
     }
 
     /// The named members that may come next, as indices, where they come in any order.
-    pub(in crate::json_schema::emit) fn names_in_any_order(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-    ) -> Result<Vec<u32>> {
+    pub(crate) fn names_in_any_order(&mut self, id: u32, state: ObjectState) -> Result<Vec<u32>> {
         let left = self.required_left(id, state);
         let mut allowed = Vec::new();
         for index in 0..self.objects.automata[id as usize].members.len() as u32 {
@@ -159,11 +138,7 @@ impl Emitter<'_> {
     }
 
     /// The named members that may come next, as indices.
-    pub(in crate::json_schema::emit) fn next_names(
-        &mut self,
-        id: u32,
-        state: ObjectState,
-    ) -> Result<Vec<u32>> {
+    pub(crate) fn next_names(&mut self, id: u32, state: ObjectState) -> Result<Vec<u32>> {
         if self.sets.options.property_order == PropertyOrder::Any {
             return self.names_in_any_order(id, state);
         }
@@ -203,18 +178,14 @@ impl Emitter<'_> {
         Ok(allowed)
     }
 
-    pub(in crate::json_schema::emit) fn count_after(&self, id: u32, count: u32) -> u32 {
+    pub(crate) fn count_after(&self, id: u32, count: u32) -> u32 {
         let cap = self.objects.automata[id as usize].cap;
         (count + 1).min(cap)
     }
 
     /// A colon, and a value in one of these sets with the state after it. A colon on the first line
     /// decides how the text goes on.
-    pub(in crate::json_schema::emit) fn member(
-        &mut self,
-        id: u32,
-        ways: &[(Set, ObjectState)],
-    ) -> Result<NodeId> {
+    pub(crate) fn member(&mut self, id: u32, ways: &[(Set, ObjectState)]) -> Result<NodeId> {
         let mut members = Vec::new();
         for layout in Layout::ONE_LINE {
             let in_layout = |&(set, next): &(Set, ObjectState)| {
@@ -231,7 +202,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(in crate::json_schema::emit) fn member_in(
+    pub(crate) fn member_in(
         &mut self,
         id: u32,
         layout: Layout,
