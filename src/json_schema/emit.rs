@@ -10,7 +10,7 @@
 //! | `hole` | a schema as a part of a grammar |
 //! | `source` | all schemas of one grammar, asked for rules |
 //! | `array`, `object` | members and items |
-//! | `state` | the memory of rules |
+//! | `state`, `tables` | the memory of rules |
 //! | `captured` | texts that decide what follows them |
 //! | `layout`, `punctuation` | whitespace, brackets, commas |
 //! | `completion`, `lower_bound` | the end of a text |
@@ -32,6 +32,7 @@ pub(crate) mod punctuation;
 mod regular;
 pub(crate) mod source;
 mod state;
+mod tables;
 pub(crate) mod written;
 
 use rustc_hash::FxHashMap;
@@ -44,12 +45,11 @@ use super::set::{Expr, Set, Sets, Shape, Sources};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
 use crate::regular::{Language, TextSet};
-use array::states::{ArrayAutomaton, ArrayTables};
 use layout::Layout;
 use numbering::Numbering;
-use object::ObjectTables;
 use punctuation::Punctuation;
 use state::{Captured, OpenRule, Progress};
+use tables::{ArrayAutomaton, ArrayTables, ObjectTables};
 
 /// The kind of node for JSON strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,13 +203,11 @@ impl<'d> Emitter<'d> {
     }
 
     pub(crate) fn mark(&mut self, node: NodeId, sources: &Sources) -> NodeId {
-        match sources.0.is_empty() {
-            true => node,
-            false => {
-                let origin = self.origin(&sources.0);
-                self.builder.mark_from(node, origin)
-            }
+        if sources.0.is_empty() {
+            return node;
         }
+        let origin = self.origin(&sources.0);
+        self.builder.mark_from(node, origin)
     }
 
     /// Places, for messages.

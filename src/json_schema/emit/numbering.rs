@@ -43,10 +43,7 @@ impl Numbering {
     /// The value that a number was made from.
     pub(crate) fn value(self, place: u32) -> ValueId {
         let value = ValueId::from_number(place);
-        match value.is_builtin() {
-            true => value,
-            false => ValueId::from_number(place - self.first_place),
-        }
+        if value.is_builtin() { value } else { ValueId::from_number(place - self.first_place) }
     }
 
     /// Whether a number was made here, or by a schema behind this one.

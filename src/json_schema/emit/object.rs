@@ -24,80 +24,19 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Emitter;
-use super::interned::Interned;
 use super::layout::Layout;
 use super::state::{ObjectState, Progress};
+use super::tables::{Member, ObjectAutomaton};
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{NodeId, Origin, RuleId};
+use crate::grammar::{NodeId, Origin};
 use crate::json_schema::condition::{Condition, Other, Part};
 use crate::json_schema::object::ObjectSet;
-use crate::json_schema::set::{Set, Sources};
+use crate::json_schema::set::Set;
 use crate::vocabulary::Trie;
-use condition::{ConditionQuery, Met};
 pub(super) use keys::SpelledName;
 
 /// The most bytes of a name as it is written: a trie counts its depth in 16 bits.
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
-
-/// An object whose states are rules.
-#[derive(Debug)]
-pub(super) struct ObjectAutomaton {
-    pub(super) members: Vec<Member>,
-    /// By key, where a condition asks for them: the index.
-    pub(super) indices: FxHashMap<Arc<str>, u32>,
-    /// Names by rank.
-    pub(super) trie: Arc<Trie>,
-    /// By rank: the index of the member.
-    pub(super) by_rank: Vec<u32>,
-    /// By index: the rank.
-    pub(super) ranks: Vec<u32>,
-    /// Keys without a name.
-    pub(super) others: Arc<[Other]>,
-    /// The number of keys of each class, where conditions count them.
-    pub(super) keys: Arc<[u32]>,
-    pub(super) min: u32,
-    pub(super) max: Option<u32>,
-    /// The count of members from which all are alike.
-    pub(super) cap: u32,
-    pub(super) name: Origin,
-    pub(super) sources: Sources,
-}
-
-/// A property with a name.
-#[derive(Debug)]
-pub(super) struct Member {
-    pub(super) key: Arc<str>,
-    /// The key as it is written, without quotes.
-    pub(super) spelled: Vec<u8>,
-    pub(super) set: Set,
-    pub(super) required: bool,
-}
-
-/// The objects met so far, with the states that texts have reached.
-#[derive(Debug, Default)]
-pub(super) struct ObjectTables {
-    pub(super) automata: Vec<ObjectAutomaton>,
-    /// The rule of each state of an object.
-    pub(super) rules: FxHashMap<(u32, ObjectState), RuleId>,
-    /// By object that was met in an indented text, where each depth meets it again: its automaton
-    /// and the state in which it begins, or `None` if it has no values.
-    pub(super) declared: FxHashMap<ObjectSet, Option<(u32, ObjectState)>>,
-    /// Answers to whether a condition can still be met.
-    pub(super) met: FxHashMap<ConditionQuery, Option<Met>>,
-    /// Sets of named members that are written, in any order, as bits.
-    pub(super) seen: Interned<Box<[u64]>>,
-    /// Sets of other keys that are written, sorted.
-    pub(super) used: Interned<Vec<Arc<str>>>,
-    /// Choices of names, by tag: an object in a state, and the ranks of the names that may come.
-    pub(super) choices: Vec<(u32, ObjectState, Vec<u32>)>,
-}
-
-impl ObjectAutomaton {
-    /// Whether an object with `count` members has room for so many required ones.
-    pub(super) fn fits(&self, count: u32, required: u32) -> bool {
-        self.max.is_none_or(|max| count + required <= max)
-    }
-}
 
 impl Emitter<'_> {
     pub(super) fn object(

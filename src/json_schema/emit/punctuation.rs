@@ -143,8 +143,9 @@ fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Lang
         let help = "use blanks, tabs, line feeds and carriage returns";
         return Err(error("it matches more than JSON's white space").with_help(help));
     }
-    match l.is_live(gap)? {
-        true => Ok(gap),
-        false => Err(error("it matches nothing").with_help("let it match the empty text")),
+    if l.is_live(gap)? {
+        Ok(gap)
+    } else {
+        Err(error("it matches nothing").with_help("let it match the empty text"))
     }
 }

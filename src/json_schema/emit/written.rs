@@ -160,12 +160,11 @@ impl Sets<'_> {
                 let Some(rest) = after(&mut self.languages, shape.strings, &spelled)? else {
                     return Ok(());
                 };
-                match self.is_inexhaustible(rest)? {
-                    true => {
-                        let whole = [b"\"", &spelled[..], b"\""].concat();
-                        taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
-                    }
-                    false => taken.strings = self.written.texts.with(taken.strings, &spelled),
+                if self.is_inexhaustible(rest)? {
+                    let whole = [b"\"", &spelled[..], b"\""].concat();
+                    taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
+                } else {
+                    taken.strings = self.written.texts.with(taken.strings, &spelled);
                 }
             }
             Some(b'-' | b'0'..=b'9') => {

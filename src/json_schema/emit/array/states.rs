@@ -8,12 +8,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::grammar::{Node, NodeId, Origin, RuleId};
+use crate::grammar::{Node, NodeId, Origin};
 use crate::json_schema::array::{ArraySet, Repeats};
 use crate::json_schema::emit::Emitter;
-use crate::json_schema::emit::interned::Interned;
 use crate::json_schema::emit::layout::Layout;
 use crate::json_schema::emit::state::{ArrayState, Captured, OpenRule, Progress};
+use crate::json_schema::emit::tables::ArrayAutomaton;
 use crate::json_schema::emptiness::SOME;
 use crate::json_schema::items::{Begun, canonical, write_canonical};
 use crate::json_schema::options::Spelling;
@@ -22,34 +22,6 @@ use crate::regular::TextSet;
 
 /// Pairs of a number of items and counts of kinds that one array may go through; each is kept.
 const MAX_ARRAY_STATES: usize = 20_000;
-
-/// An array whose states are rules.
-#[derive(Debug)]
-pub(crate) struct ArrayAutomaton {
-    pub(crate) set: ArraySet,
-    /// The number of items from which all are alike.
-    pub(crate) cap: u32,
-    /// Places and counts from which the array can be completed, where items are counted.
-    pub(crate) alive: FxHashSet<(u32, u32)>,
-    pub(crate) name: Origin,
-}
-
-/// The arrays met so far, with the states that texts have reached.
-#[derive(Debug, Default)]
-pub(crate) struct ArrayTables {
-    pub(crate) automata: Vec<ArrayAutomaton>,
-    /// The rule of each state of an array.
-    pub(crate) rules: FxHashMap<(u32, ArrayState), RuleId>,
-    /// By array that was met in an indented text, where each depth meets it again: its automaton
-    /// and the state in which it begins, or `None` if it has no values.
-    pub(crate) declared: FxHashMap<ArraySet, Option<(u32, ArrayState)>>,
-    /// The arrays and objects of sets of items that must differ.
-    pub(crate) structures: FxHashMap<(Set, Layout), Vec<NodeId>>,
-    /// Arrays that are whole texts in any style.
-    pub(crate) whole: Vec<ArraySet>,
-    /// By number: how many items of each counted kind are written.
-    pub(crate) counts: Interned<SmallVec<[u32; 4]>>,
-}
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.

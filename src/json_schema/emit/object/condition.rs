@@ -5,26 +5,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::Member;
 use crate::error::Result;
-use crate::json_schema::condition::{Condition, Found, Key, MANY, Place};
+use crate::json_schema::condition::{Condition, Found, Key, MANY};
 use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::state::ObjectState;
+use crate::json_schema::emit::tables::{Member, Met};
 use crate::json_schema::object::{Class, Named, ObjectSet};
 use crate::json_schema::options::PropertyOrder;
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::Language;
-
-/// A question to [`Emitter::meet_condition`]: the object, where the search begins, those of the
-/// members still to come that the condition names, and the number of keys left of each class.
-pub(crate) type ConditionQuery = (u32, Place, Box<[u32]>, Arc<[u32]>);
-
-/// A condition can be met.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Met {
-    /// The named member that is one of those which meet it, by index: the one to write first.
-    pub(crate) by: Option<u32>,
-}
 
 impl<'d> Emitter<'d> {
     /// Those ways that have values and lead on, after a key of this class if it has no name.

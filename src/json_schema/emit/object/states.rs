@@ -71,10 +71,11 @@ impl Emitter<'_> {
             if !used.is_empty() && !languages.is_live(keys)? {
                 continue;
             }
-            let keys = match used.is_empty() {
-                true => self.quoted_text(keys),
+            let keys = if used.is_empty() {
+                self.quoted_text(keys)
+            } else {
                 // Used once: finishing an automaton for it would cost more than it saves.
-                false => self.between_quotes(keys),
+                self.between_quotes(keys)
             };
             let tag = self.numbering.tag(self.captures.len());
             self.captures.push(Captured::Key(id, within, class));
