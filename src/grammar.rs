@@ -23,6 +23,7 @@
 
 pub(crate) mod analysis;
 mod embed;
+pub(crate) mod hole;
 mod lazy;
 pub(crate) mod names;
 pub(crate) mod normal;
@@ -38,6 +39,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
+use hole::Hole;
 
 /// Index of a node in its grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +98,10 @@ pub enum Node {
     Call(RuleId),
     /// Exactly this special token.
     Special(SpecialToken),
+    /// A part that is made while a text is read, such as what a JSON Schema accepts: an index into
+    /// the grammar's holes. Never empty.
+    #[doc(hidden)]
+    Hole(u32),
     /// The same as a regular terminal: a JSON string whose characters are spelled as JSON does.
     #[doc(hidden)]
     Text(Language),
@@ -116,6 +122,8 @@ pub enum Node {
 pub(crate) enum Origin {
     /// In words of its front end.
     Text(Arc<str>),
+    /// A kind of part that stands nowhere in a constraint's text, such as any value.
+    Kind(Arc<str>),
     /// Places that its front end can put in words: only in grammars that are made as they are read.
     Places(SmallVec<[u32; 2]>),
 }
@@ -124,7 +132,7 @@ impl Origin {
     /// As far as it is in words.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Text(text) => text,
+            Self::Text(text) | Self::Kind(text) => text,
             Self::Places(_) => "",
         }
     }
@@ -157,10 +165,17 @@ pub struct Grammar {
     nodes: Vec<Node>,
     sources: Vec<Option<Origin>>,
     rules: Vec<Rule>,
+    /// What [`Node::Hole`] stands for, by its index.
+    holes: Vec<Arc<dyn Hole>>,
     start: RuleId,
 }
 
 impl Grammar {
+    /// The parts that are made while a text is read.
+    pub(crate) fn holes(&self) -> &[Arc<dyn Hole>] {
+        &self.holes
+    }
+
     /// The arena of its regular terminals.
     pub fn languages(&self) -> &Languages {
         &self.languages
@@ -220,6 +235,8 @@ pub struct GrammarBuilder {
     nodes: Vec<Node>,
     sources: Vec<Option<Origin>>,
     rules: Vec<Rule>,
+    /// What [`Node::Hole`] stands for, by its index.
+    holes: Vec<Arc<dyn Hole>>,
     /// Choices of which the first part holds a shortest text.
     shortest_first: FxHashSet<NodeId>,
 }
@@ -291,6 +308,13 @@ impl GrammarBuilder {
         self.push(Node::Special(token))
     }
 
+    /// A part that is made while a text is read.
+    pub(crate) fn hole(&mut self, hole: Arc<dyn Hole>) -> NodeId {
+        let index = self.holes.len() as u32;
+        self.holes.push(hole);
+        self.push(Node::Hole(index))
+    }
+
     /// The empty string.
     pub fn empty(&mut self) -> NodeId {
         self.sequence([])
@@ -327,6 +351,11 @@ impl GrammarBuilder {
         let rule = self.declare(name);
         self.define(rule, body);
         rule
+    }
+
+    /// The rule that will be declared next.
+    pub(crate) fn next_rule(&self) -> RuleId {
+        RuleId(self.rules.len() as u32)
     }
 
     /// A node made so far.
@@ -383,7 +412,7 @@ impl GrammarBuilder {
             let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
-        let Self { languages, nodes, sources, rules, .. } = self;
-        Ok(Grammar { languages, nodes, sources, rules, start })
+        let Self { languages, nodes, sources, rules, holes, .. } = self;
+        Ok(Grammar { languages, nodes, sources, rules, holes, start })
     }
 }

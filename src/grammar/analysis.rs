@@ -20,6 +20,7 @@ pub(crate) fn least(grammar: &Grammar, leaf: impl Fn(NodeId, &Node) -> bool) -> 
         let ready = match node {
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)

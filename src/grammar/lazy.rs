@@ -28,6 +28,8 @@
 //! Structure Grammars", 1961). Most rules see one state only; the free text behind the last call
 //! becomes `TEXT & ~(TEXT "<tool>" .*)`, one terminal.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, analysis};
@@ -56,6 +58,9 @@ struct State {
     /// Lazy languages that may begin here.
     place: Set,
 }
+
+/// Between terminals that no lazy language has to do with.
+const UNTOUCHED: State = State { monitor: Language::ALL, place: NONE };
 
 /// A rule with the states around it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,6 +143,8 @@ struct Rewriting {
     paths: FxHashMap<(Language, Language), Language>,
     /// Whether precedence takes any text from any terminal.
     has_conflict: bool,
+    /// What holes are as regular languages, where lazy languages take texts from them.
+    holes: FxHashMap<u32, Language>,
 }
 
 impl Rewriting {
@@ -164,6 +171,7 @@ impl Rewriting {
             residuals: FxHashMap::default(),
             paths: FxHashMap::default(),
             has_conflict: false,
+            holes: FxHashMap::default(),
         };
         rewriting.find_first();
         rewriting
@@ -245,11 +253,25 @@ impl Rewriting {
         self.nullable[node.index()]
     }
 
+    /// A part that is made while a text is read, as a regular language.
+    fn hole(&mut self, hole: u32) -> Result<Language> {
+        if let Some(&known) = self.holes.get(&hole) {
+            return Ok(known);
+        }
+        let source = Arc::clone(&self.grammar.holes[hole as usize]);
+        let language = source.language(&mut self.grammar.languages).map_err(|error| {
+            let message = "a lazy rule may begin where a JSON Schema stands that is not regular";
+            let error =
+                Error::new(ErrorKind::Grammar, format!("{message}: it {}", error.message()));
+            error.with_help("let free text stand there, or write the lazy rule in another way")
+        })?;
+        self.holes.insert(hole, language);
+        Ok(language)
+    }
+
     /// Whether a node is the same in every state that it is entered in here.
     fn is_untouched(&self, node: NodeId, from: State, follow: Set) -> bool {
-        from == State { monitor: Language::ALL, place: NONE }
-            && follow == NONE
-            && !self.has_lazy[node.index()]
+        from == UNTOUCHED && follow == NONE && !self.has_lazy[node.index()]
     }
 
     /// The lazy languages that may begin behind part `i` of a sequence.
@@ -458,6 +480,15 @@ impl Rewriting {
                 residuals.into_iter().map(|monitor| State { monitor, place: follow }).collect()
             }
             Node::Special(_) => vec![State { monitor: Language::ALL, place: follow }],
+            Node::Hole(_) if from == UNTOUCHED => {
+                vec![State { monitor: Language::ALL, place: follow }]
+            }
+            Node::Hole(hole) => {
+                let language = self.hole(hole)?;
+                let (strings, monitor) = self.terminal(id, language, from);
+                let residuals = self.residuals(strings, monitor)?;
+                residuals.into_iter().map(|monitor| State { monitor, place: follow }).collect()
+            }
             Node::Choice(parts) => {
                 let mut found = Vec::new();
                 for &part in &parts {
@@ -653,6 +684,7 @@ impl Writer {
         } else {
             rule
         };
+        self.builder.holes = std::mem::take(&mut self.rewriting.grammar.holes);
         self.builder.languages = std::mem::take(&mut self.rewriting.grammar.languages);
         self.builder.finish(rule)
     }
@@ -777,6 +809,17 @@ impl Writer {
             Node::Special(token) => {
                 let state = State { monitor: Language::ALL, place: follow };
                 target.is_none_or(|target| target == state).then(|| self.builder.special(token))
+            }
+            Node::Hole(hole) if from == UNTOUCHED => {
+                let state = State { monitor: Language::ALL, place: follow };
+                let leads = target.is_none_or(|target| target == state);
+                leads.then(|| self.builder.add(Node::Hole(hole)))
+            }
+            Node::Hole(hole) => {
+                let language = self.rewriting.hole(hole)?;
+                let (strings, monitor) = self.rewriting.terminal(id, language, from);
+                let strings = self.strings(strings, monitor, follow, target)?;
+                strings.map(|language| self.builder.regular(language))
             }
             Node::Choice(parts) => {
                 let mut ways = Vec::new();

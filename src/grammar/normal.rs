@@ -44,8 +44,8 @@ fn nullable_nodes(grammar: &Grammar) -> Vec<bool> {
 
 fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
     let nullable = nullable_nodes(&grammar);
-    let Grammar { languages, nodes, sources, rules, start } = grammar;
-    let mut out = GrammarBuilder { languages, ..GrammarBuilder::default() };
+    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
+    let mut out = GrammarBuilder { languages, holes, ..GrammarBuilder::default() };
     for rule in &rules {
         out.declare(rule.name());
     }
@@ -61,9 +61,11 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
         let whole = match node {
             Node::Regular(language) => out.regular(*language),
             Node::Special(token) => out.special(token.clone()),
-            Node::Text(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
-                out.push(node.clone())
-            }
+            Node::Hole(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..)
+            | Node::Scope(..) => out.push(node.clone()),
             Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
             Node::Choice(parts) => out.choice(parts.iter().map(at)),
             Node::Repeat { node, min, max } => {
@@ -88,6 +90,7 @@ fn without_empty_rules(grammar: Grammar) -> Result<Grammar> {
                     out.regular(language)
                 }
                 Node::Special(_)
+                | Node::Hole(_)
                 | Node::Text(_)
                 | Node::Names(_)
                 | Node::Capture(..)
@@ -138,6 +141,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
         match grammar.node(node) {
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -232,13 +236,14 @@ fn without_left_recursion(grammar: Grammar, limit: usize) -> Result<Grammar> {
         return Ok(grammar);
     }
     recursive.sort_unstable();
-    let Grammar { languages, nodes, sources, rules, start } = grammar;
+    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
     let mut corner = LeftCorner {
         out: GrammarBuilder {
             languages,
             nodes,
             sources,
             rules,
+            holes,
             shortest_first: FxHashSet::default(),
         },
         nullable,
@@ -370,6 +375,7 @@ impl LeftCorner {
             // No rule derives the empty string any more.
             Node::Call(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -415,6 +421,7 @@ impl LeftCorner {
             match &self.out.nodes[node.index()] {
                 Node::Regular(_)
                 | Node::Special(_)
+                | Node::Hole(_)
                 | Node::Text(_)
                 | Node::Names(_)
                 | Node::Capture(..)
@@ -448,6 +455,7 @@ impl LeftCorner {
             // A leaf does not recur.
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -524,6 +532,7 @@ impl LeftCorner {
             // Neither is nullable.
             Node::Call(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)

@@ -20,6 +20,7 @@ impl Grammar {
             languages,
             moved: FxHashMap::default(),
             rules: FxHashMap::default(),
+            holes: FxHashMap::default(),
         };
         reader.rule(self.start, 0)
     }
@@ -55,6 +56,8 @@ struct Regular<'a> {
     moved: FxHashMap<Language, Language>,
     /// Rules met so far; `None` while what they call is looked at.
     rules: FxHashMap<RuleId, Option<Language>>,
+    /// What holes are, by their index.
+    holes: FxHashMap<u32, Language>,
 }
 
 impl Regular<'_> {
@@ -76,6 +79,20 @@ impl Regular<'_> {
         self.rules.insert(rule, None);
         let language = self.node(self.grammar.rule(rule).body(), rule, depth + 1)?;
         self.rules.insert(rule, Some(language));
+        Ok(language)
+    }
+
+    /// A part that is made while a text is read.
+    fn hole(&mut self, hole: u32, rule: RuleId) -> Result<Language> {
+        if let Some(&known) = self.holes.get(&hole) {
+            return Ok(known);
+        }
+        let language = self.grammar.holes[hole as usize].language(self.languages);
+        let language = language.map_err(|error| match error.kind() {
+            ErrorKind::Grammar => self.error(rule, error.message()),
+            _ => error,
+        })?;
+        self.holes.insert(hole, language);
         Ok(language)
     }
 
@@ -105,6 +122,7 @@ impl Regular<'_> {
             }
             &Node::Call(callee) => self.rule(callee, depth),
             Node::Special(_) => Err(self.error(rule, "names a special token")),
+            &Node::Hole(hole) => self.hole(hole, rule),
             // Only in grammars that are made as they are read.
             Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
                 Err(self.error(rule, "depends on what was read"))

@@ -290,6 +290,11 @@ impl Document {
         id
     }
 
+    /// The values in it.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The root of the schema.
     pub(crate) fn root(&self) -> ValueId {
         self.sources.first().map_or(ValueId(0), |source| source.root)

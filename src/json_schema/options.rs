@@ -14,8 +14,7 @@ const WORK: usize = 60_000_000;
 #[non_exhaustive]
 pub enum Whitespace {
     /// Any one of the five styles below, from the beginning of a text to its end: the first gap in
-    /// which they differ chooses. In a [whole grammar](crate::json_schema::Schema::grammar), which
-    /// cannot count depth, `Plain` or `Compact`.
+    /// which they differ chooses.
     #[default]
     Tidy,
     /// One line, with a blank after each comma and colon: `{"a": [1, 2]}`.

@@ -28,7 +28,13 @@ pub(crate) struct BaseLanguages {
 
 impl BaseLanguages {
     pub(crate) fn new(spelling: Spelling) -> Self {
-        let mut languages = Languages::new();
+        let mut base = Self::within(Languages::new(), spelling);
+        base.languages.freeze();
+        base
+    }
+
+    /// The same in an arena that other schemas use.
+    pub(crate) fn within(mut languages: Languages, spelling: Spelling) -> Self {
         let mut numbers = Numbers::new(&mut languages, spelling);
         let strings = StringSets::new(&mut languages, spelling);
         // Most bounds of real schemas are these.
@@ -61,7 +67,6 @@ impl BaseLanguages {
             .chain([Layout::Gaps])
             .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
         let punctuation = Arc::new(punctuation.collect());
-        languages.freeze();
         Self { languages, numbers, strings, punctuation, flexible_gap }
     }
 }

@@ -1,19 +1,42 @@
-//! Arrays whose items are counted or must differ, as machines whose states are rules.
+//! Arrays whose items are counted by kind or must differ, as automata.
+//!
+//! A state knows the number of items, how many of each counted kind (`contains`), and the items
+//! written, where later ones must differ. Each state is a rule, made when a text first reaches it.
+//! Items that must differ are *captured*: what follows depends on their text.
 
-use super::*;
-use crate::json_schema::document::canonical_text::{canonical, write_canonical};
-use crate::json_schema::satisfiability::unique_items::{ArrayProgress, uniform_from};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::{Node, NodeId, Origin};
+use crate::json_schema::document::canonical_text::canonical;
+use crate::json_schema::document::canonical_text::write_canonical;
+use crate::json_schema::emit::Emitter;
+use crate::json_schema::emit::layout::Layout;
+use crate::json_schema::emit::state::{ArrayState, Captured, OpenRule, Progress};
+use crate::json_schema::emit::tables::ArrayAutomaton;
+use crate::json_schema::options::Spelling;
+use crate::json_schema::satisfiability::unique_items::ArrayProgress;
+use crate::json_schema::satisfiability::unique_items::uniform_from;
+use crate::json_schema::set::Set;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
+use crate::json_schema::set::array_set::Repeats;
+use crate::regular::TextSet;
+
+/// Pairs of a number of items and counts of kinds that one array may go through; each is kept.
+const MAX_ARRAY_STATES: usize = 20_000;
 
 impl Emitter<'_> {
     /// An array whose items are counted or must differ.
-    pub(crate) fn lazy_array(
+    pub(crate) fn array_by_states(
         &mut self,
         array: &ArraySet,
         name: &Origin,
         layout: Layout,
     ) -> Result<Option<NodeId>> {
         let known = match layout {
-            Layout::Indented(..) => self.pending().known_arrays.get(array).copied(),
+            Layout::Indented(..) => self.arrays.declared.get(array).copied(),
             _ => None,
         };
         let declared = match known {
@@ -21,25 +44,26 @@ impl Emitter<'_> {
             None => {
                 let declared = self.declare_array(array, name)?;
                 if let Layout::Indented(..) = layout {
-                    self.pending().known_arrays.insert(array.clone(), declared);
+                    self.arrays.declared.insert(array.clone(), declared);
                 }
                 declared
             }
         };
         let Some((id, start)) = declared else { return Ok(None) };
-        let signs = self.signs(layout);
-        let (open, phase) = match signs.first.is_some() && !self.may_close_array(id, start) {
-            true => (signs.begin_array, Phase::ArrayProgress),
-            false => (signs.open_array, Phase::Opened),
+        let signs = self.punctuation(layout);
+        let (open, progress) = if signs.first.is_some() && !self.may_close_array(id, start) {
+            (signs.begin_array, Progress::AfterGap)
+        } else {
+            (signs.open_array, Progress::AfterBracket)
         };
-        let further = self.call_array(id, ArrayState { phase, layout, ..start });
+        let further = self.call_array(id, ArrayState { progress, layout, ..start });
         let node = self.builder.sequence([open, further]);
         Ok(Some(self.mark(node, &array.sources)))
     }
 
     /// An array whose rules are to be made, and the state in which it begins; `None` if it is
     /// empty.
-    fn declare_array(
+    pub(crate) fn declare_array(
         &mut self,
         array: &ArraySet,
         name: &Origin,
@@ -47,111 +71,80 @@ impl Emitter<'_> {
         if self.sets.array_is_empty(array)? {
             return Ok(None);
         }
-        self.check_some(array.some.len(), array.rest)?;
+        self.check_counted_kinds(array.some.len(), array.rest)?;
         let cap = uniform_from(array);
         let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
-        let lazy = self.pending();
-        let counts = lazy.counts.id(zeros);
-        let id = lazy.arrays.len() as u32;
-        lazy.arrays.push(Array {
+        let counts = self.arrays.counts.id(zeros);
+        let id = self.arrays.automata.len() as u32;
+        self.arrays.automata.push(ArrayAutomaton {
             set: array.clone(),
             cap,
             alive: FxHashSet::default(),
             name: name.clone(),
         });
         if !array.some.is_empty() {
-            self.find_alive(id, counts)?;
+            self.find_completable(id, counts)?;
         }
         let start = ArrayState { at: 0, counts, ..ArrayState::default() };
-        Ok(self.array_is_alive(id, start)?.then_some((id, start)))
+        Ok(self.can_complete_array(id, start)?.then_some((id, start)))
     }
 
-    /// An array that is the whole text, in any style.
-    pub(crate) fn undecided_array(
-        &mut self,
-        array: &ArraySet,
-        name: &Origin,
-    ) -> Result<Option<NodeId>> {
-        let [first, others @ ..] = Layout::STYLES;
-        let Some(some) = self.items(array, first)? else { return Ok(None) };
-        let signs = self.signs(Layout::Undecided);
-        let mut ways = Vec::new();
-        if array.min == 0 {
-            ways.push(signs.end_array);
+    pub(crate) fn check_counted_kinds(&self, asked: usize, set: Set) -> Result<()> {
+        if asked <= MAX_COUNTED_KINDS {
+            return Ok(());
         }
-        if let Some(some) = some {
-            ways.push(some);
-            let lazy = self.pending();
-            let id = lazy.whole_arrays.len() as u32;
-            lazy.whole_arrays.push(array.clone());
-            for layout in others {
-                let rule = self.builder.declare_from(name.clone());
-                self.pending().open.insert(rule, Open::Items(id, layout));
-                let (gap, items) = (self.signs(layout).first, self.builder.call(rule));
-                ways.push(self.builder.sequence(gap.into_iter().chain([items])));
-            }
-        }
-        let inside = self.builder.choice_by_length(ways);
-        let node = self.builder.sequence([signs.open_array, inside]);
-        Ok(Some(self.mark(node, &array.sources)))
-    }
-
-    /// The items of an array that is the whole text, in one style.
-    pub(crate) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
-        let array = self.pending().whole_arrays[array as usize].clone();
-        // There are some in each style if there are in one.
-        let some = self.items(&array, layout)?.flatten();
-        Ok(some.unwrap_or_else(|| self.builder.choice([])))
+        let message =
+            format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
+        let error = self.sets.error(ErrorKind::Limit, set, message);
+        Err(error.with_help("let fewer `contains` apply to the same array"))
     }
 
     /// The sets that the next item may be in, each with the counts after it.
-    fn array_ways(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
-        let lazy = self.pending();
-        let begun = ArrayProgress { at, counts: lazy.counts.get(counts).clone() };
-        let array = lazy.arrays[id as usize].set.clone();
+    pub(crate) fn next_items(&mut self, id: u32, at: u32, counts: u32) -> Result<Vec<(Set, u32)>> {
+        let begun = ArrayProgress { at, counts: self.arrays.counts.get(counts).clone() };
+        let array = self.arrays.automata[id as usize].set.clone();
         let mut ways = Vec::new();
         for (item, next) in self.sets.item_ways(&array, &begun) {
             if self.has_value(item)? {
-                let after = self.pending().counts.id(next.counts);
+                let after = self.arrays.counts.id(next.counts);
                 ways.push((item, after));
             }
         }
         Ok(ways)
     }
 
-    fn place_after(&self, id: u32, at: u32) -> u32 {
-        let cap = self.lazy.as_ref().map_or(0, |lazy| lazy.arrays[id as usize].cap);
+    pub(crate) fn index_after(&self, id: u32, at: u32) -> u32 {
+        let cap = self.arrays.automata[id as usize].cap;
         (at + 1).min(cap)
     }
 
-    fn may_end(&mut self, id: u32, at: u32, counts: u32) -> bool {
-        let lazy = self.pending();
-        let array = &lazy.arrays[id as usize].set;
-        let counts = lazy.counts.get(counts);
+    pub(crate) fn has_enough_items(&mut self, id: u32, at: u32, counts: u32) -> bool {
+        let array = &self.arrays.automata[id as usize].set;
+        let counts = self.arrays.counts.get(counts);
         at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
     }
 
     /// Whether the array may end in a state, if its text so far allows a closing bracket.
-    fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
-        let repeats = self.pending().arrays[id as usize].set.repeats;
+    pub(crate) fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
+        let repeats = self.arrays.automata[id as usize].set.repeats;
         let enough = repeats != Repeats::Must || state.repeated || state.unknown;
-        enough && self.may_end(id, state.at, state.counts)
+        enough && self.has_enough_items(id, state.at, state.counts)
     }
 
-    fn is_full(&mut self, id: u32, at: u32) -> bool {
-        self.pending().arrays[id as usize].set.max.is_some_and(|max| at >= max)
+    pub(crate) fn is_full_array(&mut self, id: u32, at: u32) -> bool {
+        self.arrays.automata[id as usize].set.max.is_some_and(|max| at >= max)
     }
 
     /// Finds the places and counts from which an array can be completed.
-    fn find_alive(&mut self, id: u32, start: u32) -> Result<()> {
+    pub(crate) fn find_completable(&mut self, id: u32, start: u32) -> Result<()> {
         let mut states = vec![(0, start)];
         let mut ids: FxHashMap<(u32, u32), usize> = FxHashMap::from_iter([((0, start), 0)]);
         let mut before: Vec<Vec<usize>> = vec![Vec::new()];
         let mut next = 0;
         while let Some(&(at, counts)) = states.get(next) {
-            if !self.is_full(id, at) {
-                for (_, after) in self.array_ways(id, at, counts)? {
-                    let to = (self.place_after(id, at), after);
+            if !self.is_full_array(id, at) {
+                for (_, after) in self.next_items(id, at, counts)? {
+                    let to = (self.index_after(id, at), after);
                     let index = *ids.entry(to).or_insert_with(|| {
                         states.push(to);
                         before.push(Vec::new());
@@ -160,9 +153,9 @@ impl Emitter<'_> {
                     before[index].push(next);
                 }
             }
-            if states.len() > ARRAY_STATES {
-                let message = format!("counting items takes more than {ARRAY_STATES} states");
-                let place = self.pending().arrays[id as usize].set.sources.0.first().copied();
+            if states.len() > MAX_ARRAY_STATES {
+                let message = format!("counting items takes more than {MAX_ARRAY_STATES} states");
+                let place = self.arrays.automata[id as usize].set.sources.0.first().copied();
                 let place = place.unwrap_or_else(|| self.sets.document.root());
                 let error = self.sets.document.error(ErrorKind::Limit, place, message);
                 let help = "lower `minContains` and `maxContains`, or count fewer kinds of items";
@@ -170,8 +163,9 @@ impl Emitter<'_> {
             }
             next += 1;
         }
-        let mut open: Vec<usize> =
-            (0..states.len()).filter(|&i| self.may_end(id, states[i].0, states[i].1)).collect();
+        let mut open: Vec<usize> = (0..states.len())
+            .filter(|&i| self.has_enough_items(id, states[i].0, states[i].1))
+            .collect();
         let mut alive: FxHashSet<(u32, u32)> = open.iter().map(|&i| states[i]).collect();
         while let Some(state) = open.pop() {
             for &from in &before[state] {
@@ -180,13 +174,13 @@ impl Emitter<'_> {
                 }
             }
         }
-        self.pending().arrays[id as usize].alive = alive;
+        self.arrays.automata[id as usize].alive = alive;
         Ok(())
     }
 
-    /// Can an array in this state be completed?
-    fn array_is_alive(&mut self, id: u32, state: ArrayState) -> Result<bool> {
-        let array = &self.pending().arrays[id as usize];
+    /// Whether an array in this state can be completed.
+    pub(crate) fn can_complete_array(&mut self, id: u32, state: ArrayState) -> Result<bool> {
+        let array = &self.arrays.automata[id as usize];
         let missing = array.set.min.saturating_sub(state.at);
         let needed = match array.set.repeats {
             Repeats::Must if !state.repeated && !state.unknown => missing.max(1),
@@ -208,24 +202,23 @@ impl Emitter<'_> {
         Ok(last as usize <= prefix.len() || self.has_value(rest)?)
     }
 
-    fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
-        let lazy = self.lazy.get_or_insert_default();
-        let rule = *lazy.array_states.entry((array, state)).or_insert_with(|| {
-            let rule = self.builder.declare_from(lazy.arrays[array as usize].name.clone());
-            lazy.open.insert(rule, Open::Array(array, state));
+    pub(crate) fn call_array(&mut self, array: u32, state: ArrayState) -> NodeId {
+        let rule = *self.arrays.rules.entry((array, state)).or_insert_with(|| {
+            let rule = self.builder.declare_from(self.arrays.automata[array as usize].name.clone());
+            self.open.insert(rule, OpenRule::Array(array, state));
             rule
         });
         self.builder.call(rule)
     }
 
-    /// What may follow in a state.
+    /// The body of a state's rule.
     pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
-        let repeats = self.pending().arrays[id as usize].set.repeats;
-        let signs = self.signs(state.layout);
+        let repeats = self.arrays.automata[id as usize].set.repeats;
+        let signs = self.punctuation(state.layout);
         let mut ways = Vec::new();
-        if state.phase != Phase::ArrayProgress && self.may_close_array(id, state) {
-            ways.push(match state.phase {
-                Phase::Going => signs.close_array,
+        if state.progress != Progress::AfterGap && self.may_close_array(id, state) {
+            ways.push(match state.progress {
+                Progress::NotEmpty => signs.close_array,
                 _ => signs.end_array,
             });
         }
@@ -236,18 +229,19 @@ impl Emitter<'_> {
         let state = ArrayState { layout, ..state };
         let inside = state.layout.inside();
         let mut items = Vec::new();
-        if !self.is_full(id, state.at) {
-            for (set, counts) in self.array_ways(id, state.at, state.counts)? {
-                let at = self.place_after(id, state.at);
-                let next = ArrayState { at, phase: Phase::Going, counts, ..state };
+        if !self.is_full_array(id, state.at) {
+            for (set, counts) in self.next_items(id, state.at, state.counts)? {
+                let at = self.index_after(id, state.at);
+                let next = ArrayState { at, progress: Progress::NotEmpty, counts, ..state };
                 // Two items that are equal may be the last.
                 let last = ArrayState { repeated: true, ..next };
-                if !self.array_is_alive(id, last)? {
+                if !self.can_complete_array(id, last)? {
                     continue;
                 }
-                let set = match state.repeated || state.unknown {
-                    true => set,
-                    false => self.items_that_lead_on(id, set, next)?,
+                let set = if state.repeated || state.unknown {
+                    set
+                } else {
+                    self.items_that_lead_on(id, set, next)?
                 };
                 if !self.has_value(set)? {
                     continue;
@@ -258,39 +252,40 @@ impl Emitter<'_> {
                         items.push(self.builder.sequence([value, further]));
                     }
                 } else {
-                    let lazy = self.pending();
-                    let tag = lazy.captures.len() as u32;
-                    lazy.captures.push(Captured::Item(id, state, counts));
+                    let tag = self.numbering.tag(self.captures.len());
+                    self.captures.push(Captured::Item(id, state, counts));
                     items.extend(self.captured_items(set, state, tag, repeats)?);
                 }
             }
         }
         if !items.is_empty() {
             let item = self.builder.choice(items);
-            ways.push(self.behind_gap(state.phase, &signs, item));
+            ways.push(self.behind_gap(state.progress, &signs, item));
             for layout in others.into_iter().filter(|_| undecided) {
-                let further = ArrayState { layout, phase: Phase::ArrayProgress, ..state };
-                let (gap, further) = (self.signs(layout).first, self.call_array(id, further));
+                let further = ArrayState { layout, progress: Progress::AfterGap, ..state };
+                let (gap, further) = (self.punctuation(layout).first, self.call_array(id, further));
                 ways.push(self.builder.sequence(gap.into_iter().chain([further])));
             }
         }
-        Ok(match undecided {
-            true => self.builder.choice_by_length(ways),
-            false => self.builder.choice(ways),
-        })
+        Ok(if undecided { self.builder.choice_by_length(ways) } else { self.builder.choice(ways) })
     }
 
     /// Those items of a set with which the array can be completed: items that must differ leave
     /// enough values to others, and where two must be equal they can still come.
-    fn items_that_lead_on(&mut self, id: u32, set: Set, next: ArrayState) -> Result<Set> {
-        let lazy = self.pending();
-        let begun = ArrayProgress { at: next.at, counts: lazy.counts.get(next.counts).clone() };
-        let array = lazy.arrays[id as usize].set.clone();
+    pub(crate) fn items_that_lead_on(
+        &mut self,
+        id: u32,
+        set: Set,
+        next: ArrayState,
+    ) -> Result<Set> {
+        let begun =
+            ArrayProgress { at: next.at, counts: self.arrays.counts.get(next.counts).clone() };
+        let array = self.arrays.automata[id as usize].set.clone();
         self.sets.items_that_lead_on(&array, (set, &begun), next.used)
     }
 
     /// The ways to write an item of a set that differs from those before, where it must.
-    fn captured_items(
+    pub(crate) fn captured_items(
         &mut self,
         set: Set,
         state: ArrayState,
@@ -304,7 +299,7 @@ impl Emitter<'_> {
         let shape = self.sets.shape(set)?;
         let taken = self.sets.taken(set, used)?;
         if taken.looked_up != TextSet::EMPTY {
-            self.pending().looked_up.insert(tag, taken.looked_up);
+            self.looked_up.insert(tag, taken.looked_up);
         }
         let mut nodes = Vec::new();
         let words =
@@ -354,7 +349,7 @@ impl Emitter<'_> {
         }
         // The same after any items.
         let inside = state.layout.inside();
-        let known = self.pending().structures.get(&(set, inside)).cloned();
+        let known = self.arrays.structures.get(&(set, inside)).cloned();
         let mut structures = match known {
             Some(known) => known,
             None => {
@@ -366,7 +361,7 @@ impl Emitter<'_> {
                 for object in &shape.objects {
                     structures.extend(self.object(object, &name, inside)?);
                 }
-                self.pending().structures.insert((set, inside), structures.clone());
+                self.arrays.structures.insert((set, inside), structures.clone());
                 structures
             }
         };
@@ -384,21 +379,21 @@ impl Emitter<'_> {
         Ok(nodes)
     }
 
-    /// What follows an item, if it may stand there; `None` is any.
+    /// The rest of an array behind an item, if the item may stand there; without a text, behind any.
     pub(crate) fn after_item(
         &mut self,
         (id, state, counts): (u32, ArrayState, u32),
         item: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
         let (mut used, mut repeated) = (state.used, state.repeated);
-        let must = self.pending().arrays[id as usize].set.repeats == Repeats::Must;
+        let must = self.arrays.automata[id as usize].set.repeats == Repeats::Must;
         let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
             let value = canonical(item)
                 .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?;
             if self.sets.written.contains(used, &value) {
-                if self.pending().arrays[id as usize].set.repeats == Repeats::Never {
+                if self.arrays.automata[id as usize].set.repeats == Repeats::Never {
                     return Ok(None);
                 }
                 (repeated, used) = (true, TextSet::EMPTY);
@@ -406,9 +401,17 @@ impl Emitter<'_> {
                 used = self.sets.written.with(used, &value);
             }
         }
-        let at = self.place_after(id, state.at);
-        let next = ArrayState { at, phase: Phase::Going, counts, used, repeated, unknown, ..state };
-        if !self.array_is_alive(id, next)? {
+        let at = self.index_after(id, state.at);
+        let next = ArrayState {
+            at,
+            progress: Progress::NotEmpty,
+            counts,
+            used,
+            repeated,
+            unknown,
+            ..state
+        };
+        if !self.can_complete_array(id, next)? {
             return Ok(None);
         }
         Ok(Some(self.call_array(id, next)))

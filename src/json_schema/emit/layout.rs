@@ -18,7 +18,7 @@
 //! | `[` | plain and compact, up to the first gap; or one of three gaps |
 //! | `{"a": ` or `[\n  ` | one |
 
-use super::options::Whitespace;
+use crate::json_schema::options::Whitespace;
 
 /// Indentation of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl Indentation {
     }
 }
 
-/// How a value is laid out.
+/// The arrangement of whitespace in a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Layout {
     /// Every gap of the text holds the same: what the caller's choice of whitespace says.

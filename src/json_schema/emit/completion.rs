@@ -9,31 +9,30 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Open, Phase};
+use super::Emitter;
+use super::layout::Layout;
+use super::state::{OpenRule, Progress};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId, RuleId};
 use crate::json_schema::document::canonical_text::canonical;
-use crate::json_schema::emit::Emitter;
-use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::array_set::Repeats;
 use crate::json_schema::written::{ShortItem, Text};
 use crate::regular::{Language, Languages};
 
 /// Items beyond which a text is not told.
-const MOST_ITEMS: usize = 1 << 13;
+const MAX_COMPLETED_ITEMS: usize = 1 << 13;
 
 impl Emitter<'_> {
     /// A short text of a rule, if it is what follows items that must differ.
-    pub(crate) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
-        let lazy = self.pending();
-        let Some(&Open::Array(id, state)) = lazy.open.get(&rule) else { return Ok(None) };
-        let array = &lazy.arrays[id as usize].set;
+    pub(super) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
+        let Some(&OpenRule::Array(id, state)) = self.open.get(&rule) else { return Ok(None) };
+        let array = &self.arrays.automata[id as usize].set;
         if array.repeats != Repeats::Never {
             return Ok(None);
         }
-        let (array, counts) = (array.clone(), lazy.counts.get(state.counts).clone());
+        let (array, counts) = (array.clone(), self.arrays.counts.get(state.counts).clone());
         // Items that are counted and still missing come first.
         let mut counted = Vec::new();
         for (some, &count) in array.some.iter().zip(&counts) {
@@ -49,7 +48,7 @@ impl Emitter<'_> {
         }
         // Of a text whose style is not decided, the shortest.
         let [shortest, ..] = Layout::STYLES;
-        let signs = self.signs(match state.layout {
+        let signs = self.punctuation(match state.layout {
             Layout::Undecided => shortest,
             layout => layout,
         });
@@ -70,9 +69,9 @@ impl Emitter<'_> {
                 !chosen.contains(value) && !self.sets.written.contains(state.used, value)
             });
             let Some((value, spelled)) = item else { return Ok(None) };
-            let before = match state.phase {
-                Phase::Opened if chosen.is_empty() => signs.first,
-                Phase::ArrayProgress if chosen.is_empty() => None,
+            let before = match state.progress {
+                Progress::AfterBracket if chosen.is_empty() => signs.first,
+                Progress::AfterGap if chosen.is_empty() => None,
                 _ => Some(signs.comma),
             };
             if let Some(before) = before {
@@ -81,12 +80,12 @@ impl Emitter<'_> {
             chosen.insert(value.clone());
             text.extend_from_slice(spelled);
         }
-        let end = match state.phase {
+        let end = match state.progress {
             _ if !chosen.is_empty() => signs.close_array,
-            Phase::Opened => signs.end_array,
-            Phase::Going => signs.close_array,
+            Progress::AfterBracket => signs.end_array,
+            Progress::NotEmpty => signs.close_array,
             // An item must come.
-            Phase::ArrayProgress => return Ok(None),
+            Progress::AfterGap => return Ok(None),
         };
         self.write_short(end, &mut text)?;
         Ok(Some(text))
@@ -104,7 +103,7 @@ impl Emitter<'_> {
     /// So many of the shortest scalars of a set, fewer if it has fewer; `None` if they are too many
     /// to be listed.
     fn short_items(&mut self, set: Set, needed: usize) -> Result<Option<Arc<[ShortItem]>>> {
-        if needed > MOST_ITEMS {
+        if needed > MAX_COMPLETED_ITEMS {
             return Ok(None);
         }
         if let Some((asked, items)) = self.sets.written.short.get(&set)

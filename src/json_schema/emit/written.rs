@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::number::{NumberSet, Numbers};
-use super::options::Spelling;
-use super::set::{Set, Sets};
 use crate::deadline;
 use crate::error::Result;
 use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::number::scientific::NumberFormula;
+use crate::json_schema::number::{NumberSet, Numbers};
+use crate::json_schema::options::Spelling;
+use crate::json_schema::set::{Set, Sets};
 use crate::regular::{Language, Languages, TextSet, TextSets};
 
 /// A value as a canonical text.
@@ -57,7 +57,7 @@ pub(crate) struct WrittenItems {
     pub(crate) every_byte: bool,
 }
 
-/// What items that were written take away from a set of items.
+/// The part of a set of items that written items take away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     /// Items as they are spelled, which no further item must end as.
@@ -132,7 +132,7 @@ impl WrittenItems {
 }
 
 impl Sets<'_> {
-    /// What items that were written take away from a set of items.
+    /// The part of a set of items that written items take away.
     pub(crate) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
         let (mut taken, mut new, mut at) = (Taken::NOTHING, Vec::new(), written);
         while let Some((before, item)) = self.written.added.get(&at) {
@@ -160,12 +160,11 @@ impl Sets<'_> {
                 let Some(rest) = after(&mut self.languages, shape.strings, &spelled)? else {
                     return Ok(());
                 };
-                match self.is_inexhaustible(rest)? {
-                    true => {
-                        let whole = [b"\"", &spelled[..], b"\""].concat();
-                        taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
-                    }
-                    false => taken.strings = self.written.texts.with(taken.strings, &spelled),
+                if self.is_inexhaustible(rest)? {
+                    let whole = [b"\"", &spelled[..], b"\""].concat();
+                    taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
+                } else {
+                    taken.strings = self.written.texts.with(taken.strings, &spelled);
                 }
             }
             Some(b'-' | b'0'..=b'9') => {

@@ -1,8 +1,8 @@
 //! Brackets, commas and colons with the whitespace around them.
 
-use super::layout::Layout;
-use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json_schema::layout::Layout;
+use crate::json_schema::options::Whitespace;
 use crate::regular;
 use crate::regular::{Language, Languages, Utf8};
 
@@ -101,7 +101,7 @@ impl Punctuation {
     }
 }
 
-/// What may stand in each gap, where that does not depend on the place.
+/// The text of each gap, where that does not depend on the place.
 ///
 /// Errors if it is given as a pattern that matches something else than whitespace.
 pub(crate) fn gap(l: &mut Languages, whitespace: &Whitespace) -> Result<Language> {
@@ -143,8 +143,9 @@ fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Lang
         let help = "use blanks, tabs, line feeds and carriage returns";
         return Err(error("it matches more than JSON's white space").with_help(help));
     }
-    match l.is_live(gap)? {
-        true => Ok(gap),
-        false => Err(error("it matches nothing").with_help("let it match the empty text")),
+    if l.is_live(gap)? {
+        Ok(gap)
+    } else {
+        Err(error("it matches nothing").with_help("let it match the empty text"))
     }
 }
