@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `form`, `builder` | the data and how it is made |
 //! | `embed` | one grammar inside another |
+//! | `hole` | parts whose rules are made while a text is read (JSON Schemas) |
 //! | `analysis` | least fixed points: nullable, productive |
 //! | `normal` | normal form: no empty rule, no left recursion |
 //! | `regular` | a grammar without recursion as one regular language |
@@ -40,6 +41,7 @@ pub(crate) mod analysis;
 mod builder;
 mod embed;
 mod form;
+pub(crate) mod hole;
 mod lazy_precedence;
 pub(crate) mod names;
 pub(crate) mod normal;

@@ -6,8 +6,8 @@
 //!
 //! Each keyword is enforced exactly or refused by name and JSON pointer. A
 //! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`lazy`), and
-//! these know what was written: no key comes twice, items differ where they must. A whole
-//! [`Grammar`] cannot know that; see [`Schema::grammar`].
+//! these know what was written: no key comes twice, items differ where they must. In the
+//! [`Grammar`] of a schema they are a hole, until that grammar is compiled.
 //!
 //! ```
 //! use maskwright::json_schema::{Options, Schema};
@@ -19,61 +19,32 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-pub(crate) mod advice;
-mod alike;
-mod apart;
-mod applied;
-pub(crate) mod array;
-mod condition;
+pub(crate) mod algebra;
 #[cfg(test)]
 mod corpora;
-pub(crate) mod decimal;
-pub(crate) mod diagnosis;
 pub(crate) mod document;
-pub(crate) mod draft;
 mod emit;
-mod emptiness;
-mod evident;
-mod foresee;
-pub(crate) mod format;
-mod grid;
-mod items;
-mod json_text;
 mod keywords;
-mod layout;
-mod lazy;
-mod machine;
-mod metaschemas;
-mod multiple;
-mod number;
-pub(crate) mod object;
+pub(crate) mod number;
 pub(crate) mod options;
-mod overlap;
-mod pick;
-mod plain;
-mod punctuation;
-mod quotation;
-pub(crate) mod references;
-pub(crate) mod resources;
-mod scientific;
+pub(crate) mod satisfiability;
 pub(crate) mod set;
-mod source;
-mod string;
-mod uri;
-mod validate;
-mod value;
-mod written;
+pub(crate) mod string;
+mod unfold;
 
-pub use draft::Draft;
+use emit::{layout, punctuation, written};
+
+pub use document::draft::Draft;
+pub use document::resources::Resources;
+pub(crate) use emit::hole::{SchemaHole, named};
+pub(crate) use emit::source::SchemaSource;
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
-pub use resources::Resources;
 pub(crate) use set::Shared;
-pub(crate) use source::{Frame, Hole, SchemaSource, named};
 
 use crate::error::Result;
 use crate::grammar::Grammar;
+use crate::limits::Limits;
 use document::Document;
-use set::Sets;
 
 /// A schema document.
 #[derive(Clone, Debug)]
@@ -105,32 +76,27 @@ impl Schema {
     /// ```
     pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
         if self.document.supplied().any(|(known, _)| known == uri) {
-            return Err(resources::twice(uri));
+            return Err(document::resources::twice(uri));
         }
         self.document.supply(uri, text)?;
         Ok(self)
     }
 
-    /// The grammar of the values that the schema accepts, whole: for other grammars to embed. Keys
-    /// that no schema names may repeat among themselves in it, members come in the schema's order,
-    /// and what needs to remember items (`uniqueItems`, most counts of `contains`) is refused. A
-    /// [`Compiler`](crate::Compiler) knows no such limits.
+    /// The grammar of the values that the schema accepts, for other grammars to embed: the values
+    /// are what they are alone. Its rules are made when a text enters them, so it shows none.
     ///
     /// Errors if the schema is malformed, if it uses a keyword that cannot be enforced, if nothing
     /// satisfies it, or if a limit of the options is reached.
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        if options.resources.is_empty() {
-            return self.whole_grammar(options);
-        }
-        self.clone().with_resources(&options.resources)?.whole_grammar(options)
+        let grammar = SchemaHole::new(self.clone(), options, None)?.grammar()?;
+        check_schemas(&grammar)?;
+        Ok(grammar)
     }
+}
 
-    /// The same where all documents are supplied.
-    fn whole_grammar(&self, options: &Options) -> Result<Grammar> {
-        let mut sets = Sets::new(&self.document, options);
-        let root = sets.schema(self.document.root())?;
-        emit::grammar(sets, root)
-    }
+/// Finds the errors in a grammar's schemas that compiling it would find.
+pub(crate) fn check_schemas(grammar: &Grammar) -> Result<()> {
+    SchemaSource::new(grammar, &Limits::default(), &Shared::default()).map(drop)
 }
 
 impl std::str::FromStr for Schema {

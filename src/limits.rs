@@ -65,7 +65,7 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitName {
-    /// [`Limits::grammar_size`], and that of JSON Schema's options.
+    /// [`Limits::grammar_size`].
     GrammarSize,
     /// [`Limits::language_states`].
     LanguageStates,

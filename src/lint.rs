@@ -50,9 +50,9 @@ pub use object_fault::{
 use crate::constraint::Compiler;
 use crate::error::Error;
 use crate::json_schema::Schema;
-use crate::json_schema::diagnosis::schemas;
+use crate::json_schema::document::resources::Resources;
 use crate::json_schema::options::Options;
-use crate::json_schema::resources::Resources;
+use crate::json_schema::satisfiability::unsat_core::schemas;
 use crate::limits::Limits;
 use crate::vocabulary::Vocabulary;
 use linter::Linter;

@@ -7,14 +7,14 @@ use std::thread;
 
 use super::matcher::Matcher;
 use crate::deadline;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
-use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
+use crate::json_schema::{self, Options, Schema, SchemaHole, SchemaSource};
 use crate::limits::{LimitName, Limits};
 use crate::mask::slices::Slices;
 use crate::recognizer::liveness::Spelling;
-use crate::recognizer::program::{Program, find_special};
+use crate::recognizer::program::{Program, check_nesting, find_special};
 use crate::recognizer::stepping::{ConfigId, Machine};
 use crate::regular::Languages;
 use crate::vocabulary::Vocabulary;
@@ -108,11 +108,9 @@ impl Compiler {
     /// The same for constraints that begin behind text of this grammar, such as a model's
     /// [reasoning](crate::tools::ReasoningFormat): both together are the language.
     ///
-    /// Errors if the prefix is recursive or holds the empty text, or if it names a special token
-    /// that the vocabulary does not have.
+    /// Errors if the prefix names a special token that the vocabulary does not have.
     pub fn with_prefix(self, prefix: &Grammar) -> Result<Self> {
         let prefix = prefix.resolved(|token| find_special(&self.vocabulary, token))?;
-        prefix.check_prefix()?;
         Ok(Self { prefix: Some(Arc::new(prefix)), ..self })
     }
 
@@ -134,33 +132,20 @@ impl Compiler {
             Some(prefix) => prefix.then(&grammar)?,
             None => grammar,
         };
-        let (program, languages) =
-            Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
-        self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))))
-    }
-
-    /// Compiles a grammar of which some rules are what schemas accept. They are made as they are
-    /// entered, and remember what must be remembered.
-    pub(crate) fn compile_frame(&self, grammar: Grammar, holes: Vec<Hole>) -> Result<Constraint> {
-        self.limits.compiling(|| self.compile_holes(grammar, holes))
-    }
-
-    fn compile_holes(&self, grammar: Grammar, mut holes: Vec<Hole>) -> Result<Constraint> {
-        let grammar = match &self.prefix {
-            Some(prefix) => {
-                holes.iter_mut().for_each(|hole| hole.rule = hole.rule.after(prefix.rules().len()));
-                prefix.then(&grammar)?
-            }
-            None => grammar,
-        };
+        if grammar.holes().is_empty() {
+            let (program, languages) =
+                Program::new(grammar, &self.vocabulary, &self.spelling, &self.limits)?;
+            return self.constraint(Recipe::Whole(Box::new(Mutex::new((program, languages)))));
+        }
         let grammar = grammar.resolved(|token| find_special(&self.vocabulary, token))?;
-        // It has no left recursion, so its rules stay where they are.
-        let grammar = normalize(grammar, self.limits.grammar_size)?;
-        self.constraint(Recipe::Frame(Box::new(Frame::new(
-            grammar,
-            holes,
-            &self.json_options.resources,
-        )?)))
+        let mut grammar = normalize(grammar, self.limits.grammar_size)?;
+        check_nesting(&grammar)?;
+        grammar.languages_mut().set_limit(self.limits.language_states);
+        if !grammar.remove_dead_parts(self.spelling.any)? {
+            return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
+                .with_help("look for parts that exclude each other"));
+        }
+        self.constraint(Recipe::WithSchemas(Box::new(grammar)))
     }
 
     fn constraint(&self, recipe: Recipe) -> Result<Constraint> {
@@ -212,8 +197,8 @@ impl Compiler {
     /// draft was chosen.
     pub fn json_schema_document(&self, schema: Schema) -> Result<Constraint> {
         self.limits.compiling(|| {
-            let schema = schema.with_resources(&self.json_options.resources)?;
-            self.constraint(Recipe::Schema(Arc::new(schema)))
+            let schema = SchemaHole::new(schema, &self.json_options, None)?;
+            self.compile_whole(schema.grammar()?)
         })
     }
 }
@@ -267,8 +252,8 @@ impl Cell {
 #[derive(Debug)]
 enum Recipe {
     Whole(Box<Mutex<(Program, Languages)>>),
-    Schema(Arc<Schema>),
-    Frame(Box<Frame>),
+    /// A grammar with schemas in it, in normal form, without dead parts.
+    WithSchemas(Box<Grammar>),
 }
 
 impl Recipe {
@@ -279,18 +264,9 @@ impl Recipe {
                 let whole = whole.lock().unwrap_or_else(PoisonError::into_inner);
                 (whole.0.copy(), whole.1.clone())
             }
-            Self::Schema(schema) => {
-                let (options, limits) = (&compiler.json_options, &compiler.limits);
-                let prefix = compiler.prefix.as_deref();
-                let (mut source, start) =
-                    SchemaSource::new(schema, options, limits, &compiler.schemas, prefix)?;
-                source.set_every_byte(compiler.spelling.every_byte());
-                Program::lazy(Box::new(source), start, limits)
-            }
-            Self::Frame(frame) => {
-                let (options, limits) = (&compiler.json_options, &compiler.limits);
-                let (mut source, start) =
-                    SchemaSource::framed(frame, options, limits, &compiler.schemas)?;
+            Self::WithSchemas(grammar) => {
+                let limits = &compiler.limits;
+                let (mut source, start) = SchemaSource::new(grammar, limits, &compiler.schemas)?;
                 source.set_every_byte(compiler.spelling.every_byte());
                 Program::lazy(Box::new(source), start, limits)
             }

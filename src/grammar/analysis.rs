@@ -24,6 +24,7 @@ pub(crate) fn least_fixed_point(
         let ready = match node {
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::form::{Grammar, Node, NodeId, Origin, Rule, RuleId, SpecialToken};
+use super::hole::Hole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::{Language, Languages};
 
@@ -15,6 +16,8 @@ pub struct GrammarBuilder {
     pub(super) nodes: Vec<Node>,
     pub(super) sources: Vec<Option<Origin>>,
     pub(super) rules: Vec<Rule>,
+    /// The parts that [`Node::Hole`] refers to by index.
+    pub(super) holes: Vec<Arc<dyn Hole>>,
     /// Choices whose first part holds a shortest text.
     pub(super) shortest_first: FxHashSet<NodeId>,
 }
@@ -86,6 +89,13 @@ impl GrammarBuilder {
         self.push(Node::Special(token))
     }
 
+    /// A part whose rules are made while a text is read.
+    pub(crate) fn hole(&mut self, hole: Arc<dyn Hole>) -> NodeId {
+        let index = self.holes.len() as u32;
+        self.holes.push(hole);
+        self.push(Node::Hole(index))
+    }
+
     /// The empty string.
     pub fn empty(&mut self) -> NodeId {
         self.sequence([])
@@ -124,6 +134,11 @@ impl GrammarBuilder {
         let rule = self.declare(name);
         self.define(rule, body);
         rule
+    }
+
+    /// The rule that will be declared next.
+    pub(crate) fn next_rule(&self) -> RuleId {
+        RuleId(self.rules.len() as u32)
     }
 
     /// A node made so far.
@@ -182,7 +197,7 @@ impl GrammarBuilder {
             let message = format!("rule `{}` is used but never defined", rule.name());
             return Err(Error::new(ErrorKind::Grammar, message));
         }
-        let Self { languages, nodes, sources, rules, .. } = self;
-        Ok(Grammar { languages, nodes, sources, rules, start })
+        let Self { languages, nodes, sources, rules, holes, .. } = self;
+        Ok(Grammar { languages, nodes, sources, rules, holes, start })
     }
 }

@@ -2,10 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::analysis::least_fixed_point;
 use super::builder::GrammarBuilder;
 use super::form::{Grammar, Node, NodeId, RuleId, SpecialToken};
-use crate::error::{Error, ErrorKind, Result};
-use crate::regular::transfer;
+use crate::error::Result;
+use crate::regular::{ByteSet, Language, transfer};
 
 impl GrammarBuilder {
     /// Copies a finished grammar into this one; the rule whose language it is. Its rules keep their
@@ -18,16 +19,6 @@ impl GrammarBuilder {
         Ok(grammar.start.after(first_rule))
     }
 
-    /// The same; says which rule here is which there.
-    pub(crate) fn embed_rules(
-        &mut self,
-        grammar: &Grammar,
-    ) -> Result<impl Fn(RuleId) -> RuleId + use<>> {
-        let first_rule = self.rules.len();
-        self.copy(grammar)?;
-        Ok(move |id: RuleId| id.after(first_rule))
-    }
-
     fn copy(&mut self, grammar: &Grammar) -> Result<()> {
         let mut moved = FxHashMap::default();
         let first_rule = self.rules.len();
@@ -35,6 +26,8 @@ impl GrammarBuilder {
         for known in grammar.rules() {
             self.declare(known.name());
         }
+        let first_hole = self.holes.len() as u32;
+        self.holes.extend(grammar.holes.iter().cloned());
         let first_node = self.nodes.len() as u32;
         let node = |id: NodeId| NodeId(first_node + id.0);
         let all = |ids: &[NodeId]| ids.iter().map(|&id| node(id)).collect::<Box<[NodeId]>>();
@@ -55,6 +48,7 @@ impl GrammarBuilder {
                     Node::Repeat { node: node(part), min, max }
                 }
                 Node::Call(callee) => Node::Call(rule(*callee)),
+                Node::Hole(hole) => Node::Hole(first_hole + hole),
                 // The others occur in no grammar that is whole.
                 Node::Special(_)
                 | Node::Text(_)
@@ -74,7 +68,55 @@ impl GrammarBuilder {
     }
 }
 
+impl GrammarBuilder {
+    /// Puts calls of rules in the place of holes.
+    pub(crate) fn fill_holes(&mut self, rules: &[RuleId]) {
+        for node in &mut self.nodes {
+            if let Node::Hole(hole) = *node {
+                *node = Node::Call(rules[hole as usize]);
+            }
+        }
+    }
+}
+
 impl Grammar {
+    /// Takes out what no text can satisfy, if texts are made of these bytes: alternatives, and
+    /// repeats that may be skipped. False if no text satisfies the grammar.
+    ///
+    /// Errors if it takes too long to find out whether a terminal has strings.
+    pub(crate) fn remove_dead_parts(&mut self, bytes: ByteSet) -> Result<bool> {
+        let one = self.languages.byte_set(bytes);
+        let text = self.languages.repeat(one, 0, None);
+        let mut is_live: FxHashMap<Language, bool> = FxHashMap::default();
+        for node in &mut self.nodes {
+            if let Node::Regular(language) = node {
+                if bytes != ByteSet::ALL {
+                    *language = self.languages.intersect([*language, text]);
+                }
+                if !is_live.contains_key(language) {
+                    is_live.insert(*language, self.languages.is_live(*language)?);
+                }
+            }
+        }
+        let productive = least_fixed_point(self, |_, node| match node {
+            Node::Regular(language) => is_live[language],
+            _ => true,
+        });
+        for node in &mut self.nodes {
+            match node {
+                Node::Choice(parts) => {
+                    *parts =
+                        parts.iter().copied().filter(|part| productive[part.index()]).collect();
+                }
+                Node::Repeat { node: part, .. } if !productive[part.index()] => {
+                    *node = Node::Sequence(Box::default());
+                }
+                _ => {}
+            }
+        }
+        Ok(productive[self.rule(self.start).body().index()])
+    }
+
     /// Text of this grammar, then text of another.
     pub(crate) fn then(&self, next: &Self) -> Result<Self> {
         let mut builder = GrammarBuilder::new();
@@ -94,61 +136,6 @@ impl Grammar {
             }
         }
         Ok(grammar)
-    }
-
-    /// Errors unless it can stand before rules that are made as they are read: those are in normal
-    /// form, so it must hold no empty text and no recursion.
-    pub(crate) fn check_prefix(&self) -> Result<()> {
-        let bad = |message: &str| {
-            Err(Error::new(ErrorKind::Grammar, message)
-                .with_help("write a prefix that is never empty and does not call itself"))
-        };
-        // Rules are unknown, being looked at, or known.
-        let mut state = vec![None; self.rules.len()];
-        match self.nullable_rule(self.start, &mut state) {
-            None => bad("the prefix calls itself"),
-            Some(_) if state.contains(&Some(Some(true))) => {
-                bad("a rule of the prefix may be empty")
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
-    /// May a rule be empty? `None` if it calls itself.
-    fn nullable_rule(&self, rule: RuleId, state: &mut [Option<Option<bool>>]) -> Option<bool> {
-        match state[rule.index()] {
-            Some(known) => known,
-            None => {
-                state[rule.index()] = Some(None);
-                let nullable = self.nullable_node(self.rule(rule).body(), state);
-                state[rule.index()] = Some(nullable);
-                nullable
-            }
-        }
-    }
-
-    fn nullable_node(&self, id: NodeId, state: &mut [Option<Option<bool>>]) -> Option<bool> {
-        Some(match self.node(id) {
-            Node::Regular(language) | Node::Text(language) => self.languages.is_nullable(*language),
-            Node::Sequence(parts) => {
-                let mut all = true;
-                for &part in parts {
-                    all &= self.nullable_node(part, state)?;
-                }
-                all
-            }
-            Node::Choice(parts) => {
-                let mut any = false;
-                for &part in parts {
-                    any |= self.nullable_node(part, state)?;
-                }
-                any
-            }
-            &Node::Repeat { node, min, .. } => self.nullable_node(node, state)? || min == 0,
-            &Node::Call(rule) => self.nullable_rule(rule, state)?,
-            Node::Special(_) | Node::Names(_) | Node::Capture(..) => false,
-            &Node::Scope(node, _) => self.nullable_node(node, state)?,
-        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::hole::Hole;
 use crate::regular::{Language, Languages};
 
 /// Index of a node in its grammar.
@@ -71,6 +72,10 @@ pub enum Node {
     Call(RuleId),
     /// Exactly this special token.
     Special(SpecialToken),
+    /// A part whose rules are made while a text is read, such as the values that a JSON Schema
+    /// accepts: an index into the grammar's holes. Never empty.
+    #[doc(hidden)]
+    Hole(u32),
     /// A regular terminal that is the content of a JSON string, its characters spelled as JSON
     /// spells them. The language is the same as that of `Regular`; the kind is a hint that the
     /// engine knows token splits of such strings already.
@@ -95,6 +100,8 @@ pub enum Node {
 pub(crate) enum Origin {
     /// The front end's own words: a JSON pointer, or rule, line and column.
     Text(Arc<str>),
+    /// A kind of part that stands nowhere in a constraint's text, such as any value.
+    Kind(Arc<str>),
     /// Numbers of places that a source turns into words on request
     /// ([`Source::places`](super::source::Source::places)).
     Places(SmallVec<[u32; 2]>),
@@ -104,7 +111,7 @@ impl Origin {
     /// The words; empty for numbered places.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Text(text) => text,
+            Self::Text(text) | Self::Kind(text) => text,
             Self::Places(_) => "",
         }
     }
@@ -137,10 +144,17 @@ pub struct Grammar {
     pub(super) nodes: Vec<Node>,
     pub(super) sources: Vec<Option<Origin>>,
     pub(super) rules: Vec<Rule>,
+    /// The parts that [`Node::Hole`] refers to by index.
+    pub(super) holes: Vec<Arc<dyn Hole>>,
     pub(super) start: RuleId,
 }
 
 impl Grammar {
+    /// The parts whose rules are made while a text is read.
+    pub(crate) fn holes(&self) -> &[Arc<dyn Hole>] {
+        &self.holes
+    }
+
     /// The arena of its regular terminals.
     pub fn languages(&self) -> &Languages {
         &self.languages

@@ -26,6 +26,7 @@ impl Grammar {
             languages,
             transferred: FxHashMap::default(),
             rules: FxHashMap::default(),
+            holes: FxHashMap::default(),
         };
         reader.rule(self.start, 0)
     }
@@ -60,6 +61,8 @@ struct RegularReader<'a> {
     transferred: FxHashMap<Language, Language>,
     /// Rules met so far; `None` while their bodies are being read.
     rules: FxHashMap<RuleId, Option<Language>>,
+    /// Holes met so far, by their index.
+    holes: FxHashMap<u32, Language>,
 }
 
 impl RegularReader<'_> {
@@ -81,6 +84,20 @@ impl RegularReader<'_> {
         self.rules.insert(rule, None);
         let language = self.node(self.grammar.rule(rule).body(), rule, depth + 1)?;
         self.rules.insert(rule, Some(language));
+        Ok(language)
+    }
+
+    /// A part whose rules are made while a text is read.
+    fn hole(&mut self, hole: u32, rule: RuleId) -> Result<Language> {
+        if let Some(&known) = self.holes.get(&hole) {
+            return Ok(known);
+        }
+        let language = self.grammar.holes[hole as usize].language(self.languages);
+        let language = language.map_err(|error| match error.kind() {
+            ErrorKind::Grammar => self.error(rule, error.message()),
+            _ => error,
+        })?;
+        self.holes.insert(hole, language);
         Ok(language)
     }
 
@@ -113,6 +130,7 @@ impl RegularReader<'_> {
             }
             &Node::Call(callee) => self.rule(callee, depth),
             Node::Special(_) => Err(self.error(rule, "names a special token")),
+            &Node::Hole(hole) => self.hole(hole, rule),
             // Only in grammars of a source.
             Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
                 Err(self.error(rule, "depends on what was read"))

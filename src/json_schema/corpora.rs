@@ -16,28 +16,28 @@ use super::{Draft, Options, Schema};
 use crate::error::{ErrorKind, Result};
 
 #[derive(serde::Deserialize)]
-struct Case<'a> {
+struct LabelledSchema<'a> {
     description: String,
     #[serde(borrow)]
     schema: &'a RawValue,
     #[serde(borrow)]
-    tests: Vec<Instance<'a>>,
+    tests: Vec<LabelledInstance<'a>>,
 }
 
 #[derive(serde::Deserialize)]
-struct Instance<'a> {
+struct LabelledInstance<'a> {
     #[serde(borrow)]
     data: &'a RawValue,
     valid: bool,
 }
 
 #[derive(serde::Deserialize)]
-struct Line<'a> {
+struct MaskBenchLine<'a> {
     id: String,
     #[serde(borrow)]
     schema: &'a RawValue,
     #[serde(borrow)]
-    tests: Vec<Instance<'a>>,
+    tests: Vec<LabelledInstance<'a>>,
 }
 
 fn corpus(name: &str) -> Option<PathBuf> {
@@ -68,8 +68,13 @@ fn accepts(schema: &Document, options: &Options, instance: &str) -> Result<bool>
     sets.accepts(&shape, value)
 }
 
-/// What differs from the labels, and how many schemas there are.
-fn compare(schema: Schema, options: &Options, tests: &[Instance<'_>], name: &str) -> Vec<String> {
+/// The differences from the labels, and the number of schemas.
+fn compare(
+    schema: Schema,
+    options: &Options,
+    tests: &[LabelledInstance<'_>],
+    name: &str,
+) -> Vec<String> {
     let mut differences = Vec::new();
     for test in tests {
         let data = test.data.get();
@@ -110,7 +115,7 @@ fn sets_agree_with_the_official_suite() {
             if ["hostname.json", "content.json"].iter().any(|f| file.ends_with(f)) {
                 continue;
             }
-            for case in serde_json::from_str::<Vec<Case<'_>>>(&text).unwrap() {
+            for case in serde_json::from_str::<Vec<LabelledSchema<'_>>>(&text).unwrap() {
                 schemas += 1;
                 let mut schema = Schema::from_text(case.schema.get()).unwrap();
                 if case.schema.get().contains("//localhost:1234/") {
@@ -139,7 +144,7 @@ fn sets_agree_with_maskbench() {
             continue;
         }
         for line in std::fs::read_to_string(path).unwrap().lines() {
-            let Line { id, schema, tests } = serde_json::from_str(line).unwrap();
+            let MaskBenchLine { id, schema, tests } = serde_json::from_str(line).unwrap();
             schemas += 1;
             // Repeated keys, which Python's reader lets pass, are a matter of the text alone.
             let schema = Schema::from_text(schema.get()).or_else(|_| {

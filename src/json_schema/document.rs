@@ -1,24 +1,35 @@
-//! Schema texts as trees that remember where each value stands.
+//! Schema documents: JSON values in one arena, each with its place in the text.
 //!
 //! One arena holds the schema and the documents supplied with it, so that a value is one small id
-//! whichever of them it belongs to. The metaschemas are an arena of their own, made once a
-//! process when one of them is first reached.
+//! whichever of them it belongs to. The metaschemas are an arena of their own, made once in a
+//! process when one of them is first reached. Numbers stay the text that was written.
+
+pub(crate) mod canonical_text;
+pub(crate) mod draft;
+pub(crate) mod hints;
+pub(crate) mod json_text;
+pub(crate) mod metaschemas;
+pub(crate) mod references;
+pub(crate) mod resources;
+pub(crate) mod uri;
 
 use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use super::json_text;
-use super::metaschemas::METASCHEMAS;
 use crate::error::{Error, ErrorKind, Result, line_column};
 
-/// Nesting that a document may have.
-pub(crate) const DEPTH: usize = 256;
+/// The metaschemas of all drafts, parsed when one is first needed.
+static METASCHEMAS: LazyLock<Document> =
+    LazyLock::new(|| Document::builtin(metaschemas::TEXTS.iter().copied()));
 
-/// Objects with more members than this are searched by hash.
-const SCAN: usize = 16;
+/// Levels of nesting that a document may have.
+pub(crate) const MAX_DEPTH: usize = 256;
 
-/// Set in the ids of values of the metaschemas.
+/// Members up to which an object is searched one by one; a larger one has a hash index.
+const MAX_SCANNED_MEMBERS: usize = 16;
+
+/// A bit that is set in the ids of values of the metaschemas.
 const BUILTIN: u32 = 1 << 31;
 
 /// A value of a [`Document`] or of the metaschemas.
@@ -26,17 +37,17 @@ const BUILTIN: u32 = 1 << 31;
 pub(crate) struct ValueId(u32);
 
 impl ValueId {
-    /// Is it part of a metaschema?
+    /// Whether the value belongs to a metaschema.
     pub(crate) fn is_builtin(self) -> bool {
         self.0 & BUILTIN != 0
     }
 
-    /// The same as a number, for messages.
+    /// The id as a number, for messages.
     pub(crate) fn number(self) -> u32 {
         self.0
     }
 
-    /// What [`number`](Self::number) said.
+    /// The id with this [`number`](Self::number).
     pub(crate) fn from_number(number: u32) -> Self {
         Self(number)
     }
@@ -46,7 +57,7 @@ impl ValueId {
     }
 }
 
-/// What a value is; numbers are the text that was written.
+/// A JSON value; a number is the text that was written.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
@@ -71,7 +82,7 @@ impl Members {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<ValueId> {
-        if self.list.len() <= SCAN {
+        if self.list.len() <= MAX_SCANNED_MEMBERS {
             return self.list.iter().find(|(name, _)| &**name == key).map(|&(_, value)| value);
         }
         self.index.get(key).map(|&i| self.list[i as usize].1)
@@ -90,11 +101,11 @@ impl Members {
         if self.get(&key).is_some() {
             return false;
         }
-        if self.list.len() == SCAN {
+        if self.list.len() == MAX_SCANNED_MEMBERS {
             let known = self.list.iter().enumerate();
             self.index.extend(known.map(|(i, (key, _))| (key.clone(), i as u32)));
         }
-        if self.list.len() >= SCAN {
+        if self.list.len() >= MAX_SCANNED_MEMBERS {
             self.index.insert(key.clone(), self.list.len() as u32);
         }
         self.list.push((key, value));
@@ -103,35 +114,35 @@ impl Members {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ValueEntry {
     value: Value,
     parent: Option<ValueId>,
-    /// Which item or member of its parent it is.
+    /// The index among the items or members of the parent.
     index: u32,
-    /// Where it starts in its text.
+    /// The byte at which the value starts in its text.
     start: u32,
 }
 
-/// One text of the arena.
+/// A text of the arena.
 #[derive(Clone, Debug)]
-struct Source {
-    /// Where it was found; the schema itself has none.
+struct DocumentText {
+    /// The URI under which it was supplied; the schema itself has none.
     uri: Option<Box<str>>,
-    text: Option<Text>,
+    text: Option<SourceText>,
     root: ValueId,
 }
 
-/// Places of a text that are this many bytes apart have their lines and columns counted once.
-const APART: usize = 4096;
+/// Bytes between two places of a text whose line and column are stored.
+const LINE_INDEX_STEP: usize = 4096;
 
 #[derive(Clone, Debug)]
-struct Text {
+struct SourceText {
     text: Box<str>,
-    /// Line and column of every so many bytes, once asked for.
+    /// Line and column of every [`LINE_INDEX_STEP`]th byte, once one was asked for.
     counted: OnceLock<Vec<(usize, usize)>>,
 }
 
-impl Text {
+impl SourceText {
     fn new(text: &str) -> Self {
         Self { text: text.into(), counted: OnceLock::new() }
     }
@@ -144,32 +155,32 @@ impl Text {
         };
         let counted = self.counted.get_or_init(|| {
             let mut places = vec![(1, 1)];
-            for chunk in self.text.as_bytes().chunks(APART) {
+            for chunk in self.text.as_bytes().chunks(LINE_INDEX_STEP) {
                 places.push(from(places[places.len() - 1], chunk, chunk.len()));
             }
             places
         });
-        let chunk = (byte / APART).min(counted.len() - 1);
-        let bytes = self.text.as_bytes().get(chunk * APART..).unwrap_or_default();
-        from(counted[chunk], bytes, byte - chunk * APART)
+        let chunk = (byte / LINE_INDEX_STEP).min(counted.len() - 1);
+        let bytes = self.text.as_bytes().get(chunk * LINE_INDEX_STEP..).unwrap_or_default();
+        from(counted[chunk], bytes, byte - chunk * LINE_INDEX_STEP)
     }
 }
 
 /// A schema and the documents supplied with it: all of their values in one arena.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
-    entries: Vec<Entry>,
-    /// In the order of their values; a root is the last of its own.
-    sources: Vec<Source>,
+    entries: Vec<ValueEntry>,
+    /// In the order of their values; a root is the last value of its text.
+    sources: Vec<DocumentText>,
     builtin: bool,
-    /// Does a keyword occur whose meaning depends on the way that led to it?
+    /// Whether a keyword occurs whose meaning depends on the dynamic scope.
     dynamic: bool,
 }
 
-/// How many values a value is made of, down to a depth.
+/// The number of values in a value, down to the greatest depth.
 fn count(value: &serde_json::Value, depth: usize) -> usize {
     match value {
-        _ if depth > DEPTH => 1,
+        _ if depth > MAX_DEPTH => 1,
         serde_json::Value::Array(items) => {
             1 + items.iter().map(|item| count(item, depth + 1)).sum::<usize>()
         }
@@ -187,7 +198,7 @@ impl Document {
         // Values are seldom shorter, with their keys.
         document.entries.reserve(text.len() / 16);
         let root = json_text::parse(text, &mut document)?;
-        document.sources.push(Source { uri: None, text: Some(Text::new(text)), root });
+        document.sources.push(DocumentText { uri: None, text: Some(SourceText::new(text)), root });
         Ok(document)
     }
 
@@ -196,7 +207,7 @@ impl Document {
         let mut document = Self::default();
         document.entries.reserve(count(value, 0));
         let root = document.copy(value, 0)?;
-        document.sources.push(Source { uri: None, text: None, root });
+        document.sources.push(DocumentText { uri: None, text: None, root });
         Ok(document)
     }
 
@@ -213,19 +224,23 @@ impl Document {
     /// Adds a document that references may lead to.
     pub(crate) fn supply(&mut self, uri: &str, text: &str) -> Result<()> {
         let root = json_text::parse(text, self).map_err(|error| error.in_file(uri))?;
-        self.sources.push(Source { uri: Some(uri.into()), text: Some(Text::new(text)), root });
+        self.sources.push(DocumentText {
+            uri: Some(uri.into()),
+            text: Some(SourceText::new(text)),
+            root,
+        });
         Ok(())
     }
 
-    /// The same for a value that another reader has parsed.
+    /// Adds a document that another reader has parsed.
     pub(crate) fn supply_value(&mut self, uri: &str, value: &serde_json::Value) -> Result<()> {
         let root = self.copy(value, 0)?;
-        self.sources.push(Source { uri: Some(uri.into()), text: None, root });
+        self.sources.push(DocumentText { uri: Some(uri.into()), text: None, root });
         Ok(())
     }
 
     fn copy(&mut self, value: &serde_json::Value, depth: usize) -> Result<ValueId> {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Err(too_deep());
         }
         let value = match value {
@@ -253,7 +268,7 @@ impl Document {
     pub(crate) fn push(&mut self, value: Value, start: u32) -> ValueId {
         let bit = if self.builtin { BUILTIN } else { 0 };
         let id = ValueId(self.entries.len() as u32 | bit);
-        let adopt = |entries: &mut Vec<Entry>, index: usize, child: ValueId| {
+        let adopt = |entries: &mut Vec<ValueEntry>, index: usize, child: ValueId| {
             let child = &mut entries[child.index()];
             (child.parent, child.index) = (Some(id), index as u32);
         };
@@ -271,8 +286,13 @@ impl Document {
             }
             _ => {}
         }
-        self.entries.push(Entry { value, parent: None, index: 0, start });
+        self.entries.push(ValueEntry { value, parent: None, index: 0, start });
         id
+    }
+
+    /// The values in it.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// The root of the schema.
@@ -290,7 +310,7 @@ impl Document {
         self.source(root).uri.as_deref()
     }
 
-    /// May the meaning of this value, as a schema, depend on the way that led to it?
+    /// Whether the meaning of this value, as a schema, may depend on the dynamic scope.
     pub(crate) fn is_dynamic(&self, id: ValueId) -> bool {
         id.is_builtin() || self.dynamic
     }
@@ -299,11 +319,11 @@ impl Document {
         if id.is_builtin() && !self.builtin { &METASCHEMAS } else { self }
     }
 
-    fn entry(&self, id: ValueId) -> &Entry {
+    fn entry(&self, id: ValueId) -> &ValueEntry {
         &self.arena(id).entries[id.index()]
     }
 
-    fn source(&self, id: ValueId) -> &Source {
+    fn source(&self, id: ValueId) -> &DocumentText {
         let sources = &self.arena(id).sources;
         let after = sources.partition_point(|source| source.root < id);
         &sources[after.min(sources.len() - 1)]
@@ -399,7 +419,7 @@ impl Document {
         })
     }
 
-    /// Where a value starts in its text; 0 if it was read from none.
+    /// The byte at which a value starts in its text; 0 if it was read from none.
     pub(crate) fn start(&self, at: ValueId) -> u32 {
         self.entry(at).start
     }
@@ -422,7 +442,7 @@ impl Document {
         }
     }
 
-    /// A limit that was reached without a place was reached here.
+    /// Gives an error about a limit the place of a value, if it has none.
     pub(crate) fn placed(&self, error: Error, at: Option<ValueId>) -> Error {
         let known = error.place().pointer.is_some() || error.kind() != ErrorKind::Limit;
         match at {
@@ -433,7 +453,7 @@ impl Document {
 }
 
 pub(crate) fn too_deep() -> Error {
-    Error::new(ErrorKind::Limit, format!("JSON is nested more than {DEPTH} levels deep"))
+    Error::new(ErrorKind::Limit, format!("JSON is nested more than {MAX_DEPTH} levels deep"))
         .with_help("move inner schemas to `$defs`, and refer to them by `$ref`")
 }
 
@@ -454,11 +474,16 @@ mod tests {
     #[test]
     fn lines_are_counted_once() {
         let text: String = (0..5_000).map(|i| if i % 7 == 0 { "é\n" } else { "ü " }).collect();
-        let known = Text::new(&text);
-        for byte in (0..=text.len()).step_by(97).chain([0, APART - 1, APART, APART + 1]) {
+        let known = SourceText::new(&text);
+        for byte in (0..=text.len()).step_by(97).chain([
+            0,
+            LINE_INDEX_STEP - 1,
+            LINE_INDEX_STEP,
+            LINE_INDEX_STEP + 1,
+        ]) {
             assert_eq!(known.line_column(byte), line_column(text.as_bytes(), byte), "{byte}");
         }
-        assert_eq!(Text::new("").line_column(0), (1, 1));
+        assert_eq!(SourceText::new("").line_column(0), (1, 1));
     }
 
     #[test]

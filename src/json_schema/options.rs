@@ -1,7 +1,7 @@
-//! What a caller may choose: these choices are part of the constraint.
+//! Options of a caller: they are part of the constraint.
 
-use super::draft::Draft;
-use super::resources::Resources;
+use crate::json_schema::document::draft::Draft;
+use crate::json_schema::document::resources::Resources;
 
 /// Most digits of a number before and after the point, unless the caller says otherwise.
 pub(crate) const DIGITS: u32 = 20;
@@ -9,18 +9,12 @@ pub(crate) const DIGITS: u32 = 20;
 /// Steps that one task may take, unless the caller says otherwise: a second or two.
 const WORK: usize = 60_000_000;
 
-/// Where and how much whitespace a value may have.
-///
-/// `Tidy`, `Plain`, `Compact` and the indented styles are what Python's `json.dumps` writes. They
-/// bound whitespace by the text's structure, so a model cannot fill its budget of tokens with it.
-/// None of them has whitespace before or after the whole value, before a comma or a colon, or
-/// inside empty brackets.
+/// Whitespace that a value may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Whitespace {
     /// Any one of the five styles below, from the beginning of a text to its end: the first gap in
-    /// which they differ chooses. In a [whole grammar](crate::json_schema::Schema::grammar), which
-    /// cannot count depth, `Plain` or `Compact`.
+    /// which they differ chooses.
     #[default]
     Tidy,
     /// One line, with a blank after each comma and colon: `{"a": [1, 2]}`.
@@ -44,7 +38,7 @@ pub enum Whitespace {
     Pattern(String),
 }
 
-/// How values are spelled.
+/// Spellings of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Spelling {
@@ -56,7 +50,7 @@ pub enum Spelling {
     Any,
 }
 
-/// In which order the members of an object come.
+/// The order of the members of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PropertyOrder {
@@ -68,21 +62,21 @@ pub enum PropertyOrder {
     Any,
 }
 
-/// How a schema is turned into a grammar.
+/// Options for turning a schema into a constraint.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where whitespace may stand.
+    /// Whitespace that a value may have.
     pub whitespace: Whitespace,
-    /// How values are spelled.
+    /// Spellings of a value.
     pub spelling: Spelling,
-    /// In which order members come.
+    /// The order of members.
     pub property_order: PropertyOrder,
     /// Digits that a number may have on each side of its point. The default, 20, holds every
     /// 64-bit integer and every double as `json.dumps` writes them. Values that the schema lists
     /// (`const`, `enum`) are not bound by it.
     pub digits: u32,
-    /// Are the formats of draft 2020-12 enforced? If not, they are annotations.
+    /// Whether the formats of draft 2020-12 are enforced. If not, they are annotations.
     pub formats: bool,
     /// The draft of schemas that name none in `$schema`. `None`: 2020-12, and keywords of older
     /// drafts that it does not define keep their old meaning. A `$schema` that is neither one of
@@ -91,13 +85,11 @@ pub struct Options {
     pub draft: Option<Draft>,
     /// Documents that references may lead to.
     pub resources: Resources,
-    /// How many alternatives (of one type) a schema may combine into.
+    /// Alternatives (of one type) that a schema may combine into.
     pub alternatives: usize,
-    /// How many nodes the grammar may have.
-    pub grammar_size: usize,
-    /// How many steps it may take to compile a schema, and later to read a text or make a mask that
-    /// enters new parts of it. A step is the work on one name, one member or one part of a
-    /// condition or pattern: some hundredths of a microsecond to a tenth.
+    /// Steps that it may take to compile a schema, and later to read a text or make a mask that
+    /// enters new parts of it. A step is the work on one name, one member or one node of a formula
+    /// or pattern: some hundredths of a microsecond to a tenth.
     pub work: usize,
 }
 
@@ -112,7 +104,6 @@ impl Default for Options {
             draft: None,
             resources: Resources::default(),
             alternatives: 1024,
-            grammar_size: 1 << 22,
             work: WORK,
         }
     }

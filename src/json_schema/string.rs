@@ -1,36 +1,52 @@
 //! Sets of strings, as regular languages of their canonical spelling in JSON.
 
+pub(crate) mod format;
+pub(crate) mod patterns;
+pub(crate) mod quotation;
+
 use std::sync::Arc;
 
-use super::document::ValueId;
-use super::format::{Format, Texts, format};
+use rustc_hash::FxHashMap;
+
 use super::options::Spelling;
-use super::set::Sets;
-use crate::error::{Error, ErrorKind, Result};
 use crate::regular;
 use crate::regular::{
-    Anchoring, AnyJsonString, CodePoints, Dialect, JsonString, Language, Languages, Options,
-    any_text, compact, computed_parts,
+    Anchoring, AnyJsonString, CodePoints, JsonString, Language, Languages, any_text,
 };
 
-/// Bytes of texts beyond which these are not spelled out; so many characters of patterns are shown.
-const LONG: usize = 100;
+/// Bytes of a list of texts up to which it is one expression; longer lists become an automaton
+/// whose states are made as they are visited.
+const MAX_SPELLED_BYTES: usize = 100;
 
-/// The languages that all string sets are made of; without quotes.
+/// The languages that all string sets are made of, without quotes, and memo tables of those made
+/// from schemas.
 #[derive(Clone, Debug)]
-pub(crate) struct Strings {
+pub(crate) struct StringSets {
     /// Every text.
     pub(crate) any: Language,
     /// Every text of one code point.
     pub(crate) char: Language,
     spelling: Spelling,
+    /// Patterns compiled so far.
+    pub(crate) patterns: FxHashMap<(Anchoring, String), Language>,
+    /// The texts of formats met so far.
+    pub(crate) formats: FxHashMap<Box<str>, Language>,
+    /// The languages of lists of keys.
+    key_lists: FxHashMap<Box<[Arc<str>]>, Language>,
 }
 
-impl Strings {
+impl StringSets {
     pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
         let code_points = code_points(spelling);
         let char = code_points.class(l, &[(0, 0x10_FFFF)]);
-        Self { any: l.repeat(char, 0, None), char, spelling }
+        Self {
+            any: l.repeat(char, 0, None),
+            char,
+            spelling,
+            patterns: FxHashMap::default(),
+            formats: FxHashMap::default(),
+            key_lists: FxHashMap::default(),
+        }
     }
 
     /// The canonical spelling of a text, without quotes.
@@ -38,7 +54,7 @@ impl Strings {
         spell(text)
     }
 
-    /// Any of these texts, in every spelling that counts.
+    /// Any of these texts, in every spelling of the options.
     pub(crate) fn texts<'t>(
         &self,
         l: &mut Languages,
@@ -55,7 +71,7 @@ impl Strings {
         l.literals(spelled.iter().map(Vec::as_slice))
     }
 
-    /// The same for texts that were just written: each asked of once, and perhaps long.
+    /// The language of texts that were just written: each is looked up once, and may be long.
     pub(crate) fn written<'t>(
         &self,
         l: &mut Languages,
@@ -64,15 +80,15 @@ impl Strings {
         let texts: Vec<&str> = texts.into_iter().collect();
         let bytes: usize = texts.iter().map(|text| text.len()).sum();
         match self.spelling {
-            Spelling::Canonical if bytes > LONG => {
+            Spelling::Canonical if bytes > MAX_SPELLED_BYTES => {
                 regular::listed(l, texts.into_iter().map(spell).collect())
             }
             _ => self.texts(l, texts),
         }
     }
 
-    /// The names of members: of most, only the first bytes are looked at. A schema has so many and
-    /// no more; of what is written without end, short texts had better share their states.
+    /// The language of the keys of a schema, of which most are read no further than their first
+    /// bytes: their states are made as they are visited.
     pub(crate) fn names<'t>(
         &self,
         l: &mut Languages,
@@ -84,6 +100,16 @@ impl Strings {
         }
     }
 
+    /// The language of a list of keys, which is made once.
+    pub(crate) fn key_list(&mut self, l: &mut Languages, keys: Box<[Arc<str>]>) -> Language {
+        if let Some(&known) = self.key_lists.get(&keys) {
+            return known;
+        }
+        let language = self.names(l, keys.iter().map(|key| &**key));
+        self.key_lists.insert(keys, language);
+        language
+    }
+
     /// Any of these texts, in every spelling but the canonical one.
     pub(crate) fn escaped(&self, l: &mut Languages, texts: &[&str]) -> Language {
         let all = self.texts(l, texts.iter().copied());
@@ -92,7 +118,7 @@ impl Strings {
         l.difference(all, canonical)
     }
 
-    /// Of a set of texts the canonical spellings alone.
+    /// The canonical spellings in a set of texts.
     pub(crate) fn canonical(&self, l: &mut Languages, texts: Language) -> Language {
         match self.spelling {
             Spelling::Canonical => texts,
@@ -103,21 +129,21 @@ impl Strings {
         }
     }
 
-    /// Texts of so many code points.
+    /// Texts whose number of code points is within bounds.
     pub(crate) fn of_length(&self, l: &mut Languages, min: u32, max: Option<u32>) -> Language {
         l.repeat(self.char, min, max)
     }
 }
 
-/// How code points are spelled.
-fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
+/// The spelling of code points.
+pub(crate) fn code_points(spelling: Spelling) -> &'static dyn CodePoints {
     match spelling {
         Spelling::Canonical => &JsonString,
         Spelling::Any => &AnyJsonString,
     }
 }
 
-/// The texts from a depth on in every spelling; they are sorted and alike up to there.
+/// The texts from a depth on in every spelling; they are sorted, and equal up to the depth.
 fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Language {
     if let [one] = texts {
         return one[depth..].iter().rev().fold(Language::EPSILON, |rest, &c| {
@@ -139,7 +165,8 @@ fn every_spelling(l: &mut Languages, texts: &[Vec<char>], depth: usize) -> Langu
     l.union(parts)
 }
 
-/// Escapes only what must be, in the short form where JSON has one (RFC 8259, section 7).
+/// The canonical spelling of a text: only what must be escaped is, in the short form where JSON has
+/// one (RFC 8259, section 7).
 pub(crate) fn spell(text: &str) -> Vec<u8> {
     if !text.bytes().any(|b| b < b' ' || matches!(b, b'"' | b'\\')) {
         return text.as_bytes().to_vec();
@@ -162,113 +189,4 @@ pub(crate) fn spell(text: &str) -> Vec<u8> {
         }
     }
     out
-}
-
-impl Sets<'_> {
-    /// The texts that a pattern matches somewhere; `at` is where it stands.
-    pub(crate) fn pattern(&mut self, pattern: &str, at: ValueId) -> Result<Language> {
-        let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
-        self.compiled(pattern, options).map_err(|e| self.pattern_error(pattern, at, &e))
-    }
-
-    /// What is wrong with a pattern, and where it stands.
-    pub(crate) fn pattern_error(&self, pattern: &str, at: ValueId, e: &Error) -> Error {
-        let byte = e.place().byte.map_or(String::new(), |b| format!(" (byte {b})"));
-        let shown = match pattern.char_indices().nth(LONG) {
-            Some((end, _)) => format!("{:?}…", &pattern[..end]),
-            None => format!("{pattern:?}"),
-        };
-        let message = format!("the pattern {shown}{byte}: {}", e.message());
-        let kind = if e.kind() == ErrorKind::Limit { e.kind() } else { ErrorKind::Schema };
-        self.document.error(kind, at, message).wrapping(e)
-    }
-
-    fn compiled(&mut self, pattern: &str, options: Options) -> Result<Language> {
-        let key = (options.anchoring, pattern.to_owned());
-        if let Some(&known) = self.patterns.get(&key) {
-            return Ok(known);
-        }
-        let language = regular::parse(
-            &mut self.languages,
-            pattern,
-            options,
-            code_points(self.options.spelling),
-        )?;
-        self.patterns.insert(key, language);
-        Ok(language)
-    }
-
-    /// The texts of a format; `None` if it is an annotation. `asserted`: enforced whatever the
-    /// options say.
-    pub(crate) fn format(&mut self, name: &str, asserted: bool) -> Result<Option<Language>> {
-        if !self.options.formats && !asserted {
-            return Ok(None);
-        }
-        if let Some(&known) = self.formats.get(name) {
-            return Ok(Some(known));
-        }
-        let Format::Texts(texts) = format(name) else { return Ok(None) };
-        let language = self.texts_of(&texts)?;
-        let text = self.languages.repeat(self.strings.char, 0, None);
-        self.languages.note_within(language, text);
-        self.formats.insert(name.into(), language);
-        Ok(Some(language))
-    }
-
-    /// Strings, if they do not ask for the format `regex` and something else at once.
-    pub(crate) fn few_enough(&self, strings: Language) -> Result<Language> {
-        match computed_parts::multiplies_endless(&self.languages, strings) {
-            false => Ok(strings),
-            true => {
-                let message = "the format `regex` cannot be enforced together with other \
-                               conditions on the same string, but for a small `minLength`";
-                let help =
-                    "leave one of them out, or let formats be annotations (the option `formats`)";
-                Err(Error::new(ErrorKind::Limit, message).with_help(help))
-            }
-        }
-    }
-
-    fn texts_of(&mut self, texts: &Texts) -> Result<Language> {
-        let whole = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Whole };
-        Ok(match texts {
-            Texts::Pattern(pattern) => self.compiled(pattern, whole)?,
-            Texts::Finished(pattern) => {
-                let name = format!("{:?} {pattern}", self.options.spelling);
-                match compact::named_dfa(&mut self.languages, &name) {
-                    Some(known) => known,
-                    None => {
-                        let language = self.compiled(pattern, whole)?;
-                        compact::compile_named_dfa(
-                            &mut self.languages,
-                            &name,
-                            language,
-                            self.strings.char,
-                        )?
-                    }
-                }
-            }
-            Texts::Patterns => {
-                let canonical = self.options.spelling == Spelling::Canonical;
-                regular::spelled(&mut self.languages, Arc::new(regular::EcmaPatterns), canonical)
-            }
-            &Texts::Length(min, max) => self.languages.repeat(self.strings.char, min, Some(max)),
-            Texts::Sequence(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.concat(parts)
-            }
-            Texts::Any(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.union(parts)
-            }
-            Texts::All(parts) => {
-                let parts = self.each_of(parts)?;
-                self.languages.intersect(parts)
-            }
-        })
-    }
-
-    fn each_of(&mut self, parts: &[Texts]) -> Result<Vec<Language>> {
-        parts.iter().map(|part| self.texts_of(part)).collect()
-    }
 }

@@ -4,12 +4,12 @@ use super::finding::FindingKind;
 use super::linter::Linter;
 use super::mistakes::quoted_list;
 use super::{effects, foreign};
-use crate::json_schema::advice::{TYPES, nearest};
-use crate::json_schema::decimal::Decimal;
+use crate::json_schema::document::draft::{Dialect, Draft};
+use crate::json_schema::document::hints::{TYPES, nearest};
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::draft::{Dialect, Draft};
-use crate::json_schema::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
+use crate::json_schema::number::decimal::Decimal;
 use crate::json_schema::options::PropertyOrder;
+use crate::json_schema::string::format::{BESIDE_PATTERNS, FORMATS, Format, format, is_beyond};
 
 /// Counts from which on a bound costs memory: every count is a state.
 const LARGE_COUNT: u32 = 10_000;

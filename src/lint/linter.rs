@@ -6,10 +6,10 @@ use rustc_hash::FxHashSet;
 
 use super::effects;
 use super::finding::{Finding, FindingKind};
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::references::References;
 use crate::json_schema::document::{Document, Value, ValueId};
-use crate::json_schema::draft::{Holds, holds};
 use crate::json_schema::options::Options;
-use crate::json_schema::references::References;
 use crate::json_schema::set::Sets;
 
 /// Keywords whose schemas refine the schema around them, which says the type.

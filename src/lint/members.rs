@@ -7,9 +7,9 @@ use rustc_hash::FxHashSet;
 
 use super::finding::FindingKind;
 use super::linter::{Linter, REFINING_KEYWORDS};
-use crate::json_schema::advice::nearest;
+use crate::json_schema::document::draft::{Holds, holds};
+use crate::json_schema::document::hints::nearest;
 use crate::json_schema::document::{Members, Value, ValueId};
-use crate::json_schema::draft::{Holds, holds};
 
 /// Keywords that apply other schemas to the same object.
 const APPLYING_KEYWORDS: [&str; 7] =

@@ -5,9 +5,9 @@ use super::finding::FindingKind;
 use super::linter::{Linter, REFINING_KEYWORDS};
 use crate::deadline;
 use crate::error::ErrorKind;
-use crate::json_schema::diagnosis::contradiction;
+use crate::json_schema::document::draft::Dialect;
 use crate::json_schema::document::{Value, ValueId};
-use crate::json_schema::draft::Dialect;
+use crate::json_schema::satisfiability::unsat_core::contradiction;
 use crate::json_schema::set::Set;
 
 /// Names that a message lists; more make it unreadable.

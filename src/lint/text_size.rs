@@ -5,10 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::json_schema::array::ArraySet;
 use crate::json_schema::document::{Document, Value, ValueId};
-use crate::json_schema::object::ObjectSet;
 use crate::json_schema::options::Options;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets, Shape};
 use crate::regular::{Language, Languages, lengths, witness_length};
 

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-pub(crate) use compile::find_special;
-use compile::{Part, ProgramCompiler, Whole, check_nesting, resolve_specials, spelled_languages};
+use compile::{Part, ProgramCompiler, Whole, resolve_specials, spelled_languages};
+pub(crate) use compile::{check_nesting, find_special};
 
 use super::liveness::Spelling;
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
@@ -210,7 +210,8 @@ impl Program {
         let inner = self.inner.borrow();
         match (&inner.labels[inner.sources[id as usize] as usize], &inner.source) {
             // Nothing is asked of any value, and the first rule has no place either.
-            (Origin::Text(_), Some(_)) => Vec::new(),
+            (Origin::Kind(_), _) => Vec::new(),
+            (Origin::Text(text), Some(_)) if text.is_empty() => Vec::new(),
             (Origin::Places(places), Some(source)) => {
                 let pointer = |place| source.places(std::slice::from_ref(place));
                 let pointers = places.iter().map(pointer).filter(|pointer| !pointer.is_empty());
@@ -244,7 +245,7 @@ impl Program {
     pub(crate) fn label_text(&self, label: u32) -> String {
         let inner = self.inner.borrow();
         match (&inner.labels[label as usize], &inner.source) {
-            (Origin::Text(text), _) => text.to_string(),
+            (Origin::Text(text) | Origin::Kind(text), _) => text.to_string(),
             (Origin::Places(places), Some(source)) => source.places(places),
             // Only sources speak of places.
             (Origin::Places(_), None) => String::new(),

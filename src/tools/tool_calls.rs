@@ -11,7 +11,7 @@ use super::tool_format::{Piece, TextPlacement, ToolFormat};
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
-use crate::json_schema::{self, Hole, Options, Schema};
+use crate::json_schema::{self, Options, Schema, SchemaHole};
 use crate::regular::{Triggers, Utf8, any_text};
 
 /// OpenAI's `tool_choice`: whether a tool must be called, and which.
@@ -118,19 +118,20 @@ impl ToolCalls {
         self.answer.is_some()
     }
 
-    /// The grammar of such messages, for other grammars to embed. Keywords that depend on what was
-    /// written (`uniqueItems`) are refused in it; [`compile`](Self::compile) has no such limit.
+    /// The grammar of such messages, for other grammars to embed.
     ///
     /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
     /// within the schema of the tool that the message names).
     pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        Ok(self.write(options, None)?.0)
+        let grammar = self.write(options)?;
+        json_schema::check_schemas(&grammar)?;
+        Ok(grammar)
     }
 
-    /// The grammar, and its holes if `holes` is a list: rules that stand for the texts of a schema.
-    fn write(&self, options: &Options, holes: Option<Vec<Hole>>) -> Result<(Grammar, Vec<Hole>)> {
+    /// The same, with schemas that nobody has looked at.
+    fn write(&self, options: &Options) -> Result<Grammar> {
         let builder = GrammarBuilder::new();
-        let mut writer = MessageGrammar { builder, format: &self.format, answer: None, holes };
+        let mut writer = MessageGrammar { builder, format: &self.format, answer: None };
         writer.answer = match &self.answer {
             None => None,
             Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
@@ -176,26 +177,12 @@ impl ToolCalls {
             false => writer.builder.sequence([preamble, body]),
         };
         let start = writer.builder.rule("message", body);
-        let holes = writer.holes.unwrap_or_default();
-        Ok((writer.builder.finish(start)?, holes))
+        writer.builder.finish(start)
     }
 
     /// The constraint of such messages, JSON by the compiler's options.
     pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
-        let options = compiler.json_options();
-        let answer = match &self.answer {
-            Some(Answer::Schema(schema)) => Some(schema),
-            _ => None,
-        };
-        let mut schemas = self.tools.iter().map(Tool::parameters).chain(answer);
-        if schemas.any(Hole::stands_alone) {
-            return compiler.compile(self.grammar(options)?);
-        }
-        let (grammar, holes) = self.write(options, Some(Vec::new()))?;
-        match holes.is_empty() {
-            true => compiler.compile(grammar),
-            false => compiler.compile_frame(grammar, holes),
-        }
+        compiler.compile(self.write(compiler.json_options())?)
     }
 }
 
@@ -208,24 +195,15 @@ struct MessageGrammar<'a> {
     format: &'a ToolFormat,
     /// Rule of a message without calls, where it is constrained.
     answer: Option<RuleId>,
-    /// Rules that stand for the texts of schemas; `None` where schemas are embedded.
-    holes: Option<Vec<Hole>>,
 }
 
 impl MessageGrammar<'_> {
     /// The rule of the texts of a schema.
     fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
-        if let Some(holes) = &mut self.holes {
-            let rule = self.builder.declare(name);
-            // A placeholder that is not empty, as no JSON is.
-            let body = self.builder.literal(b"{}");
-            self.builder.define(rule, body);
-            holes.push(Hole { rule, name: name.to_owned(), schema: schema.clone() });
-            return Ok(rule);
-        }
-        let grammar = Schema::from_value(schema).and_then(|schema| schema.grammar(options));
-        let rule = grammar.and_then(|grammar| self.builder.embed(&grammar));
-        rule.map_err(|error| json_schema::named(name, &error))
+        let schema = Schema::from_value(schema)
+            .and_then(|schema| SchemaHole::new(schema, options, Some(name)))
+            .map_err(|error| json_schema::named(name, &error))?;
+        self.builder.embed(&schema.grammar()?)
     }
 
     fn pieces(&mut self, pieces: &[Piece], call: Option<NamedRule<'_>>) -> NodeId {

@@ -237,7 +237,7 @@ fn what_is_not_regular_is_named() {
     for (value, pointer, message) in [
         (json!({"not": nested}), "/not/gbnf", "rule `root` calls itself"),
         (json!({"allOf": [{"regex": "a"}, nested]}), "/allOf/1/gbnf", "not regular"),
-        (json!({"not": {"schema": {"type": "object"}}}), "/not/schema", "calls itself"),
+        (json!({"not": {"schema": {"type": "object"}}}), "/not/schema", "nest without bound"),
         (json!({"not": {"gbnf": "root ::= </s>"}}), "/not/gbnf", "special token"),
         (json!({"xor": []}), "", "`xor` is no kind of constraint"),
         (json!({"allOf": {}}), "/allOf", "a list of formulas"),

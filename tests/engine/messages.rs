@@ -283,7 +283,7 @@ fn arguments_are_all_that_schemas_say() {
     let error = ToolCalls::new([never], ToolFormat::named("json").unwrap())
         .compile(&compiler())
         .unwrap_err();
-    assert!(error.to_string().contains("tool `never`: nothing satisfies"), "{error}");
+    assert!(error.to_string().contains("tool `never`: no value satisfies"), "{error}");
 }
 
 /// A way to think, a message, the answer in it, and the reasoning.

@@ -10,6 +10,7 @@ mod lazy;
 mod library;
 mod parsers;
 mod readers;
+mod schemas;
 mod w3c;
 
 use maskwright::ebnf::Dialect;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
-use crate::common::Naive;
+use maskwright::Constraint;
 use maskwright::json_schema::{Options, Schema};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -40,12 +40,12 @@ const SCHEMAS: &[&str] = &[
 ];
 
 /// A random string of the language, or `None` if none was finished in time.
-fn sample(matcher: &mut Naive<'_>, random: &mut impl Rng) -> Option<String> {
-    let mut open = matcher.open();
+fn sample(constraint: &Constraint, random: &mut impl Rng) -> Option<String> {
+    let mut matcher = constraint.matcher();
     let mut text = Vec::new();
     for _ in 0..300 {
-        let bytes = matcher.next_bytes(&open);
-        if Naive::is_accepting(&open) && (bytes.is_empty() || random.random_bool(0.3)) {
+        let bytes: Vec<u8> = matcher.mask().unwrap().iter().map(|token| token as u8).collect();
+        if matcher.is_accepting() && (bytes.is_empty() || random.random_bool(0.3)) {
             return String::from_utf8(text).ok();
         }
         // White space is not what is tested, and closing brackets end the walk sooner.
@@ -57,7 +57,7 @@ fn sample(matcher: &mut Naive<'_>, random: &mut impl Rng) -> Option<String> {
             _ => &bytes,
         };
         let byte = from[random.random_range(0..from.len())];
-        open = matcher.step(&open, byte);
+        matcher.accept_bytes(&[byte]).unwrap();
         text.push(byte);
     }
     None
@@ -71,10 +71,10 @@ fn random_strings_are_valid() {
         let grammar = grammar.unwrap_or_else(|e| panic!("{text}: {e}"));
         let schema = serde_json::from_str(text).unwrap();
         let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-        let mut matcher = Naive::new(&grammar);
+        let constraint = common::by_bytes(&grammar);
         let mut finished = 0;
         for _ in 0..60 {
-            let Some(sample) = sample(&mut matcher, &mut random) else { continue };
+            let Some(sample) = sample(&constraint, &mut random) else { continue };
             finished += 1;
             let value: serde_json::Value =
                 serde_json::from_str(&sample).unwrap_or_else(|e| panic!("{sample}: {e}"));

@@ -2,7 +2,7 @@
 
 use maskwright::json_schema::{Options, Schema, Spelling, Whitespace};
 
-use crate::common::Naive;
+use crate::common::{accepts, by_bytes};
 
 #[test]
 fn whitespace() {
@@ -27,10 +27,10 @@ fn whitespace() {
         let mut options = Options::default();
         options.whitespace = whitespace.clone();
         let grammar = schema.grammar(&options).unwrap();
-        let mut matcher = Naive::new(&grammar);
+        let constraint = by_bytes(&grammar);
         for (text, flexible, compact, any) in table {
             let expected = [flexible, compact, any][i];
-            assert_eq!(matcher.accepts(text), expected, "{whitespace:?} {text:?}");
+            assert_eq!(accepts(&constraint, text), expected, "{whitespace:?} {text:?}");
         }
     }
 }
@@ -41,11 +41,11 @@ fn white_space_by_a_pattern() {
     options.whitespace = Whitespace::Pattern(" {0,2}".into());
     let schema = Schema::from_text(r#"{"type": "array", "items": {"const": 1}}"#).unwrap();
     let grammar = schema.grammar(&options).unwrap();
-    let mut matcher = Naive::new(&grammar);
+    let constraint = by_bytes(&grammar);
     for (text, accepted) in
         [("[1,1]", true), ("[  1 ,1]", true), ("[   1]", false), ("[1]\n", false)]
     {
-        assert_eq!(matcher.accepts(text), accepted, "{text}");
+        assert_eq!(accepts(&constraint, text), accepted, "{text}");
     }
     for (pattern, message) in
         [("x?", "more than JSON's white space"), ("[", "the white space pattern")]

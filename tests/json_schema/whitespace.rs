@@ -664,37 +664,33 @@ fn texts_end_within_a_budget_in_their_style() {
     }
 }
 
-/// Inside another grammar, which cannot count depth, a value is plain or compact.
+/// The grammar of a schema, for others to embed, has the styles that the schema has alone.
 #[test]
-fn values_in_whole_grammars_have_one_line() {
+fn values_in_grammars_have_every_style() {
     let mut maker = Maker(ChaCha8Rng::seed_from_u64(6));
-    let mut checked = 0;
     for _ in 0..150 {
         let (schema, value) = maker.schema(2);
         let parsed = Schema::from_value(&schema).unwrap();
-        // What must remember items is refused there.
-        let Ok(grammar) = parsed.grammar(&Options::default()) else { continue };
-        let mut matcher = crate::common::Naive::new(&grammar);
+        let constraint = crate::common::by_bytes(&parsed.grammar(&Options::default()).unwrap());
         let all = renderings(&value);
         for text in &all {
-            assert_eq!(matcher.accepts(text), !text.contains('\n'), "{schema}: {text:?}");
+            assert!(accepts(&constraint, text), "{schema}: {text:?}");
         }
         for _ in 0..10 {
-            let (one, other) = (maker.below(2), maker.below(5));
+            let (one, other) = (maker.below(5), maker.below(5));
             let text = maker.disturbed(&all[one], &all[other]);
-            let expected = all[..2].contains(&text);
-            assert_eq!(matcher.accepts(&text), expected, "{schema}: {text:?}");
-            checked += 1;
+            assert_eq!(accepts(&constraint, &text), all.contains(&text), "{schema}: {text:?}");
         }
         let mut options = Options::default();
         options.whitespace = Whitespace::Indent4;
-        let error = parsed.grammar(&options).unwrap_err().to_string();
-        assert!(error.contains("depends on the depth"), "{error}");
+        let indented = crate::common::by_bytes(&parsed.grammar(&options).unwrap());
+        for text in &all {
+            assert_eq!(accepts(&indented, text), *text == all[3], "{schema}: {text:?}");
+        }
     }
-    assert!(checked > 500, "{checked}");
 }
 
-/// A schema in a grammar's text is given whole; the arguments of a tool are not.
+/// A schema in a grammar's text, and as the arguments of a tool.
 #[test]
 fn values_in_other_grammars() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}},
@@ -705,19 +701,19 @@ fn values_in_other_grammars() {
     let tools = json!([{"name": "f", "parameters": schema}]);
     let tools = ToolCalls::new(Tool::read(&tools).unwrap(), ToolFormat::named("json").unwrap());
     let called = tools.with_choice(ToolChoice::Required).compile(&compiler).unwrap();
-    for text in renderings(&json!({"a": [1, 2]})) {
-        let mixed = text.replacen("1,", "1, ", 1);
-        let one_line = !text.contains('\n');
-        assert_eq!(accepts(&embedded, &format!("x={text}")), one_line, "{text:?}");
-        assert!(!accepts(&embedded, &format!("x={mixed}")), "{mixed:?}");
-        let call = |arguments: &str| format!("[{{\"name\": \"f\", \"arguments\": {arguments}}}]");
-        assert!(accepts(&called, &call(&text)), "{text:?}");
-        assert!(!accepts(&called, &call(&mixed)), "{mixed:?}");
-    }
     let mut options = Options::default();
     options.whitespace = Whitespace::Indent2;
-    let error = compiler.with_json_options(options).lark(&lark).unwrap_err().to_string();
-    assert!(error.contains("indented whitespace depends on the depth"), "{error}");
+    let indented = compiler.with_json_options(options).lark(&lark).unwrap();
+    let all = renderings(&json!({"a": [1, 2]}));
+    for text in &all {
+        let mixed = text.replacen("1,", "1, ", 1);
+        assert!(accepts(&embedded, &format!("x={text}")), "{text:?}");
+        assert!(!accepts(&embedded, &format!("x={mixed}")), "{mixed:?}");
+        assert_eq!(accepts(&indented, &format!("x={text}")), *text == all[2], "{text:?}");
+        let call = |arguments: &str| format!("[{{\"name\": \"f\", \"arguments\": {arguments}}}]");
+        assert!(accepts(&called, &call(text)), "{text:?}");
+        assert!(!accepts(&called, &call(&mixed)), "{mixed:?}");
+    }
 }
 
 /// Many required members: the shortest end is found among five styles within the search's limits.

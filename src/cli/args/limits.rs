@@ -80,10 +80,6 @@ impl LimitArgs {
                 }
             }
         }
-        // The same name bounds what a schema is written as.
-        if limits.grammar_size != Limits::default().grammar_size {
-            options.grammar_size = limits.grammar_size;
-        }
         (limits, options)
     }
 }

@@ -5,6 +5,7 @@
 //! neither meets an entry nor changes an outcome.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,7 +15,7 @@ use super::monitor::Monitors;
 use super::repeats::Unrolling;
 use super::state::{LazySetId, LazySets, LoopEntry, ParseState, RuleEntry};
 use crate::deadline;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::form::{Grammar, Node, NodeId};
 use crate::regular::{ByteSet, Language};
@@ -76,6 +77,8 @@ pub(super) struct Outcomes {
     pub(super) monitors: Monitors,
     /// Whether precedence takes some text from some terminal.
     has_conflict: bool,
+    /// Holes as regular languages, where lazy terminals take texts from them.
+    holes: FxHashMap<u32, Language>,
 }
 
 impl Outcomes {
@@ -104,6 +107,7 @@ impl Outcomes {
             loops: OutcomeTable::new(),
             monitors: Monitors::default(),
             has_conflict: false,
+            holes: FxHashMap::default(),
         };
         outcomes.iterate()?;
         Ok(outcomes)
@@ -249,6 +253,22 @@ impl Outcomes {
         (strings, languages.difference(from.monitor, begun))
     }
 
+    /// A part whose rules are made while a text is read, as a regular language.
+    pub(super) fn hole(&mut self, hole: u32) -> Result<Language> {
+        if let Some(&known) = self.holes.get(&hole) {
+            return Ok(known);
+        }
+        let source = Arc::clone(&self.grammar.holes[hole as usize]);
+        let language = source.language(&mut self.grammar.languages).map_err(|error| {
+            let message = "a lazy rule may begin where a JSON Schema stands that is not regular";
+            let error =
+                Error::new(ErrorKind::Grammar, format!("{message}: it {}", error.message()));
+            error.with_help("let free text stand there, or write the lazy rule in another way")
+        })?;
+        self.holes.insert(hole, language);
+        Ok(language)
+    }
+
     /// The outcomes of a rule as far as they are known.
     fn of_rule(&mut self, entry: RuleEntry) -> Result<Vec<ParseState>> {
         self.rules.meet(entry, self.loops.order.len())
@@ -294,6 +314,17 @@ impl Outcomes {
                 residuals.into_iter().map(state).collect()
             }
             Node::Special(_) => vec![ParseState { monitor: Language::ALL, startable: follow }],
+            Node::Hole(_) if from == ParseState::UNCONSTRAINED => {
+                vec![ParseState { monitor: Language::ALL, startable: follow }]
+            }
+            Node::Hole(hole) => {
+                let language = self.hole(hole)?;
+                let (strings, monitor) = self.contested(id, language, from);
+                let languages = &mut self.grammar.languages;
+                let residuals = self.monitors.residuals(languages, strings, monitor)?;
+                let state = |monitor| ParseState { monitor, startable: follow };
+                residuals.into_iter().map(state).collect()
+            }
             Node::Choice(parts) => {
                 let mut found = Vec::new();
                 for &part in &parts {

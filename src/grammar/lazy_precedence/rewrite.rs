@@ -100,6 +100,7 @@ impl Rewriter {
         } else {
             rule
         };
+        self.builder.holes = std::mem::take(&mut self.outcomes.grammar.holes);
         self.builder.languages = std::mem::take(&mut self.outcomes.grammar.languages);
         self.builder.finish(rule)
     }
@@ -224,6 +225,17 @@ impl Rewriter {
                     let state = ParseState { monitor: Language::ALL, startable: follow };
                     let reaches = target.is_none_or(|target| target == state);
                     reaches.then(|| self.builder.special(token))
+                }
+                Node::Hole(hole) if from == ParseState::UNCONSTRAINED => {
+                    let state = ParseState { monitor: Language::ALL, startable: follow };
+                    let reaches = target.is_none_or(|target| target == state);
+                    reaches.then(|| self.builder.add(Node::Hole(hole)))
+                }
+                Node::Hole(hole) => {
+                    let language = self.outcomes.hole(hole)?;
+                    let (strings, monitor) = self.outcomes.contested(id, language, from);
+                    let strings = self.strings(strings, monitor, follow, target)?;
+                    strings.map(|language| self.builder.regular(language))
                 }
                 Node::Choice(parts) => {
                     let mut alternatives = Vec::new();

@@ -9,8 +9,8 @@ use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
 /// Rewrites a grammar so that no rule is nullable but perhaps its start, which then is called
 /// nowhere. `nullable` says by node whether it derives the empty string.
 pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
-    let Grammar { languages, nodes, sources, rules, start } = grammar;
-    let mut out = GrammarBuilder { languages, ..GrammarBuilder::default() };
+    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
+    let mut out = GrammarBuilder { languages, holes, ..GrammarBuilder::default() };
     for rule in &rules {
         out.declare(rule.name());
     }
@@ -26,9 +26,11 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
         let whole = match node {
             Node::Regular(language) => out.regular(*language),
             Node::Special(token) => out.special(token.clone()),
-            Node::Text(_) | Node::Names(_) | Node::Capture(..) | Node::Scope(..) => {
-                out.push(node.clone())
-            }
+            Node::Hole(_)
+            | Node::Text(_)
+            | Node::Names(_)
+            | Node::Capture(..)
+            | Node::Scope(..) => out.push(node.clone()),
             Node::Sequence(parts) => out.sequence(parts.iter().map(at)),
             Node::Choice(parts) => out.choice(parts.iter().map(at)),
             Node::Repeat { node, min, max } => {
@@ -54,6 +56,7 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                     out.regular(language)
                 }
                 Node::Special(_)
+                | Node::Hole(_)
                 | Node::Text(_)
                 | Node::Names(_)
                 | Node::Capture(..)

@@ -54,13 +54,14 @@ pub(super) fn remove(grammar: Grammar, nullable: Vec<bool>, limit: usize) -> Res
         return Ok(grammar);
     }
     recursive.sort_unstable();
-    let Grammar { languages, nodes, sources, rules, start } = grammar;
+    let Grammar { languages, nodes, sources, rules, holes, start } = grammar;
     let mut corner = LeftCornerTransform {
         out: GrammarBuilder {
             languages,
             nodes,
             sources,
             rules,
+            holes,
             shortest_first: FxHashSet::default(),
         },
         nullable,
@@ -81,6 +82,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
         match grammar.node(node) {
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -221,6 +223,7 @@ impl LeftCornerTransform {
             // No rule derives the empty string any more.
             Node::Call(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -269,6 +272,7 @@ impl LeftCornerTransform {
             match &self.out.nodes[node.index()] {
                 Node::Regular(_)
                 | Node::Special(_)
+                | Node::Hole(_)
                 | Node::Text(_)
                 | Node::Names(_)
                 | Node::Capture(..)
@@ -302,6 +306,7 @@ impl LeftCornerTransform {
             // A leaf is not left-recursive.
             Node::Regular(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)
@@ -378,6 +383,7 @@ impl LeftCornerTransform {
             // None of these is nullable.
             Node::Call(_)
             | Node::Special(_)
+            | Node::Hole(_)
             | Node::Text(_)
             | Node::Names(_)
             | Node::Capture(..)

@@ -1,13 +1,10 @@
 //! Numbers on one side of a bound, as automata that compare literals digit by digit.
 
-use super::*;
-
-/// Which side of a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Side {
-    Above,
-    Below,
-}
+use super::decimal::Decimal;
+use super::multiple_of::grid::MultipleGrid;
+use super::numbers::{FIXED_ONLY, NumberSet, Numbers};
+use super::side::BoundSide;
+use crate::regular::{Language, Languages};
 
 impl Numbers {
     /// Everything on one side of a bound, and the bound itself if `inclusive`.
@@ -15,7 +12,7 @@ impl Numbers {
         &mut self,
         l: &mut Languages,
         value: &Decimal,
-        side: Side,
+        side: BoundSide,
         inclusive: bool,
     ) -> NumberSet {
         let key = (value.clone(), side, inclusive);
@@ -31,56 +28,59 @@ impl Numbers {
         &mut self,
         l: &mut Languages,
         value: &Decimal,
-        side: Side,
+        side: BoundSide,
         inclusive: bool,
     ) -> NumberSet {
         let size = value.magnitude();
         let minus = l.literal(b"-");
         // The bound cuts on its own side of zero; on the other, all belongs or nothing.
-        let outward = value.is_zero() || (side == Side::Below) == value.is_negative();
-        let toward = if outward { Side::Above } else { Side::Below };
+        let outward = value.is_zero() || (side == BoundSide::Below) == value.is_negative();
+        let toward = if outward { BoundSide::Above } else { BoundSide::Below };
         let cut_fixed = self.compare(l, &size, toward, inclusive);
         let cut_exponent = self.compare_exponent(l, &size, toward, inclusive);
         let cut = l.union([cut_fixed, cut_exponent]);
         let mantissa = self.mantissa(l);
         let e = l.literal(b"e");
-        let powers = self.powers(l, None, Side::Above);
+        let powers = self.powers(l, None, BoundSide::Above);
         let unsigned_exponent = l.concat([mantissa, e, powers]);
         let unsigned = l.union([self.unsigned, unsigned_exponent]);
         let (positive, negative) = if value.is_zero() {
-            let zeros = match inclusive {
-                true => l.literals([&b"0"[..], b"0.0"]),
-                false => Language::EMPTY,
-            };
+            let zeros = if inclusive { l.literals([&b"0"[..], b"0.0"]) } else { Language::EMPTY };
             match side {
-                Side::Above => (cut, zeros),
-                Side::Below => (zeros, cut),
+                BoundSide::Above => (cut, zeros),
+                BoundSide::Below => (zeros, cut),
             }
         } else {
             match (side, value.is_negative()) {
-                (Side::Above, false) => (cut, Language::EMPTY),
-                (Side::Below, true) => (Language::EMPTY, cut),
-                (Side::Above, true) => (unsigned, cut),
-                (Side::Below, false) => (cut, unsigned),
+                (BoundSide::Above, false) => (cut, Language::EMPTY),
+                (BoundSide::Below, true) => (Language::EMPTY, cut),
+                (BoundSide::Above, true) => (unsigned, cut),
+                (BoundSide::Below, false) => (cut, unsigned),
             }
         };
         let negative = l.concat([minus, negative]);
         let language = l.union([positive, negative]);
         let formula = self.formula(|formulas| formulas.bound(value, side, inclusive));
-        let grid = Some(self.grid(Grid::bound(value, side, inclusive)));
+        let grid = Some(self.grid(MultipleGrid::bound(value, side, inclusive)));
         let listed = Language::EMPTY;
         NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
     }
 
     /// Unsigned literals without exponent on one side of `b`, which is not negative.
-    fn compare(&self, l: &mut Languages, b: &Decimal, side: Side, inclusive: bool) -> Language {
+    fn compare(
+        &self,
+        l: &mut Languages,
+        b: &Decimal,
+        side: BoundSide,
+        inclusive: bool,
+    ) -> Language {
         let fraction = b.fraction_digits();
         let equal = self.compare_fraction(l, fraction.as_bytes(), side, inclusive, true);
         let free = self.fraction(l, true);
         self.compare_whole(l, b.whole_digits().as_bytes(), side, equal, free)
     }
 
-    /// What may follow the whole part: nothing, or a fraction.
+    /// The rest after the whole part: nothing, or a fraction.
     fn fraction(&self, l: &mut Languages, dot_zero: bool) -> Language {
         let point = l.literal(b".");
         let fraction = l.concat([point, self.digits, self.nonzero]);
@@ -94,7 +94,7 @@ impl Numbers {
         &self,
         l: &mut Languages,
         whole: &[u8],
-        side: Side,
+        side: BoundSide,
         equal: Language,
         free: Language,
     ) -> Language {
@@ -103,8 +103,8 @@ impl Numbers {
         for (i, &d) in whole.iter().enumerate().rev() {
             let least = if i == 0 && n > 1 { b'1' } else { b'0' };
             let other = match side {
-                Side::Above => l.byte_range(d + 1, b'9'),
-                Side::Below => l.byte_range(least, d - 1),
+                BoundSide::Above => l.byte_range(d + 1, b'9'),
+                BoundSide::Below => l.byte_range(least, d - 1),
             };
             let rest = l.repeat(self.digit, (n - 1 - i) as u32, Some((n - 1 - i) as u32));
             let other = l.concat([other, rest, free]);
@@ -113,12 +113,12 @@ impl Numbers {
             same_length = l.union([this, other]);
         }
         let lengths = match side {
-            Side::Above => l.repeat(self.digit, n as u32, None),
-            Side::Below if n > 1 => l.repeat(self.digit, 0, Some(n as u32 - 2)),
-            Side::Below => Language::EMPTY,
+            BoundSide::Above => l.repeat(self.digit, n as u32, None),
+            BoundSide::Below if n > 1 => l.repeat(self.digit, 0, Some(n as u32 - 2)),
+            BoundSide::Below => Language::EMPTY,
         };
         let mut other_length = l.concat([self.nonzero, lengths, free]);
-        if side == Side::Below && n > 1 {
+        if side == BoundSide::Below && n > 1 {
             let zero = l.literal(b"0");
             let zero = l.concat([zero, free]);
             other_length = l.union([other_length, zero]);
@@ -131,7 +131,7 @@ impl Numbers {
         &self,
         l: &mut Languages,
         digits: &[u8],
-        side: Side,
+        side: BoundSide,
         inclusive: bool,
         dot_zero: bool,
     ) -> Language {
@@ -145,24 +145,24 @@ impl Numbers {
                 if inclusive { l.union([Language::EPSILON, zero]) } else { Language::EMPTY };
             let more = l.concat([point, longer]);
             return match side {
-                Side::Above => l.union([equal, more]),
-                Side::Below => equal,
+                BoundSide::Above => l.union([equal, more]),
+                BoundSide::Below => equal,
             };
         }
         let mut rest = match side {
-            Side::Above => l.union([end, longer]),
-            Side::Below => end,
+            BoundSide::Above => l.union([end, longer]),
+            BoundSide::Below => end,
         };
         for (i, &d) in digits.iter().enumerate().rev() {
             let this = l.literal(&[d]);
             let this = l.concat([this, rest]);
             rest = match side {
-                Side::Above => {
+                BoundSide::Above => {
                     let more = l.byte_range(d + 1, b'9');
                     let more = l.concat([more, any]);
                     l.union([this, more])
                 }
-                Side::Below => {
+                BoundSide::Below => {
                     let less = l.byte_range(b'1', d - 1);
                     let less = l.concat([less, any]);
                     let with_zero = if d > b'0' {
@@ -180,8 +180,8 @@ impl Numbers {
         }
         let fraction = l.concat([point, rest]);
         match side {
-            Side::Above => fraction,
-            Side::Below => l.union([Language::EPSILON, zero, fraction]),
+            BoundSide::Above => fraction,
+            BoundSide::Below => l.union([Language::EPSILON, zero, fraction]),
         }
     }
 
@@ -196,15 +196,15 @@ impl Numbers {
         &self,
         l: &mut Languages,
         b: &Decimal,
-        side: Side,
+        side: BoundSide,
         inclusive: bool,
     ) -> Language {
         let e = l.literal(b"e");
         let mantissa = self.mantissa(l);
         if b.is_zero() {
             let powers = match side {
-                Side::Above => self.powers(l, None, side),
-                Side::Below => Language::EMPTY,
+                BoundSide::Above => self.powers(l, None, side),
+                BoundSide::Below => Language::EMPTY,
             };
             return l.concat([mantissa, e, powers]);
         }
@@ -217,8 +217,8 @@ impl Numbers {
         let equal = self.compare_fraction(l, &digits[1..], side, inclusive, false);
         let free = self.fraction(l, false);
         let first = match side {
-            Side::Above => l.byte_range(digits[0] + 1, b'9'),
-            Side::Below => l.byte_range(b'1', digits[0] - 1),
+            BoundSide::Above => l.byte_range(digits[0] + 1, b'9'),
+            BoundSide::Below => l.byte_range(b'1', digits[0] - 1),
         };
         let first = l.concat([first, free]);
         let same = l.literal(&digits[..1]);
@@ -231,12 +231,12 @@ impl Numbers {
 
     /// Exponents that `json.dumps` writes (at least +16, at most -05) and that lie strictly on
     /// one side of `than`; all of them if there is no `than`.
-    pub(crate) fn powers(&self, l: &mut Languages, than: Option<i64>, side: Side) -> Language {
+    pub(crate) fn powers(&self, l: &mut Languages, than: Option<i64>, side: BoundSide) -> Language {
         let [plus, minus] = [b"+", b"-"].map(|b: &[u8; 1]| l.literal(b));
         let (above, below) = match (than, side) {
             (None, _) => ((Some(15), None), (Some(4), None)),
-            (Some(p), Side::Above) => ((Some(p.max(15)), None), (Some(4), Some(-p))),
-            (Some(p), Side::Below) => ((Some(15), Some(p)), (Some((-p).max(4)), None)),
+            (Some(p), BoundSide::Above) => ((Some(p.max(15)), None), (Some(4), Some(-p))),
+            (Some(p), BoundSide::Below) => ((Some(15), Some(p)), (Some((-p).max(4)), None)),
         };
         let above = self.between(l, above);
         let below = self.between(l, below);
@@ -252,10 +252,10 @@ impl Numbers {
         let several = l.repeat(self.digit, 1, None);
         let several = l.concat([self.nonzero, several]);
         let mut result = l.union([single, several]);
-        for (bound, side) in [(range.0, Side::Above), (range.1, Side::Below)] {
+        for (bound, side) in [(range.0, BoundSide::Above), (range.1, BoundSide::Below)] {
             let Some(bound) = bound else { continue };
             if bound <= 0 {
-                if side == Side::Below {
+                if side == BoundSide::Below {
                     return Language::EMPTY;
                 }
                 continue;
@@ -276,6 +276,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_schema::options::Spelling;
 
     const VALUES: &[&str] = &[
         "0",
@@ -349,10 +350,10 @@ mod tests {
         for bound in BOUNDS {
             let b = Decimal::parse(bound).unwrap();
             for (side, inclusive) in [
-                (Side::Above, true),
-                (Side::Above, false),
-                (Side::Below, true),
-                (Side::Below, false),
+                (BoundSide::Above, true),
+                (BoundSide::Above, false),
+                (BoundSide::Below, true),
+                (BoundSide::Below, false),
             ] {
                 let set = numbers.bound(&mut l, &b, side, inclusive);
                 let opposite = numbers.not(&mut l, set);
@@ -361,8 +362,8 @@ mod tests {
                 for literal in VALUES {
                     let v = Decimal::parse(literal).unwrap();
                     let expected = match side {
-                        Side::Above => v > b || inclusive && v == b,
-                        Side::Below => v < b || inclusive && v == b,
+                        BoundSide::Above => v > b || inclusive && v == b,
+                        BoundSide::Below => v < b || inclusive && v == b,
                     };
                     let (s, o) = (
                         l.matches(spelled, literal.as_bytes()).unwrap(),

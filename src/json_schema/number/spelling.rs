@@ -1,7 +1,12 @@
-//! What the numbers of a set are written as: how many zeros at the end, how many digits.
+//! Literals to write for a set of numbers: how many zeros at the end, how many digits.
 
-use super::*;
+use std::sync::Arc;
+
+use super::multiple_of::grid::Literals;
+use super::numbers::{NumberSet, Numbers};
+use crate::error::Result;
 use crate::regular::compact;
+use crate::regular::{Language, Languages};
 
 impl Numbers {
     /// The literals to write, those of listed values apart: any number of zeros at the end of a
@@ -56,13 +61,14 @@ impl Numbers {
         let (free, listed) = self.spelling(l, set, digits);
         let text = l.union([free, listed]);
         // What computes its states has too many for a table.
-        match set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
-            true => Ok(text),
-            false => compact::compacted(l, text, None),
+        if set.grid.is_some_and(|grid| self.grids[grid.0 as usize].is_fine()) {
+            Ok(text)
+        } else {
+            compact::compacted(l, text, None)
         }
     }
 
-    /// The same for a grid that is too fine for an automaton of remainders.
+    /// The literals to write for a grid that has too many remainders for an automaton.
     fn fine_spelling(&self, l: &mut Languages, set: NumberSet, digits: u32) -> Option<Language> {
         let grid =
             set.grid.map(|grid| &self.grids[grid.0 as usize]).filter(|grid| grid.is_fine())?;
@@ -126,6 +132,8 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json_schema::number::Decimal;
+    use crate::json_schema::options::Spelling;
 
     #[test]
     fn integers_have_one_spelling() {

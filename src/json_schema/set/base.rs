@@ -1,36 +1,42 @@
-//! What all schemas begin with, made once in a process.
+//! The languages that all schemas of a spelling begin with, made once in a process: characters,
+//! common sets of numbers, punctuation.
 
-use std::sync::{Once, OnceLock};
+use std::sync::Arc;
 
-use super::super::decimal::Decimal;
-use super::super::layout::{Indentation, Layout};
-use super::super::number::Side;
-use super::super::punctuation::flexible;
-use super::*;
-use crate::regular::SharedResults;
+use rustc_hash::FxHashMap;
+
+use crate::json_schema::layout::{Indentation, Layout};
+use crate::json_schema::number::{BoundSide, Decimal, Numbers};
+use crate::json_schema::options::{DIGITS, Spelling};
+use crate::json_schema::punctuation::{Punctuation, flexible};
+use crate::json_schema::string::StringSets;
+use crate::regular::{Language, Languages};
 
 /// Depths whose punctuation is made in advance for indented texts: most are no deeper.
 const COMMON_DEPTH: u32 = 4;
 
-/// What all schemas begin with: the languages of texts and of numbers.
+/// Languages of texts, numbers and punctuation, to be copied by each schema.
 #[derive(Clone, Debug)]
-pub(crate) struct Base {
+pub(crate) struct BaseLanguages {
     pub(crate) languages: Languages,
     pub(crate) numbers: Numbers,
-    pub(crate) strings: Strings,
-    /// What the commonest sets of numbers are written as, by the default bound on digits.
-    pub(crate) spelled: FxHashMap<NumberSet, Language>,
+    pub(crate) strings: StringSets,
     /// The punctuation of the layouts that texts visit first; gaps are flexible.
-    pub(crate) punctuation: Rc<FxHashMap<Layout, Punctuation>>,
+    pub(crate) punctuation: Arc<FxHashMap<Layout, Punctuation>>,
     pub(crate) flexible_gap: Language,
 }
 
-impl Base {
+impl BaseLanguages {
     pub(crate) fn new(spelling: Spelling) -> Self {
-        let mut languages = Languages::new();
+        let mut base = Self::within(Languages::new(), spelling);
+        base.languages.freeze();
+        base
+    }
+
+    /// The same in an arena that other schemas use.
+    pub(crate) fn within(mut languages: Languages, spelling: Spelling) -> Self {
         let mut numbers = Numbers::new(&mut languages, spelling);
-        let strings = Strings::new(&mut languages, spelling);
-        let mut spelled = FxHashMap::default();
+        let strings = StringSets::new(&mut languages, spelling);
         // Most bounds of real schemas are these.
         let mut common = vec![(numbers.all(), false)];
         common
@@ -42,16 +48,14 @@ impl Base {
                 above.into_iter().filter(|&(_, inclusive)| inclusive || !whole)
             {
                 for least in decimal(least) {
-                    let above = numbers.bound(&mut languages, &least, Side::Above, inclusive);
+                    let above = numbers.bound(&mut languages, &least, BoundSide::Above, inclusive);
                     common.push((numbers.and(&mut languages, kind, above), whole));
                 }
             }
         }
         for (set, _) in common {
             // What cannot be made here is made where it is needed, and says why it cannot.
-            if let Ok(number) = numbers.written_as(&mut languages, set, DIGITS) {
-                spelled.insert(set, number);
-            }
+            let _ = numbers.literal_language(&mut languages, set, DIGITS);
         }
         let flexible_gap = flexible(&mut languages);
         let nested = (0..COMMON_DEPTH)
@@ -62,44 +66,7 @@ impl Base {
             .chain(nested)
             .chain([Layout::Gaps])
             .map(|layout| (layout, Punctuation::new(&mut languages, layout, flexible_gap)));
-        let punctuation = Rc::new(punctuation.collect());
-        languages.freeze();
-        Self { languages, numbers, strings, spelled, punctuation, flexible_gap }
-    }
-}
-
-/// What all schemas of this process begin with, by spelling.
-static BASES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
-
-/// What schemas share: automata.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    pub(crate) tables: Arc<SharedResults>,
-}
-
-impl Shared {
-    pub(crate) fn base(&self, spelling: Spelling) -> Base {
-        let base = match spelling {
-            Spelling::Canonical => &BASES[0],
-            Spelling::Any => &BASES[1],
-        };
-        base.get_or_init(|| Base::new(spelling)).clone()
-    }
-
-    /// Makes what most schemas need and no schema changes, once in a process.
-    pub(crate) fn prepare(&self) {
-        static PREPARED: Once = Once::new();
-        PREPARED.call_once(|| {
-            let options = Options::default();
-            let document = Document::from_value(&serde_json::Value::Bool(true));
-            let base = self.base(options.spelling);
-            // Only time is lost if it fails.
-            if let Ok(document) = document {
-                let mut sets = Sets::from_base(&document, &options, base);
-                for name in ["date-time", "email", "hostname"] {
-                    let _ = sets.format(name, true);
-                }
-            }
-        });
+        let punctuation = Arc::new(punctuation.collect());
+        Self { languages, numbers, strings, punctuation, flexible_gap }
     }
 }

@@ -239,6 +239,8 @@ impl ProgramCompiler<'_> {
                 point
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
+            // Only grammars without holes are compiled whole, and sources call rules for them.
+            Node::Hole(_) => self.push(Point::Border)?,
             // Both lead on by themselves: nothing follows them.
             &Node::Names(tag) => {
                 let super::Inner { name_ids, name_tags, .. } = &mut *self.inner;

@@ -1,0 +1,153 @@
+//! Arrays of which only the number of items matters: items one by one, then a counted repeat.
+
+pub(super) mod states;
+
+use super::Emitter;
+use super::layout::Layout;
+use super::state::OpenRule;
+use crate::error::Result;
+use crate::grammar::{NodeId, Origin};
+use crate::json_schema::set::Set;
+use crate::json_schema::set::SetExpr;
+use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::array_set::Repeats;
+
+/// Items that are listed one by one beyond which each waits for a text.
+const MAX_INLINE_ITEMS: usize = 64;
+
+impl Emitter<'_> {
+    pub(super) fn array(
+        &mut self,
+        array: &ArraySet,
+        name: &Origin,
+        layout: Layout,
+    ) -> Result<Option<NodeId>> {
+        if !array.some.is_empty() || array.repeats != Repeats::May {
+            return self.array_by_states(array, name, layout);
+        }
+        if layout == Layout::Undecided {
+            return self.undecided_array(array, name);
+        }
+        let Some(some) = self.items(array, layout)? else { return Ok(None) };
+        let signs = self.punctuation(layout);
+        let node = match (array.min, some) {
+            (0, some) => {
+                let inside = self.close_or(signs.end_array, signs.first, some);
+                self.builder.sequence([signs.open_array, inside])
+            }
+            (_, Some(some)) => self.builder.sequence([signs.begin_array, some]),
+            // Without items there are too few.
+            (_, None) => return Ok(None),
+        };
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// The items of an array with the bracket that closes them, if there may be any; nothing at all
+    /// if too few are possible.
+    pub(super) fn items(
+        &mut self,
+        array: &ArraySet,
+        layout: Layout,
+    ) -> Result<Option<Option<NodeId>>> {
+        let (signs, inside) = (self.punctuation(layout), layout.inside());
+        let mut items = Vec::new();
+        let mut max = array.max;
+        for &item in array.prefix.iter().take(max.unwrap_or(u32::MAX) as usize) {
+            let item = if array.prefix.len() > MAX_INLINE_ITEMS {
+                self.item_of_many(item, inside)?
+            } else {
+                self.value(item, inside)?
+            };
+            match item {
+                Some(node) => items.push(node),
+                None => {
+                    max = Some(items.len() as u32);
+                    break;
+                }
+            }
+        }
+        let more = max.is_none_or(|max| max as usize > items.len());
+        let rest = if more { self.value(array.rest, inside)? } else { None };
+        if rest.is_none() {
+            max = Some(items.len() as u32);
+        }
+        if max.is_some_and(|max| max < array.min) {
+            return Ok(None);
+        }
+        // Backwards: what follows the first i items.
+        let mut tail = vec![signs.close_array];
+        let written = items.len() as u32;
+        if let Some(rest) = rest {
+            let (first, again) = (written.max(1), self.builder.sequence([signs.comma, rest]));
+            let (min, max) = (array.min.saturating_sub(first), max.map(|max| max - first));
+            let again = self.builder.repeat(again, min, max);
+            tail.push(again);
+            if written == 0 {
+                tail.push(rest);
+            }
+        }
+        for (i, &item) in items.iter().enumerate().rev() {
+            if i as u32 + 1 >= array.min.max(1) && (i + 1 < items.len()) {
+                // The array may end after this item, or go on.
+                let further = self.builder.sequence(tail.into_iter().rev());
+                let rule = self.builder.declare_from(Origin::Kind("items".into()));
+                let body = self.builder.choice([signs.close_array, further]);
+                self.builder.define(rule, body);
+                tail = vec![self.builder.call(rule)];
+            }
+            tail.push(item);
+            if i > 0 {
+                tail.push(signs.comma);
+            }
+        }
+        let some = items.len() + usize::from(rest.is_some()) > 0;
+        Ok(Some(some.then(|| self.builder.sequence(tail.into_iter().rev()))))
+    }
+
+    /// An item of a long list: a value that is listed is written down when a text comes to it.
+    fn item_of_many(&mut self, set: Set, layout: Layout) -> Result<Option<NodeId>> {
+        if !matches!(self.sets.expr(set), SetExpr::Value(_) | SetExpr::Text(_)) {
+            return self.value(set, layout);
+        }
+        let rule = self.builder.declare_from(Origin::Kind("items".into()));
+        self.open.insert(rule, OpenRule::Set(set, layout));
+        Ok(Some(self.builder.call(rule)))
+    }
+
+    /// An array that is the whole text, in any style.
+    pub(super) fn undecided_array(
+        &mut self,
+        array: &ArraySet,
+        name: &Origin,
+    ) -> Result<Option<NodeId>> {
+        let [first, others @ ..] = Layout::STYLES;
+        let Some(some) = self.items(array, first)? else { return Ok(None) };
+        let signs = self.punctuation(Layout::Undecided);
+        let mut ways = Vec::new();
+        if array.min == 0 {
+            ways.push(signs.end_array);
+        }
+        if let Some(some) = some {
+            ways.push(some);
+            let id = self.arrays.whole.len() as u32;
+            self.arrays.whole.push(array.clone());
+            for layout in others {
+                let rule = self.builder.declare_from(name.clone());
+                self.open.insert(rule, OpenRule::Items(id, layout));
+                let (gap, items) = (self.punctuation(layout).first, self.builder.call(rule));
+                ways.push(self.builder.sequence(gap.into_iter().chain([items])));
+            }
+        }
+        let inside = self.builder.choice_by_length(ways);
+        let node = self.builder.sequence([signs.open_array, inside]);
+        Ok(Some(self.mark(node, &array.sources)))
+    }
+
+    /// The items of an array that is the whole text, in one style.
+    pub(super) fn items_of_whole(&mut self, array: u32, layout: Layout) -> Result<NodeId> {
+        let array = self.arrays.whole[array as usize].clone();
+        // There are some in each style if there are in one.
+        let some = self.items(&array, layout)?.flatten();
+        Ok(some.unwrap_or_else(|| self.builder.choice([])))
+    }
+}

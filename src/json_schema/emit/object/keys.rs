@@ -1,0 +1,221 @@
+//! The members that keys begin: the sets that their values may be in, and the states after them.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::grammar::names::Names;
+use crate::grammar::{Node, NodeId};
+use crate::json_schema::emit::Emitter;
+use crate::json_schema::emit::state::{Captured, ObjectState, Progress};
+use crate::json_schema::options::PropertyOrder;
+use crate::json_schema::set::Set;
+use crate::json_schema::set::keys::MemberKey;
+use crate::regular::Language;
+
+/// One of a choice of names, by its tag, in all spellings but the canonical one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpelledName {
+    pub(crate) choice: u32,
+    pub(crate) rank: u32,
+    pub(crate) spelled: Language,
+}
+
+impl Emitter<'_> {
+    /// A choice of names.
+    pub(crate) fn names(&mut self, tag: u32) -> Names {
+        let (id, state, ranks) = self.objects.choices[self.numbering.index(tag)].clone();
+        let object = &self.objects.automata[id as usize];
+        // Allowed names are not written yet. Those that are not required bring no end nearer,
+        // unless members are too few, or something else is asked of them.
+        let member = |rank: u32| &object.members[object.by_rank[rank as usize] as usize];
+        let required = ranks.iter().copied().find(|&rank| member(rank).required);
+        let names = Names::new(Arc::clone(&object.trie), ranks.iter().copied(), tag);
+        let needed = match required {
+            None if !self.sets.conditions.at_end(state.condition) => {
+                // Found when the state was entered, within the limits.
+                let met = self.meet_condition(id, state, None).ok().flatten();
+                let object = &self.objects.automata[id as usize];
+                let by = met.and_then(|met| met.by).map(|index| object.ranks[index as usize]);
+                by.filter(|rank| ranks.contains(rank))
+            }
+            required => required,
+        };
+        names.needing(needed)
+    }
+
+    /// The names of a choice by rank, as they are written.
+    pub(crate) fn choice_of_names(&self, tag: u32) -> Vec<(u32, Vec<u8>)> {
+        let (id, _, ranks) = &self.objects.choices[self.numbering.index(tag)];
+        let object = &self.objects.automata[*id as usize];
+        let name = |&rank: &u32| {
+            let member = &object.members[object.by_rank[rank as usize] as usize];
+            (rank, [b"\"", &member.spelled[..], b"\""].concat())
+        };
+        ranks.iter().map(name).collect()
+    }
+
+    /// If what is captured is a name in a spelling that is not canonical: each of its choice.
+    pub(crate) fn spelled_names(&mut self, tag: u32) -> Option<Vec<SpelledName>> {
+        let Captured::Name(choice) = self.captures[self.numbering.index(tag)] else {
+            return None;
+        };
+        let (id, _, ranks) = self.objects.choices[self.numbering.index(choice)].clone();
+        let mut names = Vec::with_capacity(ranks.len());
+        for rank in ranks {
+            let object = &self.objects.automata[id as usize];
+            let key = Arc::clone(&object.members[object.by_rank[rank as usize] as usize].key);
+            let spelled = self.sets.strings.escaped(&mut self.sets.languages, &[&*key]);
+            let spelled = self.between_quotes(spelled);
+            names.push(SpelledName { choice, rank, spelled });
+        }
+        Some(names)
+    }
+
+    /// Whether what is captured is a key that counts: more than one of its kind must come.
+    pub(crate) fn counts_keys(&mut self, tag: u32) -> bool {
+        match self.captures[self.numbering.index(tag)] {
+            Captured::Key(id, state, _) => {
+                let least = self.objects.automata[id as usize].min;
+                least > 1 || self.sets.conditions.count_cap(state.condition) > 1
+            }
+            Captured::Name(_) | Captured::Item(..) => false,
+        }
+    }
+
+    /// The names of a choice as they can be spelled otherwise than canonically.
+    pub(crate) fn escaped_names(&mut self, id: u32, allowed: &[u32], choice: u32) -> NodeId {
+        let members = &self.objects.automata[id as usize].members;
+        let names: Vec<&str> = allowed.iter().map(|&index| &*members[index as usize].key).collect();
+        let names = self.sets.strings.escaped(&mut self.sets.languages, &names);
+        let tag = self.numbering.tag(self.captures.len());
+        self.captures.push(Captured::Name(choice));
+        let names = self.between_quotes(names);
+        self.builder.add(Node::Capture(names, tag))
+    }
+
+    pub(crate) fn between_quotes(&mut self, text: Language) -> Language {
+        let languages = &mut self.sets.languages;
+        let quote = languages.literal(b"\"");
+        languages.concat([quote, text, quote])
+    }
+
+    /// The state after a named member, but for what its value decides.
+    pub(crate) fn state_after_named(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        index: u32,
+    ) -> ObjectState {
+        let count = self.count_after(id, state.count);
+        match self.sets.options.property_order {
+            PropertyOrder::Any => {
+                let mut seen = self.objects.seen.get(state.seen).to_vec();
+                seen.resize(self.objects.automata[id as usize].members.len().div_ceil(64), 0);
+                seen[index as usize / 64] |= 1 << (index % 64);
+                let seen = self.objects.seen.id(seen.into());
+                ObjectState { seen, count, progress: Progress::NotEmpty, ..state }
+            }
+            PropertyOrder::Schema => {
+                // What was passed over will not come any more.
+                let condition = self.without(id, state.condition, state.at..index);
+                ObjectState {
+                    at: index + 1,
+                    count,
+                    progress: Progress::NotEmpty,
+                    condition,
+                    ..state
+                }
+            }
+        }
+    }
+
+    /// The part behind a name: colon, value, and the rest of the object.
+    pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+        let (id, state) = (
+            self.objects.choices[self.numbering.index(tag)].0,
+            self.objects.choices[self.numbering.index(tag)].1,
+        );
+        let index = self.objects.automata[id as usize].by_rank[rank as usize];
+        let ways = self.named_member_values(id, state, index)?;
+        self.member(id, &ways)
+    }
+
+    /// The part behind a name that is not spelled canonically; without a text, behind any of its
+    /// choice.
+    pub(crate) fn after_escaped_name(
+        &mut self,
+        choice: u32,
+        name: Option<&[u8]>,
+    ) -> Result<NodeId> {
+        // A text that the terminal has accepted is a JSON string.
+        let name = name.and_then(|name| serde_json::from_slice::<String>(name).ok());
+        let (id, _, mut ranks) = self.objects.choices[self.numbering.index(choice)].clone();
+        let object = &self.objects.automata[id as usize];
+        ranks.retain(|&rank| {
+            let index = object.by_rank[rank as usize];
+            name.as_ref().is_none_or(|name| *object.members[index as usize].key == **name)
+        });
+        let ways: Result<Vec<NodeId>> =
+            ranks.into_iter().map(|rank| self.after_name(choice, rank)).collect();
+        Ok(self.builder.choice(ways?))
+    }
+
+    /// The part behind a key without a name of its own; without a text, behind any.
+    pub(crate) fn after_key(
+        &mut self,
+        (id, state, class): (u32, ObjectState, usize),
+        key: Option<&[u8]>,
+    ) -> Result<NodeId> {
+        let mut ways = self.other_member_values(id, state, class)?;
+        let used = match key {
+            // A text that the terminal has accepted is a JSON string.
+            Some(key) => match serde_json::from_slice::<String>(key) {
+                Ok(key) => {
+                    let mut used = self.objects.used.get(state.used).clone();
+                    used.push(key.into());
+                    used.sort_unstable();
+                    self.objects.used.id(used)
+                }
+                Err(_) => state.used,
+            },
+            None => state.used,
+        };
+        ways.iter_mut().for_each(|(_, next)| next.used = used);
+        self.member(id, &ways)
+    }
+
+    /// The sets that the value of a member without a name may be in, each with the state after it
+    /// but for its key.
+    pub(crate) fn other_member_values(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        class: usize,
+    ) -> Result<Vec<(Set, ObjectState)>> {
+        let object = &self.objects.automata[id as usize];
+        let (end, other) = (object.members.len() as u32, object.others[class].clone());
+        let count = self.count_after(id, state.count);
+        let mut after = ObjectState { count, progress: Progress::NotEmpty, ..state };
+        if self.sets.options.property_order == PropertyOrder::Schema {
+            // Named members do not come any more.
+            after.condition = self.without(id, state.condition, state.at..end);
+            after.at = end;
+        }
+        let ways = self.sets.ways(after.condition, MemberKey::Other(&other.inside), other.set)?;
+        self.completable(id, after, ways, Some(class))
+    }
+
+    /// The sets that the value of a named member may be in, each with the state after it.
+    pub(crate) fn named_member_values(
+        &mut self,
+        id: u32,
+        state: ObjectState,
+        index: u32,
+    ) -> Result<Vec<(Set, ObjectState)>> {
+        let after = self.state_after_named(id, state, index);
+        let member = &self.objects.automata[id as usize].members[index as usize];
+        let key = MemberKey::Named(&member.key, &member.spelled);
+        let ways = self.sets.ways(after.condition, key, member.set)?;
+        self.completable(id, after, ways, None)
+    }
+}

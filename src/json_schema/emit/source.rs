@@ -1,0 +1,358 @@
+//! The rules of a grammar with schemas in it, made as they are entered.
+//!
+//! All schemas write into one list of rules and one arena of terminals, which are lent to the
+//! schema that is asked for something. Everything else is each schema's own: document, identifiers,
+//! options, limits, and what was written so far.
+
+use std::fmt;
+use std::sync::Arc;
+
+use self_cell::self_cell;
+
+use super::hole::SchemaHole;
+use super::numbering::Numbering;
+use super::{Emitter, TextNodes};
+use crate::error::{Error, ErrorKind, Result};
+use crate::grammar::hole::Hole;
+use crate::grammar::names::Names;
+use crate::grammar::source::Source;
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, RuleId};
+use crate::json_schema::document::ValueId;
+use crate::json_schema::satisfiability::unsat_core::unsatisfiable;
+use crate::json_schema::set::BaseLanguages;
+use crate::json_schema::set::Sets;
+use crate::json_schema::set::Shared;
+use crate::limits::Limits;
+use crate::regular::{Language, Languages, TextSet, TextSets};
+
+self_cell!(
+    struct OpenSchema {
+        owner: Arc<dyn Hole>,
+        #[not_covariant]
+        dependent: Emitter,
+    }
+);
+
+/// A grammar with schemas in it, and what was made of them so far.
+pub(crate) struct SchemaSource {
+    schemas: Vec<OpenSchema>,
+    numberings: Vec<Numbering>,
+    /// The rules from each of these on, up to the next, were declared by this schema; those before
+    /// the first are the grammar's.
+    owners: Vec<(RuleId, usize)>,
+    /// Rules and terminals, while no schema is asked for anything.
+    builder: GrammarBuilder,
+    languages: Languages,
+}
+
+impl fmt::Debug for SchemaSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchemaSource").finish_non_exhaustive()
+    }
+}
+
+/// The schema of a hole.
+fn schema_of(hole: &dyn Hole) -> Result<&SchemaHole> {
+    let schema = hole.as_any().downcast_ref::<SchemaHole>();
+    schema.ok_or_else(|| Error::new(ErrorKind::Grammar, "a part of the grammar is no schema"))
+}
+
+/// The bases of the schemas of one grammar: the first of them brings the arena.
+struct Bases<'s> {
+    shared: &'s Shared,
+    first: Option<crate::json_schema::Spelling>,
+}
+
+impl Bases<'_> {
+    fn base(
+        &mut self,
+        hole: &SchemaHole,
+        languages: &mut Languages,
+        limits: &Limits,
+    ) -> BaseLanguages {
+        let spelling = hole.options.spelling;
+        match self.first {
+            None => {
+                self.first = Some(spelling);
+                let mut base = self.shared.base(spelling);
+                base.languages.share(&self.shared.tables);
+                base.languages.set_limit(limits.language_states);
+                base
+            }
+            Some(first) if first == spelling => {
+                BaseLanguages { languages: std::mem::take(languages), ..self.shared.base(spelling) }
+            }
+            Some(_) => BaseLanguages::within(std::mem::take(languages), spelling),
+        }
+    }
+
+    fn text_nodes(&self, hole: &SchemaHole) -> TextNodes {
+        match self.first {
+            Some(first) if first != hole.options.spelling => TextNodes::Regular,
+            _ => TextNodes::Text,
+        }
+    }
+}
+
+impl SchemaSource {
+    /// The source of a grammar in normal form without dead parts, and its first rule.
+    ///
+    /// Errors if a schema is malformed where it is visited at once, or if nothing satisfies it.
+    pub(crate) fn new(
+        grammar: &Grammar,
+        limits: &Limits,
+        shared: &Shared,
+    ) -> Result<(Self, RuleId)> {
+        let mut this = Self {
+            schemas: Vec::new(),
+            numberings: Vec::new(),
+            owners: Vec::new(),
+            builder: GrammarBuilder::new(),
+            languages: Languages::new(),
+        };
+        let holes = grammar.holes();
+        let mut bases = Bases { shared, first: None };
+        let mut rules: Vec<RuleId> = Vec::with_capacity(holes.len());
+        let mut first_place = 0;
+        for (at, hole) in holes.iter().enumerate() {
+            if let Some(same) = holes[..at].iter().position(|other| Arc::ptr_eq(other, hole)) {
+                // Called twice.
+                rules.push(rules[same]);
+                continue;
+            }
+            let schema = schema_of(&**hole)?;
+            let numbering = Numbering::new(this.schemas.len(), holes.len(), first_place);
+            first_place += schema.schema.document.len() as u32;
+            let base = bases.base(schema, &mut this.languages, limits);
+            let rule = this.open(hole, base, numbering, bases.text_nodes(schema));
+            rules.push(rule.map_err(|error| schema.named(error))?);
+        }
+        this.grammar(grammar, &rules).map(|start| (this, start))
+    }
+
+    /// Opens a schema; the rule of its values.
+    fn open(
+        &mut self,
+        hole: &Arc<dyn Hole>,
+        base: BaseLanguages,
+        numbering: Numbering,
+        text_nodes: TextNodes,
+    ) -> Result<RuleId> {
+        let index = self.schemas.len();
+        let rule = self.builder.declare("start");
+        let builder = std::mem::take(&mut self.builder);
+        let owned = OpenSchema::try_new(Arc::clone(hole), |hole| {
+            let SchemaHole { schema, options, .. } = schema_of(&**hole)?;
+            let document = &schema.document;
+            let at_root = |error| document.placed(error, Some(document.root()));
+            let mut sets = Sets::from_base(document, options, base);
+            let root = sets.schema(document.root())?;
+            sets.validate(document.root()).map_err(at_root)?;
+            if sets.is_empty(root).map_err(at_root)? {
+                return Err(unsatisfiable(document, options));
+            }
+            let mut emitter = Emitter::new(sets, builder, numbering, text_nodes)?;
+            let Some(body) = emitter.whole(root).map_err(at_root)? else {
+                // A set that is not empty has a node.
+                return Err(unsatisfiable(document, options));
+            };
+            emitter.builder.define(rule, body);
+            Ok(emitter)
+        })?;
+        self.schemas.push(owned);
+        self.numberings.push(numbering);
+        self.own_from(rule, index);
+        self.exchange_with(index);
+        Ok(rule)
+    }
+
+    /// Puts the grammar around its schemas, whose rules are given; the grammar's first rule.
+    fn grammar(&mut self, grammar: &Grammar, rules: &[RuleId]) -> Result<RuleId> {
+        let first = self.builder.next_rule();
+        std::mem::swap(self.builder.languages(), &mut self.languages);
+        let start = self.builder.embed(grammar);
+        std::mem::swap(self.builder.languages(), &mut self.languages);
+        self.builder.fill_holes(rules);
+        self.owners.push((first, usize::MAX));
+        let start = start?;
+        let body = self.builder.body(start);
+        // A schema that stands alone is no call of another rule.
+        Ok(match *self.builder.node(body) {
+            Node::Call(only) if rules.contains(&only) => only,
+            _ => start,
+        })
+    }
+
+    /// Says whether every text can be spelled in tokens, byte by byte.
+    pub(crate) fn set_every_byte(&mut self, every_byte: bool) {
+        for schema in &mut self.schemas {
+            schema.with_dependent_mut(|_, emitter| emitter.sets.written.every_byte = every_byte);
+        }
+    }
+
+    /// Lends rules and terminals to a schema, or takes them back.
+    fn exchange_with(&mut self, schema: usize) {
+        let Self { schemas, builder, languages, .. } = self;
+        schemas[schema].with_dependent_mut(|_, emitter| {
+            std::mem::swap(&mut emitter.builder, builder);
+            std::mem::swap(&mut emitter.sets.languages, languages);
+        });
+    }
+
+    /// Rules from this one on are this schema's.
+    fn own_from(&mut self, rule: RuleId, schema: usize) {
+        if self.owners.last().is_none_or(|&(_, last)| last != schema) {
+            self.owners.push((rule, schema));
+        }
+    }
+
+    /// The schema that declared a rule.
+    fn owner(&self, rule: RuleId) -> Option<usize> {
+        let behind = self.owners.partition_point(|&(first, _)| first <= rule);
+        let owner = self.owners[..behind].last()?.1;
+        (owner != usize::MAX).then_some(owner)
+    }
+
+    /// The schema that gave a tag away.
+    fn of_tag(&self, tag: u32) -> usize {
+        self.numberings.first().map_or(0, |first| first.schema_of(tag))
+    }
+
+    /// The schema that gave a place away, and the value there.
+    fn of_place(&self, place: u32) -> (usize, ValueId) {
+        let builtin = ValueId::from_number(place).is_builtin();
+        let behind = self.numberings.partition_point(|one| one.is_at_or_before(place));
+        let schema = if builtin { 0 } else { behind.saturating_sub(1) };
+        (schema, self.numberings[schema].value(place))
+    }
+
+    /// Asks a schema for what is made while a text is read: a task of its own. Limits that it
+    /// reaches without a place are reached at `place`.
+    pub(super) fn ask<T>(
+        &mut self,
+        schema: usize,
+        place: impl FnOnce(&Emitter<'_>) -> Option<ValueId>,
+        make: impl for<'d> FnOnce(&mut Emitter<'d>) -> Result<T>,
+    ) -> Result<T> {
+        let first_new = self.builder.next_rule();
+        self.exchange_with(schema);
+        let made = self.schemas[schema].with_dependent_mut(|_, emitter| {
+            emitter.sets.go_on();
+            make(emitter).map_err(|error| emitter.sets.document.placed(error, place(emitter)))
+        });
+        self.exchange_with(schema);
+        if self.builder.next_rule() != first_new {
+            self.own_from(first_new, schema);
+        }
+        made
+    }
+}
+
+impl Source for SchemaSource {
+    fn with_builder(&self, f: &mut dyn FnMut(&GrammarBuilder)) {
+        f(&self.builder);
+    }
+
+    fn exchange(&mut self, languages: &mut Languages) {
+        std::mem::swap(&mut self.languages, languages);
+    }
+
+    fn text_unit(&mut self) -> Language {
+        let unit = |schema: &mut OpenSchema| {
+            schema.with_dependent_mut(|_, emitter| emitter.sets.strings.char)
+        };
+        self.schemas.first_mut().map_or(Language::EMPTY, unit)
+    }
+
+    fn body(&mut self, rule: RuleId) -> Result<NodeId> {
+        match self.owner(rule) {
+            Some(schema) => {
+                self.ask(schema, |at| at.place_of_rule(rule), |emitter| emitter.body(rule))
+            }
+            None => Ok(self.builder.body(rule)),
+        }
+    }
+
+    fn least_bytes(&self, rule: RuleId) -> u64 {
+        let owner = self.owner(rule).map(|schema| &self.schemas[schema]);
+        owner.map_or(1, |schema| schema.with_dependent(|_, emitter| emitter.least_bytes(rule)))
+    }
+
+    fn names(&mut self, tag: u32) -> Names {
+        let schema = self.of_tag(tag);
+        // Found when the state was entered, within the limits.
+        self.exchange_with(schema);
+        let names = self.schemas[schema].with_dependent_mut(|_, emitter| emitter.names(tag));
+        self.exchange_with(schema);
+        names
+    }
+
+    fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
+        let schema = self.of_tag(tag);
+        self.ask(schema, |at| at.place_of_name(tag), |emitter| emitter.after_name(tag, rank))
+    }
+
+    fn after_capture(&mut self, tag: u32, text: Option<&[u8]>) -> Result<Option<NodeId>> {
+        let schema = self.of_tag(tag);
+        self.ask(schema, |at| at.place_of_capture(tag), |emitter| emitter.after_capture(tag, text))
+    }
+
+    fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
+        self.schemas[self.of_tag(tag)].with_dependent(|_, emitter| emitter.looked_up(tag))
+    }
+
+    fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
+        let Some(schema) = self.owner(rule) else { return Ok(None) };
+        self.ask(schema, |at| at.place_of_rule(rule), |emitter| emitter.completion(rule))
+    }
+
+    fn is_item(&self, tag: u32) -> bool {
+        self.schemas[self.of_tag(tag)].with_dependent(|_, emitter| emitter.is_item(tag))
+    }
+
+    fn bytes(&self) -> usize {
+        let bytes =
+            |schema: &OpenSchema| schema.with_dependent(|_, emitter| emitter.sets.written.bytes());
+        self.schemas.iter().map(bytes).sum()
+    }
+
+    fn has_repeats(&self) -> bool {
+        let has = |schema: &OpenSchema| schema.with_dependent(|_, emitter| emitter.has_repeats());
+        self.schemas.iter().any(has)
+    }
+
+    fn places(&self, places: &[u32]) -> String {
+        let pointer = |&place: &u32| {
+            let (schema, value) = self.of_place(place);
+            self.schemas[schema].with_dependent(|_, emitter| emitter.sets.document.pointer(value))
+        };
+        places.iter().map(pointer).collect::<Vec<_>>().join(", ")
+    }
+
+    fn placed(&self, places: &[u32], error: Error) -> Error {
+        let Some(&place) = places.first() else { return error };
+        let (schema, value) = self.of_place(place);
+        self.schemas[schema]
+            .with_dependent(|_, emitter| emitter.sets.document.placed(error, Some(value)))
+    }
+}
+
+impl SchemaSource {
+    /// The arena of the terminals.
+    pub(super) fn languages(&mut self) -> &mut Languages {
+        &mut self.languages
+    }
+
+    /// Looks at the schema that gave a tag away.
+    pub(super) fn of<T>(
+        &mut self,
+        tag: u32,
+        look: impl for<'d> FnOnce(&mut Emitter<'d>) -> T,
+    ) -> T {
+        let schema = self.of_tag(tag);
+        self.exchange_with(schema);
+        let found = self.schemas[schema].with_dependent_mut(|_, emitter| look(emitter));
+        self.exchange_with(schema);
+        found
+    }
+}

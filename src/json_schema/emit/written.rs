@@ -1,0 +1,292 @@
+//! The items that an array holds already, where its items must differ.
+//!
+//! What was written is a persistent set of canonical texts ([`TextSets`]): an item more costs its
+//! own length, and whether an item was written before is a look-up. A later item must not end as
+//! one of them; whether its *beginning* can still become another item is a matter of counting. An
+//! item after whose text a great many others can still come (`"ab"`, where any string will do)
+//! leaves every beginning of it alive, so nothing is taken out of the language of items, and only
+//! where such an item ends is it looked up ([`Taken::looked_up`]). All others (`"red"` of an
+//! `enum`, the last of 20 digits) are taken out of the language, which then knows by itself which
+//! beginnings lead nowhere.
+//!
+//! *Invariant:* a beginning of an item that is looked up has more continuations than an array can
+//! have items.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::deadline;
+use crate::error::Result;
+use crate::json_schema::number::decimal::Decimal;
+use crate::json_schema::number::scientific::NumberFormula;
+use crate::json_schema::number::{NumberSet, Numbers};
+use crate::json_schema::options::Spelling;
+use crate::json_schema::set::{Set, Sets};
+use crate::regular::{Language, Languages, TextSet, TextSets};
+
+/// A value as a canonical text.
+pub(crate) type Text = Arc<str>;
+
+/// A value, and how it is spelled.
+pub(crate) type ShortItem = (Text, Box<[u8]>);
+
+/// More texts than an array has items.
+const MORE_THAN_ITEMS: u64 = 1 << 32;
+
+/// States and bytes that are looked at to count the texts of a language; what takes more is taken
+/// to have few.
+const COUNTED_STATES: usize = 1_000;
+const COUNTED_BYTES: usize = 64;
+
+/// Sets of items that were written.
+#[derive(Debug)]
+pub(crate) struct WrittenItems {
+    pub(crate) texts: Arc<TextSets>,
+    /// By set: one that lacks an item of it, and that item.
+    added: FxHashMap<TextSet, (TextSet, Text)>,
+    /// Of the items that may come, by their set, what was written takes away.
+    taken: FxHashMap<(Set, TextSet), Taken>,
+    /// Whether each number of a set is spelled in one way.
+    spelled_once: FxHashMap<Set, bool>,
+    /// Whether a language has more texts than an array has items.
+    inexhaustible: FxHashMap<Language, bool>,
+    /// By set: of so many that were asked for, the shortest items.
+    pub(crate) short: FxHashMap<Set, (usize, Arc<[ShortItem]>)>,
+    /// Whether every text can be spelled in tokens, byte by byte. If not, texts are not counted.
+    pub(crate) every_byte: bool,
+}
+
+/// The part of a set of items that written items take away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// Items as they are spelled, which no further item must end as.
+    pub(crate) looked_up: TextSet,
+    /// Strings that the language of items must lack, as they are spelled between quotes.
+    pub(crate) strings: TextSet,
+    /// The literals of numbers that it must lack, and these numbers once more.
+    pub(crate) numbers: TextSet,
+    formula: NumberFormula,
+}
+
+impl Taken {
+    const NOTHING: Self = Self {
+        looked_up: TextSet::EMPTY,
+        strings: TextSet::EMPTY,
+        numbers: TextSet::EMPTY,
+        formula: NumberFormula::NONE,
+    };
+}
+
+impl Default for WrittenItems {
+    fn default() -> Self {
+        Self {
+            texts: TextSets::new(),
+            added: FxHashMap::default(),
+            taken: FxHashMap::default(),
+            spelled_once: FxHashMap::default(),
+            inexhaustible: FxHashMap::default(),
+            short: FxHashMap::default(),
+            every_byte: false,
+        }
+    }
+}
+
+impl WrittenItems {
+    /// The items of a set and one more.
+    pub(crate) fn with(&mut self, set: TextSet, item: &str) -> TextSet {
+        let new = self.texts.with(set, item.as_bytes());
+        if new != set {
+            self.added.entry(new).or_insert_with(|| (set, item.into()));
+        }
+        new
+    }
+
+    pub(crate) fn contains(&self, set: TextSet, item: &str) -> bool {
+        self.texts.contains(set, item.as_bytes())
+    }
+
+    pub(crate) fn len(&self, set: TextSet) -> usize {
+        self.texts.len(set) as usize
+    }
+
+    /// Those of some values that are not written.
+    pub(crate) fn others(&self, set: TextSet, values: &[Text]) -> Vec<Text> {
+        values.iter().filter(|value| !self.contains(set, value)).cloned().collect()
+    }
+
+    /// All items of a set.
+    pub(crate) fn values(&self, mut set: TextSet) -> Vec<Text> {
+        let mut values = Vec::new();
+        while let Some((before, item)) = self.added.get(&set) {
+            values.push(item.clone());
+            set = *before;
+        }
+        values
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.texts.bytes() + self.added.len() * 64 + self.taken.len() * 48
+    }
+}
+
+impl Sets<'_> {
+    /// The part of a set of items that written items take away.
+    pub(crate) fn taken(&mut self, set: Set, written: TextSet) -> Result<Taken> {
+        let (mut taken, mut new, mut at) = (Taken::NOTHING, Vec::new(), written);
+        while let Some((before, item)) = self.written.added.get(&at) {
+            if let Some(&known) = self.written.taken.get(&(set, at)) {
+                taken = known;
+                break;
+            }
+            new.push((at, item.clone()));
+            at = *before;
+        }
+        for (at, item) in new.into_iter().rev() {
+            self.take(set, &item, &mut taken)?;
+            self.written.taken.insert((set, at), taken);
+        }
+        Ok(taken)
+    }
+
+    fn take(&mut self, set: Set, item: &str, taken: &mut Taken) -> Result<()> {
+        let shape = self.shape(set)?;
+        match item.as_bytes().first() {
+            // A string that can be spelled in many ways is compared by all of them.
+            Some(b'"') if self.options.spelling == Spelling::Canonical => {
+                let Ok(text) = serde_json::from_str::<String>(item) else { return Ok(()) };
+                let spelled = self.strings.spell(&text);
+                let Some(rest) = after(&mut self.languages, shape.strings, &spelled)? else {
+                    return Ok(());
+                };
+                if self.is_inexhaustible(rest)? {
+                    let whole = [b"\"", &spelled[..], b"\""].concat();
+                    taken.looked_up = self.written.texts.with(taken.looked_up, &whole);
+                } else {
+                    taken.strings = self.written.texts.with(taken.strings, &spelled);
+                }
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                let Some(number) = Decimal::parse(item) else { return Ok(()) };
+                if self.are_spelled_once(set, shape.numbers)? {
+                    let literal = number.to_fixed();
+                    let all = self.number_text(shape.numbers)?;
+                    let rest = after(&mut self.languages, all, literal.as_bytes())?;
+                    let Some(rest) = rest else { return Ok(()) };
+                    if self.is_inexhaustible(rest)? {
+                        let texts = &self.written.texts;
+                        taken.looked_up = texts.with(taken.looked_up, literal.as_bytes());
+                        return Ok(());
+                    }
+                }
+                for literal in Numbers::literals(&number) {
+                    let texts = &self.written.texts;
+                    taken.numbers = texts.with(taken.numbers, literal.as_bytes());
+                }
+                let all = taken.formula;
+                taken.formula = self.numbers.formula(|formulas| {
+                    let one = formulas.value(&number);
+                    formulas.or(all, one)
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The numbers that were taken away.
+    pub(crate) fn numbers_taken(&mut self, taken: Taken) -> NumberSet {
+        let listed = self.written.texts.language(&mut self.languages, taken.numbers);
+        NumberSet { listed, pointed: true, formula: taken.formula, ..NumberSet::NONE }
+    }
+
+    /// Whether each number of a set is spelled in one way: all are integers.
+    fn are_spelled_once(&mut self, set: Set, numbers: NumberSet) -> Result<bool> {
+        if let Some(&known) = self.written.spelled_once.get(&set) {
+            return Ok(known);
+        }
+        let all = self.number_text(numbers)?;
+        let others = self.numbers.spelled_otherwise(&mut self.languages, all);
+        let once = !self.languages.is_live(others)?;
+        self.written.spelled_once.insert(set, once);
+        Ok(once)
+    }
+
+    /// Whether a language has surely more texts than an array has items.
+    fn is_inexhaustible(&mut self, rest: Language) -> Result<bool> {
+        if !self.written.every_byte {
+            return Ok(false);
+        }
+        if let Some(&known) = self.written.inexhaustible.get(&rest) {
+            return Ok(known);
+        }
+        let many = has_many_texts(&mut self.languages, rest)?;
+        self.written.inexhaustible.insert(rest, many);
+        Ok(many)
+    }
+}
+
+/// The rest of a language after one of its texts.
+fn after(l: &mut Languages, mut language: Language, text: &[u8]) -> Result<Option<Language>> {
+    for &byte in text {
+        language = l.step(language, byte)?;
+        if language == Language::EMPTY {
+            return Ok(None);
+        }
+    }
+    Ok(l.is_nullable(language).then_some(language))
+}
+
+/// Whether it is found soon that a language has more texts than an array has items: byte by byte,
+/// how many beginnings lead to each state.
+fn has_many_texts(l: &mut Languages, language: Language) -> Result<bool> {
+    let mut ends: u64 = 0;
+    let mut beginnings: FxHashMap<Language, u64> = FxHashMap::from_iter([(language, 1)]);
+    for _ in 0..COUNTED_BYTES {
+        if beginnings.len() > COUNTED_STATES {
+            return Ok(false);
+        }
+        let mut longer: FxHashMap<Language, u64> = FxHashMap::default();
+        for (&state, &times) in &beginnings {
+            deadline::check()?;
+            if l.is_nullable(state) {
+                ends = ends.saturating_add(times);
+            }
+            for &next in l.row(state)? {
+                if next != Language::EMPTY {
+                    let known = longer.entry(next).or_default();
+                    *known = known.saturating_add(times);
+                }
+            }
+        }
+        // Every beginning can be completed, each to a text of its own.
+        let open = longer.values().fold(ends, |sum, &times| sum.saturating_add(times));
+        if open >= MORE_THAN_ITEMS {
+            return Ok(true);
+        }
+        beginnings = longer;
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_of_many_texts() {
+        let mut l = Languages::new();
+        let digit = l.byte_range(b'0', b'9');
+        for (min, max, many) in
+            [(0, None, true), (0, Some(9), false), (0, Some(10), true), (10, Some(10), true)]
+        {
+            let digits = l.repeat(digit, min, max);
+            assert_eq!(has_many_texts(&mut l, digits).unwrap(), many, "{min} {max:?}");
+        }
+        let a = l.literal(b"a");
+        let few = l.repeat(a, 0, None);
+        assert!(!has_many_texts(&mut l, few).unwrap());
+    }
+}

@@ -1,0 +1,364 @@
+//! Sets of numbers and their algebra.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::decimal::Decimal;
+use super::side::BoundSide;
+use crate::error::Result;
+use crate::json_schema::number::multiple_of::grid::{Literals, MultipleGrid};
+use crate::json_schema::number::scientific::{NumberFormula, NumberFormulas};
+use crate::json_schema::options::Spelling;
+use crate::regular::{Language, Languages};
+
+/// Powers of ten that `json.dumps` writes without an exponent.
+pub(super) const FIXED_ONLY: std::ops::Range<i64> = -4..16;
+
+/// Powers of ten up to which a listed value is written without exponent, too: beyond, its literal
+/// would be longer than any number of a document.
+const FIXED_POWER: i64 = 400;
+
+/// The literal `d.ddde+XX` of a value, as `json.dumps` writes it.
+fn scientific_text(value: &Decimal) -> String {
+    let (digits, power) = value.scientific();
+    let sign = if value.is_negative() { "-" } else { "" };
+    let digits: String = digits.iter().copied().map(char::from).collect();
+    let point = if digits.len() > 1 { "." } else { "" };
+    let (first, rest) = digits.split_at(1.min(digits.len()));
+    format!("{sign}{first}{point}{rest}e{power:+03}")
+}
+
+/// A set of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NumberSet {
+    /// Canonical literals.
+    pub(crate) language: Language,
+    /// Canonical literals of listed values, to which no bound on digits applies.
+    pub(crate) listed: Language,
+    /// Whether an integer may be written with `.0`; it may not if the schema says `integer`.
+    pub(crate) pointed: bool,
+    /// Whether `language` says exactly which literals in exponent form belong to it.
+    pub(crate) exponents: bool,
+    /// The set as a formula, for exponent forms where every spelling counts.
+    pub(crate) formula: NumberFormula,
+    /// The set as a grid, if it is all multiples of one number between bounds.
+    pub(crate) grid: Option<GridId>,
+}
+
+/// The index of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GridId(pub(super) u32);
+
+impl NumberSet {
+    pub(crate) const NONE: Self = Self {
+        language: Language::EMPTY,
+        listed: Language::EMPTY,
+        pointed: false,
+        exponents: true,
+        formula: NumberFormula::NONE,
+        grid: None,
+    };
+
+    /// All canonical literals.
+    pub(super) fn whole(&self, l: &mut Languages) -> Language {
+        l.union([self.language, self.listed])
+    }
+}
+
+/// The languages that all number sets are made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers {
+    pub(super) digit: Language,
+    pub(super) nonzero: Language,
+    pub(super) digits: Language,
+    /// `0` and `-?[1-9][0-9]*`.
+    pub(super) plain: Language,
+    /// Without sign and exponent.
+    pub(super) unsigned: Language,
+    /// Without exponent.
+    pub(super) fixed: Language,
+    /// `-0`, and integers with `.0`.
+    pub(super) pointed: Language,
+    pub(super) exponent: Language,
+    pub(super) all: Language,
+    /// The formulas, where every spelling counts.
+    pub(super) formulas: Option<NumberFormulas>,
+    /// All grids; the first is every number.
+    pub(super) grids: Vec<MultipleGrid>,
+    pub(super) grid_ids: FxHashMap<MultipleGrid, GridId>,
+    pub(super) bounds: FxHashMap<(Decimal, BoundSide, bool), NumberSet>,
+    /// The literals to write for a set, by the bound on digits in force.
+    pub(super) literals: FxHashMap<NumberSet, Language>,
+}
+
+impl Numbers {
+    pub(crate) fn new(l: &mut Languages, spelling: Spelling) -> Self {
+        let digit = l.byte_range(b'0', b'9');
+        let nonzero = l.byte_range(b'1', b'9');
+        let digits = l.repeat(digit, 0, None);
+        let [zero, point, minus] = [b"0", b".", b"-"].map(|b: &[u8; 1]| l.literal(b));
+        let sign = l.union([Language::EPSILON, minus]);
+        let natural = l.concat([nonzero, digits]);
+        let whole = l.union([zero, natural]);
+        let signed = l.concat([sign, natural]);
+        let plain = l.union([zero, signed]);
+        let dot_zero = l.literal(b".0");
+        let with_zero = l.concat([whole, dot_zero]);
+        let fraction = l.concat([whole, point, digits, nonzero]);
+        let unsigned = l.union([whole, with_zero, fraction]);
+        let fixed = l.concat([sign, unsigned]);
+        let signed_zero = l.literal(b"-0");
+        let signed_pointed = l.concat([sign, with_zero]);
+        let pointed = l.union([signed_zero, signed_pointed]);
+        let mut this = Self {
+            digit,
+            nonzero,
+            digits,
+            plain,
+            unsigned,
+            fixed,
+            pointed,
+            exponent: Language::EMPTY,
+            all: fixed,
+            formulas: (spelling == Spelling::Any).then(NumberFormulas::new),
+            grids: Vec::new(),
+            grid_ids: FxHashMap::default(),
+            bounds: FxHashMap::default(),
+            literals: FxHashMap::default(),
+        };
+        this.grid(MultipleGrid::all());
+        let mantissa = this.mantissa(l);
+        let powers = this.powers(l, None, BoundSide::Above);
+        let e = l.literal(b"e");
+        this.exponent = l.concat([sign, mantissa, e, powers]);
+        this.all = l.union([fixed, this.exponent]);
+        this
+    }
+
+    /// The language of the literals to write for a set, with at most `digits` digits on each side
+    /// of the point; `digits` is the same at every call.
+    pub(crate) fn literal_language(
+        &mut self,
+        l: &mut Languages,
+        set: NumberSet,
+        digits: u32,
+    ) -> Result<Language> {
+        if set == NumberSet::NONE {
+            return Ok(Language::EMPTY);
+        }
+        if let Some(&known) = self.literals.get(&set) {
+            return Ok(known);
+        }
+        let text = self.written_as(l, set, digits)?;
+        self.literals.insert(set, text);
+        Ok(text)
+    }
+
+    /// Forgets the literals of all sets, before another bound on digits comes into force.
+    pub(crate) fn forget_literals(&mut self) {
+        self.literals.clear();
+    }
+
+    /// Makes a formula, where every spelling counts.
+    pub(crate) fn formula(
+        &mut self,
+        make: impl FnOnce(&mut NumberFormulas) -> NumberFormula,
+    ) -> NumberFormula {
+        self.formulas.as_mut().map_or(NumberFormula::NONE, make)
+    }
+
+    pub(crate) fn grid(&mut self, grid: MultipleGrid) -> GridId {
+        let next = GridId(self.grids.len() as u32);
+        *self.grid_ids.entry(grid).or_insert_with_key(|grid| {
+            self.grids.push(grid.clone());
+            next
+        })
+    }
+
+    /// The literals of a grid that has too many remainders for an automaton; `None` for others.
+    pub(super) fn fine(&mut self, l: &mut Languages, grid: GridId) -> Option<Language> {
+        let grid = &self.grids[grid.0 as usize];
+        if !grid.is_fine() {
+            return None;
+        }
+        let literals = grid.literals(None, grid.plain);
+        Some(l.automaton(Arc::new(literals), Literals::start()))
+    }
+
+    /// All numbers.
+    pub(crate) fn all(&self) -> NumberSet {
+        let (language, listed) = (self.all, Language::EMPTY);
+        let (formula, grid) = (NumberFormula::ALL, Some(GridId(0)));
+        NumberSet { language, listed, pointed: true, exponents: true, formula, grid }
+    }
+
+    /// All integers; in draft 4, `1.0` is none, but `-0` is.
+    pub(crate) fn integers(&mut self, l: &mut Languages, pointed_too: bool) -> NumberSet {
+        let further = if pointed_too { self.pointed } else { l.literal(b"-0") };
+        let language = l.union([self.plain, further]);
+        let grid = MultipleGrid::integers(!pointed_too);
+        let formula = if pointed_too {
+            self.formula(|formulas| formulas.multiple(&grid))
+        } else {
+            NumberFormula::NONE
+        };
+        let grid = Some(self.grid(grid));
+        let listed = Language::EMPTY;
+        NumberSet { language, listed, pointed: false, exponents: false, formula, grid }
+    }
+
+    /// A value that the schema lists; `literal` is how it is written there.
+    pub(crate) fn listed(
+        &mut self,
+        l: &mut Languages,
+        value: &Decimal,
+        literal: &str,
+    ) -> NumberSet {
+        let literals = Self::literals(value);
+        let listed = l.literals(literals.iter().map(String::as_bytes));
+        let pointed = literal.contains(['.', 'e', 'E']);
+        let formula = self.formula(|formulas| formulas.value(value));
+        let language = Language::EMPTY;
+        NumberSet { language, listed, pointed, exponents: true, formula, grid: None }
+    }
+
+    /// The canonical literals of a number.
+    pub(crate) fn literals(value: &Decimal) -> Vec<String> {
+        let mut literals = Vec::new();
+        let (_, power) = value.scientific();
+        if power.abs() <= FIXED_POWER {
+            literals.push(value.to_fixed());
+            if value.is_integer() {
+                literals.push(value.to_fixed() + ".0");
+            }
+        }
+        if !value.is_zero() && !FIXED_ONLY.contains(&power) {
+            literals.push(scientific_text(value));
+        }
+        if value.is_zero() {
+            literals.extend(["-0".into(), "-0.0".into()]);
+        }
+        literals
+    }
+
+    /// The literals that are no integers in their plain spelling, of which each integer has one.
+    pub(crate) fn spelled_otherwise(&self, l: &mut Languages, literals: Language) -> Language {
+        l.difference(literals, self.plain)
+    }
+
+    /// The numbers of a language of literals without exponent, of which those count that are
+    /// canonical.
+    pub(crate) fn written(&self, l: &mut Languages, literals: Language) -> NumberSet {
+        let language = l.intersect([literals, self.fixed]);
+        NumberSet { language, pointed: true, exponents: false, ..NumberSet::NONE }
+    }
+
+    pub(crate) fn and(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+        let (whole_a, whole_b) = (a.whole(l), b.whole(l));
+        let from_a = l.intersect([a.listed, whole_b]);
+        let from_b = l.intersect([b.listed, whole_a]);
+        let grid = match (a.grid, b.grid) {
+            (Some(GridId(0)), other) | (other, Some(GridId(0))) => other,
+            (Some(one), Some(other)) if one != other => {
+                let both = self.grids[one.0 as usize].and(&self.grids[other.0 as usize]);
+                both.map(|both| self.grid(both))
+            }
+            (one, _) => one.and(b.grid),
+        };
+        let fine = grid.and_then(|grid| self.fine(l, grid));
+        NumberSet {
+            language: fine.unwrap_or_else(|| l.intersect([a.language, b.language])),
+            grid,
+            listed: l.union([from_a, from_b]),
+            pointed: a.pointed && b.pointed,
+            exponents: a.exponents && b.exponents,
+            formula: self.formula(|formulas| formulas.and(a.formula, b.formula)),
+        }
+    }
+
+    pub(crate) fn or(&mut self, l: &mut Languages, a: NumberSet, b: NumberSet) -> NumberSet {
+        let full = a.language == self.all || b.language == self.all;
+        let grid = match (a.language, b.language) {
+            (Language::EMPTY, _) => b.grid,
+            (_, Language::EMPTY) => a.grid,
+            (one, other) if one == other => a.grid,
+            _ if full => Some(GridId(0)),
+            _ => a.grid.zip(b.grid).and_then(|(one, other)| {
+                let either = self.grids[one.0 as usize].or(&self.grids[other.0 as usize])?;
+                Some(self.grid(either))
+            }),
+        };
+        // Where their remainders are few they are searched all the same.
+        let fine = if full { None } else { grid.and_then(|grid| self.fine(l, grid)) };
+        NumberSet {
+            language: match fine {
+                Some(fine) => fine,
+                None if full => self.all,
+                None => l.union([a.language, b.language]),
+            },
+            grid,
+            listed: l.union([a.listed, b.listed]),
+            pointed: a.pointed || b.pointed,
+            exponents: full || a.exponents && b.exponents,
+            formula: self.formula(|formulas| formulas.or(a.formula, b.formula)),
+        }
+    }
+
+    pub(crate) fn not(&mut self, l: &mut Languages, a: NumberSet) -> NumberSet {
+        let whole = a.whole(l);
+        let language = l.difference(self.all, whole);
+        let listed = Language::EMPTY;
+        let formula = self.formula(|formulas| formulas.not(a.formula));
+        let exponents = a.exponents;
+        let grid = a.grid.filter(|_| a.listed == Language::EMPTY);
+        let grid = grid.and_then(|grid| self.grids[grid.0 as usize].not());
+        let grid = grid.map(|grid| self.grid(grid));
+        NumberSet { language, listed, pointed: true, exponents, formula, grid }
+    }
+
+    /// One literal of each number of a set.
+    pub(crate) fn one_each(&self, l: &mut Languages, set: NumberSet) -> Language {
+        let whole = set.whole(l);
+        let one = l.difference(self.fixed, self.pointed);
+        l.intersect([whole, one])
+    }
+
+    /// Whether the set holds the value.
+    pub(crate) fn contains(
+        &self,
+        l: &mut Languages,
+        set: NumberSet,
+        value: &Decimal,
+        literal: &str,
+    ) -> crate::Result<bool> {
+        // Draft 4 tells `1.0` from `1`, so the way it is written matters.
+        let pointed = value.is_integer() && literal.contains('.');
+        let canonical = match value.scientific() {
+            (_, power) if power.abs() > FIXED_POWER => scientific_text(value),
+            _ => value.to_fixed() + if pointed { ".0" } else { "" },
+        };
+        let whole = set.whole(l);
+        l.matches(whole, canonical.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_interval_without_integers_is_empty_for_integers() {
+        let mut l = Languages::new();
+        let mut numbers = Numbers::new(&mut l, Spelling::Canonical);
+        let one = Decimal::parse("1").unwrap();
+        let two = Decimal::parse("2.0").unwrap();
+        let above = numbers.bound(&mut l, &one, BoundSide::Above, false);
+        let below = numbers.bound(&mut l, &two, BoundSide::Below, false);
+        let integers = numbers.integers(&mut l, true);
+        let between = numbers.and(&mut l, above, below);
+        assert!(l.is_live(between.language).unwrap());
+        let none = numbers.and(&mut l, between, integers);
+        assert!(!l.is_live(none.language).unwrap());
+    }
+}
