@@ -1,5 +1,5 @@
-//! The engine: a prompt goes in, text comes out token by token, and under a constraint only text that
-//! the constraint accepts.
+//! The engine: a prompt goes in, text comes out token by token, and under a constraint only text
+//! that the constraint accepts.
 //!
 //! The way of one request through the files:
 //!
@@ -17,8 +17,8 @@
 //! | `response` | events while a text grows, and the response |
 //! | `message_format` | reasoning and tool calls in a message |
 //!
-//! Texts are written one at a time; there is no batch and no scheduler. Texts with the same prompt share
-//! its KV cache, copied on write.
+//! Texts are written one at a time; there is no batch and no scheduler. Texts with the same prompt
+//! share its KV cache, copied on write.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;

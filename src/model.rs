@@ -34,13 +34,13 @@
 //! # Adding a model family
 //!
 //! - A family that computes what Llama computes up to defaults (Mistral, Qwen2): an entry in
-//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a golden file of logits for
-//!   `tests/llama.rs`. If a difference is a number or a switch, it becomes a field of [`Config`] that
-//!   `llama.rs` reads.
+//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a case in `tests/llama.rs`, which
+//!   compares logits with a reference in `f64`. If a difference is a number or a switch, it becomes
+//!   a field of [`Config`] that `llama.rs` reads.
 //! - Another architecture: a file beside `llama.rs` with the same three functions (`load` takes all
-//!   tensors out of the checkpoint and refuses left-over ones; `forward` and `forward_tree` append to the
-//!   [`KvCache`] and return logits), and an enum of architectures in place of the field `llama` of
-//!   [`Model`].
+//!   tensors out of the checkpoint and refuses left-over ones; `forward` and `forward_tree` append
+//!   to the [`KvCache`] and return logits), and an enum of architectures in place of the field
+//!   `llama` of [`Model`].
 
 mod candle_error;
 mod chat_template;
@@ -185,12 +185,12 @@ impl Model {
         self.chat_template.is_some()
     }
 
-    /// The tokens of a conversation, as the chat template writes it, ending where the assistant is to
-    /// speak. `tools` is a list of OpenAI's tool objects.
+    /// The tokens of a conversation, as the chat template writes it, ending where the assistant is
+    /// to speak. `tools` is a list of OpenAI's tool objects.
     ///
-    /// Special tokens are those that the template writes. Messages and tools are content, in which the
-    /// names of special tokens are text, unless `names` says otherwise; a template that looks for such a
-    /// name in content does not find it.
+    /// Special tokens are those that the template writes. Messages and tools are content, in which
+    /// the names of special tokens are text, unless `names` says otherwise; a template that looks
+    /// for such a name in content does not find it.
     ///
     /// Errors if there is no template or it refuses the conversation, and, before anything is
     /// tokenised, if the prompt is too long for the context by its bytes alone.
@@ -216,8 +216,8 @@ impl Model {
         }
     }
 
-    /// The tokens of a text without a template, with the special tokens that the tokenizer puts before and
-    /// after a text.
+    /// The tokens of a text without a template, with the special tokens that the tokenizer puts
+    /// before and after a text.
     ///
     /// Errors, before anything is tokenised, if it is too long for the context by its bytes alone.
     pub fn encode_text(&self, text: &str, names: SpecialNames) -> Result<Vec<u32>> {
@@ -285,11 +285,12 @@ impl Model {
         self.llama.new_cache().map_err(candle_error)
     }
 
-    /// Reads the next tokens of a sequence, whose earlier ones the cache holds, and returns the logits of
-    /// the token after the last: `vocab_size` numbers in `f32`, on the device.
+    /// Reads the next tokens of a sequence, whose earlier ones the cache holds, and returns the
+    /// logits of the token after the last: `vocab_size` numbers in `f32`, on the device.
     ///
-    /// The time is in proportion to the number of tokens for the projections, and to that number times
-    /// the length of the sequence for attention. Long prompts are read in pieces of 512 tokens.
+    /// The time is in proportion to the number of tokens for the projections, and to that number
+    /// times the length of the sequence for attention. Long prompts are read in pieces of 512
+    /// tokens.
     ///
     /// Errors, with the cache unchanged, on no token at all, on an id beyond the logits, and if the
     /// sequence would become longer than [`context_length`](Self::context_length).
@@ -310,9 +311,10 @@ impl Model {
         logits.map(Logits::new).ok_or_else(|| Error::new(ErrorKind::Model, "nothing was read"))
     }
 
-    /// Reads a tree of tokens in one pass. `parents` holds the index of the parent of each token but the
-    /// first; a parent comes before its children. Returns the logits of the token after each node. The
-    /// cache then holds all nodes; [`keep`](Self::keep) drops those that are not on the chosen path.
+    /// Reads a tree of tokens in one pass. `parents` holds the index of the parent of each token
+    /// but the first; a parent comes before its children. Returns the logits of the token after
+    /// each node. The cache then holds all nodes; [`keep`](Self::keep) drops those that are not on
+    /// the chosen path.
     ///
     /// Errors as [`forward`](Self::forward) does, and on indices that are no parents.
     pub fn forward_tree(
@@ -338,8 +340,8 @@ impl Model {
         })
     }
 
-    /// Keeps only these of a cache's positions from `from` on: the nodes (counted from `from`, ascending)
-    /// of one path through a tree.
+    /// Keeps only these of a cache's positions from `from` on: the nodes (counted from `from`,
+    /// ascending) of one path through a tree.
     ///
     /// Errors if they are not ascending, or were not read.
     pub fn keep(&self, cache: &mut KvCache, from: usize, path: &[usize]) -> Result<()> {
@@ -388,8 +390,9 @@ impl Model {
 /// The file of the tokenizer.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// Greatest number of tokens of one forward pass: attention scores take memory in proportion to this
-/// times the length of the sequence, and beyond a few hundred rows products gain nothing from more.
+/// Greatest number of tokens of one forward pass: attention scores take memory in proportion to
+/// this times the length of the sequence, and beyond a few hundred rows products gain nothing from
+/// more.
 const MAX_TOKENS_PER_PASS: usize = 512;
 
 /// Errors on a folder with an adapter (LoRA), whose weights would be wrong without it.
@@ -403,8 +406,8 @@ fn refuse_adapter(files: &ModelFiles) -> Result<()> {
     }
 }
 
-/// The vocabulary of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those that
-/// its files name together; the model in the binary names them in its `config.json`.
+/// The vocabulary of `tokenizer.json`, as wide as the logits. The end tokens of a folder are those
+/// that its files name together; the model in the binary names them in its `config.json`.
 fn vocabulary(
     files: &ModelFiles,
     json: &[u8],

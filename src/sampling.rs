@@ -33,8 +33,8 @@
 //! A temperature of 0 is greedy: the steps that change logits run, and the most probable token is
 //! taken; truncations are skipped, wherever they stand.
 //!
-//! The mask is never violated. A list of tokens that would leave nothing of the mask is not applied, and
-//! the [`Draw`] reports it.
+//! The mask is never violated. A list of tokens that would leave nothing of the mask is not
+//! applied, and the [`Draw`] reports it.
 //!
 //! ```
 //! use maskwright::sampling::{Sampler, SamplingParams};
@@ -62,17 +62,18 @@
 //!
 //! # Adding a step
 //!
-//! 1. Write it as a function over candidates in `steps/penalties.rs` (changes logits token by token) or
-//!    `steps/truncations.rs` (removes candidates, never all), with its paper and with how Hugging Face
-//!    and llama.cpp differ.
-//! 2. Give it a variant of [`ChainStep`] with name and place in the default order, and a line in the table
-//!    above.
+//! 1. Write it as a function over candidates in `steps/penalties.rs` (changes logits token by
+//!    token) or `steps/truncations.rs` (removes candidates, never all), with its paper and with how
+//!    Hugging Face and llama.cpp differ.
+//! 2. Give it a variant of [`ChainStep`] with name and place in the default order, and a line in
+//!    the table above. A step that changes single logits also goes into `ChainStep::adjusts`, and
+//!    the tokens that it may change into `Chain::changing`.
 //! 3. Give it fields of [`SamplingParams`], their ranges in `validate`, and its off-value in
 //!    `switches_on`.
 //! 4. Call it in `Chain::adjust` or `Chain::run` (`sampler/chain.rs`). A fast path is a separate
 //!    matter, with a test against the definition.
-//! 5. Add it to the reference in `tests/sampling/reference.rs`; command line and server take it by its
-//!    field (`cli/sampling.rs`, `server/sampling.rs`).
+//! 5. Add it to the reference in `tests/sampling/reference.rs`; command line and server take it by
+//!    its field (`cli/sampling.rs`, `server/sampling.rs`).
 
 mod chain_step;
 mod exp;

@@ -1,4 +1,5 @@
-//! The vocabulary: the exact bytes of every token, special tokens, the prefix trie and the token mask.
+//! The vocabulary: the exact bytes of every token, special tokens, the prefix trie and the token
+//! mask.
 //!
 //! A [`Vocabulary`] is read once from a tokenizer file or given as bytes, and is immutable after
 //! that; share it in an [`Arc`](std::sync::Arc). It holds the bytes that each token *writes*, which
@@ -18,8 +19,8 @@
 //! # The bytes of a token
 //!
 //! They are what the token contributes *in the middle of a text*. Many SentencePiece tokenizers put
-//! a space before the text when they encode and take one leading space off when they decode, so that
-//! their first token looks a space shorter in the decoded text than it is here. Where
+//! a space before the text when they encode and take one leading space off when they decode, so
+//! that their first token looks a space shorter in the decoded text than it is here. Where
 //! [`Vocabulary::strips_leading_space`] says so, handle that at the border of the text: the tokens
 //! that a model writes after a prompt are in the middle of a text.
 //!
@@ -70,6 +71,19 @@ use token_table::{TokenKind, TokenTable};
 
 /// A tokenizer: turns text into tokens as the model's own does. Implemented for the `tokenizers`
 /// crate by the `model` feature, or by the host.
+///
+/// ```
+/// use maskwright::vocabulary::Encode;
+/// /// A vocabulary of single bytes.
+/// struct Bytes;
+/// impl Encode for Bytes {
+///     fn encode(&self, text: &str) -> maskwright::Result<Vec<u32>> {
+///         Ok(text.bytes().map(u32::from).collect())
+///     }
+/// }
+/// assert_eq!(Bytes.encode("hi")?, [104, 105]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 pub trait Encode {
     /// The ids of a text, without any token put before or after it. Names of special tokens in the
     /// text are text.
@@ -172,7 +186,7 @@ impl Vocabulary {
     /// Sets end tokens aside and builds the trie.
     fn build(draft: VocabularyDraft) -> Result<Self> {
         let VocabularyDraft { mut table, names, mut end, strips_leading_space } = draft;
-        settle_end_tokens(&mut table, &mut end)?;
+        prepare_end_tokens(&mut table, &mut end)?;
         let mut ids = FxHashMap::default();
         for (id, name) in &names {
             ids.entry(name.as_str().into()).or_insert(*id);
@@ -213,8 +227,8 @@ impl Vocabulary {
         Ok(this)
     }
 
-    /// The error that kept [`from_file_indexed`](Self::from_file_indexed) from writing the index, if
-    /// there was one.
+    /// The error that kept [`from_file_indexed`](Self::from_file_indexed) from writing the index,
+    /// if there was one.
     pub fn index_error(&self) -> Option<&Error> {
         self.index_error.as_ref()
     }
@@ -282,7 +296,7 @@ impl Vocabulary {
             return Err(Error::new(ErrorKind::Vocabulary, message).with_help(help));
         }
         let mut end = ids.to_vec();
-        settle_end_tokens(&mut self.table, &mut end)?;
+        prepare_end_tokens(&mut self.table, &mut end)?;
         let is_text = |&id: &u32| self.table.kind(id) == TokenKind::Text;
         let trie_changes = self.end.iter().filter(|id| !end.contains(id)).any(is_text)
             || end.iter().filter(|id| !self.end.contains(id)).any(is_text);
@@ -316,8 +330,8 @@ impl Vocabulary {
         self.table.highest().max(self.end.iter().copied().max())
     }
 
-    /// The width of token masks in bits: the width of the model's logits where it was set, otherwise
-    /// one more than the highest id.
+    /// The width of token masks in bits: the width of the model's logits where it was set,
+    /// otherwise one more than the highest id.
     pub fn len(&self) -> usize {
         self.logits_width.unwrap_or(self.table.len())
     }
@@ -357,14 +371,14 @@ impl Vocabulary {
         self.table.kind(id) == TokenKind::Special || self.end.contains(&id)
     }
 
-    /// The ids of the end tokens, each once; the one that the tokenizer's own configuration names comes
-    /// first.
+    /// The ids of the end tokens, each once; the one that the tokenizer's own configuration names
+    /// comes first.
     pub fn end_tokens(&self) -> &[u32] {
         &self.end
     }
 
-    /// The length of the longest text token in bytes, at least 1: a text of `n` bytes takes no fewer than
-    /// `n / longest_token` tokens.
+    /// The length of the longest text token in bytes, at least 1: a text of `n` bytes takes no
+    /// fewer than `n / longest_token` tokens.
     pub fn longest_token(&self) -> usize {
         self.trie.longest().max(1)
     }
@@ -380,17 +394,17 @@ impl Vocabulary {
         ids.iter().filter_map(|&id| self.token_bytes(id)).flatten().copied().collect()
     }
 
-    /// Whether the tokenizer takes one leading space off a decoded text. Such a tokenizer puts a space
-    /// before the text that it encodes, so [`decode`](Self::read_index) of a text's ids begins with one.
-    /// The `tokenizers` crate's Metaspace puts none before a text that starts with a space; there
-    /// encoding and decoding lose a space.
+    /// Whether the tokenizer takes one leading space off a decoded text. Such a tokenizer puts a
+    /// space before the text that it encodes, so [`decode`](Self::decode) of a text's ids begins
+    /// with one. The `tokenizers` crate's Metaspace puts none before a text that starts with a
+    /// space; there encoding and decoding lose a space.
     pub fn strips_leading_space(&self) -> bool {
         self.strips_leading_space
     }
 }
 
 /// Drops repeated end tokens and makes room for their ids.
-fn settle_end_tokens(table: &mut TokenTable, end: &mut Vec<u32>) -> Result<()> {
+fn prepare_end_tokens(table: &mut TokenTable, end: &mut Vec<u32>) -> Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     end.retain(|&id| seen.insert(id));
     end.iter().try_for_each(|&id| table.grow(id))

@@ -1,8 +1,8 @@
 //! Beam search: the texts of greatest log-probability that a bounded search finds.
 //!
-//! Each round extends every beam by its most probable tokens, and the best extensions over all beams
-//! become the next round's beams. Texts that end are set aside with their score. It is over when no
-//! growing text can become one of the best ([`EarlyStopping`]).
+//! Each round extends every beam by its most probable tokens, and the best extensions over all
+//! beams become the next round's beams. Texts that end are set aside with their score. It is over
+//! when no growing text can become one of the best ([`EarlyStopping`]).
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -52,13 +52,13 @@ struct BeamExtension {
     logprob: f64,
 }
 
-/// Runs a beam search and returns up to `search.width` finished texts, best first, complete ones before
-/// others. The score is the log-probability, after penalties and among the tokens that the constraint
-/// allows, divided by the length to the power of the length penalty (as in Hugging Face's `generate`;
-/// the end token counts).
+/// Runs a beam search and returns up to `search.width` finished texts, best first, complete ones
+/// before others. The score is the log-probability, after penalties and among the tokens that the
+/// constraint allows, divided by the length to the power of the length penalty (as in Hugging
+/// Face's `generate`; the end token counts).
 ///
-/// Nothing is drawn, so the same request gives the same texts. `on_event` gets [`Event::Working`] each
-/// round and may end the search; growing texts then count as they are.
+/// Nothing is drawn, so the same request gives the same texts. `on_event` gets [`Event::Working`]
+/// each round and may end the search; growing texts then count as they are.
 pub(crate) fn search(
     runner: &ModelRunner,
     request: &Request,
@@ -114,7 +114,8 @@ pub(crate) fn search(
         if is_over(&finished, &next, search, request) {
             break;
         }
-        // The old caches are dropped first, so that memory that no other beam shares is written in place.
+        // The old caches are dropped first, so that memory that no other beam shares is written in
+        // place.
         beams = next;
         for beam in &mut beams {
             let last = &beam.sequence.tokens[beam.sequence.tokens.len() - 1..];
@@ -153,11 +154,11 @@ impl BeamLogits {
     }
 }
 
-/// The best `most` extensions of all beams, best first, and the logits that each beam was extended by.
-/// A beam whose mask is empty is finished.
+/// The best `most` extensions of all beams, best first, and the logits that each beam was extended
+/// by. A beam whose mask is empty is finished.
 ///
-/// `most` is the number of beams times one more than there are tokens that end a text, so that enough
-/// extensions remain beside those that end.
+/// `most` is the number of beams times one more than there are tokens that end a text, so that
+/// enough extensions remain beside those that end.
 fn extensions<'a>(
     beams: &mut [Beam<'a>],
     search: &BeamSearch,
@@ -193,7 +194,8 @@ fn extensions<'a>(
     Ok((extensions, rows))
 }
 
-/// Adds a finished text. Several tokens may end a text: of those that end the same one the best counts.
+/// Adds a finished text. Several tokens may end a text: of those that end the same one the best
+/// counts.
 fn finish<'a>(finished: &mut Vec<FinishedBeam<'a>>, new: FinishedBeam<'a>) {
     match finished.iter_mut().find(|old| old.sequence.tokens == new.sequence.tokens) {
         None => finished.push(new),

@@ -4,8 +4,8 @@
 //! prefill ─ logits ─▶ Sequence::step ─ token ─▶ forward ─ logits ─▶ Sequence::step ─ token ─▶ …
 //! ```
 //!
-//! With speculation a pass reads the last token and a tree of guesses, and the step is repeated along
-//! the branch that comes true.
+//! With speculation a pass reads the last token and a tree of guesses, and the step is repeated
+//! along the branch that comes true.
 
 use std::time::Instant;
 

@@ -37,6 +37,17 @@ impl Engine {
 
     /// The engine with a draft model for [`Speculation::Draft`](super::Speculation::Draft).
     ///
+    /// ```no_run
+    /// use maskwright::engine::{Engine, Request, Speculation};
+    /// use maskwright::model::{Model, ModelOptions};
+    /// let model = Model::load(&ModelOptions::default())?;
+    /// let draft = model.first_layers(1)?;
+    /// let engine = Engine::new(model).with_draft(draft)?;
+    /// let request = Request { speculate: Speculation::Draft, ..Request::text("Hello") };
+    /// # let _ = (engine, request);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
     /// Errors if its vocabulary is another one.
     pub fn with_draft(mut self, draft: Model) -> Result<Self> {
         self.runner.set_draft(draft)?;
@@ -60,17 +71,19 @@ impl Engine {
         Ok(prompt::text(self.model(), request)?.into_owned())
     }
 
-    /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response then has
-    /// the text so far. A text that is the best of several, or of beams, is sent as a whole at the end.
+    /// Writes one text. `on_event` is called as it grows and may end it by `Break`; the response
+    /// then has the text so far. A text that is the best of several, or of beams, is sent as a
+    /// whole at the end.
     ///
     /// # Reproducibility
     ///
     /// The same request with the same seed gives the same text on the same device, streamed or not,
-    /// whatever else runs, and at temperature 0 with or without speculation. There is no such promise
+    /// whatever else runs, and at temperature 0 with or without speculation. There is no such
+    /// promise
     ///
     /// - between devices or dtypes, whose sums are rounded differently;
-    /// - above temperature 0 between a draft model and none: the draft model takes random numbers, so the
-    ///   text differs, though not the distribution of texts;
+    /// - above temperature 0 between a draft model and none: the draft model takes random numbers,
+    ///   so the text differs, though not the distribution of texts;
     /// - with speculation, if two tokens are equally probable up to rounding: a pass over several
     ///   positions may add in another order than a pass over one.
     ///
@@ -86,9 +99,10 @@ impl Engine {
         self.answer(request, prefilled, on_event)
     }
 
-    /// Writes one text for each request, one after the other. `on_event` gets the events with the index of
-    /// their request; `Break` ends the current text and starts no other. Consecutive requests with the
-    /// same prompt share its prefill; the texts are those of [`generate`](Self::generate).
+    /// Writes one text for each request, one after the other. `on_event` gets the events with the
+    /// index of their request; `Break` ends the current text and starts no other. Consecutive
+    /// requests with the same prompt share its prefill; the texts are those of
+    /// [`generate`](Self::generate).
     ///
     /// ```no_run
     /// use std::ops::ControlFlow;
@@ -154,10 +168,10 @@ impl Engine {
         Ok(response)
     }
 
-    /// Writes all texts of a request and returns the `n` best, best first: of `best_of` texts by their
-    /// log-probability per token, of finished beams by their score. A search may find fewer; without
-    /// either there is one. `on_event` gets the events of these texts one after the other, with the index
-    /// of their text.
+    /// Writes all texts of a request and returns the `n` best, best first: of `best_of` texts by
+    /// their log-probability per token, of finished beams by their score. A search may find fewer;
+    /// without either there is one. `on_event` gets the events of these texts one after the other,
+    /// with the index of their text.
     ///
     /// ```no_run
     /// use std::ops::ControlFlow;
@@ -205,9 +219,10 @@ impl Engine {
         Ok(ranked.into_iter().map(|(response, _)| response).collect())
     }
 
-    /// Writes a value of a type: deserialises the text of [`generate`](Self::generate) under the constraint
-    /// that [`Compiler::json_schema_for`] derives for the type. For many values of one type, compile that
-    /// constraint once and put it into each request: a request's own constraint is used.
+    /// Writes a value of a type: deserialises the text of [`generate`](Self::generate) under the
+    /// constraint that [`Compiler::json_schema_for`] derives for the type. For many values of one type,
+    /// compile that constraint once and put it into each request: a request's own constraint is
+    /// used.
     ///
     /// ```no_run
     /// use maskwright::engine::{Engine, Request};
@@ -223,8 +238,8 @@ impl Engine {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     ///
-    /// Errors as [`generate`](Self::generate) does, if a stop string or a limit ended the text before
-    /// it was complete, and if the type refuses what its schema describes.
+    /// Errors as [`generate`](Self::generate) does, if a stop string or a limit ended the text
+    /// before it was complete, and if the type refuses what its schema describes.
     pub fn generate_as<T: JsonSchema + DeserializeOwned>(&self, request: &Request) -> Result<T> {
         let constraint = match &request.constraint {
             Some(constraint) => constraint.clone(),

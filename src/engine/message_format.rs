@@ -39,8 +39,8 @@ impl Protocol {
         }
     }
 
-    /// Adds calls of these tools to the message's format, and the tools to the request, so that the chat
-    /// template describes them to the model.
+    /// Adds calls of these tools to the message's format, and the tools to the request, so that the
+    /// chat template describes them to the model.
     #[must_use]
     pub fn with_calls(self, calls: ToolCalls, request: &mut Request) -> Self {
         request.tools = Some(calls.to_value());
@@ -48,8 +48,9 @@ impl Protocol {
         Self { calls: Some(calls), ..self }
     }
 
-    /// Adds reasoning of at most `budget` tokens before everything else, in this format or in that of the
-    /// chat template (`<think>` if that has none). The request must have its prompt and its tools already.
+    /// Adds reasoning of at most `budget` tokens before everything else, in this format or in that
+    /// of the chat template (`<think>` if that has none). The request must have its prompt and its
+    /// tools already.
     ///
     /// Errors if the prompt cannot be made, or if the vocabulary has not the tokens of the format.
     pub fn with_reasoning(
@@ -73,7 +74,8 @@ impl Protocol {
         Ok(Self { reasoning: Some((reasoning, opened)), ..self })
     }
 
-    /// A compiler whose constraints describe what comes after the reasoning, which is put before them.
+    /// A compiler whose constraints describe what comes after the reasoning, which is put before
+    /// them.
     pub fn compiler(&self, compiler: &Compiler) -> Result<Compiler> {
         match &self.reasoning {
             None => Ok(compiler.clone()),

@@ -1,5 +1,5 @@
-//! The model and its draft model, with everything that all sequences share: vocabulary, the mask of a
-//! step without a constraint, and prefill.
+//! The model and its draft model, with everything that all sequences share: vocabulary, the mask of
+//! a step without a constraint, and prefill.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

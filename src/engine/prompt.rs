@@ -48,7 +48,8 @@ pub(crate) fn text<'r>(model: &Model, request: &'r Request) -> Result<Cow<'r, st
     }
 }
 
-/// Whether the prompt is empty, so that the text begins where the tokenizer puts a space of its own.
+/// Whether the prompt is empty, so that the text begins where the tokenizer puts a space of its
+/// own.
 pub(crate) fn is_empty(request: &Request, model: &Model) -> bool {
     matches!(&request.prompt, Prompt::Text(text) if text.is_empty())
         && (request.raw || !model.has_chat_template())

@@ -1,8 +1,9 @@
 //! A budget for the reasoning that a model writes before it answers.
 //!
 //! The constraint already requires the tags and what follows them. Here the tokens between the tags
-//! are counted, and once the budget is spent, the mask keeps only tokens that lead to the closing tag.
-//! After the text `so <` with the tag `</think>`, these are `/`, `/think` and `/think>`, but not `</`.
+//! are counted, and once the budget is spent, the mask keeps only tokens that lead to the closing
+//! tag. After the text `so <` with the tag `</think>`, these are `/`, `/think` and `/think>`, but
+//! not `</`.
 //!
 //! It is a filter like bans: where it would empty the mask, as within a character, it waits.
 
@@ -84,8 +85,8 @@ impl ReasoningProgress {
         };
     }
 
-    /// Once the budget is spent, keeps only the tokens of a mask that lead to the closing tag, unless
-    /// there are none.
+    /// Once the budget is spent, keeps only the tokens of a mask that lead to the closing tag,
+    /// unless there are none.
     pub(crate) fn keep_way_to_end(&self, vocabulary: &Vocabulary, mask: &mut TokenMask) {
         let spent = self.thinking.budget.is_some_and(|budget| self.spent >= budget);
         if self.phase != ReasoningPhase::Inside || !spent {

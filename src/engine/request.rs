@@ -28,17 +28,17 @@ pub enum Prompt {
 pub struct Request {
     /// The prompt.
     pub prompt: Prompt,
-    /// Gives the prompt's text to the model without the chat template; names of special tokens in it
-    /// become these tokens.
+    /// Gives the prompt's text to the model without the chat template; names of special tokens in
+    /// it become these tokens.
     pub raw: bool,
-    /// Reads names of special tokens in the content of the prompt (messages, tools, a text that is not
-    /// [`raw`](Self::raw)) as these tokens. Off by default: then they are text, and only the chat
-    /// template writes special tokens, so that content cannot end a turn.
+    /// Reads names of special tokens in the content of the prompt (messages, tools, a text that is
+    /// not [`raw`](Self::raw)) as these tokens. Off by default: then they are text, and only the
+    /// chat template writes special tokens, so that content cannot end a turn.
     pub parse_special: bool,
     /// OpenAI's list of tool objects, for the chat template to describe to the model.
     pub tools: Option<Value>,
-    /// The constraint that the text satisfies, compiled for the engine's vocabulary; `None` for free
-    /// text.
+    /// The constraint that the text satisfies, compiled for the engine's vocabulary; `None` for
+    /// free text.
     pub constraint: Option<Constraint>,
     /// The tags and the budget of the reasoning before the answer.
     pub thinking: Option<Thinking>,
@@ -53,45 +53,47 @@ pub struct Request {
     /// [`Matcher::mask_within`](crate::Matcher::mask_within)); too few for any text is an error
     /// that says how many it takes. Without, a text may end incomplete. On by default.
     pub budget: bool,
-    /// Least number of tokens of the text: until then end tokens and `stop_token_ids` are banned, unless
-    /// the constraint allows nothing else, and stop strings are ignored.
+    /// Least number of tokens of the text: until then end tokens and `stop_token_ids` are banned,
+    /// unless the constraint allows nothing else, and stop strings are ignored.
     pub min_tokens: usize,
     /// Bans the end tokens, unless the constraint allows nothing else.
     pub ignore_eos: bool,
-    /// Stop strings: the text ends before the first that it would contain. Tokens that this cuts off are
-    /// in the response all the same ([`Response::text_tokens`](super::Response::text_tokens)).
+    /// Stop strings: the text ends before the first that it would contain. Tokens that this cuts
+    /// off are in the response all the same
+    /// ([`Response::text_tokens`](super::Response::text_tokens)).
     pub stop: Vec<String>,
     /// Lets the text end with the stop string instead of before it.
     pub include_stop_str_in_output: bool,
     /// Tokens that end the text as the model's end tokens do, and are not part of it. Under a
     /// constraint they can come only where it allows them.
     pub stop_token_ids: Vec<u32>,
-    /// Number of texts that are written, with seeds that count up from the first one's. The response is
-    /// the one with the greatest log-probability per token by the model alone, complete texts before
-    /// others; [`Engine::generate_best`](super::Engine::generate_best) returns several. At least 1.
+    /// Number of texts that are written, with seeds that count up from the first one's. The
+    /// response is the one with the greatest log-probability per token by the model alone, complete
+    /// texts before others; [`Engine::generate_best`](super::Engine::generate_best) returns
+    /// several. At least 1.
     pub best_of: usize,
     /// Beam search instead of draws; temperature and truncations are ignored then.
     pub beam: Option<BeamSearch>,
-    /// Token healing: takes tokens off the prompt's end that may be the beginning of longer ones, and
-    /// makes the text begin with their bytes. The response's tokens include these bytes, its text and
-    /// the constraint do not.
+    /// Token healing: takes tokens off the prompt's end that may be the beginning of longer ones,
+    /// and makes the text begin with their bytes. The response's tokens include these bytes, its
+    /// text and the constraint do not.
     pub token_healing: bool,
     /// Rejection sampling: draws first and asks the constraint about the drawn token, instead of
     /// computing masks ([`Sampler::draw_checked`](crate::sampling::Sampler::draw_checked)). The
-    /// distribution is the same. [`Response::rejection`](super::Response::rejection) has the number of
-    /// checks and, with `faithfulness` (which makes no summary then), an estimate of the mass of allowed
-    /// texts.
+    /// distribution is the same. [`Response::rejection`](super::Response::rejection) has the number
+    /// of checks and, with `faithfulness` (which makes no summary then), an estimate of the mass of
+    /// allowed texts.
     pub rejection: bool,
     /// Writes only tokens that the tokenizer itself would write for the text
-    /// ([`Canonical`](crate::model::Canonical)), as long as the constraint allows one. Other tokens are
-    /// rejected when they are drawn, so truncations count them.
+    /// ([`Canonical`](crate::model::Canonical)), as long as the constraint allows one. Other tokens
+    /// are rejected when they are drawn, so truncations count them.
     pub canonical: bool,
     /// Speculative decoding, for fewer forward passes of the model.
     pub speculate: Speculation,
     /// Measures the pressure of the constraint: [`Response::summary`](super::Response::summary).
     pub faithfulness: bool,
-    /// Sends an [`Event::Step`](super::Event::Step) for each token, with the tokens that the model held
-    /// most probable.
+    /// Sends an [`Event::Step`](super::Event::Step) for each token, with the tokens that the model
+    /// held most probable.
     pub trace: bool,
     /// Sends an [`Event::Step`](super::Event::Step) for each token.
     pub logprobs: bool,
@@ -152,9 +154,9 @@ pub enum Speculation {
 }
 
 impl Request {
-    /// Checks that some text of the constraint fits into `max_tokens` and into the model's context of
-    /// `context_length` tokens, without regard to the prompt. [`Engine`](super::Engine) checks the same
-    /// with the prompt, once that is tokenised.
+    /// Checks that some text of the constraint fits into `max_tokens` and into the model's context
+    /// of `context_length` tokens, without regard to the prompt. [`Engine`](super::Engine) checks
+    /// the same with the prompt, once that is tokenised.
     ///
     /// Errors if none does, with the number of tokens that it takes.
     pub fn check_budget(&self, context_length: usize) -> Result<()> {
@@ -170,7 +172,8 @@ impl Request {
     /// The default of [`max_tokens`](Self::max_tokens).
     pub const DEFAULT_MAX_TOKENS: usize = 256;
 
-    /// A request with this prompt, without a constraint and with all other fields at their defaults.
+    /// A request with this prompt, without a constraint and with all other fields at their
+    /// defaults.
     pub fn new(prompt: Prompt) -> Self {
         Self {
             prompt,
@@ -211,8 +214,8 @@ impl Request {
         Self::new(Prompt::Chat(messages))
     }
 
-    /// `n` copies of the request with seeds that count up from its own, if it has one, for `n` different
-    /// texts. [`Engine::generate_each`](super::Engine::generate_each) writes them.
+    /// `n` copies of the request with seeds that count up from its own, if it has one, for `n`
+    /// different texts. [`Engine::generate_each`](super::Engine::generate_each) writes them.
     #[must_use]
     pub fn times(&self, n: usize) -> Vec<Self> {
         let seeded = |index: usize| {

@@ -10,8 +10,8 @@ use crate::sampling::Summary;
 /// An event while [`Engine::generate`](super::Engine::generate) works.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// More text: whole characters, never empty, and never part of a stop string. The concatenation of
-    /// all chunks is the response's text.
+    /// More text: whole characters, never empty, and never part of a stop string. The concatenation
+    /// of all chunks is the response's text.
     Text(&'a str),
     /// A special token was written, if the request asks for
     /// [`special_tokens`](super::Request::special_tokens).
@@ -153,8 +153,8 @@ pub struct Response {
     pub text: String,
     /// The tokens that were written, without an end token.
     pub tokens: Vec<u32>,
-    /// The number of tokens, from the first on, that have a part in the text: all, unless a stop string
-    /// has cut some off.
+    /// The number of tokens, from the first on, that have a part in the text: all, unless a stop
+    /// string has cut some off.
     pub text_tokens: usize,
     /// Why it ended.
     pub finish: FinishReason,

@@ -123,8 +123,8 @@ impl<'a> Sequence<'a> {
         if self.request.is_measured() { ForcedNeed::Report } else { ForcedNeed::Penalties }
     }
 
-    /// Draws the next token and adds it; `guess` is a token that a draft model drew for it. Returns why
-    /// the text ends, if it does.
+    /// Draws the next token and adds it; `guess` is a token that a draft model drew for it. Returns
+    /// why the text ends, if it does.
     pub(crate) fn step(
         &mut self,
         logits: &Logits,
@@ -232,8 +232,8 @@ impl<'a> Sequence<'a> {
         self.request.special_tokens && self.runner.vocabulary().is_special(token)
     }
 
-    /// The reason to end a text that has no room for another token: `Stop` if the constraint is satisfied,
-    /// else `Length`. `None` while there is room.
+    /// The reason to end a text that has no room for another token: `Stop` if the constraint is
+    /// satisfied, else `Length`. `None` while there is room.
     pub(crate) fn limit_reached(&self) -> Option<FinishReason> {
         let whole = self.matcher.as_ref().is_some_and(Matcher::is_accepting);
         let finish = if whole { FinishReason::Stop } else { FinishReason::Length };

@@ -1,18 +1,18 @@
-//! Speculative decoding: several tokens are guessed, one forward pass reads all of them, and those that
-//! the model would have drawn are kept.
+//! Speculative decoding: several tokens are guessed, one forward pass reads all of them, and those
+//! that the model would have drawn are kept.
 //!
-//! Three sources of guesses ([`Speculation`]): text that the constraint forces, words of the prompt and
-//! the text, and a smaller model. The distribution of texts does not change (Leviathan, Kalman and
-//! Matias 2023, "Fast Inference from Transformers via Speculative Decoding"):
+//! Three sources of guesses ([`Speculation`]): text that the constraint forces, words of the prompt
+//! and the text, and a smaller model. The distribution of texts does not change (Leviathan, Kalman
+//! and Matias 2023, "Fast Inference from Transformers via Speculative Decoding"):
 //!
 //! - A token that a draft model drew from a distribution is accepted or replaced by their rule
 //!   ([`Sampler::verify`]).
 //! - A token that was guessed without chance (forced text, words of the prompt) needs no rule: the
-//!   model's token is drawn as without speculation, and if it is the guess, the pass has already read
-//!   what comes after it. Here even the text is the same, token for token.
+//!   model's token is drawn as without speculation, and if it is the guess, the pass has already
+//!   read what comes after it. Here even the text is the same, token for token.
 //!
-//! Guesses may branch (Miao et al. 2024, "SpecInfer"): one pass reads a tree of tokens, each of which
-//! sees only its ancestors.
+//! Guesses may branch (Miao et al. 2024, "SpecInfer"): one pass reads a tree of tokens, each of
+//! which sees only its ancestors.
 //!
 //! ```text
 //! text {"n    forced: ame":
@@ -49,7 +49,7 @@ pub(crate) struct Drafter<'a> {
     kind: Speculation,
     /// The tokens of the prompt and of the text so far.
     read: Vec<u32>,
-    prompt: usize,
+    prompt_len: usize,
     model: Option<(&'a Model, KvCache)>,
     /// The tokens that the draft model's cache holds.
     cached: Vec<u32>,
@@ -68,13 +68,13 @@ impl<'a> Drafter<'a> {
             Some(model) => Some((model, model.new_cache()?)),
             None => None,
         };
-        let len = prompt.len();
-        Ok(Self { kind, read: prompt, prompt: len, model, cached: Vec::new(), rounds: 0 })
+        let prompt_len = prompt.len();
+        Ok(Self { kind, read: prompt, prompt_len, model, cached: Vec::new(), rounds: 0 })
     }
 
     /// The last token of the text, which is not empty, with guesses after it.
     pub(crate) fn draft(&mut self, sequence: &Sequence<'_>) -> Result<DraftTree> {
-        let known = self.read.len() - self.prompt;
+        let known = self.read.len() - self.prompt_len;
         self.read.extend_from_slice(&sequence.tokens[known..]);
         let mut tree = DraftTree::new(self.read[self.read.len() - 1]);
         // The last token that the text may have is drawn and never read.
@@ -93,8 +93,8 @@ impl<'a> Drafter<'a> {
         Ok(tree)
     }
 
-    /// Prompt look-up (Saxena 2023, "Prompt Lookup Decoding"): guesses the tokens that followed the last
-    /// few when these last occurred in prompt or text. Longer sequences are looked up first.
+    /// Prompt look-up (Saxena 2023, "Prompt Lookup Decoding"): guesses the tokens that followed the
+    /// last few when these last occurred in prompt or text. Longer sequences are looked up first.
     fn guess_by_lookup(
         &self,
         tree: &mut DraftTree,
@@ -117,7 +117,8 @@ impl<'a> Drafter<'a> {
         Ok(())
     }
 
-    /// Lets the draft model continue the text, with the settings and the constraint of the sequence.
+    /// Lets the draft model continue the text, with the settings and the constraint of the
+    /// sequence.
     fn guess_by_draft_model(
         &mut self,
         tree: &mut DraftTree,
@@ -179,8 +180,8 @@ enum Branching {
     Off,
 }
 
-/// Guesses the text that the constraint forces, as the tokenizer writes it. With branching, continues
-/// after each of up to [`MAX_BRANCHES`] possible bytes with what that byte forces.
+/// Guesses the text that the constraint forces, as the tokenizer writes it. With branching,
+/// continues after each of up to [`MAX_BRANCHES`] possible bytes with what that byte forces.
 fn guess_forced(
     tree: &mut DraftTree,
     sequence: &Sequence<'_>,

@@ -1,15 +1,15 @@
 //! From the bytes of tokens to text that can be shown.
 //!
-//! Two things are held back: the bytes of a character that is split between tokens, and a tail of the
-//! text that may become a stop string. With the stop string `END`:
+//! Two things are held back: the bytes of a character that is split between tokens, and a tail of
+//! the text that may become a stop string. With the stop string `END`:
 //!
 //! ```text
 //! bytes   "aE"   "N"    "E"     " x"
 //! shown   "a"    ""     "EN"    "E x"
 //! ```
 
-/// The text of one sequence: its bytes so far, decoded as `String::from_utf8_lossy` does, up to a stop
-/// string.
+/// The text of one sequence: its bytes so far, decoded as `String::from_utf8_lossy` does, up to a
+/// stop string.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StopStream {
     text: String,
@@ -95,7 +95,8 @@ impl StopStream {
         self.stopped.map(|stop| self.stops[stop].as_str())
     }
 
-    /// The text that can be shown since the last call: all but a tail that may become a stop string.
+    /// The text that can be shown since the last call: all but a tail that may become a stop
+    /// string.
     pub(crate) fn next_chunk(&mut self) -> Option<&str> {
         let end = if self.ended { self.text.len() } else { self.text.len() - self.possible_stop() };
         let start = self.shown;
@@ -118,8 +119,8 @@ impl StopStream {
         self.text
     }
 
-    /// Cuts the text at the stop string that is the first to end, of those that end beyond `searched`.
-    /// So the result does not depend on how the text was split into tokens.
+    /// Cuts the text at the stop string that is the first to end, of those that end beyond
+    /// `searched`. So the result does not depend on how the text was split into tokens.
     fn cut_at_stop(&mut self, searched: usize) -> bool {
         let first = |(index, stop): (usize, &String)| {
             let mut from = searched.saturating_sub(stop.len() - 1).max(self.border);

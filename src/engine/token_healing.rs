@@ -1,10 +1,11 @@
 //! Token healing: the end of the prompt need not be a border between tokens.
 //!
 //! A prompt that ends in the middle of what the tokenizer would have written as one token (`http:`,
-//! where `://` is a token) makes the model continue a tokenisation that it has never read. So tokens
-//! at the prompt's end are taken back, and the text must begin with their bytes (Lundberg 2023, "The
-//! Art of Prompt Design: Prompt Boundaries and Token Healing", and guidance's implementation). The
-//! response's text begins after these bytes, and so does what the constraint reads.
+//! where `://` is a token) makes the model continue a tokenisation that it has never read. So
+//! tokens at the prompt's end are taken back, and the text must begin with their bytes (Lundberg
+//! 2023, "The Art of Prompt Design: Prompt Boundaries and Token Healing", and guidance's
+//! implementation). The response's text begins after these bytes, and so does what the constraint
+//! reads.
 
 use crate::constraint::Matcher;
 use crate::error::{ErrorKind, Result};
@@ -13,8 +14,8 @@ use crate::vocabulary::{TokenMask, Vocabulary};
 /// Greatest number of bytes that are taken back; tokens of words and addresses are far shorter.
 const MAX_HEALED_BYTES: usize = 256;
 
-/// Takes the longest run of text tokens off the prompt's end whose bytes together are a proper prefix
-/// of a token, and returns these bytes. One token of the prompt always stays.
+/// Takes the longest run of text tokens off the prompt's end whose bytes together are a proper
+/// prefix of a token, and returns these bytes. One token of the prompt always stays.
 pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u8> {
     let trie = vocabulary.trie();
     let (mut bytes, mut taken) = (Vec::new(), (prompt.len(), Vec::new()));
@@ -33,8 +34,9 @@ pub(crate) fn take_back(vocabulary: &Vocabulary, prompt: &mut Vec<u32>) -> Vec<u
     taken.1
 }
 
-/// Fills the mask with the tokens that continue the healed bytes `rest`, which are not empty: proper
-/// prefixes of `rest`, and tokens that begin with it and then continue as the constraint allows.
+/// Fills the mask with the tokens that continue the healed bytes `rest`, which are not empty:
+/// proper prefixes of `rest`, and tokens that begin with it and then continue as the constraint
+/// allows.
 ///
 /// Errors when the constraint reaches a limit.
 pub(crate) fn allow(

@@ -1,9 +1,10 @@
 //! Chat templates: from the messages of a conversation to a prompt.
 //!
-//! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; here MiniJinja runs
-//! them with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes JSON,
-//! `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where Jinja2 itself
-//! fails on a template (a loop over `none`, an unknown name), MiniJinja renders nothing.
+//! Templates are written for Jinja2 inside Hugging Face's `apply_chat_template`; here MiniJinja
+//! runs them with the same additions (`raise_exception`, `strftime_now`, `tojson` as Python writes
+//! JSON, `{% generation %}`, trimmed blocks); truth values and `none` print as in Python. Where
+//! Jinja2 itself fails on a template (a loop over `none`, an unknown name), MiniJinja renders
+//! nothing.
 //!
 //! Steps and output of a template are bounded, for a template is a program that comes with a model.
 
@@ -35,8 +36,8 @@ const TOOL_USE: &str = "tool_use";
 /// The folder with named templates beside `chat_template.jinja`.
 const ADDITIONAL: &str = "additional_chat_templates";
 
-/// Greatest number of instructions of a template, without those for messages and tools. Templates of
-/// public models take some hundred for a message.
+/// Greatest number of instructions of a template, without those for messages and tools. Templates
+/// of public models take some hundred for a message.
 const MAX_STEPS: u64 = 5_000_000;
 /// Instructions that each message and each tool adds to [`MAX_STEPS`].
 const STEPS_PER_PART: u64 = 20_000;
@@ -274,8 +275,8 @@ fn line(error: &minijinja::Error) -> String {
     detail.replace('\n', " ") + &place.unwrap_or_default()
 }
 
-/// The templates in `tokenizer_config.json`: one, or several by name, of which the first is the default
-/// if none is called so.
+/// The templates in `tokenizer_config.json`: one, or several by name, of which the first is the
+/// default if none is called so.
 fn templates(config: &Json) -> Vec<(&'static str, &str)> {
     match &config[FIELD] {
         Json::String(text) => vec![(DEFAULT, text)],

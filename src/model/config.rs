@@ -1,8 +1,9 @@
-//! `config.json` of the Llama family: shape and constants, and the refusal of what is not supported.
+//! `config.json` of the Llama family: shape and constants, and the refusal of what is not
+//! supported.
 //!
 //! A key that is overlooked gives wrong text without an error. So every key is read, known to be
-//! harmless, or refused ([`keys`]). The default of an absent key is that of the model's own type in the
-//! `transformers` library ([`FAMILIES`]).
+//! harmless, or refused ([`keys`]). The default of an absent key is that of the model's own type in
+//! the `transformers` library ([`FAMILIES`]).
 
 mod errors;
 mod fields;
@@ -20,8 +21,8 @@ pub use rope::Llama3Rope;
 /// The file's name in a model folder.
 const FILE: &str = "config.json";
 
-/// Shape and constants of a decoder of the Llama family. A flat record of `config.json`, with Hugging
-/// Face's names.
+/// Shape and constants of a decoder of the Llama family. A flat record of `config.json`, with
+/// Hugging Face's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Width of the residual stream.
@@ -46,8 +47,8 @@ pub struct Config {
     pub rope_scaling: Option<Llama3Rope>,
     /// The longest sequence, in tokens.
     pub max_position_embeddings: usize,
-    /// Attention window of some layers, in tokens. Sequences are no longer than that here, so every layer
-    /// sees all of them.
+    /// Attention window of some layers, in tokens. Sequences are no longer than that here, so every
+    /// layer sees all of them.
     pub sliding_window: Option<usize>,
     /// Whether the logits use the embedding's weights.
     pub tie_word_embeddings: bool,
@@ -165,7 +166,7 @@ impl Config {
             rope_theta,
             rope_scaling,
             max_position_embeddings,
-            sliding_window: window(&fields, family.sliding_window, num_hidden_layers)?,
+            sliding_window: attention_window(&fields, family.sliding_window, num_hidden_layers)?,
             tie_word_embeddings: fields.flag("tie_word_embeddings")?.unwrap_or(false),
             qkv_bias: biases || family.qkv_bias,
             output_bias: biases,
@@ -229,7 +230,11 @@ fn only_causal_decoders(fields: &ConfigFields<'_>) -> Result<()> {
 }
 
 /// The attention window, if some layer has one.
-fn window(fields: &ConfigFields<'_>, kind: SlidingWindow, layers: usize) -> Result<Option<usize>> {
+fn attention_window(
+    fields: &ConfigFields<'_>,
+    kind: SlidingWindow,
+    layers: usize,
+) -> Result<Option<usize>> {
     let stated = fields.size("sliding_window")?;
     let default = if fields.has("sliding_window") { stated } else { Some(DEFAULT_WINDOW) };
     let is_switched_on = fields.flag("use_sliding_window")?.unwrap_or(false);

@@ -43,9 +43,9 @@ static OPEN: Mutex<Vec<(usize, candle_core::Device)>> = Mutex::new(Vec::new());
 
 /// The CUDA device of a number, opened once in a process.
 ///
-/// All its work is queued on one stream, whichever thread queues it: a model is loaded on one thread
-/// and runs on another. (The stream of `Device::new_cuda` is another one for each thread, and nothing
-/// orders what one thread wrote before what another one reads.)
+/// All its work is queued on one stream, whichever thread queues it: a model is loaded on one
+/// thread and runs on another. (The stream of `Device::new_cuda` is another one for each thread,
+/// and nothing orders what one thread wrote before what another one reads.)
 fn open_cuda(index: usize) -> candle_core::Result<candle_core::Device> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, device)) = open.iter().find(|(known, _)| *known == index) {
@@ -96,8 +96,8 @@ impl fmt::Display for Device {
     }
 }
 
-/// The dtype of weights and activations, written `f32`, `bf16` or `f16`. Checkpoints in another one are
-/// converted. On the CPU the narrow ones save memory and cost time.
+/// The dtype of weights and activations, written `f32`, `bf16` or `f16`. Checkpoints in another one
+/// are converted. On the CPU the narrow ones save memory and cost time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DType {
     /// 32 bits.

@@ -1,19 +1,32 @@
 //! The KV cache: keys and values that attention keeps of a sequence.
 //!
-//! Each layer has two tensors (heads, capacity, head width) that are written in place. A fork shares
-//! them until one of the two is written to, which copies them first; so beams and texts with one prompt
-//! share its prefill.
+//! Each layer has two tensors (heads, capacity, head width) that are written in place. A fork
+//! shares them until one of the two is written to, which copies them first; so beams and texts with
+//! one prompt share its prefill.
 
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-/// Least number of positions by which a cache grows; beyond that it doubles, so that a sequence of n
-/// tokens copies O(n) in all.
+/// Least number of positions by which a cache grows; beyond that it doubles, so that a sequence of
+/// n tokens copies O(n) in all.
 const CHUNK: usize = 256;
 
 /// Keys and values of one sequence in every layer. Positions are appended by the model's forward
 /// pass and dropped from the end by [`truncate`](Self::truncate); memory is kept.
+///
+/// ```no_run
+/// use maskwright::model::{Model, ModelOptions};
+/// let model = Model::load(&ModelOptions::default())?;
+/// let mut prompt = model.new_cache()?;
+/// model.forward(&[1, 2, 3], &mut prompt)?;
+/// // Two continuations that share the prompt's prefill.
+/// let (mut one, mut other) = (prompt.fork(), prompt.fork());
+/// model.forward(&[4], &mut one)?;
+/// model.forward(&[5], &mut other)?;
+/// assert_eq!((one.len(), other.len()), (4, 4));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct KvCache {
     layers: Vec<LayerCache>,
@@ -61,14 +74,15 @@ impl KvCache {
         self.len = self.len.min(len);
     }
 
-    /// The cache of another sequence with the same beginning. Copied on write: both share their memory
-    /// until one of them reads on.
+    /// The cache of another sequence with the same beginning. Copied on write: both share their
+    /// memory until one of them reads on.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { layers: self.layers.clone(), len: self.len }
     }
 
-    /// Keeps only these of the positions from `from` on (counted from there, ascending), moved together.
+    /// Keeps only these of the positions from `from` on (counted from there, ascending), moved
+    /// together.
     pub(super) fn keep(&mut self, from: usize, positions: &[usize]) -> Result<()> {
         for layer in &mut self.layers {
             layer.keep(from, positions)?;

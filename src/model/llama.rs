@@ -64,7 +64,7 @@ impl Llama {
             .map(|layer| Block::load(config, &weights, &format!("model.layers.{layer}")))
             .collect::<error::Result<_>>()?;
         let norm = RmsNorm::load(config, &weights, "model.norm")?;
-        weights.finish(|name| {
+        weights.refuse_left_over(|name| {
             // Older checkpoints store the rotary frequencies; tied ones sometimes the weight twice.
             name.ends_with(".rotary_emb.inv_freq") || (tied && name == HEAD)
         })?;
@@ -145,8 +145,8 @@ struct Positions {
     at: usize,
     /// Cosines and sines: (positions, head width / 2).
     rope: (Tensor, Tensor),
-    /// Attention mask: 0 where a position may look, −∞ where not; (positions, all positions up to the
-    /// last). `None` for a single position, which may look everywhere.
+    /// Attention mask: 0 where a position may look, −∞ where not; (positions, all positions up to
+    /// the last). `None` for a single position, which may look everywhere.
     attention_mask: Option<Tensor>,
 }
 

@@ -27,6 +27,17 @@ impl Logits {
 
     /// The same logits with −∞ at every token that the mask forbids, computed on the device.
     ///
+    /// ```no_run
+    /// use maskwright::TokenMask;
+    /// use maskwright::model::{Model, ModelOptions};
+    /// let model = Model::load(&ModelOptions::default())?;
+    /// let logits = model.forward(&[1], &mut model.new_cache()?)?;
+    /// let mut mask = TokenMask::new(logits.width());
+    /// mask.allow(7);
+    /// assert_eq!(logits.masked(&mask)?.to_vec()?[8], f32::NEG_INFINITY);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    ///
     /// Errors if the mask is not as wide as the logits.
     pub fn masked(&self, mask: &TokenMask) -> Result<Self> {
         let width = self.width();

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 /// Table entries for one unit of the exponent.
 pub(crate) const BANDS_PER_UNIT: f64 = 32.0;
-/// Depth, in units of the exponent, beyond which terms are left out of sums: 2^24 terms of e^−56 are
-/// below the precision of an `f64` beside the greatest term, which is 1.
+/// Depth, in units of the exponent, beyond which terms are left out of sums: 2^24 terms of e^−56
+/// are below the precision of an `f64` beside the greatest term, which is 1.
 pub(crate) const EXP_REACH: usize = 56;
 /// Bands within [`EXP_REACH`].
 const BANDS: usize = EXP_REACH * BANDS_PER_UNIT as usize;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::chain_step::ChainStep;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The settings of a [`Sampler`](super::Sampler). The default draws from the model's own distribution
-/// over the allowed tokens. The struct is flat, since users set its fields by these names; they are in
-/// the order in which their steps run.
+/// The settings of a [`Sampler`](super::Sampler). The default draws from the model's own
+/// distribution over the allowed tokens. The struct is flat, since users set its fields by these
+/// names; they are in the order in which their steps run.
 ///
 /// Names and ranges are those of the OpenAI API reference, of Hugging Face's generation config and
 /// of llama.cpp. The reference lets a temperature be 2 at most; it may be above that here, as in
@@ -37,8 +37,8 @@ pub struct SamplingParams {
     /// Counts text that the constraint forced, too. Off by default: JSON's own punctuation is then
     /// never penalised for having been written.
     pub penalize_forced: bool,
-    /// Strength of DRY, which lowers the logits of tokens that would continue a repetition. At least 0;
-    /// 0 is off.
+    /// Strength of DRY, which lowers the logits of tokens that would continue a repetition. At
+    /// least 0; 0 is off.
     pub dry_multiplier: f32,
     /// Factor by which each further repeated token multiplies DRY's penalty. At least 1.
     pub dry_base: f32,
@@ -46,8 +46,8 @@ pub struct SamplingParams {
     pub dry_allowed_length: usize,
     /// DRY looks at this many last tokens of prompt and text; `None` at all.
     pub dry_penalty_last_n: Option<usize>,
-    /// Tokens that contain one of these texts end a repetition for DRY and are never penalised by it.
-    /// The caller must find them and pass their ids to
+    /// Tokens that contain one of these texts end a repetition for DRY and are never penalised by
+    /// it. The caller must find them and pass their ids to
     /// [`Sampler::break_dry_at`](super::Sampler::break_dry_at); the engine does.
     pub dry_sequence_breakers: Vec<String>,
     /// Keeps logits at most this many standard deviations below the greatest. At least 0; 0 is off.
@@ -138,8 +138,8 @@ impl SamplingParams {
         Self { temperature: 0.0, ..Self::default() }
     }
 
-    /// The first step that is switched on and must know every allowed token: a truncation. Rejection
-    /// sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those.
+    /// The first step that is switched on and must know every allowed token: a truncation.
+    /// Rejection sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those.
     pub fn first_truncation(&self) -> Option<ChainStep> {
         let is_local = |step: &ChainStep| step.adjusts() || *step == ChainStep::Temperature;
         self.samplers.iter().copied().find(|step| self.switches_on(*step) && !is_local(step))

@@ -68,7 +68,8 @@ impl PenaltyHistory {
         if at < self.prompt { &mut counts.0 } else { &mut counts.1 }
     }
 
-    /// The tokens that a penalty counts, each once with its number of occurrences, in no particular order.
+    /// The tokens that a penalty counts, each once with its number of occurrences, in no particular
+    /// order.
     pub(super) fn counted(&self, scope: PenaltyScope) -> impl Iterator<Item = (u32, u32)> {
         self.counts.iter().filter_map(move |(&token, &(prompt, output))| {
             let count = match scope {
@@ -80,8 +81,8 @@ impl PenaltyHistory {
         })
     }
 
-    /// The tokens that would continue a repetition, each with the length of the longest one: the longest
-    /// suffix of the last `window` tokens after which the token has come before.
+    /// The tokens that would continue a repetition, each with the length of the longest one: the
+    /// longest suffix of the last `window` tokens after which the token has come before.
     ///
     /// ```text
     /// history  a b c … a b        c continues a repetition of length 2

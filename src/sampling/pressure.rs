@@ -21,9 +21,9 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Measures one step: the logits before the mask, the mask, and the token that was written.
-    /// A NaN or +∞ among forbidden tokens counts as −∞, since the chain ignores forbidden tokens. O(n) for
-    /// n logits.
+    /// Measures one step: the logits before the mask, the mask, and the token that was written. A
+    /// NaN or +∞ among forbidden tokens counts as −∞, since the chain ignores forbidden tokens.
+    /// O(n) for n logits.
     ///
     /// ```
     /// use maskwright::TokenMask;
@@ -77,8 +77,8 @@ impl Pressure {
     }
 }
 
-/// Scan and log-sum-exp over all tokens: `kept` and `constrained` are those of the allowed ones, `words`
-/// the mask of the others.
+/// Scan and log-sum-exp over all tokens: `kept` and `constrained` are those of the allowed ones,
+/// `words` the mask of the others.
 fn rest(logits: &[f32], words: &[u32], kept: RowScan, constrained: f64) -> (RowScan, f64) {
     let mut maxima = Vec::new();
     let mut words = words.to_vec();

@@ -48,8 +48,8 @@ pub struct Draw {
 /// the upper 53 become a fraction below 1. A draw takes one, the point on the line that
 /// [`steps::pick`] describes; XTC, where it is on, takes one before; a greedy draw takes none.
 ///
-/// A draw from n logits takes O(n) and, on rows of more than 1024 allowed tokens, no list of them: fast
-/// paths compute the same as [`steps`].
+/// A draw from n logits takes O(n) and, on rows of more than 1024 allowed tokens, no list of them:
+/// fast paths compute the same as [`steps`].
 #[derive(Clone, Debug)]
 pub struct Sampler {
     chain: Chain,
@@ -80,8 +80,8 @@ impl Sampler {
         self.seed
     }
 
-    /// Whether a penalty depends on which tokens were forced: then [`accept_forced`](Self::accept_forced)
-    /// must be called for those.
+    /// Whether a penalty depends on which tokens were forced: then
+    /// [`accept_forced`](Self::accept_forced) must be called for those.
     pub fn asks_what_is_forced(&self) -> bool {
         !self.chain.params().penalize_forced && self.chain.counts_history()
     }
@@ -116,8 +116,8 @@ impl Sampler {
     /// text so far does not change: call [`accept`](Self::accept).
     ///
     /// Mirostat's greatest surprise starts at twice its target. After each draw it is lowered by
-    /// `mirostat_eta` times the difference of the drawn token's surprise, among the candidates, and the
-    /// target.
+    /// `mirostat_eta` times the difference of the drawn token's surprise, among the candidates, and
+    /// the target.
     ///
     /// Errors as [`steps::allow`] does.
     pub fn draw(&mut self, logits: &[f32], mask: Option<&TokenMask>) -> Result<Draw> {
@@ -214,11 +214,11 @@ impl Sampler {
     }
 
     /// Accepts or replaces a token that a draft model drew from the distribution q, `drafted_from`
-    /// (tokens, ascending, with their probabilities). The result has exactly the distribution p that
-    /// [`draw`](Self::draw) draws from: the token is accepted with probability min(1, p/q), otherwise
-    /// replaced by a draw from max(0, p − q), normalised (Leviathan et al. 2023, "Fast Inference from
-    /// Transformers via Speculative Decoding", section 2.3). Takes one random number, or two if the token
-    /// is replaced.
+    /// (tokens, ascending, with their probabilities). The result has exactly the distribution p
+    /// that [`draw`](Self::draw) draws from: the token is accepted with probability min(1, p/q),
+    /// otherwise replaced by a draw from max(0, p − q), normalised (Leviathan et al. 2023, "Fast
+    /// Inference from Transformers via Speculative Decoding", section 2.3). Takes one random
+    /// number, or two if the token is replaced.
     ///
     /// ```
     /// use maskwright::sampling::{Sampler, SamplingParams};

@@ -1,9 +1,9 @@
 //! The steps of the chain, each a pure function of its arguments.
 //!
-//! These are the definitions; a [`Sampler`](super::Sampler) draws as they do. They work on a list of
-//! [`Candidate`]s that is always in order of token id: a step changes logits or removes candidates,
-//! never reorders them. So the outcome of a draw depends on no sorting algorithm, and a penalty finds
-//! its token by binary search.
+//! These are the definitions; a [`Sampler`](super::Sampler) draws as they do. They work on a list
+//! of [`Candidate`]s that is always in order of token id: a step changes logits or removes
+//! candidates, never reorders them. So the outcome of a draw depends on no sorting algorithm, and a
+//! penalty finds its token by binary search.
 //!
 //! "More probable" below always means the greater logit, and among equal logits the lower token id.
 //! Sums are in `f64`. Nothing is ever sorted whole: truncations find the last candidate that stays

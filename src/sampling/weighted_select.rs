@@ -1,4 +1,5 @@
-//! Weighted quickselect: the item at which a running sum of weights reaches a number, without sorting.
+//! Weighted quickselect: the item at which a running sum of weights reaches a number, without
+//! sorting.
 //!
 //! Nucleus truncation asks for the last token whose predecessors weigh less than p. Sorting for it
 //! takes O(n log n); selecting takes O(n) on average (Hoare 1961, "Algorithm 65: Find").

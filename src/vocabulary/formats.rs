@@ -8,8 +8,8 @@
 //!
 //! A reader is a function from bytes to a [`VocabularyDraft`]. A new format takes a file here with
 //! such a function, a variant of [`FileContent`] with the test that tells it, a line in
-//! `SourceFile::draft` and in `SourceFile::index` (whatever the reader looks at must enter the key),
-//! and a constructor of `Vocabulary` for callers who have the bytes.
+//! `SourceFile::draft` and in `SourceFile::index` (whatever the reader looks at must enter the
+//! key), and a constructor of `Vocabulary` for callers who have the bytes.
 
 mod end_tokens;
 mod gguf;
@@ -113,8 +113,8 @@ impl SourceFile {
         draft.map_err(|e| e.in_file(&self.path))
     }
 
-    /// The error for a file that no reader accepts: the tiktoken reader's own only where the name says
-    /// that the file is one.
+    /// The error for a file that no reader accepts: the tiktoken reader's own only where the name
+    /// says that the file is one.
     fn unknown(&self, error: Error) -> Error {
         if self.path.extension().is_some_and(|extension| extension == "tiktoken") {
             error

@@ -16,8 +16,9 @@
 //! | … | content: numbers, and lists with their lengths in front ([`codec`]) |
 //! | 16 | checksum: XXH3-128 of all bytes before it |
 //!
-//! The content of [`IndexPart::Vocabulary`] is written by `Vocabulary::write_index`: the token table, the
-//! end tokens, the names of special tokens, then the trie. [`IndexPart::Slices`] is the compiler's.
+//! The content of [`IndexPart::Vocabulary`] is written by `Vocabulary::write_index`: the token
+//! table, the end tokens, the names of special tokens, then the trie. [`IndexPart::Slices`] is the
+//! compiler's.
 //!
 //! # Invariants
 //!

@@ -39,7 +39,8 @@ impl TokenTable {
         self.spans.len()
     }
 
-    /// Gives an id its bytes, replacing earlier ones. Errors on an id or a length beyond the limits.
+    /// Gives an id its bytes, replacing earlier ones. Errors on an id or a length beyond the
+    /// limits.
     pub(crate) fn set(&mut self, id: u32, bytes: &[u8], kind: TokenKind) -> Result<()> {
         self.grow(id)?;
         let start = self.bytes.len();

@@ -18,9 +18,9 @@
 //!
 //! - Node 0 is the root, the empty string. Siblings are in ascending order of their bytes, so
 //!   strings are in strictly ascending order of node indices.
-//! - The ids in trie order are sorted by their tokens' bytes, equal ones by id. The tokens at a node
-//!   are `ids[first_token .. next node's first_token]`, those in its subtree
-//!   `ids[first_token .. first_token of subtree_end]`.
+//! - The ids in trie order are sorted by their tokens' bytes, equal ones by id. The tokens at a
+//!   node are `ids[first_token .. next node's first_token]`, those in its subtree `ids[first_token
+//!   .. first_token of subtree_end]`.
 //! - The root has no tokens: an empty token is in no mask.
 //!
 //! The index stores bytes, depths and first tokens of all nodes but the root, and the ids; ends of
@@ -45,8 +45,9 @@ pub struct TrieNode {
     pub byte: u8,
 }
 
-/// The text tokens of a vocabulary as a prefix trie: nodes in preorder, siblings in the order of their
-/// bytes. Node 0 is the root, the empty string, which never has tokens. Several ids may share a node.
+/// The text tokens of a vocabulary as a prefix trie: nodes in preorder, siblings in the order of
+/// their bytes. Node 0 is the root, the empty string, which never has tokens. Several ids may share
+/// a node.
 ///
 /// From a node that a walk accepts it goes on to the next node, the first child; from one that it
 /// rejects it jumps to [`TrieNode::subtree_end`].
@@ -114,8 +115,8 @@ impl Trie {
         Self::from_sorted(sorted.into_iter().map(|(_, text, id)| (text, id)))
     }
 
-    /// The trie of non-empty strings that are sorted by their bytes, each with its id. Strings have at
-    /// most `u16::MAX` bytes, as tokens do.
+    /// The trie of non-empty strings that are sorted by their bytes, each with its id. Strings have
+    /// at most `u16::MAX` bytes, as tokens do.
     pub(crate) fn from_sorted<'a>(sorted: impl IntoIterator<Item = (&'a [u8], u32)>) -> Self {
         let mut nodes = vec![TrieNode { subtree_end: 0, first_token: 0, depth: 0, byte: 0 }];
         let mut ids = Vec::new();
@@ -149,8 +150,8 @@ impl Trie {
         Self { nodes, ids, roots: Box::new(roots), child_index, longest }
     }
 
-    /// Writes the trie into an index: bytes, depths and first tokens of all nodes but the root, then
-    /// the ids.
+    /// Writes the trie into an index: bytes, depths and first tokens of all nodes but the root,
+    /// then the ids.
     pub(crate) fn encode(&self, to: &mut IndexWriter) {
         to.list(self.nodes()[1..].iter().map(|node| node.byte));
         to.list(self.nodes()[1..].iter().map(|node| node.depth));
@@ -256,9 +257,9 @@ impl Trie {
         }
     }
 
-    /// The children of a node whose bytes are in the set `bytes` (256 bits, byte `b` is bit `b % 64`
-    /// of word `b / 64`), in ascending order of their bytes. Visits no other children where a node
-    /// has many.
+    /// The children of a node whose bytes are in the set `bytes` (256 bits, byte `b` is bit `b %
+    /// 64` of word `b / 64`), in ascending order of their bytes. Visits no other children where a
+    /// node has many.
     pub(crate) fn children(&self, node: usize, bytes: [u64; 4]) -> Children<'_> {
         Children::new(self, node, bytes)
     }

@@ -15,8 +15,8 @@ pub(crate) enum ForcedNeed {
 }
 
 impl Sequence<'_> {
-    /// Draws until a token is canonical, where the request asks for that; sets `yielded` if none is, and
-    /// draws from all tokens of the mask then.
+    /// Draws until a token is canonical, where the request asks for that; sets `yielded` if none
+    /// is, and draws from all tokens of the mask then.
     pub(super) fn draw_under_mask(&mut self, row: &[f32], yielded: &mut bool) -> Result<Draw> {
         loop {
             let draw = self.sampler.draw(row, Some(&self.mask))?;
@@ -48,8 +48,8 @@ impl Sequence<'_> {
         }
     }
 
-    /// Draws without a mask: asks the constraint about the drawn token. `None` where a mask is needed:
-    /// there is no constraint, the prompt is being healed, or no token was accepted.
+    /// Draws without a mask: asks the constraint about the drawn token. `None` where a mask is
+    /// needed: there is no constraint, the prompt is being healed, or no token was accepted.
     pub(super) fn draw_checked(&mut self, logits: &Logits) -> Result<Option<u32>> {
         if self.is_healing() {
             return Ok(None);

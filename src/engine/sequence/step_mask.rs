@@ -1,7 +1,8 @@
 //! The mask of one step: constraint with budget, then bans, then the reasoning budget.
 //!
-//! The constraint is never violated: bans yield to it, and the reasoning budget waits where it would
-//! leave nothing. While the prompt is being healed, only the healed bytes and the constraint count.
+//! The constraint is never violated: bans yield to it, and the reasoning budget waits where it
+//! would leave nothing. While the prompt is being healed, only the healed bytes and the constraint
+//! count.
 
 use super::Sequence;
 use crate::engine::token_healing;
@@ -14,8 +15,8 @@ impl Sequence<'_> {
         &self.mask
     }
 
-    /// Computes the mask of the next token. Returns it with whether bans yielded: the constraint allows
-    /// nothing but what they forbid.
+    /// Computes the mask of the next token. Returns it with whether bans yielded: the constraint
+    /// allows nothing but what they forbid.
     pub(crate) fn compute_mask(&mut self) -> Result<(&TokenMask, bool)> {
         if self.is_healing() {
             let vocabulary = self.runner.vocabulary();
@@ -35,8 +36,8 @@ impl Sequence<'_> {
         Ok((&self.mask, yielded))
     }
 
-    /// Sets the mask to the tokens that the constraint allows; with a budget, to those after which the text
-    /// can still be completed within it.
+    /// Sets the mask to the tokens that the constraint allows; with a budget, to those after which
+    /// the text can still be completed within it.
     fn apply_constraint(&mut self) -> Result<()> {
         let room = self.budget();
         let words = self.mask.words_mut();

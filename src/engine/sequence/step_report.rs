@@ -21,8 +21,8 @@ pub(crate) struct DrawCircumstances {
 }
 
 impl Sequence<'_> {
-    /// Adds a draw to the summary, if the request asks for one. Returns its report, if the request asks
-    /// for steps.
+    /// Adds a draw to the summary, if the request asks for one. Returns its report, if the request
+    /// asks for steps.
     pub(crate) fn report(
         &mut self,
         row: &[f32],

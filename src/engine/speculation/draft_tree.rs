@@ -4,16 +4,16 @@ use crate::constraint::Matcher;
 use crate::engine::sequence::GuessedToken;
 use crate::error::Result;
 
-/// The tokens that one forward pass reads: the last token of the text (node 0) and a tree of guesses
-/// after it.
+/// The tokens that one forward pass reads: the last token of the text (node 0) and a tree of
+/// guesses after it.
 #[derive(Debug, Default)]
 pub(crate) struct DraftTree {
     tokens: Vec<u32>,
     /// The parent of each node but the root, an earlier node.
     parents: Vec<usize>,
-    /// Tokens that a draft model drew one after the other, with their distributions. The last one may
-    /// be an end token, which is no node, since nothing comes after it, but is accepted or replaced by
-    /// the same rule as the others; otherwise end tokens would be drawn too seldom.
+    /// Tokens that a draft model drew one after the other, with their distributions. The last one
+    /// may be an end token, which is no node, since nothing comes after it, but is accepted or
+    /// replaced by the same rule as the others; otherwise end tokens would be drawn too seldom.
     pub(super) drawn: Vec<(u32, Vec<(u32, f64)>)>,
 }
 
@@ -43,7 +43,8 @@ impl DraftTree {
         self.drawn.get(node).map(|(token, from)| (*token, from.as_slice()))
     }
 
-    /// Adds a child, unless it is there, and returns it; `None` if there are `most` guesses already.
+    /// Adds a child, unless it is there, and returns it; `None` if there are `most` guesses
+    /// already.
     pub(super) fn add(&mut self, node: usize, token: u32, most: usize) -> Option<usize> {
         if let Some(child) = self.child(node, token) {
             return Some(child);

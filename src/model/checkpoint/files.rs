@@ -69,7 +69,9 @@ impl ModelFiles {
         match self {
             Self::Folder(folder) => match std::fs::read(folder.join(name)) {
                 Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.none_unless_dangling_link(name)
+                }
                 Err(error) => Err(self.unreadable(name, error)),
             },
             Self::Embedded(_, files) => Ok(embedded(files, name).map(Cow::Borrowed)),
@@ -81,12 +83,12 @@ impl ModelFiles {
         self.read(name)?.ok_or_else(|| {
             Error::new(ErrorKind::Model, "the model folder has no such file")
                 .in_file(self.path(name))
-                .with_help(self.instead())
+                .with_help(self.advice())
         })
     }
 
     /// The advice about a folder that lacks a file, by the files that it has instead.
-    fn instead(&self) -> String {
+    fn advice(&self) -> String {
         let usual = "a model folder holds config.json, tokenizer.json and model.safetensors";
         let names = self.names();
         let has = |name: &str| names.iter().any(|found| found == name);
@@ -127,7 +129,7 @@ impl ModelFiles {
     }
 
     /// `None` for a file that does not exist; an error for a link to nothing.
-    fn absent<T>(&self, name: &str) -> Result<Option<T>> {
+    fn none_unless_dangling_link<T>(&self, name: &str) -> Result<Option<T>> {
         let path = self.path(name);
         match path.symlink_metadata() {
             Ok(_) => {
@@ -161,7 +163,9 @@ impl ModelFiles {
             Self::Folder(folder) => {
                 match File::open(folder.join(name)).and_then(|f| map_file(&f)) {
                     Ok(map) => Ok(Some(WeightBytes::Mapped(map))),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => self.absent(name),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        self.none_unless_dangling_link(name)
+                    }
                     Err(error) => Err(self.unreadable(name, error)),
                 }
             }

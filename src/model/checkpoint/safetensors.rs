@@ -26,8 +26,8 @@ struct Shard {
     data: usize,
 }
 
-/// A checkpoint. Returns tensors by name, in a dtype and on a device, and keeps track of those that were
-/// never asked for: a model that leaves weights out is another model.
+/// A checkpoint. Returns tensors by name, in a dtype and on a device, and keeps track of those that
+/// were never asked for: a model that leaves weights out is another model.
 pub(crate) struct Weights {
     shards: Vec<Shard>,
     dtype: DType,
@@ -112,7 +112,7 @@ impl Weights {
 
     /// Errors if the checkpoint holds a tensor that the model did not take and `ignore` does not
     /// know: a model that leaves weights out is another model.
-    pub(crate) fn finish(self, ignore: impl Fn(&str) -> bool) -> Result<()> {
+    pub(crate) fn refuse_left_over(self, ignore: impl Fn(&str) -> bool) -> Result<()> {
         let taken = self.taken.borrow();
         for shard in &self.shards {
             let mut names = shard.metadata.offset_keys();
@@ -197,7 +197,8 @@ fn short(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The error for a folder without weights; names a file with weights in another format, if it has one.
+/// The error for a folder without weights; names a file with weights in another format, if it has
+/// one.
 fn no_weights(files: &ModelFiles) -> Error {
     let is_other = |name: &&String| {
         let extensions = [".gguf", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx"];

@@ -3,14 +3,16 @@
 //! A key is
 //!
 //! - *read* ([`READ`]),
-//! - *harmless* ([`HARMLESS`]): the `transformers` library computes the same logits whatever it says,
-//! - an *extra* ([`EXTRAS`]) that changes the logits and is refused unless its value switches it off, or
+//! - *harmless* ([`HARMLESS`]): the `transformers` library computes the same logits whatever it
+//!   says,
+//! - an *extra* ([`EXTRAS`]) that changes the logits and is refused unless its value switches it
+//!   off, or
 //! - unknown: refused if its name contains a word of what a model computes ([`TELLING`]), ignored
 //!   otherwise.
 //!
-//! The lists were made from `LlamaConfig`, `MistralConfig`, `Qwen2Config` and what they inherit from
-//! `PreTrainedConfig` in transformers 5, from the code of these models, of masks and of caches, and from
-//! keys that earlier versions wrote.
+//! The lists were made from `LlamaConfig`, `MistralConfig`, `Qwen2Config` and what they inherit
+//! from `PreTrainedConfig` in transformers 5, from the code of these models, of masks and of
+//! caches, and from keys that earlier versions wrote.
 
 use serde_json::{Map, Value};
 
@@ -50,8 +52,8 @@ const READ: [&str; 28] = [
     "position_embedding_type",
 ];
 
-/// Keys with [`TELLING`] names that do not change the logits: settings of training (dropout, initial
-/// values), choices among implementations, and choices of what is returned.
+/// Keys with [`TELLING`] names that do not change the logits: settings of training (dropout,
+/// initial values), choices among implementations, and choices of what is returned.
 const HARMLESS: [&str; 30] = [
     "attention_dropout",
     "attention_probs_dropout_prob",

@@ -1,7 +1,8 @@
-//! Rotary positions in `config.json`: `rope_theta` and `rope_scaling`, or `rope_parameters` with both,
-//! which transformers 5 writes.
+//! Rotary positions in `config.json`: `rope_theta` and `rope_scaling`, or `rope_parameters` with
+//! both, which transformers 5 writes.
 //!
-//! Programs disagree about files that state a value twice, so two statements that differ are refused.
+//! Programs disagree about files that state a value twice, so two statements that differ are
+//! refused.
 
 use serde_json::{Map, Value};
 

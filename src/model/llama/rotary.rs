@@ -1,4 +1,5 @@
-//! Rotary positions: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding".
+//! Rotary positions: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position
+//! Embedding".
 
 use std::f64::consts::TAU;
 

@@ -12,12 +12,12 @@ const MAX_OPEN_TOKENS: usize = 64;
 /// back.
 const MIN_OPEN_TOKENS: usize = 24;
 
-/// Texts that may follow white space, one for each way in which patterns split a run of it: many part
-/// its last character from the rest if a word follows.
+/// Texts that may follow white space, one for each way in which patterns split a run of it: many
+/// part its last character from the rest if a word follows.
 const AFTER_SPACE: [&str; 4] = ["1", "a", "!", "\n"];
 
-/// A sequence of tokens, with the test of which token may come next if the tokenizer itself is to write
-/// the sequence for its text.
+/// A sequence of tokens, with the test of which token may come next if the tokenizer itself is to
+/// write the sequence for its text.
 ///
 /// Byte-pair encodings only. Within a word, a sequence is canonical if and only if each pair of
 /// neighbours is (Vieira et al. 2025, "Language Models over Canonical Byte-Pair Encodings",
@@ -26,15 +26,27 @@ const AFTER_SPACE: [&str; 4] = ["1", "a", "!", "\n"];
 ///
 /// - in vocabularies of bytes: the tokenizer, given the text so far with the token, writes exactly
 ///   the tokens so far and this one; or, after white space, whose words depend on what follows,
-///   writes these tokens first if a digit, a letter, a mark or a line end comes next. While the last
-///   character is incomplete, the last two tokens
-///   must be the tokenizer's for their bytes, and the rest is decided when the character is whole.
-///   Bytes that can never become text are not allowed;
+///   writes these tokens first if a digit, a letter, a mark or a line end comes next. While the
+///   last character is incomplete, the last two tokens must be the tokenizer's for their bytes, and
+///   the rest is decided when the character is whole. Bytes that can never become text are not
+///   allowed;
 /// - in vocabularies of characters (SentencePiece), which know no words: the last two tokens are
 ///   the tokenizer's for their characters. Tokens of single bytes are allowed for the characters
 ///   that have no token.
 ///
 /// The text is that of the sequence alone, as if it stood at the beginning of a word.
+///
+/// ```no_run
+/// use maskwright::model::{Canonical, Model, ModelOptions};
+/// use maskwright::vocabulary::Encode as _;
+/// let model = Model::load(&ModelOptions::default())?;
+/// let tokens = model.tokenizer().encode("Once upon a time")?;
+/// let mut canonical = Canonical::new(model.tokenizer(), model.vocabulary())?;
+/// for (at, &token) in tokens.iter().enumerate() {
+///     assert!(canonical.allows(&tokens[..at], token)?);
+/// }
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Canonical<'a> {
     tokenizer: &'a tokenizers::Tokenizer,
@@ -67,9 +79,9 @@ impl<'a> Canonical<'a> {
         self.start = len;
     }
 
-    /// Whether this token may follow. `before` are all tokens of the sequence, each of them allowed or
-    /// [taken as it is](Self::restart), and no fewer than at the last call. Special tokens are no text, and
-    /// allowed.
+    /// Whether this token may follow. `before` are all tokens of the sequence, each of them allowed
+    /// or [taken as it is](Self::restart), and no fewer than at the last call. Special tokens are
+    /// no text, and allowed.
     ///
     /// Errors if the tokenizer fails.
     pub fn allows(&mut self, before: &[u32], token: u32) -> Result<bool> {

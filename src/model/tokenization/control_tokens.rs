@@ -17,16 +17,16 @@
 //! tokenised             [im_start] "user␊a<|im_end|>b" [im_end]
 //! ```
 //!
-//! Every string of the request is content: texts, names, tool descriptions, results, arguments, keys
-//! of objects; also the turns of the assistant, whose control tokens are no part of its text. A name
-//! that content and its surroundings would only form together is disguised as well: the beginning of
-//! a name at the end of a string, and the end of one at its start.
+//! Every string of the request is content: texts, names, tool descriptions, results, arguments,
+//! keys of objects; also the turns of the assistant, whose control tokens are no part of its text.
+//! A name that content and its surroundings would only form together is disguised as well: the
+//! beginning of a name at the end of a string, and the end of one at its start.
 //!
 //! A stand-in is one character, like its original, so templates measure, trim and split content as
-//! without it. They only do not find a control token's name in it. Added tokens that the tokenizer does
-//! not call special (`<tool_call>`, `</think>` in Qwen) are text that is written as one token: they
-//! are left as they are, for templates look for them, and found in content as the `transformers`
-//! library finds them. The exception are end tokens, whatever their kind.
+//! without it. They only do not find a control token's name in it. Added tokens that the tokenizer
+//! does not call special (`<tool_call>`, `</think>` in Qwen) are text that is written as one token:
+//! they are left as they are, for templates look for them, and found in content as the
+//! `transformers` library finds them. The exception are end tokens, whatever their kind.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value as Json};
@@ -46,13 +46,13 @@ pub(crate) struct ControlTokens {
     /// In lower case, for templates may change the case of content.
     names: FxHashSet<Box<str>>,
     /// Proper prefixes of the names.
-    heads: FxHashSet<Box<str>>,
+    prefixes: FxHashSet<Box<str>>,
     /// Proper suffixes of the names.
-    tails: FxHashSet<Box<str>>,
+    suffixes: FxHashSet<Box<str>>,
     /// Lengths of the names in bytes, ascending.
     lengths: Vec<usize>,
     /// The first bytes of the names.
-    first: FxHashSet<u8>,
+    first_bytes: FxHashSet<u8>,
     /// Whether some of them are found in normalized text only.
     normalized: bool,
 }
@@ -69,11 +69,11 @@ impl ControlTokens {
             }
             let lower = name.to_ascii_lowercase();
             for (at, _) in lower.char_indices().skip(1) {
-                this.heads.insert(lower[..at].into());
-                this.tails.insert(lower[at..].into());
+                this.prefixes.insert(lower[..at].into());
+                this.suffixes.insert(lower[at..].into());
             }
             this.lengths.push(lower.len());
-            this.first.extend(lower.bytes().next());
+            this.first_bytes.extend(lower.bytes().next());
             this.names.insert(lower.into());
             this.normalized |= token.normalized;
             this.by_id.insert(id, name);
@@ -93,32 +93,34 @@ impl ControlTokens {
         self.normalized
     }
 
-    /// Byte offsets, ascending, of the characters to replace so that no name is left in a text or could
-    /// form at its borders.
-    fn places(&self, text: &str) -> Vec<usize> {
+    /// Byte offsets, ascending, of the characters to replace so that no name is left in a text or
+    /// could form at its borders.
+    fn replacement_offsets(&self, text: &str) -> Vec<usize> {
         let lower = text.to_ascii_lowercase();
         let mut places = Vec::new();
         for (at, _) in lower.char_indices() {
-            if !self.first.contains(&lower.as_bytes()[at]) {
+            if !self.first_bytes.contains(&lower.as_bytes()[at]) {
                 continue;
             }
             let names = self.lengths.iter().filter_map(|len| lower.get(at..at + len));
-            places.extend(names.filter(|name| self.names.contains(*name)).map(|n| at + middle(n)));
+            places.extend(
+                names.filter(|name| self.names.contains(*name)).map(|n| at + replaceable_offset(n)),
+            );
         }
         // Templates trim content before they put something beside it.
         let longest = self.lengths.last().copied().unwrap_or_default();
         for body in [&lower[..], lower.trim_end()] {
             for at in (body.len().saturating_sub(longest)..body.len()).rev() {
-                if let Some(head) = body.get(at..).filter(|head| self.heads.contains(*head)) {
-                    places.push(at + middle(head));
+                if let Some(head) = body.get(at..).filter(|head| self.prefixes.contains(*head)) {
+                    places.push(at + replaceable_offset(head));
                 }
             }
         }
         for body in [&lower[..], lower.trim_start()] {
             let start = lower.len() - body.len();
             for end in 1..=longest.min(body.len()) {
-                if let Some(tail) = body.get(..end).filter(|tail| self.tails.contains(*tail)) {
-                    places.push(start + middle(tail));
+                if let Some(tail) = body.get(..end).filter(|tail| self.suffixes.contains(*tail)) {
+                    places.push(start + replaceable_offset(tail));
                 }
             }
         }
@@ -129,10 +131,11 @@ impl ControlTokens {
 
     /// Whether anything in these texts needs a stand-in.
     fn occur_in<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> bool {
-        texts.into_iter().any(|text| !self.places(text).is_empty())
+        texts.into_iter().any(|text| !self.replacement_offsets(text).is_empty())
     }
 
-    /// The conversation without names of control tokens, and its stand-ins; `None` if it holds no name. `template` is the text of the template.
+    /// The conversation without names of control tokens, and its stand-ins; `None` if it holds no
+    /// name. `template` is the text of the template.
     ///
     /// Errors if the conversation leaves no private-use character free.
     pub(crate) fn disguise(
@@ -145,9 +148,9 @@ impl ControlTokens {
         for message in messages {
             texts.extend(Some(&message.role[..]).filter(|role| !is_role(role)));
             texts.push(&message.content);
-            strings_of_object(&message.more, &mut texts);
+            collect_strings_of_object(&message.more, &mut texts);
         }
-        tools.iter().for_each(|tools| strings(tools, &mut texts));
+        tools.iter().for_each(|tools| collect_strings(tools, &mut texts));
         if !self.occur_in(texts.iter().copied()) {
             return Ok(None);
         }
@@ -157,11 +160,11 @@ impl ControlTokens {
             let role =
                 if is_role(&message.role) { message.role.clone() } else { change(&message.role)? };
             let content = change(&message.content)?;
-            let more = changed_object(&message.more, &mut change)?;
+            let more = map_strings_of_object(&message.more, &mut change)?;
             Ok(Message { role, content, more })
         });
         let messages = messages.collect::<Result<_>>()?;
-        let tools = tools.map(|tools| changed(tools, &mut change)).transpose()?;
+        let tools = tools.map(|tools| map_strings(tools, &mut change)).transpose()?;
         Ok(Some(DisguisedConversation { messages, tools, stand_ins }))
     }
 
@@ -177,11 +180,11 @@ impl ControlTokens {
 
     fn disguised(&self, text: &str, stand_ins: &mut StandIns) -> Result<String> {
         let (mut out, mut rest) = (String::with_capacity(text.len()), 0);
-        for at in self.places(text) {
+        for at in self.replacement_offsets(text) {
             out += &text[rest..at];
             // Places are borders of characters.
             let Some(c) = text[at..].chars().next() else { break };
-            out.push(stand_ins.of(c)?);
+            out.push(stand_ins.stand_in_of(c)?);
             rest = at + c.len_utf8();
         }
         Ok(out + &text[rest..])
@@ -190,7 +193,7 @@ impl ControlTokens {
 
 /// The byte offset of the character that is replaced in a name or a part of one: as near the middle
 /// as there is one that neither trimming nor escaping would change.
-fn middle(name: &str) -> usize {
+fn replaceable_offset(name: &str) -> usize {
     let chars: Vec<(usize, char)> = name.char_indices().collect();
     let half = chars.len() / 2;
     let is_plain =
@@ -204,40 +207,40 @@ fn is_role(text: &str) -> bool {
     ROLES.contains(&text)
 }
 
-/// All strings in a value, keys of objects among them.
-fn strings<'a>(value: &'a Json, into: &mut Vec<&'a str>) {
+/// Collects all strings in a value, keys of objects among them.
+fn collect_strings<'a>(value: &'a Json, into: &mut Vec<&'a str>) {
     match value {
         Json::String(text) => into.push(text),
-        Json::Array(items) => items.iter().for_each(|item| strings(item, into)),
-        Json::Object(members) => strings_of_object(members, into),
+        Json::Array(items) => items.iter().for_each(|item| collect_strings(item, into)),
+        Json::Object(members) => collect_strings_of_object(members, into),
         Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }
 
-fn strings_of_object<'a>(members: &'a Map<String, Json>, into: &mut Vec<&'a str>) {
+fn collect_strings_of_object<'a>(members: &'a Map<String, Json>, into: &mut Vec<&'a str>) {
     for (key, value) in members {
         into.push(key);
-        strings(value, into);
+        collect_strings(value, into);
     }
 }
 
-/// The value with all its strings changed.
-fn changed(value: &Json, change: &mut impl FnMut(&str) -> Result<String>) -> Result<Json> {
+/// The value with all its strings replaced by `change`.
+fn map_strings(value: &Json, change: &mut impl FnMut(&str) -> Result<String>) -> Result<Json> {
     Ok(match value {
         Json::String(text) => Json::String(change(text)?),
         Json::Array(items) => {
-            Json::Array(items.iter().map(|item| changed(item, change)).collect::<Result<_>>()?)
+            Json::Array(items.iter().map(|item| map_strings(item, change)).collect::<Result<_>>()?)
         }
-        Json::Object(members) => Json::Object(changed_object(members, change)?),
+        Json::Object(members) => Json::Object(map_strings_of_object(members, change)?),
         Json::Null | Json::Bool(_) | Json::Number(_) => value.clone(),
     })
 }
 
-fn changed_object(
+fn map_strings_of_object(
     members: &Map<String, Json>,
     change: &mut impl FnMut(&str) -> Result<String>,
 ) -> Result<Map<String, Json>> {
-    members.iter().map(|(key, value)| Ok((change(key)?, changed(value, change)?))).collect()
+    members.iter().map(|(key, value)| Ok((change(key)?, map_strings(value, change)?))).collect()
 }
 
 /// A conversation in which no control token's name is left.
@@ -265,7 +268,7 @@ impl StandIns {
     }
 
     /// The stand-in of a character. Errors if no private-use character is free.
-    fn of(&mut self, c: char) -> Result<char> {
+    fn stand_in_of(&mut self, c: char) -> Result<char> {
         if let Some(&known) = self.stand_in.get(&c) {
             return Ok(known);
         }

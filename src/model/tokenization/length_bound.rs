@@ -1,16 +1,16 @@
 //! A lower bound on the number of tokens of a text, without tokenising it.
 //!
-//! Tokenising takes memory and time in proportion to a text's length, even if it is far longer than the
-//! model's context. No token has more bytes than the longest one, so a text of n bytes takes at least n
-//! divided by that many tokens. The longest tokens of real vocabularies are runs of blanks or dashes, so
-//! the same is computed for two kinds of bytes alone: those that are no white space, and those of letters
-//! and digits.
+//! Tokenising takes memory and time in proportion to a text's length, even if it is far longer than
+//! the model's context. No token has more bytes than the longest one, so a text of n bytes takes at
+//! least n divided by that many tokens. The longest tokens of real vocabularies are runs of blanks
+//! or dashes, so the same is computed for two kinds of bytes alone: those that are no white space,
+//! and those of letters and digits.
 //!
 //! Example: the longest token of Qwen2.5 has 128 bytes, its longest word 32, so 15 MB of words take
 //! more than 300,000 tokens.
 //!
-//! A tokenizer's normalizer can shorten a text before it is tokenised. Each known step has its worst case
-//! in [`TokenCountBound::weight`]; with any other step there is no bound.
+//! A tokenizer's normalizer can shorten a text before it is tokenised. Each known step has its
+//! worst case in [`TokenCountBound::weight`]; with any other step there is no bound.
 
 use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::tokenizer::normalizer::SplitDelimiterBehavior;
@@ -21,8 +21,8 @@ use crate::vocabulary::Vocabulary;
 /// SentencePiece's mark for a space.
 const SPACE_MARK: char = '\u{2581}';
 
-/// Parts of a byte in which weights are counted: a composed character may have fewer bytes than what
-/// it is composed of: by a factor of 3 at most, as Unicode's annex 15 has it, and 1 to spare.
+/// Parts of a byte in which weights are counted: a composed character may have fewer bytes than
+/// what it is composed of: by a factor of 3 at most, as Unicode's annex 15 has it, and 1 to spare.
 const PARTS: usize = 4;
 
 /// Bytes that an added token may take beside its name: the space that a normalizer puts before it.
@@ -89,8 +89,8 @@ impl TokenCountBound {
         tokens.max().unwrap_or_default()
     }
 
-    /// A lower bound of the bytes of a kind that a character has after normalization, in [`PARTS`] of a
-    /// byte. `next` is the character behind it.
+    /// A lower bound of the bytes of a kind that a character has after normalization, in [`PARTS`]
+    /// of a byte. `next` is the character behind it.
     fn weight(&self, c: char, next: Option<char>, kind: fn(u8) -> bool) -> usize {
         if self.strips && c.is_whitespace() {
             return 0;

@@ -37,8 +37,8 @@ impl Tokenizer {
     }
 
     /// The tokens of a prompt. Names of special tokens in it become these tokens; with
-    /// `add_special_tokens`, those that the tokenizer puts before and after a text (such as `<s>`) are
-    /// added.
+    /// `add_special_tokens`, those that the tokenizer puts before and after a text (such as `<s>`)
+    /// are added.
     ///
     /// Errors if the tokenizer cannot encode the text.
     pub fn encode_prompt(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
@@ -108,8 +108,8 @@ impl Tokenizer {
     }
 
     /// The tokens of a piece between control tokens. A vocabulary that holds the names of control
-    /// tokens beside the pieces of text may give one for a piece that is such a name: then its halves
-    /// are tokenised.
+    /// tokens beside the pieces of text may give one for a piece that is such a name: then its
+    /// halves are tokenised.
     fn tokenize_text(
         &self,
         piece: &str,

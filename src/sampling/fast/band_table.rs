@@ -1,4 +1,5 @@
-//! Exponentials of logits by bands, for temperatures and ranges of logits that are known in advance.
+//! Exponentials of logits by bands, for temperatures and ranges of logits that are known in
+//! advance.
 //!
 //! A band holds logits that round to the same multiple of a power of two. So a logit is its band's
 //! middle plus a remainder *without any rounding*, and its exponential is the table's entry of the
@@ -68,8 +69,8 @@ impl BandTable {
         }
     }
 
-    /// Fits the bands to a row with logits up to `best`, most of them not below `least`. Returns whether
-    /// that is possible: not if logits are huge or the temperature is tiny.
+    /// Fits the bands to a row with logits up to `best`, most of them not below `least`. Returns
+    /// whether that is possible: not if logits are huge or the temperature is tiny.
     pub(super) fn fit(&mut self, temperature: f64, best: f32, least: f32) -> bool {
         let fineness = (MIN_BANDS_PER_UNIT / temperature).log2().ceil().exp2();
         let (best, least) = (f64::from(best), f64::from(least).min(f64::from(best)));
@@ -117,15 +118,15 @@ impl BandTable {
         others.iter_mut().for_each(|entry| entry[1] = 0.0);
     }
 
-    /// The depth of a logit in bands, with a fraction; `None` if rounding leaves open which of two bands
-    /// it is in.
+    /// The depth of a logit in bands, with a fraction; `None` if rounding leaves open which of two
+    /// bands it is in.
     pub(super) fn depth(&self, logit: f64) -> Option<f64> {
         let depth = f64::from(self.top) - logit * f64::from(self.bands);
         ((depth.fract().abs() - 0.5).abs() > 1e-6).then_some(depth)
     }
 
-    /// Computes band and series of each logit of a block, in loops that become vector instructions. −∞,
-    /// and NaN of forbidden tokens, are in a band that is 0.
+    /// Computes band and series of each logit of a block, in loops that become vector instructions.
+    /// −∞, and NaN of forbidden tokens, are in a band that is 0.
     #[inline(always)]
     pub(super) fn read(
         &self,

@@ -7,9 +7,9 @@ use crate::sampling::exp::{BANDS_PER_UNIT, BEYOND_TABLE, TABLE, TABLE_SIZE};
 pub(crate) const ROUND_TO_INTEGER: f64 = 6_755_399_441_055_744.0;
 
 /// Computes band and exponential of each logit of a block: e^((logit · `inverse` − `top`) /
-/// [`BANDS_PER_UNIT`]), where `inverse` is the number of bands to a unit of the logits and `top` the
-/// greatest logit in bands. Relative error below 1e-13. −∞, NaN and exponents beyond the table get
-/// the weight 0.
+/// [`BANDS_PER_UNIT`]), where `inverse` is the number of bands to a unit of the logits and `top`
+/// the greatest logit in bands. Relative error below 1e-13. −∞, NaN and exponents beyond the table
+/// get the weight 0.
 #[inline(always)]
 pub(crate) fn block_exponentials(
     logits: &[f32; BLOCK],

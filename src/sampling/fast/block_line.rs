@@ -2,8 +2,8 @@
 //!
 //! [`steps::pick`] lays the candidates' probabilities end to end, in order of token id, and takes
 //! the one at the point u. The line here is the same, summed block by block: the sums tell in which
-//! block the point lies, and only that block is listed and walked. A row of 150,000 tokens costs one
-//! vectorised pass and one block of 128 candidates instead of a list of all.
+//! block the point lies, and only that block is listed and walked. A row of 150,000 tokens costs
+//! one vectorised pass and one block of 128 candidates instead of a list of all.
 //!
 //! ```text
 //! blocks     |----- 0 -----|-- 1 --|------ 2 ------|
@@ -45,8 +45,8 @@ impl<'a> BlockLine<'a> {
         self.lengths.iter().sum()
     }
 
-    /// The token at a point from 0 up to the line's length, and its exponential; `None` only if nothing
-    /// is left.
+    /// The token at a point from 0 up to the line's length, and its exponential; `None` only if
+    /// nothing is left.
     pub(crate) fn at(&self, point: f64) -> Option<(u32, f64)> {
         let (block, rest) = block_at(&self.lengths, point)?;
         let (chosen, weight) = steps::at_point(&self.block(block), self.top, rest)?;
@@ -69,8 +69,8 @@ impl<'a> BlockLine<'a> {
     }
 }
 
-/// The block in which a point of the line lies, and the point's distance from the block's beginning;
-/// `None` only if all blocks are empty.
+/// The block in which a point of the line lies, and the point's distance from the block's
+/// beginning; `None` only if all blocks are empty.
 pub(crate) fn block_at(lengths: &[f64], point: f64) -> Option<(usize, f64)> {
     let mut rest = point;
     let mut found = None;

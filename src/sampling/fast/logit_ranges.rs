@@ -95,8 +95,8 @@ fn typicality_order(c: &Candidate, whole: f64, entropy: f64) -> (u64, CandidateK
     ((whole - c.logit - entropy).abs().to_bits(), CandidateKey::new(c))
 }
 
-/// Sums the kept candidates for each block. No candidate is above `top`, whose exponential counts as
-/// 1.
+/// Sums the kept candidates for each block. No candidate is above `top`, whose exponential counts
+/// as 1.
 pub(crate) fn weigh(
     row: &MaskedRow<'_>,
     top: f64,
@@ -303,8 +303,8 @@ fn sum_of_all(row: &MaskedRow<'_>, top: f64, changed: &[Candidate]) -> f64 {
     row.sum_of_exponentials(top) + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
 }
 
-/// Calls `each` with the logits and the exponentials of every block with an allowed token. Forbidden
-/// tokens have the logit −∞ or NaN and the weight 0.
+/// Calls `each` with the logits and the exponentials of every block with an allowed token.
+/// Forbidden tokens have the logit −∞ or NaN and the weight 0.
 fn for_each_block(
     row: &MaskedRow<'_>,
     top: f64,

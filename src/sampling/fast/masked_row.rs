@@ -1,9 +1,10 @@
 //! A row of logits under a mask, seen after the temperature.
 //!
-//! Every method reads the row block by block and skips the blocks whose greatest logit, known from the
-//! first scan ([`row_scan`]), cannot matter. The allowed tokens are in two parts: those whose logit no
-//! step has changed are in this row; those that a bias or a penalty has touched are *changed*
-//! candidates, which the caller has taken out of the mask and passes as a list beside the row.
+//! Every method reads the row block by block and skips the blocks whose greatest logit, known from
+//! the first scan ([`row_scan`]), cannot matter. The allowed tokens are in two parts: those whose
+//! logit no step has changed are in this row; those that a bias or a penalty has touched are
+//! *changed* candidates, which the caller has taken out of the mask and passes as a list beside the
+//! row.
 
 use super::block_exp::{ROUND_TO_INTEGER, block_exponentials};
 use super::row_scan::{self, BLOCK, LaneMaxima};
@@ -14,8 +15,8 @@ use crate::sampling::steps::{self, Candidate};
 /// whole; for fewer, single ones cost less.
 const MIN_VECTOR_TOKENS: usize = 16;
 
-/// A row of logits, its mask, the greatest logits of each block, and the temperature that divides the
-/// logits.
+/// A row of logits, its mask, the greatest logits of each block, and the temperature that divides
+/// the logits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaskedRow<'a> {
     /// One logit for each token id.
@@ -29,8 +30,8 @@ pub(crate) struct MaskedRow<'a> {
 }
 
 impl MaskedRow<'_> {
-    /// The least logit of the row that lies at most `reach` below `top` after the temperature, minus
-    /// a little, so that rounding leaves no token out.
+    /// The least logit of the row that lies at most `reach` below `top` after the temperature,
+    /// minus a little, so that rounding leaves no token out.
     pub(crate) fn down_to(&self, top: f64, reach: f64) -> f32 {
         let least = (top - reach) * self.temperature;
         let least = least - least.abs() * 1e-6 - 1e-30;
@@ -66,8 +67,8 @@ impl MaskedRow<'_> {
         candidates
     }
 
-    /// Appends the allowed tokens from the logit `least` on and all changed candidates (ascending) to
-    /// `candidates`, in order of token id.
+    /// Appends the allowed tokens from the logit `least` on and all changed candidates (ascending)
+    /// to `candidates`, in order of token id.
     pub(crate) fn list(&self, least: f32, changed: &[Candidate], candidates: &mut Vec<Candidate>) {
         let mut changed = changed.iter().copied().peekable();
         self.for_each_from(least, |token, logit| {
@@ -81,8 +82,8 @@ impl MaskedRow<'_> {
         candidates.extend(changed);
     }
 
-    /// Appends the candidates that are not less probable than `last`, among the row's tokens only those
-    /// from the logit `least` on.
+    /// Appends the candidates that are not less probable than `last`, among the row's tokens only
+    /// those from the logit `least` on.
     pub(crate) fn list_down_to(
         &self,
         last: &Candidate,
@@ -132,8 +133,8 @@ impl MaskedRow<'_> {
         sums.iter().sum()
     }
 
-    /// A lower bound of the logits of the `k` most probable tokens: the `k`-th of the blocks' maxima,
-    /// which must be exact. −∞ if there are fewer maxima.
+    /// A lower bound of the logits of the `k` most probable tokens: the `k`-th of the blocks'
+    /// maxima, which must be exact. −∞ if there are fewer maxima.
     pub(crate) fn least_of_most_probable(&self, k: usize) -> f32 {
         let mut maxima = self.maxima.as_flattened().to_vec();
         match k.checked_sub(1) {
@@ -144,8 +145,8 @@ impl MaskedRow<'_> {
         }
     }
 
-    /// Calls `each` with the first token, the bands and the exponentials of every block with a token
-    /// within the table's reach. Forbidden tokens and tokens beyond reach have the weight 0.
+    /// Calls `each` with the first token, the bands and the exponentials of every block with a
+    /// token within the table's reach. Forbidden tokens and tokens beyond reach have the weight 0.
     pub(crate) fn weigh(
         &self,
         top: f64,

@@ -1,9 +1,9 @@
 //! Reading a row of logits under a mask at the speed of memory.
 //!
-//! A row is read in blocks of [`BLOCK`] tokens, four words of the mask. A block is a loop over lanes
-//! without branches, which the compiler turns into vector instructions; −∞ is added to the logits
-//! that the mask forbids. The greatest logit of each lane of each block is kept, so that later passes
-//! skip the blocks that hold nothing they look for.
+//! A row is read in blocks of [`BLOCK`] tokens, four words of the mask. A block is a loop over
+//! lanes without branches, which the compiler turns into vector instructions; −∞ is added to the
+//! logits that the mask forbids. The greatest logit of each lane of each block is kept, so that
+//! later passes skip the blocks that hold nothing they look for.
 //!
 //! NaN and +∞ must be found, but never looked for: a block's logits are summed, and only if the sum
 //! of all is not finite are they read one by one.
@@ -21,8 +21,8 @@ const CHAINS: usize = 4;
 pub(crate) const WHOLE: [u32; BLOCK / WORD] = [u32::MAX; BLOCK / WORD];
 /// Least number of allowed tokens of a block that is read as a whole; fewer are read one by one.
 const MIN_VECTOR_TOKENS: usize = 8;
-/// Blocks that are read exactly after one whose upper bound did not settle it: where the model wants
-/// forbidden tokens, bounds seldom do.
+/// Blocks that are read exactly after one whose upper bound did not settle it: where the model
+/// wants forbidden tokens, bounds seldom do.
 const EXACT_BLOCKS_AFTER_MISS: usize = 16;
 
 /// Logits of one vector.
@@ -209,8 +209,8 @@ static FORBIDDEN: [[Lanes; 2]; 256] = {
     table
 };
 
-/// The maxima of the allowed logits of a block. Adds all of its logits to `sums`, so that a forbidden
-/// one that is not finite costs another pass, nothing more.
+/// The maxima of the allowed logits of a block. Adds all of its logits to `sums`, so that a
+/// forbidden one that is not finite costs another pass, nothing more.
 #[inline(always)]
 fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]) -> LaneMaxima {
     let mut maxima = [NOTHING; CHAINS];

@@ -10,9 +10,9 @@ use super::row_scan::{self, MaximaPrecision};
 use crate::sampling::steps::Candidate;
 use crate::vocabulary::TokenMask;
 
-/// Makes a row of normally distributed logits, every third with many ties, of which a part is allowed
-/// and some are changed, and hands it to `check` with the greatest logit, the changed candidates and
-/// all candidates.
+/// Makes a row of normally distributed logits, every third with many ties, of which a part is
+/// allowed and some are changed, and hands it to `check` with the greatest logit, the changed
+/// candidates and all candidates.
 pub(crate) fn with_row(
     (seed, width, deviation, temperature): (u64, usize, f64, f64),
     check: impl Fn(&MaskedRow<'_>, f64, &[Candidate], &[Candidate]),

@@ -9,11 +9,11 @@
 //! 3. If the error cannot move the nucleus's end, that is the result: the set that [`steps::top_p`]
 //!    keeps.
 //! 4. Otherwise the same is tried from a logit that is certain: a token below the share (1 − p) / n
-//!    of the weight of all n tokens is outside the nucleus, since all such tokens together weigh less
-//!    than 1 − p. If that leaves the end open, too, all is summed in `f64`.
+//!    of the weight of all n tokens is outside the nucleus, since all such tokens together weigh
+//!    less than 1 − p. If that leaves the end open, too, all is summed in `f64`.
 //!
-//! Where the sample shows that much stays, [`top_p_streamed`](super::top_p_streamed) does it without
-//! a list.
+//! Where the sample shows that much stays, [`top_p_streamed`](super::top_p_streamed) does it
+//! without a list.
 
 use super::block_exp::{ROUND_TO_INTEGER, block_exponentials};
 use super::masked_row::MaskedRow;
@@ -32,8 +32,8 @@ const ROUNDING: f64 = 1e-11;
 
 /// Distance of the blocks of the sample.
 const SAMPLE_INTERVAL: usize = 64;
-/// Share of the weight outside the nucleus that is to be summed roughly: the greater, the fewer tokens
-/// are listed, and the more often the error leaves the end open.
+/// Share of the weight outside the nucleus that is to be summed roughly: the greater, the fewer
+/// tokens are listed, and the more often the error leaves the end open.
 const ROUGH_SHARE: f64 = 0.5;
 
 /// Number of tokens from which a nucleus is streamed instead of listed, if that is possible.
@@ -63,9 +63,9 @@ struct ApproximateSum {
     error: f64,
 }
 
-/// Finds the nucleus of probability `p` among the `count` candidates: the row's tokens and the changed
-/// ones. Appends it to `candidates`, in order of token id, unless it is streamed. No candidate is above
-/// `top`, whose exponential counts as 1. The row's maxima are exact.
+/// Finds the nucleus of probability `p` among the `count` candidates: the row's tokens and the
+/// changed ones. Appends it to `candidates`, in order of token id, unless it is streamed. No
+/// candidate is above `top`, whose exponential counts as 1. The row's maxima are exact.
 pub(crate) fn top_p(
     row: &MaskedRow<'_>,
     (top, count): (f64, usize),
@@ -119,8 +119,8 @@ fn weight_of_maxima(row: &MaskedRow<'_>, top: f64, changed: &[Candidate]) -> f64
         + changed.iter().map(|c| exp(c.logit - top)).sum::<f64>()
 }
 
-/// An estimate, by the sample, of the logit below which [`ROUGH_SHARE`] of `outside` lies, the weight
-/// outside the nucleus. −∞ if the sample holds less.
+/// An estimate, by the sample, of the logit below which [`ROUGH_SHARE`] of `outside` lies, the
+/// weight outside the nucleus. −∞ if the sample holds less.
 fn likely_below(row: &MaskedRow<'_>, top: f64, outside: f64) -> f32 {
     let (inverse, start) = (BANDS_PER_UNIT / row.temperature, top * BANDS_PER_UNIT);
     let (mut bands, mut weights) = ([0; BLOCK], [0.0; BLOCK]);
@@ -175,8 +175,8 @@ fn weight(row: &MaskedRow<'_>, logit: f32, top: f64) -> f64 {
     exp(f64::from(logit) / row.temperature - top)
 }
 
-/// The last token of the nucleus and the sum of the nucleus's exponentials; `None` if the error leaves
-/// it open, or if all tokens stay. Sorts only the tokens of one band.
+/// The last token of the nucleus and the sum of the nucleus's exponentials; `None` if the error
+/// leaves it open, or if all tokens stay. Sorts only the tokens of one band.
 fn nucleus_end(
     row: &MaskedRow<'_>,
     above: &[(u32, f32)],

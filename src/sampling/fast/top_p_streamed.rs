@@ -4,8 +4,8 @@
 //!
 //! 1. **Bracket.** Every sixteenth block is weighed. The sample's cumulative weights give two bands
 //!    of logits between which the nucleus ends, four standard errors to each side.
-//! 2. **Pass.** One pass weighs every token in `f64`, sums for each block the tokens above the upper
-//!    band, and lists the tokens between the bands.
+//! 2. **Pass.** One pass weighs every token in `f64`, sums for each block the tokens above the
+//!    upper band, and lists the tokens between the bands.
 //! 3. **Select.** Among those the last token of the nucleus is selected by weighted quickselect.
 //! 4. **Draw.** The point of the draw is looked for among the blocks' sums; one block is walked.
 //!
@@ -25,8 +25,8 @@ use crate::sampling::weighted_select::reach;
 
 /// Distance of the blocks of the sample: one of so many is weighed in advance.
 const SAMPLE_INTERVAL: usize = 16;
-/// Number of greatest logits that are weighed exactly instead of by the sample: a row's weight may lie
-/// on few tokens.
+/// Number of greatest logits that are weighed exactly instead of by the sample: a row's weight may
+/// lie on few tokens.
 const EXACT_GREATEST_LOGITS: usize = 512;
 /// Half the width of the bracket in standard errors of the sample.
 const BRACKET_STANDARD_ERRORS: f64 = 4.0;
@@ -34,7 +34,8 @@ const BRACKET_STANDARD_ERRORS: f64 = 4.0;
 const ROUNDING: f64 = 1e-12;
 /// At most one of so many tokens may lie deeper than the table reaches; each costs a call of `exp`.
 const TOKENS_PER_DEEP_TOKEN: usize = 16;
-/// At most one of so many tokens of the sample may lie in the bracket; for more, listing costs less.
+/// At most one of so many tokens of the sample may lie in the bracket; for more, listing costs
+/// less.
 const TOKENS_PER_BRACKETED_TOKEN: usize = 4;
 
 /// Scratch memory of the search, kept between draws.
@@ -71,10 +72,30 @@ struct BandBracket {
     only_logit: Option<f32>,
 }
 
+/// The sums of one pass over a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct PassSums {
+    /// The weight of all candidates.
+    total: f64,
+    /// The weight of those above the bracket.
+    above: f64,
+    /// The number of those above the bracket.
+    count: usize,
+    /// The number of those inside the bracket.
+    inside: usize,
+}
+
+/// The scale of the logits in the list's keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyScale {
+    BeforeTemperature,
+    AfterTemperature,
+}
+
 impl StreamedTopP {
-    /// Finds the nucleus of probability `p` of the row and the changed candidates. `best` is the row's
-    /// greatest logit; no candidate is above `top`, whose exponential counts as 1. `None` if the
-    /// nucleus is not wide, or if the sample misled.
+    /// Finds the nucleus of probability `p` of the row and the changed candidates. `best` is the
+    /// row's greatest logit; no candidate is above `top`, whose exponential counts as 1. `None` if
+    /// the nucleus is not wide, or if the sample misled.
     pub(crate) fn find(
         &mut self,
         row: &MaskedRow<'_>,
@@ -94,6 +115,7 @@ impl StreamedTopP {
         kept.map(|kept| NucleusBound { sum: kept.sum * scale, ..kept })
     }
 
+    /// Bracket, pass and selection. Exponentials count from the table's start.
     fn search(
         &mut self,
         row: &MaskedRow<'_>,
@@ -101,12 +123,42 @@ impl StreamedTopP {
         changed: &[Candidate],
         p: f64,
     ) -> Option<NucleusBound> {
-        let BandBracket { high, low, only_logit } = self.bracket(row, table, changed, p)?;
-        table.divide(high);
+        let bracket = self.bracket(row, table, changed, p)?;
+        table.divide(bracket.high);
+        let mut sums = self.pass(row, table, bracket)?;
+        let scale = self.add_changed(row, table, bracket, changed, &mut sums)?;
+        let wanted = p * sums.total - sums.above;
+        if wanted <= 0.0 {
+            return None;
+        }
+        let (last, between) = match bracket.only_logit {
+            Some(logit) => self.select_equal(row, table, (logit, sums.inside), wanted)?,
+            None => {
+                let (last, between) = self.select(wanted)?;
+                let last = match scale {
+                    KeyScale::BeforeTemperature => row.candidate(last.token, last.logit as f32),
+                    KeyScale::AfterTemperature => last,
+                };
+                (last, between)
+            }
+        };
+        let sum = self.blocks.iter().sum();
+        Some(NucleusBound { last, count: sums.count + between, sum })
+    }
+
+    /// Weighs every token of the row, sums those above the bracket for each block, and lists those
+    /// inside unless they have one logit. `None` if too many tokens lie deeper than the table
+    /// reaches.
+    fn pass(
+        &mut self,
+        row: &MaskedRow<'_>,
+        table: &BandTable,
+        BandBracket { high, low, only_logit }: BandBracket,
+    ) -> Option<PassSums> {
         self.between.clear();
         self.blocks.clear();
         self.blocks.resize(row.logits.len().div_ceil(BLOCK), 0.0);
-        let (mut total, mut above, mut count, mut inside, mut deep) = (0.0, 0.0, 0, 0, 0);
+        let (mut sums, mut deep) = (PassSums::default(), 0);
         let (mut bands, mut series) = ([0; BLOCK], [0.0; BLOCK]);
         let least = if table.is_short { f32::MIN } else { table.floor };
         for (start, block, words) in row_scan::blocks(row.logits, row.words, row.maxima, least) {
@@ -119,14 +171,14 @@ impl StreamedTopP {
                 }
             };
             table.read(block, &mut bands, &mut series);
-            let [all, over] = table.sums(&bands, &series);
-            total += all;
-            above += over;
-            self.blocks[start / BLOCK] = over;
-            count += bands.iter().map(|&band| u32::from(band < high)).sum::<u32>() as usize;
+            let [all, above] = table.sums(&bands, &series);
+            sums.total += all;
+            sums.above += above;
+            self.blocks[start / BLOCK] = above;
+            sums.count += bands.iter().map(|&band| u32::from(band < high)).sum::<u32>() as usize;
             for (index, part) in bands.as_chunks::<{ row_scan::WORD }>().0.iter().enumerate() {
                 let found = row_scan::bits_of(part, |band| band.wrapping_sub(high) <= low - high);
-                inside += found.count_ones() as usize;
+                sums.inside += found.count_ones() as usize;
                 if only_logit.is_some() {
                     continue;
                 }
@@ -145,29 +197,43 @@ impl StreamedTopP {
             if table.is_short && tokens().fold(false, |any, token| any | is_deep(token)) {
                 for (&logit, _) in tokens().filter(|token| is_deep(*token)) {
                     deep += 1;
-                    total += exp(row.candidate(0, logit).logit - table.start);
+                    sums.total += exp(row.candidate(0, logit).logit - table.start);
                 }
                 if deep > row.logits.len() / TOKENS_PER_DEEP_TOKEN {
                     return None;
                 }
             }
         }
-        // Logits are before the temperature until they are compared with changed candidates.
-        let mut of_model = true;
+        Some(sums)
+    }
+
+    /// Adds the changed candidates to the sums, the blocks and the list. Their logits are after the
+    /// temperature; if one is listed, the keys of the others are converted. `None` if rounding
+    /// leaves open which band one is in, or if one disproves that the bracket has a single logit.
+    fn add_changed(
+        &mut self,
+        row: &MaskedRow<'_>,
+        table: &BandTable,
+        BandBracket { high, low, only_logit }: BandBracket,
+        changed: &[Candidate],
+        sums: &mut PassSums,
+    ) -> Option<KeyScale> {
+        let mut scale = KeyScale::BeforeTemperature;
         for c in changed {
             let weight = (c.logit - table.start).exp();
             let depth = table.depth(c.logit * row.temperature)?;
-            total += weight;
+            sums.total += weight;
             if depth < f64::from(high) - 0.5 {
-                above += weight;
-                count += 1;
+                sums.above += weight;
+                sums.count += 1;
                 self.blocks[c.token as usize / BLOCK] += weight;
             } else if depth < f64::from(low) + 0.5 {
                 if only_logit.is_some() {
                     return None;
                 }
-                inside += 1;
-                if std::mem::take(&mut of_model) {
+                sums.inside += 1;
+                if scale == KeyScale::BeforeTemperature {
+                    scale = KeyScale::AfterTemperature;
                     for (key, _) in &mut self.between {
                         let Candidate { token, logit } = key.candidate();
                         *key = CandidateKey::new(&row.candidate(token, logit as f32));
@@ -176,20 +242,7 @@ impl StreamedTopP {
                 self.between.push((CandidateKey::new(c), weight));
             }
         }
-        let wanted = p * total - above;
-        if wanted <= 0.0 {
-            return None;
-        }
-        let (last, between) = match only_logit {
-            Some(logit) => self.select_equal(row, table, (logit, inside), wanted)?,
-            None => self.select(wanted)?,
-        };
-        let last = if of_model && only_logit.is_none() {
-            row.candidate(last.token, last.logit as f32)
-        } else {
-            last
-        };
-        Some(NucleusBound { last, count: count + between, sum: self.blocks.iter().sum() })
+        Some(scale)
     }
 
     /// The bracket that the sample gives; `None` if it is too wide, or reaches the first token.
@@ -252,8 +305,8 @@ impl StreamedTopP {
         Some(BandBracket { high, low, only_logit })
     }
 
-    /// Selects the token in the bracket at which the sum reaches `wanted`; returns it with the number of
-    /// tokens of the bracket that stay, and adds their weights to their blocks.
+    /// Selects the token in the bracket at which the sum reaches `wanted`; returns it with the
+    /// number of tokens of the bracket that stay, and adds their weights to their blocks.
     fn select(&mut self, wanted: f64) -> Option<(Candidate, usize)> {
         let (last, _) = reach(&mut self.between, wanted)?;
         let mut count = 0;
@@ -264,8 +317,8 @@ impl StreamedTopP {
         Some((last.candidate(), count))
     }
 
-    /// [`select`](Self::select) for a bracket of `inside` tokens with one logit: the lowest ids stay.
-    /// `None` if there are other tokens of that logit.
+    /// [`select`](Self::select) for a bracket of `inside` tokens with one logit: the lowest ids
+    /// stay. `None` if there are other tokens of that logit.
     fn select_equal(
         &mut self,
         row: &MaskedRow<'_>,
@@ -339,8 +392,8 @@ mod tests {
     use crate::sampling::fast::row_scan::MaximaPrecision;
     use crate::vocabulary::TokenMask;
 
-    /// The nucleus and the draws are those of [`steps`], on rows from level to steep, with ties, masks,
-    /// changed tokens and deep ones.
+    /// The nucleus and the draws are those of [`steps`], on rows from level to steep, with ties,
+    /// masks, changed tokens and deep ones.
     #[test]
     fn a_wide_nucleus_is_what_the_plain_step_keeps() {
         let mut rng = ChaCha8Rng::seed_from_u64(21);

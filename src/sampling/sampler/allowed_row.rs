@@ -2,8 +2,8 @@
 //!
 //! The result is a row in two parts. Tokens that no bias or penalty touches stay where they are, in
 //! the row of logits under the mask; the few that one touches are taken out of the mask and become
-//! *changed* candidates. So a penalty costs time in proportion to the tokens of the text, not to the
-//! vocabulary.
+//! *changed* candidates. So a penalty costs time in proportion to the tokens of the text, not to
+//! the vocabulary.
 
 use super::chain::Chain;
 use super::scratch::SamplerScratch;
@@ -36,8 +36,8 @@ pub(super) struct AdjustedRow {
 }
 
 impl AllowedRow {
-    /// Applies the mask and the lists, and takes the tokens that a step may change out of the row. Fills
-    /// the scratch's words and maxima.
+    /// Applies the mask and the lists, and takes the tokens that a step may change out of the row.
+    /// Fills the scratch's words and maxima.
     pub(super) fn new(
         chain: &Chain,
         logits: &[f32],

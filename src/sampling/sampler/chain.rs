@@ -63,8 +63,8 @@ impl Chain {
         self.steps.iter().any(|&step| step.adjusts() && step != ChainStep::LogitBias)
     }
 
-    /// The number of *local* steps at the chain's head, which treat each token by itself. They need no
-    /// list of the tokens that none of them changes.
+    /// The number of *local* steps at the chain's head, which treat each token by itself. They need
+    /// no list of the tokens that none of them changes.
     pub(super) fn local_steps(&self) -> usize {
         let is_local = |step: &&ChainStep| step.adjusts() || **step == ChainStep::Temperature;
         self.steps.iter().take_while(is_local).count()

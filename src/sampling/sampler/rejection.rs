@@ -1,5 +1,5 @@
-//! Rejection sampling: draws first and asks the constraint about single tokens, instead of computing
-//! a mask.
+//! Rejection sampling: draws first and asks the constraint about single tokens, instead of
+//! computing a mask.
 
 use super::Sampler;
 use super::allowed_row::{AllowedRow, most_probable};
@@ -23,12 +23,12 @@ pub struct Checked {
 }
 
 impl Sampler {
-    /// Draws a token and asks `check` about it, until one is accepted. The token has the distribution of
-    /// [`draw`](Self::draw) under a mask of all accepted tokens, but only the drawn ones are checked:
-    /// adaptive weighted rejection sampling (Lipkin et al. 2025, "Fast Controlled Generation from
-    /// Language Models with Adaptive Weighted Rejection Sampling"). A rejected token is taken out, and
-    /// the next one is drawn from the rest. At temperature 0 tokens are checked from the most probable
-    /// one down. `None` if no token of the mask is accepted.
+    /// Draws a token and asks `check` about it, until one is accepted. The token has the
+    /// distribution of [`draw`](Self::draw) under a mask of all accepted tokens, but only the drawn
+    /// ones are checked: adaptive weighted rejection sampling (Lipkin et al. 2025, "Fast Controlled
+    /// Generation from Language Models with Adaptive Weighted Rejection Sampling"). A rejected
+    /// token is taken out, and the next one is drawn from the rest. At temperature 0 tokens are
+    /// checked from the most probable one down. `None` if no token of the mask is accepted.
     ///
     /// ```
     /// use maskwright::sampling::{Sampler, SamplingParams};
@@ -44,20 +44,20 @@ impl Sampler {
     /// # The estimate of the accepted mass
     ///
     /// With `weigh`, draws continue until a token is accepted for the second time; they use random
-    /// numbers of their own, so the result's token does not change. Let m tokens be rejected until then,
-    /// and s_j be the probability of the tokens left after j rejections. The estimate is
-    /// 1 / (1/s_0 + … + 1/s_m). It is unbiased and independent of the token. Proof: given the rejected
-    /// tokens and their order, the first acceptance comes after the j-th of them with a probability in
-    /// proportion to 1/s_j; the number that is s_j if no rejection came after it and 0 otherwise is an
-    /// unbiased estimate; its mean over j is the estimate here.
+    /// numbers of their own, so the result's token does not change. Let m tokens be rejected until
+    /// then, and s_j be the probability of the tokens left after j rejections. The estimate is 1 /
+    /// (1/s_0 + … + 1/s_m). It is unbiased and independent of the token. Proof: given the rejected
+    /// tokens and their order, the first acceptance comes after the j-th of them with a probability
+    /// in proportion to 1/s_j; the number that is s_j if no rejection came after it and 0 otherwise
+    /// is an unbiased estimate; its mean over j is the estimate here.
     ///
     /// The paper's experiments use s_j / (m + 1), where j counts the rejections before the first
-    /// acceptance; the authors' library (genlm-control, "geometric") uses 1 / (N + 1), where N counts the
-    /// draws that would have been rejected had rejected tokens stayed. Both check the same tokens, and
-    /// the mean of either, given the rejected tokens and their order, is the estimate here. So its
-    /// variance is at most theirs (Rao and Blackwell): j has the probability (1/s_j) / Σ 1/s_i; given N,
-    /// each of N + 1 positions of the first acceptance is as likely as the very first, whose probability
-    /// is (1/s_0) / Σ 1/s_i.
+    /// acceptance; the authors' library (genlm-control, "geometric") uses 1 / (N + 1), where N
+    /// counts the draws that would have been rejected had rejected tokens stayed. Both check the
+    /// same tokens, and the mean of either, given the rejected tokens and their order, is the
+    /// estimate here. So its variance is at most theirs (Rao and Blackwell): j has the probability
+    /// (1/s_j) / Σ 1/s_i; given N, each of N + 1 positions of the first acceptance is as likely as
+    /// the very first, whose probability is (1/s_0) / Σ 1/s_i.
     ///
     /// Errors as `draw` does, as `check` does, and if a step is on that removes tokens.
     pub fn draw_checked(

@@ -112,8 +112,8 @@ pub(super) fn truncate(
     TruncatedRow::Listed(known)
 }
 
-/// The range that the first truncation of a long row keeps, where it is one that can be found without a
-/// list. `excludes` says whether XTC removes top choices at this draw.
+/// The range that the first truncation of a long row keeps, where it is one that can be found
+/// without a list. `excludes` says whether XTC removes top choices at this draw.
 fn kept_range(
     chain: &Chain,
     step: ChainStep,

@@ -1,4 +1,5 @@
-//! Candidates: tokens that can still be drawn, their order, and what is computed over a list of them.
+//! Candidates: tokens that can still be drawn, their order, and what is computed over a list of
+//! them.
 
 use std::cmp::Ordering;
 
@@ -13,7 +14,8 @@ pub struct Candidate {
     pub logit: f64,
 }
 
-/// The order in which the most probable candidate comes first. Logits are no NaN, and zeros of both signs are equal.
+/// The order in which the most probable candidate comes first. Logits are no NaN, and zeros of both
+/// signs are equal.
 pub(crate) fn by_probability(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.partial_cmp(&a.logit).unwrap_or(Ordering::Equal).then(a.token.cmp(&b.token))
 }

@@ -65,17 +65,17 @@ pub fn presence_penalty(
     }
 }
 
-/// Greatest penalty of [`dry`], in units of the logit: powers of long repetitions would overflow, and
-/// this leaves a token no chance already.
+/// Greatest penalty of [`dry`], in units of the logit: powers of long repetitions would overflow,
+/// and this leaves a token no chance already.
 const MAX_DRY_PENALTY: f64 = 1e30;
 
 /// DRY ("don't repeat yourself", Weidmann 2024, text-generation-webui's pull request 5677): takes
 /// `multiplier * base^(n - allowed)` off the logit of every token that would go on repeating a
 /// sequence of `n` tokens, where `n` is at least `allowed`.
 ///
-/// `repetitions` has each such token once, with its longest `n`. As in the original and in llama.cpp,
-/// no token that ends a repetition is among them. As in llama.cpp, lengths are not capped (the
-/// original stops counting at 50) and a power that overflows is cut off.
+/// `repetitions` has each such token once, with its longest `n`. As in the original and in
+/// llama.cpp, no token that ends a repetition is among them. As in llama.cpp, lengths are not
+/// capped (the original stops counting at 50) and a power that overflows is cut off.
 pub fn dry(
     candidates: &mut [Candidate],
     repetitions: impl IntoIterator<Item = (u32, usize)>,

@@ -86,8 +86,8 @@ pub fn typical_p(candidates: &mut Vec<Candidate>, p: f64) {
 
 /// "Exclude top choices" (Weidmann 2024, text-generation-webui's pull request 6335): where at least
 /// two candidates have a probability of at least `threshold`, removes all of these but the least
-/// probable. Whether it is done at this step, the caller has drawn. As in llama.cpp; the original does
-/// nothing where a line end or an end token would be removed.
+/// probable. Whether it is done at this step, the caller has drawn. As in llama.cpp; the original
+/// does nothing where a line end or an end token would be removed.
 pub fn xtc(candidates: &mut Vec<Candidate>, threshold: f64) {
     let Some(top) = greedy(candidates) else { return };
     // Not of normalised probabilities: a tenth of ten equal ones is then a tenth.

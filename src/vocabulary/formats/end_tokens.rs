@@ -3,8 +3,8 @@
 //! Sources, in order:
 //!
 //! 1. `tokenizer_config.json` (else `special_tokens_map.json`) names one token;
-//! 2. `generation_config.json` and `config.json` list ids. Only `generation_config.json` is complete,
-//!    and it may list ordinary text tokens;
+//! 2. `generation_config.json` and `config.json` list ids. Only `generation_config.json` is
+//!    complete, and it may list ordinary text tokens;
 //! 3. without it, special tokens that end a text or a turn in public models are added by name. Chat
 //!    models end a turn with another token than the one that their tokenizer's configuration names
 //!    (Phi-3: `<|end|>`), and a mask that forbade it would leave them no way to stop.

@@ -5,8 +5,8 @@
 //! Ig== 1          "
 //! ```
 //!
-//! The format has no special tokens. Those of the public files are listed here; a file is recognised
-//! by a hash of its tokens, so that its name does not matter.
+//! The format has no special tokens. Those of the public files are listed here; a file is
+//! recognised by a hash of its tokens, so that its name does not matter.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::draft::VocabularyDraft;

@@ -140,8 +140,8 @@ impl TokenSpelling {
         }
     }
 
-    /// Puts the bytes of an added token into `out`, which is cleared first. An added token stands for
-    /// its literal text.
+    /// Puts the bytes of an added token into `out`, which is cleared first. An added token stands
+    /// for its literal text.
     pub(crate) fn added_token(&self, string: &str, out: &mut Vec<u8>) {
         out.clear();
         if self.byte_fallback

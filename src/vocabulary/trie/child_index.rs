@@ -11,8 +11,8 @@ use super::{NO_NODE, Trie, TrieNode};
 /// The children of all nodes with at least [`Self::MIN_CHILDREN`] children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChildIndex {
-    /// For each such node, the set of its children's bytes and the place in `children` at which they
-    /// begin.
+    /// For each such node, the set of its children's bytes and the place in `children` at which
+    /// they begin.
     nodes: FxHashMap<u32, ([u64; 4], u32)>,
     /// Indices of child nodes, those of one node together in the order of their bytes.
     children: Vec<u32>,
