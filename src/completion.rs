@@ -21,8 +21,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::deadline;
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::LimitName;
 use crate::recognizer::gss::{BOTTOM, Frame, StackId};
 use crate::recognizer::program::{ACCEPT, Point, PointId, Program, RETURN};
 use crate::recognizer::stepping::{ConfigId, Item, Machine, NO_TEXT, TextId};

@@ -23,8 +23,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits::LimitName;
+use crate::error::{Error, ErrorKind, LimitName, Result};
 
 /// Checks from one reading of the clock to the next. The work between two checks, or of one unit
 /// that is spent, takes two microseconds at most, and mostly less than a tenth of one; so a

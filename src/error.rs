@@ -24,6 +24,7 @@
 //! [`limit`](Error::limit) and on the parts of [`place`](Error::place), never on words.
 
 mod constraint_part;
+mod limit_name;
 mod text_position;
 mod wording;
 
@@ -31,9 +32,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::limits::LimitName;
-
 pub use constraint_part::ConstraintPart;
+pub use limit_name::LimitName;
 pub use text_position::{caret_excerpt, line_column};
 pub(crate) use wording::{listed, shortened};
 

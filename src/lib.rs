@@ -213,8 +213,8 @@ pub use constraint::{
 };
 #[cfg(feature = "model")]
 pub use engine::{Engine, Request};
-pub use error::{Error, ErrorKind, Place, Result};
-pub use limits::{LimitName, Limits};
+pub use error::{Error, ErrorKind, LimitName, Place, Result};
+pub use limits::Limits;
 pub use sampling::{Sampler, SamplingParams};
 pub use vocabulary::{TokenMask, Vocabulary};
 

@@ -6,11 +6,12 @@
 //! [`Limits`] with its default, a [`LimitName`] if reaching it is an error, and a row in the
 //! command line's table (`cli/limits.rs`), which a test compares with the struct.
 
-use std::fmt;
 use std::time::Duration;
 
 use crate::deadline;
 use crate::error::Result;
+
+pub(crate) use crate::error::LimitName;
 
 /// Limits of a constraint. Reaching one of the first six is an error of kind
 /// [`Limit`](crate::ErrorKind::Limit) that names it; caches over theirs are emptied.
@@ -58,53 +59,5 @@ impl Default for Limits {
             slice_bytes: 64 << 20,
             slice_nodes: 256,
         }
-    }
-}
-
-/// Name of a limit that an error reports and a user can raise. Displayed as the field is spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum LimitName {
-    /// [`Limits::grammar_size`].
-    GrammarSize,
-    /// [`Limits::language_states`].
-    LanguageStates,
-    /// [`Limits::states_per_step`].
-    StatesPerStep,
-    /// [`Limits::depth`].
-    Depth,
-    /// [`Limits::time_per_constraint`].
-    TimePerConstraint,
-    /// [`Limits::time_per_mask`].
-    TimePerMask,
-    /// [`json_schema::Options::work`](crate::json_schema::Options::work).
-    Work,
-    /// [`json_schema::Options::alternatives`](crate::json_schema::Options::alternatives).
-    Alternatives,
-    /// The tokens that a text may still take: the budget given to a matcher, or `max_tokens` of a
-    /// [`Request`](crate::Request).
-    MaxTokens,
-}
-
-impl LimitName {
-    /// The name of the field that holds the limit.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::GrammarSize => "grammar_size",
-            Self::LanguageStates => "language_states",
-            Self::StatesPerStep => "states_per_step",
-            Self::Depth => "depth",
-            Self::TimePerConstraint => "time_per_constraint",
-            Self::TimePerMask => "time_per_mask",
-            Self::Work => "work",
-            Self::Alternatives => "alternatives",
-            Self::MaxTokens => "max_tokens",
-        }
-    }
-}
-
-impl fmt::Display for LimitName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -50,6 +50,7 @@ mod structural_tag;
 mod tags;
 mod tool;
 mod tool_calls;
+mod tool_choice;
 mod tool_format;
 
 pub use message::{AssistantMessage, MessagePart, ToolCall};
@@ -58,5 +59,6 @@ pub use reasoning_format::{Marker, ReasoningFormat};
 pub use structural_tag::structural_tag;
 pub use tags::{Tag, TagBody, Tags};
 pub use tool::Tool;
-pub use tool_calls::{ToolCalls, ToolChoice};
+pub use tool_calls::ToolCalls;
+pub use tool_choice::ToolChoice;
 pub use tool_format::ToolFormat;

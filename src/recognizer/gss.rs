@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::program::{ACCEPT, PointId, SCOPE};
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::LimitName;
 
 /// A set of stacks, by identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -17,8 +17,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, shortened};
-use crate::limits::LimitName;
 
 /// Value of `Retry-After` for a client that found no room.
 const RETRY_AFTER_SECONDS: &str = "1";

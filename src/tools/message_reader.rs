@@ -15,9 +15,10 @@ mod program;
 
 use super::message::MessagePart;
 use super::reasoning_format::ReasoningFormat;
-use super::tool_calls::ToolCalls;
 use json_end::JsonEndScanner;
 use program::{Instruction, Program, TextKind};
+
+pub(crate) use program::MessageShape;
 
 /// The next input of all threads.
 #[derive(Clone, Copy, Debug)]
@@ -99,14 +100,18 @@ impl MessageReader {
         Self::of_program(program, Vec::new())
     }
 
-    pub(super) fn of_calls(calls: &ToolCalls, reasoning: Option<(&ReasoningFormat, bool)>) -> Self {
+    /// A reader of messages with calls of tools of these names.
+    pub(super) fn of_calls(
+        shape: MessageShape<'_>,
+        names: Vec<String>,
+        reasoning: Option<(&ReasoningFormat, bool)>,
+    ) -> Self {
         let mut program = Program::default();
         if let Some((reasoning, opened)) = reasoning {
             program.reasoning(reasoning, opened);
         }
-        program.message(calls);
-        let names = calls.tools().iter().map(|tool| tool.name().to_owned());
-        Self::of_program(program, names.collect())
+        program.message(shape);
+        Self::of_program(program, names)
     }
 
     fn of_program(program: Program, names: Vec<String>) -> Self {

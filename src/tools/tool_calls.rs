@@ -2,31 +2,18 @@
 
 use serde_json::Value;
 
-use super::message_reader::MessageReader;
+use super::message_reader::{MessageReader, MessageShape};
 use super::pieces::{self, Slots};
 use super::reasoning_format::ReasoningFormat;
 use super::tags::text_and_tags;
 use super::tool::Tool;
+use super::tool_choice::ToolChoice;
 use super::tool_format::{Piece, TextPlacement, ToolFormat};
 use crate::constraint::{Compiler, Constraint};
 use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Options, Schema, SchemaHole};
 use crate::regular::{Triggers, Utf8, any_text};
-
-/// OpenAI's `tool_choice`: whether a tool must be called, and which.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ToolChoice {
-    /// Text, calls or both.
-    #[default]
-    Auto,
-    /// No call: text only.
-    None,
-    /// At least one call, and no free text.
-    Required,
-    /// Exactly one call of this tool, and no free text.
-    Named(String),
-}
 
 /// Constraint on a message without calls.
 #[derive(Clone, Debug)]
@@ -94,28 +81,18 @@ impl ToolCalls {
     /// A reader of such messages. The flag beside the reasoning that stands before them says whether
     /// the prompt ends in its opening tag.
     pub fn reader(&self, reasoning: Option<(&ReasoningFormat, bool)>) -> MessageReader {
-        MessageReader::of_calls(self, reasoning)
+        let shape = MessageShape {
+            format: &self.format,
+            choice: &self.choice,
+            has_answer: self.answer.is_some(),
+        };
+        let names = self.tools.iter().map(|tool| tool.name().to_owned()).collect();
+        MessageReader::of_calls(shape, names, reasoning)
     }
 
     /// The tools as OpenAI's API writes them, which is what chat templates read.
     pub fn to_value(&self) -> Value {
         self.tools.iter().map(Tool::to_value).collect()
-    }
-
-    pub(super) fn tools(&self) -> &[Tool] {
-        &self.tools
-    }
-
-    pub(super) fn format(&self) -> &ToolFormat {
-        &self.format
-    }
-
-    pub(super) fn choice(&self) -> &ToolChoice {
-        &self.choice
-    }
-
-    pub(super) fn has_answer(&self) -> bool {
-        self.answer.is_some()
     }
 
     /// The grammar of such messages, for other grammars to embed.

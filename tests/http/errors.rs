@@ -17,6 +17,11 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             "json_schema": { "name": "x", "schema": schema },
         }})
     };
+    let too_long = |field: &str| {
+        let mut fields = schema(json!({ "type": "string", "minLength": 99 }));
+        fields[field] = json!(5);
+        fields
+    };
     for (extra, status, param, says) in [
         (json!({ "model": "gpt" }), 404, "model", "`http-errors`"),
         (json!({ "model": null }), 400, "model", "is missing"),
@@ -44,6 +49,8 @@ fn a_bad_request_gets_an_error_object_that_names_the_field() {
             "maximum context length is 2048 tokens",
         ),
         (json!({ "min_tokens": 9, "max_tokens": 8 }), 400, "min_tokens", "is above"),
+        (too_long("max_tokens"), 400, "max_tokens", "are needed to complete the text"),
+        (too_long("max_completion_tokens"), 400, "max_completion_tokens", "5 tokens are left"),
         (json!({ "logit_bias": { "300": 1 } }), 400, "logit_bias", "names token 300"),
         (json!({ "allowed_token_ids": [1, 300] }), 400, "allowed_token_ids", "names token 300"),
         (json!({ "samplers": ["top_q"] }), 400, "samplers", "dry, top_n_sigma, temperature"),

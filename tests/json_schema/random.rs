@@ -71,7 +71,7 @@ fn random_strings_are_valid() {
         let grammar = grammar.unwrap_or_else(|e| panic!("{text}: {e}"));
         let schema = serde_json::from_str(text).unwrap();
         let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-        let constraint = common::by_bytes(&grammar);
+        let constraint = crate::common::by_bytes(&grammar);
         let mut finished = 0;
         for _ in 0..60 {
             let Some(sample) = sample(&constraint, &mut random) else { continue };

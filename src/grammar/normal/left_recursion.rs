@@ -16,10 +16,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::components::strongly_connected;
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::builder::GrammarBuilder;
 use crate::grammar::form::{Grammar, Node, NodeId, RuleId};
-use crate::limits::LimitName;
 
 pub(super) fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::Limit, format!("the grammar needs more than {limit} nodes"))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::LimitName;
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::algebra::formula_folding::settle;
 use crate::json_schema::document::{Value, ValueId};
@@ -19,7 +20,6 @@ use crate::json_schema::set::membership::set_of_unnamed_key;
 use crate::json_schema::set::object_set::ObjectSet;
 use crate::json_schema::set::{Set, Sets};
 use crate::json_schema::string::patterns::pattern_language;
-use crate::limits::LimitName;
 use crate::regular::Language;
 
 /// Dependencies that are split into alternatives, two for each; more become one formula.

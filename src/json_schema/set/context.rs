@@ -11,6 +11,7 @@ use super::member_formula::MemberFormulas;
 use super::memo::SetMemo;
 use super::object_set::ObjectSet;
 use super::shape::Shape;
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema::document::references::{DynamicScope, References};
 use crate::json_schema::document::{Document, Value, ValueId, hints};
@@ -20,7 +21,6 @@ use crate::json_schema::options::{DIGITS, Options};
 use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::string::StringSets;
 use crate::json_schema::written::WrittenItems;
-use crate::limits::LimitName;
 use crate::regular::{Language, Languages};
 
 /// The sets over one document, with everything that answers questions about them.

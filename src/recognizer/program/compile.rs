@@ -1,7 +1,7 @@
 //! From the nodes of a grammar to points.
 
 use super::*;
-use crate::limits::LimitName;
+use crate::error::LimitName;
 
 /// The nodes that are compiled.
 pub(crate) trait Nodes {

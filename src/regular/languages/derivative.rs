@@ -15,8 +15,8 @@
 use super::expression::{Expr, Language, Row, UNBOUNDED};
 use super::store::Languages;
 use crate::deadline;
+use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::LimitName;
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
 use smallvec::SmallVec;

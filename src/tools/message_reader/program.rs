@@ -12,7 +12,7 @@
 //! ```
 
 use crate::tools::reasoning_format::ReasoningFormat;
-use crate::tools::tool_calls::{ToolCalls, ToolChoice};
+use crate::tools::tool_choice::ToolChoice;
 use crate::tools::tool_format::{Piece, Slot, TextPlacement, ToolFormat};
 
 /// Kind of the text that a character belongs to.
@@ -50,6 +50,15 @@ pub(super) enum Instruction {
     Jump(usize),
     /// The end of the message.
     End,
+}
+
+/// The messages to read: free text and calls, in a format.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageShape<'a> {
+    pub(crate) format: &'a ToolFormat,
+    pub(crate) choice: &'a ToolChoice,
+    /// Whether a message without calls is constrained.
+    pub(crate) has_answer: bool,
 }
 
 /// A program while it is written. Methods append instructions.
@@ -154,8 +163,8 @@ impl Program {
         self.pieces(reasoning.after());
     }
 
-    pub(super) fn message(&mut self, calls: &ToolCalls) {
-        let format = calls.format();
+    pub(super) fn message(&mut self, shape: MessageShape<'_>) {
+        let MessageShape { format, choice, has_answer } = shape;
         if !format.preamble.is_empty() {
             let start = self.instructions.len();
             self.instructions.push(Instruction::Split(start + 1, 0));
@@ -167,11 +176,11 @@ impl Program {
             true => program.any(TextKind::Text),
             false => program.pieces(&format.answer),
         };
-        match calls.choice() {
+        match choice {
             ToolChoice::None => answer(self),
             ToolChoice::Required | ToolChoice::Named(_) => self.calls(format, false),
-            ToolChoice::Auto if calls.has_answer() || format.text == TextPlacement::Instead => {
-                let commit = !calls.has_answer();
+            ToolChoice::Auto if has_answer || format.text == TextPlacement::Instead => {
+                let commit = !has_answer;
                 self.one_of(&[&answer, &|program| program.calls(format, commit)]);
             }
             ToolChoice::Auto if format.text == TextPlacement::Before => {
