@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use maskwright::server::{Bounds, Options};
+use maskwright::server::{ServerBounds, ServerOptions};
 use serde_json::{Value, json};
 
 use crate::model_support::{hey, parrot};
@@ -12,8 +12,8 @@ use crate::{CHAT, PATIENCE, chat, connect, send, serve, serve_by};
 
 const SOON: Duration = Duration::from_millis(50);
 
-fn bounded(change: impl FnOnce(&mut Bounds)) -> Options {
-    let mut options = Options::default();
+fn bounded(change: impl FnOnce(&mut ServerBounds)) -> ServerOptions {
+    let mut options = ServerOptions::default();
     change(&mut options.bounds);
     options
 }
@@ -208,7 +208,7 @@ fn constraints_are_compiled_in_turn() {
 #[test]
 fn a_model_goes_by_the_names_it_is_served_under() {
     let names = ["first", "second/name"].map(str::to_owned);
-    let options = Options { model_names: names.into(), ..Options::default() };
+    let options = ServerOptions { model_names: names.into(), ..ServerOptions::default() };
     let address = serve_by(hey("http-names-served"), options);
     let models = send(address, "GET /v1/models HTTP/1.1", "").json();
     let listed: Vec<&Value> = models["data"].as_array().unwrap().iter().map(|m| &m["id"]).collect();
@@ -226,7 +226,7 @@ fn a_model_goes_by_the_names_it_is_served_under() {
 /// What the server is told holds where a request says nothing else.
 #[test]
 fn limits_and_spelling_of_the_server_hold() {
-    let mut options = Options::default();
+    let mut options = ServerOptions::default();
     options.json_options.whitespace = maskwright::json_schema::Whitespace::Compact;
     options.json_options.work = 1_000_000;
     let address = serve_by(hey("http-limits"), options);

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use maskwright::Engine;
 use maskwright::model::{ModelOptions, ModelSource};
-use maskwright::server::{Options, Server};
+use maskwright::server::{Server, ServerOptions};
 use model_support::hey;
 use serde_json::{Value, json};
 
@@ -31,11 +31,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Serves a model on a free port, as long as the test runs.
 fn serve(folder: PathBuf, api_keys: &[&str]) -> SocketAddr {
     let api_keys = api_keys.iter().map(|&key| key.to_owned()).collect();
-    serve_by(folder, Options { api_keys, ..Options::default() })
+    serve_by(folder, ServerOptions { api_keys, ..ServerOptions::default() })
 }
 
 /// The same with other options.
-fn serve_by(folder: PathBuf, options: Options) -> SocketAddr {
+fn serve_by(folder: PathBuf, options: ServerOptions) -> SocketAddr {
     let source = ModelSource::Folder(folder);
     let engine = Engine::load(&ModelOptions { source, ..Default::default() }).unwrap();
     // It guesses for itself.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use maskwright::server::Options;
+use maskwright::server::ServerOptions;
 
 use crate::model_support::hey;
 use crate::{chat, serve, serve_by};
@@ -138,7 +138,7 @@ fn names_in_messages_are_text() {
     let name = "<|end|>";
     for (parse_special, tokens) in [(false, name.len()), (true, 1)] {
         let model = format!("http-names-{parse_special}");
-        let options = Options { parse_special, ..Options::default() };
+        let options = ServerOptions { parse_special, ..ServerOptions::default() };
         let address = serve_by(hey(&model), options);
         let messages = json!([{ "role": "user", "content": format!("a{name}b") }]);
         let answer = chat(address, &model, json!({ "messages": messages })).json();
