@@ -32,7 +32,7 @@
 //!
 //! # When to use what
 //!
-//! **Which constraint?**
+//! **Constraints.**
 //!
 //! | the text is | use |
 //! |---|---|
@@ -45,7 +45,7 @@
 //! | calls of tools, beside text or instead of it | [`tools::ToolCalls`] |
 //! | several of these at once, or not one of them | [`Compiler::formula`] |
 //!
-//! **Which mask?**
+//! **Masks.**
 //!
 //! | you have | use |
 //! |---|---|
@@ -55,16 +55,16 @@
 //! | a tree of draft tokens to verify | [`Matcher::fill_tree`] |
 //! | no time for a mask at each step | [`Matcher::accept`] as a check of drawn tokens; [`Matcher::forced_tokens`] where there is no choice |
 //!
-//! **How does it end?** A mask alone keeps every text completable, but a limit on tokens may cut it
+//! **The end of a text.** A mask alone keeps every text completable, but a limit on tokens may cut it
 //! off. [`Matcher::mask_within`] allows only tokens after which the rest of the budget is enough;
 //! [`Matcher::tokens_to_finish`] says how many that takes, and
 //! [`Matcher::check_budget`] refuses a budget that cannot be enough before anything is generated.
 //!
-//! **Whose loop?** Yours, with any model: the examples below. Or that of `Engine` (feature `model`):
+//! **The decoding loop.** Your own, with any model, as in the first two examples. Or that of `Engine` (feature `model`):
 //! Llama-family models on CPU or CUDA, with beams, speculation, stop strings and budgets; `server`
 //! puts OpenAI's HTTP API in front of it.
 //!
-//! **Without a model**: [`sample::Texts`] draws random texts of a constraint, and near misses, to test
+//! **Without a model.** [`sample::Texts`] draws random texts of a constraint, and near misses, to test
 //! parsers with; [`lint`] says what a schema does to generation; [`Matcher::expected`] and
 //! [`Matcher::explain`] say why a text or a token is rejected.
 //!

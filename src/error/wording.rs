@@ -1,5 +1,5 @@
-//! How messages repeat what a user wrote: long names without their middle, long lists by their
-//! first names, control characters escaped.
+//! Quotation of user input in messages: long names without their middle, long lists by their first
+//! names, control characters escaped.
 
 use std::borrow::Cow;
 use std::fmt;
