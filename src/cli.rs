@@ -26,6 +26,7 @@ mod input;
 mod line_input;
 mod lint;
 mod mask;
+mod outcome;
 mod output;
 mod sample;
 #[cfg(feature = "server")]
@@ -43,6 +44,7 @@ use clap::{Parser, Subcommand};
 
 use maskwright::error::{Error, ErrorKind};
 
+use outcome::Outcome;
 use output::Stop;
 
 /// Structured decoding: a language model writes only text that a constraint accepts.
@@ -74,15 +76,6 @@ enum Command {
     /// Serve the OpenAI chat completions API over HTTP
     #[cfg(feature = "server")]
     Serve(serve::Args),
-}
-
-/// Answer of a subcommand that ended without an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// Exit code 0.
-    Success,
-    /// Exit code 1: the text is not accepted by the constraint.
-    NotAccepted,
 }
 
 /// Exit code of usage errors and of schemas, grammars and models that cannot be used.

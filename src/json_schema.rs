@@ -25,14 +25,15 @@ mod corpora;
 pub(crate) mod document;
 mod emit;
 mod keywords;
+pub(crate) mod layout;
 pub(crate) mod number;
 pub(crate) mod options;
+pub(crate) mod punctuation;
 pub(crate) mod satisfiability;
 pub(crate) mod set;
 pub(crate) mod string;
 mod unfold;
-
-use emit::{layout, punctuation, written};
+pub(crate) mod written;
 
 pub use document::draft::Draft;
 pub use document::resources::Resources;

@@ -27,6 +27,7 @@
 
 mod admission;
 mod api_error;
+mod app;
 mod chat;
 mod models;
 mod request;
@@ -39,18 +40,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json_schema;
-use crate::vocabulary::Vocabulary;
 use crate::{Compiler, Limits};
 
 pub use admission::ServerBounds;
 
 use admission::{ApiKeys, BodyReader};
-use api_error::ApiError;
+use app::App;
 use worker::Worker;
 
 /// Longest time for requests in flight to end once the server is told to stop.
@@ -72,44 +72,6 @@ pub struct ServerOptions {
     /// Whether names of special tokens in messages and tools are these tokens, not text
     /// ([`Request::parse_special`](crate::engine::Request::parse_special)).
     pub parse_special: bool,
-}
-
-/// State that all handlers share.
-struct App {
-    /// Names of the model, one at least.
-    names: Vec<String>,
-    created: u64,
-    keys: ApiKeys,
-    compiler: Compiler,
-    vocabulary: Arc<Vocabulary>,
-    /// The worker's engine, for tokenizer, template and vocabulary; only the worker runs the model.
-    engine: Engine,
-    context_length: usize,
-    parse_special: bool,
-    /// The error that answers conversations if the model has no chat template.
-    no_chat: Option<Error>,
-    worker: Worker,
-    bounds: ServerBounds,
-    bodies: BodyReader,
-    /// Permits to compile a constraint.
-    compiles: Arc<Semaphore>,
-}
-
-impl App {
-    /// The name that answers call the model by.
-    fn name(&self) -> &str {
-        self.names.first().map_or("", String::as_str)
-    }
-
-    /// Waits for a turn to compile a constraint, which ends when the permit is dropped.
-    async fn turn(&self) -> std::result::Result<OwnedSemaphorePermit, ApiError> {
-        Arc::clone(&self.compiles).acquire_owned().await.map_err(|_| ApiError::gone())
-    }
-
-    /// The error for a request that the model has worked on for too long.
-    fn out_of_time(&self) -> ApiError {
-        ApiError::out_of_time(self.bounds.request.unwrap_or_default())
-    }
 }
 
 /// A server that holds its port and its model, ready to [`run`](Self::run).

@@ -7,8 +7,8 @@ mod masks;
 mod process;
 mod times;
 
-use super::Outcome;
 use super::output::Stop;
+use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -13,7 +13,6 @@ use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::model::Message;
 use maskwright::{Compiler, Constraint};
 
-use super::Outcome;
 use super::line_input::{LineEvent, LineReader};
 use super::output::{self, Stop};
 use super::shell_words::shell_words;
@@ -21,6 +20,7 @@ use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::generation::GenerationArgs;
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
+use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

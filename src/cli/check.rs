@@ -15,10 +15,10 @@ use maskwright::lint::{Certainty, ObjectFault, ObjectFaultKind, enclosing_conten
 use maskwright::vocabulary::Trie;
 use maskwright::{Compiler, Constraint, Matcher, Vocabulary};
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::model::vocabulary;
+use crate::cli::outcome::Outcome;
 
 /// Characters of a text that an error repeats.
 const MAX_QUOTED_CHARS: usize = 20;

@@ -15,13 +15,13 @@ use maskwright::engine::{Event, Request, Response};
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::sampling::SamplingParams;
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use super::shell_words::shell_words;
 use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::generation::GenerationArgs;
 use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
+use crate::cli::outcome::Outcome;
 
 /// Characters of a line where nothing tells the width of the terminal.
 const DEFAULT_WIDTH: usize = 100;

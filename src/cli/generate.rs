@@ -15,7 +15,6 @@ use maskwright::error::{Error, ErrorKind};
 use maskwright::tools::AssistantMessage;
 use maskwright::{Compiler, Vocabulary};
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use super::trace::{Trace, TraceFormat};
 use crate::cli::args::constraint::ConstraintArgs;
@@ -24,6 +23,7 @@ use crate::cli::args::model::ModelArgs;
 use crate::cli::args::sampling::SamplingArgs;
 use crate::cli::args::tools;
 use crate::cli::args::tools::{MessagePrinter, ToolArgs};
+use crate::cli::outcome::Outcome;
 
 /// Interval at which the progress spinner turns.
 const SPINNER_INTERVAL: Duration = Duration::from_millis(100);

@@ -8,11 +8,11 @@ use maskwright::ErrorKind;
 use maskwright::json_schema::Schema;
 use maskwright::lint::{FindingKind, Lint};
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::read_schema;
 use crate::cli::args::json::JsonArgs;
 use crate::cli::args::limits::LimitArgs;
+use crate::cli::outcome::Outcome;
 
 /// Findings of one kind that are shown without `--all`.
 const MAX_SHOWN_PER_KIND: usize = 200;

@@ -8,10 +8,10 @@ use serde_json::json;
 use maskwright::error::{Error, ErrorKind};
 use maskwright::{Compiler, Vocabulary};
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::model::vocabulary;
+use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -9,9 +9,9 @@ use maskwright::error::Result;
 use maskwright::sample::{Bounds, Texts};
 use maskwright::{Compiler, Vocabulary};
 
-use super::Outcome;
 use super::output::{self, OutputFormat, Stop};
 use crate::cli::args::constraint::ConstraintArgs;
+use crate::cli::outcome::Outcome;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -10,12 +10,12 @@ use crate::cli::input;
 use maskwright::error::{Error, ErrorKind};
 use maskwright::server::{Server, ServerBounds, ServerOptions};
 
-use super::Outcome;
 use super::output::{self, Stop};
 use crate::cli::args::generation;
 use crate::cli::args::json::JsonArgs;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::model::ModelArgs;
+use crate::cli::outcome::Outcome;
 
 /// The variable with keys, which other users of the machine cannot see as they see arguments.
 const KEY_VARIABLE: &str = "MASKWRIGHT_API_KEY";

@@ -23,17 +23,14 @@ mod captured;
 mod completion;
 pub(crate) mod hole;
 mod interned;
-pub(crate) mod layout;
 mod lower_bound;
 mod numbering;
 mod object;
 mod places;
-pub(crate) mod punctuation;
 mod regular;
 pub(crate) mod source;
 mod state;
 mod tables;
-pub(crate) mod written;
 
 use rustc_hash::FxHashMap;
 
@@ -41,6 +38,8 @@ use super::document::ValueId;
 use super::options::Whitespace;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{GrammarBuilder, Node, NodeId, Origin, RuleId};
+use crate::json_schema::layout::Layout;
+use crate::json_schema::punctuation::Punctuation;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::Sets;
@@ -50,9 +49,7 @@ use crate::json_schema::set::array_set::Repeats;
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::regular::compact;
 use crate::regular::{Language, TextSet};
-use layout::Layout;
 use numbering::Numbering;
-use punctuation::Punctuation;
 use state::{Captured, OpenRule, Progress};
 use tables::{ArrayAutomaton, ArrayTables, ObjectTables};
 
@@ -111,7 +108,7 @@ impl<'d> Emitter<'d> {
     ) -> Result<Self> {
         let gap = match &sets.options.whitespace {
             Whitespace::Flexible => sets.flexible_gap,
-            whitespace => punctuation::gap(&mut sets.languages, whitespace)?,
+            whitespace => crate::json_schema::punctuation::gap(&mut sets.languages, whitespace)?,
         };
         Ok(Self {
             sets,

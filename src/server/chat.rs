@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::engine::{Prompt, Protocol, Request, Usage};
 use crate::strict_json;
 
-use super::App;
 use super::admission::{BodyPermit, ReceivedBody};
 use super::api_error::ApiError;
+use super::app::App;
 use super::request::{ChatRequest, TokenBudget, apply_tools, readable_messages};
 use super::response::{self, Choice, ChunkStream, CompletionHead, MessageBuilder, add_usage};
 use super::worker::{Replies, RequestedTexts, WorkerReply};

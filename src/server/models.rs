@@ -7,8 +7,8 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 
-use super::App;
 use super::api_error::ApiError;
+use super::app::App;
 
 /// All names of the model.
 pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {

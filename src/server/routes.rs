@@ -12,7 +12,8 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::api_error::ApiError;
-use super::{App, chat, models};
+use super::app::App;
+use super::{chat, models};
 
 /// All routes.
 pub(super) fn router(app: Arc<App>) -> Router {

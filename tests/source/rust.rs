@@ -150,6 +150,8 @@ pub(crate) fn mentions(file: &SourceFile, modules: &Modules<'_>) -> Vec<Mention>
         }
     }
     rest.push_str(&code[at..]);
+    // A visibility names a module without importing from it.
+    let rest = rest.replace("pub(in crate::", "pub(in ");
     for path in paths(&rest) {
         let segments: Vec<&str> = path.split("::").collect();
         if let Some(path) = absolute(&file.module, &segments, modules) {

@@ -15,10 +15,10 @@ use maskwright::model::KvCache;
 use maskwright::sampling::{Sampler, SamplingParams};
 use maskwright::{Compiler, Constraint};
 
-use crate::cli::Outcome;
 use crate::cli::args::constraint::ConstraintArgs;
 use crate::cli::args::generation::at_least_one;
 use crate::cli::args::model::ModelArgs;
+use crate::cli::outcome::Outcome;
 use crate::cli::output::{self, OutputFormat, Stop};
 
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 pub(super) mod states;
 
 use super::Emitter;
-use super::layout::Layout;
 use super::state::OpenRule;
 use crate::error::Result;
 use crate::grammar::{NodeId, Origin};
+use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::array_set::ArraySet;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Emitter;
-use super::layout::Layout;
 use super::state::{OpenRule, Progress};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId, RuleId};
 use crate::json_schema::document::canonical_text::canonical;
+use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::array_set::Repeats;
 use crate::json_schema::written::{ShortItem, Text};

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Emitter;
-use super::layout::Layout;
 use super::state::{ObjectState, Progress};
 use super::tables::{Member, ObjectAutomaton};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{NodeId, Origin};
+use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::keys::UnnamedKeys;
 use crate::json_schema::set::member_formula::FormulaNode;

@@ -1,6 +1,6 @@
 //! The memory of rules: what each of them is made from when a text enters it.
 
-use super::layout::Layout;
+use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::regular::TextSet;

@@ -6,9 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::interned::Interned;
-use super::layout::Layout;
 use super::state::{ArrayState, ObjectState};
 use crate::grammar::{NodeId, Origin, RuleId};
+use crate::json_schema::layout::Layout;
 use crate::json_schema::satisfiability::member_search::SearchState;
 use crate::json_schema::set::array_set::ArraySet;
 use crate::json_schema::set::keys::UnnamedKeys;

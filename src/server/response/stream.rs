@@ -14,8 +14,8 @@ use tokio_stream::Stream;
 use crate::engine::{Protocol, Usage};
 use crate::tools::{AssistantMessage, MessagePart, MessageReader};
 
-use crate::server::App;
 use crate::server::api_error::ApiError;
+use crate::server::app::App;
 use crate::server::response::{self, Choice, CompletionHead, add_usage};
 use crate::server::worker::{Replies, WorkerReply};
 

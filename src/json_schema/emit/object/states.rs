@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::grammar::{Node, NodeId};
 use crate::json_schema::emit::Emitter;
-use crate::json_schema::emit::layout::Layout;
 use crate::json_schema::emit::state::{Captured, ObjectState, OpenRule, Progress};
+use crate::json_schema::layout::Layout;
 use crate::json_schema::options::{PropertyOrder, Spelling};
 use crate::json_schema::set::Set;
 

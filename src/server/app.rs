@@ -1,0 +1,51 @@
+//! State that all handlers share.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::admission::{ApiKeys, BodyReader, ServerBounds};
+use super::api_error::ApiError;
+use super::worker::Worker;
+use crate::Compiler;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::vocabulary::Vocabulary;
+
+/// State that all handlers share.
+pub(super) struct App {
+    /// Names of the model, one at least.
+    pub(super) names: Vec<String>,
+    pub(super) created: u64,
+    pub(super) keys: ApiKeys,
+    pub(super) compiler: Compiler,
+    pub(super) vocabulary: Arc<Vocabulary>,
+    /// The worker's engine, for tokenizer, template and vocabulary; only the worker runs the model.
+    pub(super) engine: Engine,
+    pub(super) context_length: usize,
+    pub(super) parse_special: bool,
+    /// The error that answers conversations if the model has no chat template.
+    pub(super) no_chat: Option<Error>,
+    pub(super) worker: Worker,
+    pub(super) bounds: ServerBounds,
+    pub(super) bodies: BodyReader,
+    /// Permits to compile a constraint.
+    pub(super) compiles: Arc<Semaphore>,
+}
+
+impl App {
+    /// The name that answers call the model by.
+    pub(super) fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    /// Waits for a turn to compile a constraint, which ends when the permit is dropped.
+    pub(super) async fn turn(&self) -> std::result::Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.compiles).acquire_owned().await.map_err(|_| ApiError::gone())
+    }
+
+    /// The error for a request that the model has worked on for too long.
+    pub(super) fn out_of_time(&self) -> ApiError {
+        ApiError::out_of_time(self.bounds.request.unwrap_or_default())
+    }
+}
