@@ -7,7 +7,7 @@
 //! the states on the path, on failure for all that were met.
 
 use super::derivative::{derivative, fill_row};
-use super::expression::{Expr, Language};
+use super::expression::{Expression, Language};
 use super::lengths::some_length;
 use super::required_bytes::is_provably_empty;
 use super::search_queue::SearchQueue;
@@ -116,12 +116,12 @@ pub(crate) fn is_live_within(
 /// Whether the completion that an endless automaton offers is accepted by all other parts of an
 /// intersection.
 fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
     if !languages.has_endless_automata {
         return Ok(false);
     }
     let rest = xs.iter().find_map(|&part| match languages.arena.expr(part) {
-        Expr::Computed(running) if running.automaton.is_endless() => {
+        Expression::Computed(running) if running.automaton.is_endless() => {
             Some((part, running.automaton.rest(&running.state)?))
         }
         _ => None,

@@ -2,7 +2,7 @@
 //!
 //! Ids of parts are smaller than those of wholes, so sorting by id is a topological order.
 
-use super::expression::{Expr, Language};
+use super::expression::{Expression, Language};
 use super::store::Languages;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -28,12 +28,14 @@ pub(crate) fn subexpressions(
     while let Some(at) = todo.pop() {
         let parts = todo.len();
         match languages.arena.expr(at) {
-            Expr::Set(_) | Expr::DfaState(..) | Expr::Computed(_) => {}
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
-            &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
-            &Expr::Variable(v) if definitions => todo.push(languages.definitions[v as usize].body),
-            Expr::Variable(_) => {}
+            Expression::Set(_) | Expression::DfaState(..) | Expression::Computed(_) => {}
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) | Expression::Intersect(xs) => todo.extend_from_slice(xs),
+            &Expression::Complement(inner) | &Expression::Repeat(inner, ..) => todo.push(inner),
+            &Expression::Variable(v) if definitions => {
+                todo.push(languages.definitions[v as usize].body)
+            }
+            Expression::Variable(_) => {}
         }
         let mut kept = parts;
         for i in parts..todo.len() {
@@ -76,9 +78,9 @@ pub(super) fn regular_subexpressions(
             continue;
         }
         match languages.arena.expr(at) {
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) => todo.extend_from_slice(xs),
-            &Expr::Repeat(part, ..) => todo.push(part),
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) => todo.extend_from_slice(xs),
+            &Expression::Repeat(part, ..) => todo.push(part),
             _ => {}
         }
     }

@@ -235,15 +235,15 @@ impl TransitionTable {
         let first = first.collect();
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
         Dfa {
-            rest: self.rest(&accepts).into(),
+            shortest_lengths: self.rest(&accepts).into(),
             classes: *self.classes,
             width: self.width,
-            first,
+            first_bytes: first,
             next: self.next.into(),
             accepts: accepts.into(),
-            total: total.into(),
-            any: OnceLock::new(),
-            every: OnceLock::new(),
+            every_prefix: total.into(),
+            classes_on_some_path: OnceLock::new(),
+            classes_on_every_path: OnceLock::new(),
             identity,
         }
     }
