@@ -8,17 +8,19 @@ mod layered;
 mod rows;
 mod states;
 
+use std::hash::BuildHasher as _;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
 use self::layered::Layered;
 use self::rows::Rows;
 use self::states::{CLONE_HEADROOM, ExpressionState, ExpressionStates, NOT_STORED};
 use super::expression::{Expression, Language, Row};
 use super::properties::Properties;
 use crate::regular::ByteSet;
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-use std::hash::BuildHasher as _;
-use std::hash::BuildHasherDefault;
-use std::sync::Arc;
 
 /// Unshared rows that an arena keeps, a kibibyte each; beyond it all of them are dropped and
 /// recomputed on demand.

@@ -4,12 +4,14 @@
 //! For example, every string of `(ab|é)+` leads from `.*` (over characters) to `.*`, so all of them
 //! are texts of characters. This proves inclusion without complements.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
 use super::expression::{Expression, Language};
 use super::memo::StringSource;
 use super::store::Languages;
 use crate::error::Result;
-use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 /// The state to which every string of `x` leads from `from`, if it is one and has strings. `left`
 /// bounds the steps; `None` means no or unknown.

@@ -4,6 +4,11 @@
 //! numbers between two bounds are read often, and intersections and complements make each step
 //! dear: they are determinised whole, minimised, and shared by all arenas.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
 use super::computed_parts::has_endless;
 use super::determinize::determinized;
 use super::dfa::Dfa;
@@ -14,9 +19,6 @@ use super::shape::has_unit_counter_above;
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// States of an automaton before minimisation; larger ones stay lazy.
 const MAX_STATES: usize = 3_000;
@@ -154,19 +156,17 @@ fn is_compacted(languages: &Languages, x: Language) -> bool {
             || matches!(languages.arena.expr(part), Expression::DfaState(..))
     };
     let mut any = false;
-    subexpressions(languages, x, false, |_| false).iter().all(|&part| {
-        match languages.arena.expr(part) {
-            Expression::DfaState(..) => {
-                any = true;
-                true
-            }
-            Expression::Intersect(parts) => parts.iter().all(simple),
-            Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => false,
-            Expression::Set(_)
-            | Expression::Concat(..)
-            | Expression::Union(_)
-            | Expression::Repeat(..) => true,
+    subexpressions(languages, x, |_| false).iter().all(|&part| match languages.arena.expr(part) {
+        Expression::DfaState(..) => {
+            any = true;
+            true
         }
+        Expression::Intersect(parts) => parts.iter().all(simple),
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => false,
+        Expression::Set(_)
+        | Expression::Concat(..)
+        | Expression::Union(_)
+        | Expression::Repeat(..) => true,
     }) && any
 }
 

@@ -14,8 +14,7 @@ pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
         Expression::Computed(running) => running.automaton.is_endless(),
         _ => false,
     };
-    languages.has_endless_automata
-        && subexpressions(languages, x, false, |_| false).iter().any(is_endless)
+    languages.has_endless_automata && subexpressions(languages, x, |_| false).iter().any(is_endless)
 }
 
 /// Whether an automaton with endlessly many states reads its first bytes. Of each of its many

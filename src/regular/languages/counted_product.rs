@@ -4,15 +4,17 @@
 //! tabulated, backwards from acceptance, from which states exactly `n` units lead there; a step
 //! asks whether some `n` that the bounds allow is left.
 
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::dfa::Dfa;
 use super::keyed_hash::keyed_hash;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::automaton::{Automaton, AutomatonState};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::hash::Hash;
-use std::sync::Arc;
 
 /// The result of multiplying patterns.
 #[derive(Clone, Debug)]

@@ -3,11 +3,12 @@
 //! Where the pattern alone proves that its strings are texts of units, the bound is nothing but a
 //! counter: lengths, spans and masks follow from the pattern.
 
+use smallvec::SmallVec;
+
 use super::common_successor::common_successor;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
-use smallvec::SmallVec;
 
 /// An intersection of texts with a bound on their number of units.
 #[derive(Clone, Copy, Debug)]

@@ -12,14 +12,16 @@
 //! A row is computed by runs of bytes, not byte by byte: its *border* holds the bytes at which it
 //! may change, and the border of a whole is the union of those of its parts.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language, Row, UNBOUNDED};
 use super::store::Languages;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Work of a row of an automaton that computes its states, in parts of rows.
 const WORK_PER_COMPUTED_ROW: usize = 8;

@@ -1,5 +1,8 @@
 //! Determinisation of an expression to a minimal automaton.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::derivative::fill_row;
 use super::dfa::{Dfa, NO_STATE};
 use super::expression::Language;
@@ -8,8 +11,6 @@ use super::transition_table::{Determinized, TransitionTable};
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// The DFA of a language; `None` if it has more than `most` states before minimisation, takes more
 /// than `work` parts of rows, or accepts nothing. `unit` is that of [`Dfa::accepts_every_prefix`].

@@ -5,9 +5,10 @@
 
 mod required_classes;
 
+use std::sync::OnceLock;
+
 use super::dfa::required_classes::Transitions;
 use crate::regular::ByteSet;
-use std::sync::OnceLock;
 
 /// The successor where there is none.
 pub(super) const NO_STATE: u32 = u32::MAX;

@@ -6,6 +6,9 @@
 //! skips states that are provably empty (`required_bytes`). Every answer is stored: on success for
 //! the states on the path, on failure for all that were met.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::derivative::{derivative, fill_row};
 use super::expression::{Expression, Language};
 use super::lengths::some_length;
@@ -16,8 +19,6 @@ use super::surely_live::is_provably_live;
 use super::unit_counts::has_counted_string;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// States after which a search asks of each further one whether it is provably empty. Most searches
 /// end before that pays.

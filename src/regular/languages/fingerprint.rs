@@ -2,13 +2,15 @@
 //!
 //! Ids differ between arenas; caches that several constraints share are keyed by fingerprint.
 
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language};
 use super::keyed_hash::keyed_hash;
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::hash::Hash;
 
 impl Languages {
     /// The fingerprint of the structure of a language. 128 bits of keyed SipHash: a collision
@@ -23,7 +25,7 @@ impl Languages {
             return self.fingerprint_beside(x, &mut FxHashMap::default());
         }
         let mut last = 0;
-        for at in subexpressions(self, x, false, |part| self.arena.fingerprint(part).is_some()) {
+        for at in subexpressions(self, x, |part| self.arena.fingerprint(part).is_some()) {
             last =
                 structural_print(self, at, |part| self.arena.fingerprint(part).unwrap_or_default());
             self.arena.set_fingerprint(at, last);
@@ -39,7 +41,7 @@ impl Languages {
         x: Language,
         done: &mut FxHashMap<Language, u128>,
     ) -> u128 {
-        for at in subexpressions(self, x, false, |part| done.contains_key(&part)) {
+        for at in subexpressions(self, x, |part| done.contains_key(&part)) {
             let print = structural_print(self, at, |part| done[&part]);
             done.insert(at, print);
         }

@@ -10,13 +10,15 @@
 //! Lengths of actual strings are in `witness_length`, the longest way to the end from any state in
 //! `spans`, numbers of units in `unit_counts`.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use super::counted_text::{CountedText, counted_text};
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::{regular_subexpressions, subexpressions};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 
 /// Bounds on the lengths of strings, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ impl Lengths {
 /// Bounds on the lengths of the strings of `x`: O(subexpressions), not remembered.
 pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
     let mut known: FxHashMap<Language, Lengths> = FxHashMap::default();
-    for at in subexpressions(languages, x, false, |_| false) {
+    for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| known[part];
         let lengths = match languages.arena.expr(at) {
             _ if at == Language::EPSILON => Lengths { least: 0, most: Some(0), alone: true },

@@ -4,9 +4,10 @@
 //! only the tokens that end it. For example, `.*` without the strings `{a, b}`: after any text,
 //! some longer text is accepted.
 
+use rustc_hash::FxHashMap;
+
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
-use rustc_hash::FxHashMap;
 
 /// Whether every text of units is the beginning of a string of `x`, as far as structure proves it.
 /// The strings of `x` are texts of units (and others, where [`Language::ALL`] occurs in it).

@@ -6,6 +6,8 @@
 //! with each product minimised before the next: what the patterns have in common is counted once. A
 //! bound on the number of characters stays beside the product as a counter (`counted_product`).
 
+use std::sync::Arc;
+
 use super::counted_product::{CountedProduct, NO_PLACE, Product};
 use super::determinize::{total_states, transition_table};
 use super::emptiness::is_live_within;
@@ -13,7 +15,6 @@ use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::transition_table::{Determinized, TransitionTable};
 use crate::error::Result;
-use std::sync::Arc;
 
 /// Patterns from which a product pays; fewer are searched.
 const MIN_PATTERNS: usize = 4;

@@ -1,8 +1,9 @@
 //! Properties of an expression that follow from those of its parts, computed once when it is interned.
 
+use std::sync::Arc;
+
 use super::dfa::Dfa;
 use super::expression::{Expression, Language, UNBOUNDED, VariableDefinition};
-use std::sync::Arc;
 
 /// Properties of an expression, computed from those of its parts when it is interned.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,12 +5,14 @@
 //! pattern that wants a `T` yet, beside the rest of a date after its `T`. A search would visit all
 //! combinations of states before it finds that nothing is left.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language};
 use super::memo::ByteSets;
 use super::store::Languages;
 use crate::regular::ByteSet;
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Sets that are kept of a language; the smallest exclude most.
 const MAX_BYTE_SETS: usize = 8;

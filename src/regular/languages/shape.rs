@@ -3,10 +3,11 @@
 //! All are O(parts) at most and never make a state. They answer for the expression as it is written,
 //! not for the language.
 
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use smallvec::SmallVec;
 
 /// `x{min,max} rest` as its parts; `max` is [`u32::MAX`] where there is no bound.
 pub(crate) fn leading_repeat(
@@ -48,9 +49,7 @@ pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Lan
         return counts(part, min, max).then_some(part).into_iter().collect();
     }
     let mut units = SmallVec::new();
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
         if let Expression::Repeat(part, min, max) = *languages.arena.expr(at)
             && counts(part, min, max)
         {
@@ -62,7 +61,7 @@ pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Lan
 
 /// Whether a unit of more than a byte is repeated with a finite bound above `most`.
 pub(crate) fn has_unit_counter_above(languages: &Languages, x: Language, most: u32) -> bool {
-    subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
+    subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter)
         .into_iter()
         .any(|at| match *languages.arena.expr(at) {
             Expression::Repeat(part, min, max)

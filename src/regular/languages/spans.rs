@@ -3,6 +3,8 @@
 //! If after any token an ending of the span is still within the bounds of all counters, these
 //! bounds decide nothing: widening asks for it.
 
+use rustc_hash::FxHashMap;
+
 use super::counted_text::{CountedText, counted_text};
 use super::expression::{Expression, Language, Row};
 use super::lengths::length_range;
@@ -12,7 +14,6 @@ use super::witness::MAX_WITNESS_BYTES;
 use super::witness_length::short_length;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// Spans that were searched for, by language.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +189,7 @@ fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Resul
 /// leave it open.
 pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
     let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
-    for at in subexpressions(languages, x, false, |_| false) {
+    for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| bounds.get(part).copied().flatten();
         let bound = match languages.arena.expr(at).clone() {
             Expression::Set(_) => Some(1),

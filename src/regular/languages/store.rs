@@ -3,6 +3,10 @@
 //! Construction (`construct`), exact reading (`reading`) and emptiness (`emptiness`) are methods of
 //! [`Languages`] in files of their own; analyses are functions over it.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::arena::{Arena, Checkpoint};
 use super::budget::Budget;
 use super::dfa::Dfa;
@@ -12,8 +16,6 @@ use super::properties::Properties;
 use super::shared_results::SharedResults;
 use crate::regular::ByteSet;
 use crate::regular::automaton::{Automaton, AutomatonState, RunningAutomaton};
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The arena of languages: makes them, compares them by identity of structure, and steps them.
 ///

@@ -1,9 +1,10 @@
 //! Non-emptiness that structure proves.
 
+use rustc_hash::FxHashMap;
+
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::prefix_closure::accepts_every_prefix;
 use super::store::Languages;
-use rustc_hash::FxHashMap;
 
 /// Nested concatenations that are looked into.
 const MAX_DEPTH: u32 = 200;

@@ -1,11 +1,12 @@
 //! Copies of languages in other arenas, subexpression by subexpression.
 
+use rustc_hash::FxHashMap;
+
 use super::expression::{Expression, Language, VariableDefinition};
 use super::store::Languages;
-use super::subexpressions::subexpressions;
+use super::subexpressions::subexpressions_and_bodies;
 use super::variables::{define, new_variable, set_identity};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// The same language in another arena. `done` maps the languages that were copied before.
 pub(crate) fn transfer(
@@ -16,7 +17,7 @@ pub(crate) fn transfer(
 ) -> Result<Language> {
     // Only variables may have parts made after them.
     let mut variables = Vec::new();
-    for at in subexpressions(languages, x, true, |part| done.contains_key(&part)) {
+    for at in subexpressions_and_bodies(languages, x, |part| done.contains_key(&part)) {
         let sorted = |xs: &[Language]| {
             let mut xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
             xs.sort_unstable();

@@ -3,18 +3,20 @@
 //! States that no string tells apart are merged by partition refinement (Moore, "Gedanken-experiments
 //! on sequential machines", 1956).
 
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::hash::Hasher as _;
+use std::sync::OnceLock;
+
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
 use super::dfa::{Dfa, NO_STATE};
 use super::keyed_hash::keyed_hash;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
-use smallvec::SmallVec;
-use std::collections::VecDeque;
-use std::hash::Hash;
-use std::hash::Hasher as _;
-use std::sync::OnceLock;
 
 /// The result of making an automaton.
 pub(crate) enum Determinized {

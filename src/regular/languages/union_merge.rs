@@ -7,12 +7,13 @@
 //! [`merge_repeats`] is linear and handles the common shape, one repeat before a rest.
 //! [`merge_counted`] compares parts of any shape in pairs; it looks only at parts with a counter.
 
+use smallvec::SmallVec;
+
 use super::budget::PARTS_PER_MICROSECOND;
 use super::concatenation::join;
 use super::expression::{Expression, Language};
 use super::store::Languages;
 use crate::deadline;
-use smallvec::SmallVec;
 
 /// Parts of a union with the same head up to which they are compared in pairs. Searches through
 /// nested counters keep no more than a few.

@@ -1,9 +1,10 @@
 //! Bounds on the number of units, pushed into the repeat of a language that is a sequence of units.
 
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
-use smallvec::SmallVec;
 
 /// The strings of `x` with `min` to `max` units, as a sequence of repeats. `None` unless `x` is a
 /// sequence of repeats of subsets of the unit, at most one of them with a variable count. The unit

@@ -8,14 +8,15 @@
 //! longest path. For `^(ab|c)*$` of at least 10^9 characters that is three states, not a search that
 //! ends at a limit after ten seconds.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::max_length;
 use super::memo::{StatePair, UnitCounts};
 use super::store::Languages;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// Least numbers of units up to which a search is as fast: microseconds.
 const MAX_SEARCHED_UNITS: u32 = 256;

@@ -9,6 +9,9 @@
 //! [a-z]{0,997}   ── tokens repeat [a-z] at most 20 times ──►   [a-z]*
 //! ```
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::counted_text::without_redundant_texts;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::min_length_bound;
@@ -18,8 +21,6 @@ use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// The part of a repeat, as far as tokens are counted by it.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +87,7 @@ fn without_far_counts(
     // What counts nothing stays as it is.
     let mut done: FxHashMap<Language, Language> = FxHashMap::default();
     let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
         let near = match languages.arena.expr(at).clone() {
             Expression::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
             Expression::Union(xs) => {
@@ -180,9 +179,7 @@ fn without_bounds(
     let mut done: FxHashMap<Language, Language> = FxHashMap::default();
     let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
     let mut narrowest: Option<u32> = None;
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
         let free = match languages.arena.expr(at).clone() {
             Expression::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
             Expression::Union(xs) => {

@@ -1,14 +1,16 @@
 //! Witnesses: shortest strings of a language, and short ones.
 
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::expression::{Expression, Language};
 use super::lengths::min_length_bound;
 use super::memo::WitnessKind;
 use super::search_queue::SearchQueue;
 use super::store::Languages;
 use crate::error::{Error, ErrorKind, Result};
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// States that a breadth-first search visits where a short string suffices.
 const MAX_BREADTH_FIRST_STATES: usize = 3_000;

@@ -1,12 +1,13 @@
 //! Lengths of short witnesses, without spelling long ones out.
 
+use rustc_hash::FxHashMap;
+
 use super::expression::{Expression, Language};
 use super::lengths::min_length_bound;
 use super::store::Languages;
 use super::subexpressions::regular_subexpressions;
 use super::witness::{MAX_WITNESS_BYTES, short};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// The length of [`short`], or `None` if there is no string. Where structure proves more than
 /// `most` bytes, a lower bound above `most`.

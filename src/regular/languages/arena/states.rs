@@ -1,8 +1,9 @@
 //! The small mutable record of each expression, copied on write in chunks.
 
-use crate::regular::languages::properties::Properties;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+
+use crate::regular::languages::properties::Properties;
 
 /// The mutable record of an expression: small, since all of them are copied with an arena.
 #[derive(Clone, Copy, Debug)]
