@@ -29,7 +29,7 @@ impl Languages {
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn is_live(&mut self, x: Language) -> Result<bool> {
-        // Nothing is more than the most.
+        // `None` is impossible without a limit on states.
         Ok(is_live_within(self, x, usize::MAX)?.unwrap_or(false))
     }
 }
@@ -55,11 +55,8 @@ pub(crate) fn is_live_within(
         languages.arena.set_live(x, live);
         return Ok(Some(live));
     }
-    // Towards a state known to be live, from the state that promises most (the newest of
-    // equals), and now and then from the oldest of the states to look at: the one finds long
-    // strings that many patterns narrow soon, the other short strings where the promise
-    // misleads. On success the way there is live; on failure everything seen is dead, since
-    // none of it reaches a live state.
+    // Search for a live state. On success the states on the path are live; on failure all states
+    // that were met are dead, since none of them reaches a live state.
     let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
     let mut open = SearchQueue::default();
     open.push(languages.arena.properties(x).distance, x);
@@ -70,7 +67,6 @@ pub(crate) fn is_live_within(
         if looked_at > most {
             return Ok(None);
         }
-        // Most searches end before looking from outside would pay.
         if looked_at == STATES_BEFORE_EMPTINESS_PROOF && is_provably_empty(languages, x) {
             languages.arena.set_live(x, false);
             return Ok(Some(false));

@@ -30,7 +30,8 @@ pub(crate) fn accepts_every_prefix(
         Expression::Union(xs) => {
             xs.iter().any(|&part| accepts_every_prefix(languages, part, unit, known))
         }
-        // Endlessly many continuations, less finitely many; what is found stays found.
+        // Infinitely many continuations without finitely many excluded ones, or a search whose
+        // success is final.
         Expression::Intersect(xs) => {
             xs.iter().any(|&part| is_unbounded_repeat(languages, part, unit))
                 && xs.iter().all(|&part| match *languages.arena.expr(part) {

@@ -172,7 +172,7 @@ fn search_to_end<S>(
     // Each with the state before it, the byte from there, and how many bytes lead to it.
     let mut from: FxHashMap<Language, (Language, u8, usize)> = FxHashMap::default();
     from.insert(x, (x, 0, 0));
-    // The length of the best way so far, and the state that it goes on from as is known.
+    // The length of the best string so far, and the state whose remembered string ends it.
     let mut best: Option<(usize, Language)> = None;
     let (mut looked_at, made) = (0, languages.len());
     while let Some(state) = take(open) {

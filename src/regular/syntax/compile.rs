@@ -220,7 +220,7 @@ impl PatternCompiler<'_> {
         at: AssertionSource,
         prefixes: &mut Vec<Language>,
     ) -> Result<AtomicChoice> {
-        // A match that goes on to be another one.
+        // A match that is a proper prefix of another match.
         let byte = self.languages.byte_set(crate::regular::ByteSet::ALL);
         let some = self.languages.repeat(byte, 1, None);
         let longer = self.languages.concat([language, some]);
