@@ -225,7 +225,7 @@ mod tests {
         ] {
             let language =
                 regular::parse(&mut l, pattern, regular::Options::default(), &Utf8).unwrap();
-            let lengths = length_range(&mut l, language);
+            let lengths = length_range(&l, language);
             let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
             for from in 0..63 {
                 let longer = [b'a', b'b'].map(|byte| [&texts[from][..], &[byte]].concat());
