@@ -1,10 +1,18 @@
-//! Regular languages of byte strings, closed under and, or and not, and the patterns that name
-//! them.
+//! Regular languages of byte strings, closed under intersection, union and complement, and the
+//! patterns that name them.
 //!
 //! [`Languages`] is the algebra; [`parse()`] reads a pattern, of Rust's `regex` crate or of
-//! ECMA-262, as a [`Language`]; [`CodePoints`] says how the pattern's characters are spelled in
-//! bytes. For the meaning of a whole JSON Schema string, intersect and complement what several
-//! patterns give; the complement of a pattern is meant within [`any_text`].
+//! ECMA-262, as a [`Language`]; [`CodePoints`] is the encoding of the pattern's characters in bytes.
+//! For the meaning of a whole JSON Schema string, intersect and complement the languages of several
+//! patterns; the complement of a pattern is meant within [`any_text`].
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `languages` | the arena of expressions, derivatives, automata and their analyses |
+//! | `encoding` | code points in bytes: UTF-8 and JSON strings |
+//! | `syntax` | patterns as text |
+//! | `automaton`, `computed_automata` | automata that compute their states |
+//! | `triggers` | free text up to a trigger string |
 //!
 //! ```
 //! use maskwright::regular::{self, Anchoring, Dialect, Languages, Options, Utf8, any_text};

@@ -4,7 +4,7 @@
 //! for the set of all items so far. As a list, the n-th set costs n copies, and as an expression as
 //! many states as it has bytes. Here a set is the root of a radix trie: adding a text makes the
 //! nodes along its path anew and shares all others, so n texts take O(n) nodes, whatever the number
-//! of sets. Nodes are found by their content, so equal sets are equal handles, whatever order their
+//! of sets. RadixNodes are found by their content, so equal sets are equal handles, whatever order their
 //! texts were added in.
 //!
 //! A set is also a [`Language`]. A state is a node and how many bytes of its label are read; sets
@@ -44,9 +44,9 @@ pub(crate) struct TextPlace {
 
 /// A node of a radix trie.
 #[derive(Clone, Debug)]
-struct Node {
+struct RadixNode {
     /// Bytes that all texts below begin with; the byte that leads to the node is not among them.
-    label: Label,
+    label: RadixLabel,
     /// Whether the label alone is one of the texts.
     ends: bool,
     /// Sorted by byte.
@@ -60,13 +60,13 @@ struct Node {
 
 /// A part of a text.
 #[derive(Clone, Debug)]
-struct Label {
+struct RadixLabel {
     text: Arc<[u8]>,
     from: u32,
     to: u32,
 }
 
-impl Label {
+impl RadixLabel {
     /// Approximate memory of all sets in bytes.
     fn bytes(&self) -> &[u8] {
         &self.text[self.from as usize..self.to as usize]
@@ -81,16 +81,16 @@ impl Label {
 
 /// All nodes, interned by content.
 #[derive(Debug)]
-struct Nodes {
+struct RadixNodes {
     /// The first stands for no text.
-    nodes: Vec<Node>,
+    nodes: Vec<RadixNode>,
     ids: FxHashMap<u128, u32>,
     /// About how many bytes the nodes take.
     bytes: usize,
 }
 
-impl Nodes {
-    fn intern(&mut self, label: Label, ends: bool, children: Box<[(u8, u32)]>) -> u32 {
+impl RadixNodes {
+    fn intern(&mut self, label: RadixLabel, ends: bool, children: Box<[(u8, u32)]>) -> u32 {
         let fingerprint = keyed_hash(|hasher| {
             label.bytes().hash(hasher);
             ends.hash(hasher);
@@ -106,15 +106,16 @@ impl Nodes {
         let rest = if ends { 0 } else { below.map(|node| node.shortest + 1).min().unwrap_or(0) };
         let shortest = label.to - label.from + rest;
         let id = self.nodes.len() as u32;
-        self.bytes += size_of::<Node>() + size_of_val(&*children) + 2 * size_of::<(u128, u32)>();
-        self.nodes.push(Node { label, ends, children, shortest, count, fingerprint });
+        self.bytes +=
+            size_of::<RadixNode>() + size_of_val(&*children) + 2 * size_of::<(u128, u32)>();
+        self.nodes.push(RadixNode { label, ends, children, shortest, count, fingerprint });
         self.ids.insert(fingerprint, id);
         id
     }
 
     /// The root of the texts of `root` and one more.
     fn with(&mut self, root: u32, text: &Arc<[u8]>) -> u32 {
-        let rest = |from: usize| Label {
+        let rest = |from: usize| RadixLabel {
             text: Arc::clone(text),
             from: from.min(text.len()) as u32,
             to: text.len() as u32,
@@ -166,7 +167,7 @@ impl Nodes {
         self.bytes += text.len();
         // Back up, with the new node in the place of the old one.
         for (at, child) in path.into_iter().rev() {
-            let Node { label, ends, mut children, .. } = self.nodes[at as usize].clone();
+            let RadixNode { label, ends, mut children, .. } = self.nodes[at as usize].clone();
             children[child].1 = new;
             new = self.intern(label, ends, children);
         }
@@ -204,19 +205,19 @@ impl Nodes {
 /// Sets of texts that share their nodes.
 #[derive(Debug)]
 pub(crate) struct TextSets {
-    nodes: RwLock<Nodes>,
+    nodes: RwLock<RadixNodes>,
 }
 
 impl TextSets {
     pub(crate) fn new() -> Arc<Self> {
-        let label = Label { text: [].into(), from: 0, to: 0 };
+        let label = RadixLabel { text: [].into(), from: 0, to: 0 };
         let (ends, children) = (false, Box::default());
-        let none = Node { label, ends, children, shortest: 0, count: 0, fingerprint: 0 };
-        let nodes = Nodes { nodes: vec![none], ids: FxHashMap::default(), bytes: 0 };
+        let none = RadixNode { label, ends, children, shortest: 0, count: 0, fingerprint: 0 };
+        let nodes = RadixNodes { nodes: vec![none], ids: FxHashMap::default(), bytes: 0 };
         Arc::new(Self { nodes: RwLock::new(nodes) })
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Nodes> {
+    fn read(&self) -> RwLockReadGuard<'_, RadixNodes> {
         // Nothing is left half done by a panic that matters to readers.
         self.nodes.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -274,7 +275,7 @@ impl TextSets {
     }
 
     /// Applies `look` to the position of an encoded state.
-    fn look<T>(&self, state: &[i64], look: impl FnOnce(&Nodes, TextPlace) -> T) -> Option<T> {
+    fn look<T>(&self, state: &[i64], look: impl FnOnce(&RadixNodes, TextPlace) -> T) -> Option<T> {
         let nodes = self.read();
         let &[high, low, read] = state else { return None };
         let fingerprint = u128::from(high as u64) << 64 | u128::from(low as u64);
@@ -294,7 +295,7 @@ impl Automaton for TextSets {
     }
 
     fn accepts(&self, state: &[i64]) -> bool {
-        self.look(state, Nodes::ends).unwrap_or(false)
+        self.look(state, RadixNodes::ends).unwrap_or(false)
     }
 
     fn step(&self, from: &[i64], byte: u8) -> Option<AutomatonState> {
@@ -305,7 +306,7 @@ impl Automaton for TextSets {
     }
 
     fn first(&self, state: &[i64]) -> Option<ByteSet> {
-        self.look(state, Nodes::first_bytes)
+        self.look(state, RadixNodes::first_bytes)
     }
 
     fn is_live(&self, _state: &[i64]) -> Option<bool> {

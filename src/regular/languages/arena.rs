@@ -8,17 +8,19 @@ mod layered;
 mod rows;
 mod states;
 
-use self::layered::Layered;
-use self::rows::Rows;
-use self::states::{CLONE_HEADROOM, NOT_STORED, State, States};
-use super::expression::{Expr, Language, Row};
-use super::properties::Properties;
-use crate::regular::ByteSet;
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
 use std::hash::BuildHasher as _;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use self::layered::Layered;
+use self::rows::Rows;
+use self::states::{CLONE_HEADROOM, ExpressionState, ExpressionStates, NOT_STORED};
+use super::expression::{Expression, Language, Row};
+use super::properties::Properties;
+use crate::regular::ByteSet;
 
 /// Unshared rows that an arena keeps, a kibibyte each; beyond it all of them are dropped and
 /// recomputed on demand.
@@ -35,20 +37,20 @@ pub(crate) struct Checkpoint {
     rows: usize,
     firsts: usize,
     /// Number of times that rows were dropped.
-    relieved: usize,
+    evictions: usize,
 }
 
 /// Hash-consed expressions by id.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    states: States,
-    exprs: Layered<Expr>,
+    states: ExpressionStates,
+    exprs: Layered<Expression>,
     rows: Rows,
     firsts: Layered<ByteSet>,
     /// Fingerprints by id, 0 where unknown; as long as the greatest id that was asked for.
     prints: Layered<u128>,
     /// Number of times that rows were dropped.
-    relieved: usize,
+    evictions: usize,
     shared_ids: Arc<Ids>,
     ids: Ids,
 }
@@ -65,7 +67,7 @@ impl Clone for Arena {
             rows: self.rows.clone(),
             firsts: self.firsts.clone(),
             prints: self.prints.clone(),
-            relieved: self.relieved,
+            evictions: self.evictions,
             shared_ids: Arc::clone(&self.shared_ids),
             ids,
         }
@@ -91,7 +93,7 @@ impl Arena {
         self.shared_ids = Arc::new(ids);
     }
 
-    fn hash(expr: &Expr) -> u32 {
+    fn hash(expr: &Expression) -> u32 {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one(expr);
         (hash ^ hash >> 32) as u32
     }
@@ -105,8 +107,8 @@ impl Arena {
     /// computes.
     pub(crate) fn intern(
         &mut self,
-        expr: Expr,
-        describe: impl FnOnce(&Self, &Expr) -> Properties,
+        expr: Expression,
+        describe: impl FnOnce(&Self, &Expression) -> Properties,
     ) -> Language {
         let hash = Self::hash(&expr);
         let same = |&(other, id): &(u32, Language)| other == hash && self.exprs[id.index()] == expr;
@@ -117,7 +119,7 @@ impl Arena {
         }
         let properties = describe(self, &expr);
         let id = Language(self.exprs.push(expr));
-        self.states.own.push(State {
+        self.states.own.push(ExpressionState {
             properties,
             clean: false,
             steps: 0,
@@ -129,7 +131,7 @@ impl Arena {
     }
 
     #[inline]
-    pub(crate) fn expr(&self, x: Language) -> &Expr {
+    pub(crate) fn expr(&self, x: Language) -> &Expression {
         &self.exprs[x.index()]
     }
 
@@ -176,12 +178,12 @@ impl Arena {
     }
 
     /// Drops all unshared rows if there are more than [`MAX_ROWS`].
-    pub(crate) fn relieve(&mut self) {
+    pub(crate) fn evict_rows(&mut self) {
         if self.rows.owned() <= MAX_ROWS {
             return;
         }
         self.forget_rows(self.rows.shared());
-        self.relieved += 1;
+        self.evictions += 1;
     }
 
     /// Drops the rows from an index on.
@@ -196,7 +198,7 @@ impl Arena {
 
     pub(crate) fn mark(&self) -> Checkpoint {
         let (states, rows, firsts) = (self.len(), self.rows.len(), self.firsts.len());
-        Checkpoint { states, rows, firsts, relieved: self.relieved }
+        Checkpoint { states, rows, firsts, evictions: self.evictions }
     }
 
     /// Drops the expressions made since a checkpoint, to which nothing may refer any more. Returns
@@ -206,7 +208,7 @@ impl Arena {
             return mark.states;
         }
         // Rows that were made after others were forgotten stand where older ones did.
-        let rows = if self.relieved == mark.relieved { mark.rows } else { self.rows.shared() };
+        let rows = if self.evictions == mark.evictions { mark.rows } else { self.rows.shared() };
         self.exprs.own.truncate(mark.states - self.exprs.shared.len());
         self.states.own.truncate(mark.states - self.states.shared.len());
         self.prints.own.truncate(mark.states - self.prints.shared.len());
@@ -241,12 +243,12 @@ impl Arena {
 
     /// The fingerprint, if it is known.
     #[inline]
-    pub(crate) fn print(&self, x: Language) -> Option<u128> {
+    pub(crate) fn fingerprint(&self, x: Language) -> Option<u128> {
         (x.index() < self.prints.len()).then(|| self.prints[x.index()]).filter(|&print| print != 0)
     }
 
     /// Stores a fingerprint. Ignored for a shared expression.
-    pub(crate) fn set_print(&mut self, x: Language, print: u128) {
+    pub(crate) fn set_fingerprint(&mut self, x: Language, print: u128) {
         let Some(own) = x.index().checked_sub(self.prints.shared.len()) else { return };
         if self.prints.own.len() <= own {
             self.prints.own.resize(own + 1, 0);
@@ -265,7 +267,7 @@ impl Arena {
     pub(crate) fn bytes(&self) -> usize {
         self.states.bytes()
             + 2 * self.ids.len() * size_of::<(u32, Language)>()
-            + self.exprs.own.len() * (size_of::<Expr>() + 32)
+            + self.exprs.own.len() * (size_of::<Expression>() + 32)
             + self.rows.bytes()
             + self.firsts.own.len() * size_of::<ByteSet>()
             + self.prints.own.len() * size_of::<u128>()

@@ -4,12 +4,14 @@
 //! For example, every string of `(ab|é)+` leads from `.*` (over characters) to `.*`, so all of them
 //! are texts of characters. This proves inclusion without complements.
 
-use super::expression::{Expr, Language};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::expression::{Expression, Language};
 use super::memo::StringSource;
 use super::store::Languages;
 use crate::error::Result;
-use rustc_hash::FxHashSet;
-use std::sync::Arc;
 
 /// The state to which every string of `x` leads from `from`, if it is one and has strings. `left`
 /// bounds the steps; `None` means no or unknown.
@@ -28,7 +30,7 @@ pub(super) fn common_successor(
         if *left == 0 || depth > MAX_DEPTH {
             return Ok(None);
         }
-        let Expr::Concat(a, b) = *languages.arena.expr(x) else { break };
+        let Expression::Concat(a, b) = *languages.arena.expr(x) else { break };
         let Some(between) = common_successor(languages, a, from, left, depth + 1)? else {
             return Ok(None);
         };
@@ -40,14 +42,14 @@ pub(super) fn common_successor(
     }
     let after = match languages.arena.expr(x) {
         _ if x == Language::EPSILON => return Ok(Some(from)),
-        Expr::Set(set) => {
+        Expression::Set(set) => {
             let set = *set;
             let row = languages.row(from)?;
             let mut nexts = set.iter().map(|byte| row[usize::from(byte)]);
             let first = nexts.next().filter(|&next| next != Language::EMPTY);
             first.filter(|&first| nexts.all(|next| next == first))
         }
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             let xs = xs.clone();
             let mut all = common_successor(languages, xs[0], from, left, depth)?;
             for &part in &xs[1..] {
@@ -57,7 +59,7 @@ pub(super) fn common_successor(
             }
             all
         }
-        Expr::Intersect(xs) => {
+        Expression::Intersect(xs) => {
             let mut any = None;
             for &part in &xs.clone() {
                 if any.is_none() {
@@ -66,7 +68,7 @@ pub(super) fn common_successor(
             }
             any
         }
-        &Expr::Repeat(part, least, most) => {
+        &Expression::Repeat(part, least, most) => {
             match common_successor(languages, part, from, left, depth)? {
                 Some(after) if least == 0 => (after == from).then_some(from),
                 Some(after) if most > 1 => {
@@ -76,10 +78,13 @@ pub(super) fn common_successor(
                 after => after,
             }
         }
-        &Expr::DfaState(table, state) => {
-            return common_successor_of_dfa(languages, (table, state), from, left);
+        &Expression::DfaState(dfa, state) => {
+            return common_successor_of_dfa(languages, (dfa, state), from, left);
         }
-        Expr::Concat(..) | Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => None,
+        Expression::Concat(..)
+        | Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_) => None,
     };
     languages.memo.common_successors.insert((StringSource::Of(x), from), after);
     Ok(after)
@@ -89,16 +94,16 @@ pub(super) fn common_successor(
 /// the way lead to the same, which is remembered.
 fn common_successor_of_dfa(
     languages: &mut Languages,
-    (table, state): (u32, u32),
+    (dfa, state): (u32, u32),
     from: Language,
     left: &mut usize,
 ) -> Result<Option<Language>> {
     if let Some(&known) =
-        languages.memo.common_successors.get(&(StringSource::From(table, state), from))
+        languages.memo.common_successors.get(&(StringSource::From(dfa, state), from))
     {
         return Ok(known);
     }
-    let at = Arc::clone(&languages.dfas[table as usize]);
+    let at = Arc::clone(&languages.dfas[dfa as usize]);
     let mut seen = vec![(state, from)];
     let mut known: FxHashSet<(u32, Language)> = FxHashSet::from_iter([(state, from)]);
     let mut end = None;
@@ -129,7 +134,7 @@ fn common_successor_of_dfa(
     };
     // Strings from all states that were seen end where those of the first do.
     let end = end.filter(|_| holds);
-    let seen = seen.into_iter().map(|(at, place)| ((StringSource::From(table, at), place), end));
+    let seen = seen.into_iter().map(|(at, place)| ((StringSource::From(dfa, at), place), end));
     languages.memo.common_successors.extend(seen);
     Ok(end)
 }

@@ -4,19 +4,21 @@
 //! numbers between two bounds are read often, and intersections and complements make each step
 //! dear: they are determinised whole, minimised, and shared by all arenas.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
 use super::computed_parts::has_endless;
 use super::determinize::determinized;
 use super::dfa::Dfa;
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::prefix_closure::accepts_every_prefix;
 use super::product::product;
 use super::shape::has_unit_counter_above;
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// States of an automaton before minimisation; larger ones stay lazy.
 const MAX_STATES: usize = 3_000;
@@ -53,11 +55,11 @@ pub(crate) fn compacted(
         return Ok(x);
     }
     if let Some(unit) = unit
-        && let Expr::Intersect(parts) = languages.arena.expr(x)
+        && let Expression::Intersect(parts) = languages.arena.expr(x)
     {
         let (bounds, others): (Vec<_>, Vec<_>) =
             parts.iter().partition(|part| match *languages.arena.expr(**part) {
-                Expr::Repeat(part, min, max) => {
+                Expression::Repeat(part, min, max) => {
                     part == unit
                         && (max != UNBOUNDED && max > MAX_INLINE_BOUND || min > MAX_INLINE_BOUND)
                 }
@@ -97,7 +99,7 @@ pub(crate) fn compacted(
             compacted
         }
         None => match unit.map_or(Ok(None), |unit| product(languages, x, unit))? {
-            Some(together) => together,
+            Some(multiplied) => multiplied,
             None => with_compacted_parts(languages, x, unit, 0)?,
         },
     })
@@ -112,9 +114,11 @@ fn with_compacted_parts(
 ) -> Result<Language> {
     let (parts, all) = match languages.arena.expr(x) {
         _ if depth == MAX_DEPTH => return Ok(x),
-        Expr::Intersect(parts) => (parts.clone(), true),
-        Expr::Union(parts) if languages.arena.properties(x).has_boolean => (parts.clone(), false),
-        &Expr::Complement(inner) if x != Language::ALL => {
+        Expression::Intersect(parts) => (parts.clone(), true),
+        Expression::Union(parts) if languages.arena.properties(x).has_boolean => {
+            (parts.clone(), false)
+        }
+        &Expression::Complement(inner) if x != Language::ALL => {
             let inner = compacted_part(languages, inner, unit, depth + 1)?;
             return Ok(languages.complement(inner));
         }
@@ -132,14 +136,15 @@ fn compacted_part(
     unit: Option<Language>,
     depth: usize,
 ) -> Result<Language> {
-    let repeats = |unit| matches!(*languages.arena.expr(x), Expr::Repeat(part, ..) if part == unit);
-    let plain = matches!(languages.arena.expr(x), Expr::Set(_) | Expr::DfaState(..));
+    let repeats =
+        |unit| matches!(*languages.arena.expr(x), Expression::Repeat(part, ..) if part == unit);
+    let plain = matches!(languages.arena.expr(x), Expression::Set(_) | Expression::DfaState(..));
     if plain || unit.is_some_and(repeats) {
         return Ok(x);
     }
     let x = with_compacted_parts(languages, x, unit, depth)?;
     Ok(match determinized(languages, x, None, MAX_PART_STATES, MAX_PART_WORK)? {
-        Some(table) => languages.dfa_language(&Arc::new(table)),
+        Some(dfa) => languages.dfa_language(&Arc::new(dfa)),
         None => x,
     })
 }
@@ -148,26 +153,27 @@ fn compacted_part(
 fn is_compacted(languages: &Languages, x: Language) -> bool {
     let simple = |&part: &Language| {
         !languages.arena.properties(part).has_boolean
-            || matches!(languages.arena.expr(part), Expr::DfaState(..))
+            || matches!(languages.arena.expr(part), Expression::DfaState(..))
     };
     let mut any = false;
-    subexpressions(languages, x, false, |_| false).iter().all(|&part| {
-        match languages.arena.expr(part) {
-            Expr::DfaState(..) => {
-                any = true;
-                true
-            }
-            Expr::Intersect(parts) => parts.iter().all(simple),
-            Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => false,
-            Expr::Set(_) | Expr::Concat(..) | Expr::Union(_) | Expr::Repeat(..) => true,
+    subexpressions(languages, x, |_| false).iter().all(|&part| match languages.arena.expr(part) {
+        Expression::DfaState(..) => {
+            any = true;
+            true
         }
+        Expression::Intersect(parts) => parts.iter().all(simple),
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => false,
+        Expression::Set(_)
+        | Expression::Concat(..)
+        | Expression::Union(_)
+        | Expression::Repeat(..) => true,
     }) && any
 }
 
 /// The DFA to which any arena of this process has given a name.
 pub(crate) fn named_dfa(languages: &mut Languages, name: &str) -> Option<Language> {
-    let table = NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?;
-    Some(languages.dfa_language(&table))
+    let dfa = NAMED.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()?;
+    Some(languages.dfa_language(&dfa))
 }
 
 /// The same language as a DFA with a name for all arenas, unless it is too large. Callers choose
@@ -178,12 +184,12 @@ pub(crate) fn compile_named_dfa(
     x: Language,
     unit: Language,
 ) -> Result<Language> {
-    let Some(table) = determinized(languages, x, Some(unit), MAX_STATES, usize::MAX)?.map(Arc::new)
+    let Some(dfa) = determinized(languages, x, Some(unit), MAX_STATES, usize::MAX)?.map(Arc::new)
     else {
         return Ok(x);
     };
     let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
-    named.insert(name.into(), Arc::clone(&table));
+    named.insert(name.into(), Arc::clone(&dfa));
     drop(named);
-    Ok(languages.dfa_language(&table))
+    Ok(languages.dfa_language(&dfa))
 }

@@ -3,7 +3,7 @@
 //! The only one is the automaton of ECMA-262 patterns. It is never determinised, and intersected
 //! only with languages that it soon outlives.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::regular::automaton::{RunningAutomaton, Slack};
@@ -11,27 +11,26 @@ use crate::regular::automaton::{RunningAutomaton, Slack};
 /// Whether an automaton with endlessly many states occurs in it.
 pub(crate) fn has_endless(languages: &Languages, x: Language) -> bool {
     let is_endless = |&part: &Language| match languages.arena.expr(part) {
-        Expr::Computed(running) => running.automaton.is_endless(),
+        Expression::Computed(running) => running.automaton.is_endless(),
         _ => false,
     };
-    languages.has_endless_automata
-        && subexpressions(languages, x, false, |_| false).iter().any(is_endless)
+    languages.has_endless_automata && subexpressions(languages, x, |_| false).iter().any(is_endless)
 }
 
 /// Whether an automaton with endlessly many states reads its first bytes. Of each of its many
 /// states few successors are asked for, so rows do not pay.
 pub(crate) fn starts_with_endless(languages: &Languages, x: Language) -> bool {
     let endless = |x: Language| match languages.arena.expr(x) {
-        Expr::Computed(running) => running.automaton.is_endless(),
+        Expression::Computed(running) => running.automaton.is_endless(),
         _ => false,
     };
     let first = match *languages.arena.expr(x) {
-        Expr::Concat(a, _) => a,
+        Expression::Concat(a, _) => a,
         _ => x,
     };
     languages.has_endless_automata
         && match languages.arena.expr(first) {
-            Expr::Union(xs) | Expr::Intersect(xs) => xs.iter().any(|&x| endless(x)),
+            Expression::Union(xs) | Expression::Intersect(xs) => xs.iter().any(|&x| endless(x)),
             _ => endless(first),
         }
 }
@@ -46,20 +45,20 @@ pub(crate) fn multiplies_endless(languages: &Languages, x: Language) -> bool {
     }
     let endless = |part: &Language| has_endless(languages, *part);
     match languages.arena.expr(x) {
-        Expr::Computed(_) => false,
-        Expr::Union(xs) => xs.iter().any(|&x| multiplies_endless(languages, x)),
-        Expr::Intersect(xs) => {
+        Expression::Computed(_) => false,
+        Expression::Union(xs) => xs.iter().any(|&x| multiplies_endless(languages, x)),
+        Expression::Intersect(xs) => {
             xs.iter().filter(|x| endless(x)).count() > 1
                 || xs.iter().any(|&x| match *languages.arena.expr(x) {
-                    Expr::Computed(_) => false,
+                    Expression::Computed(_) => false,
                     // What is listed.
                     _ if languages.arena.properties(x).is_finite
                         && !languages.arena.properties(x).has_counter =>
                     {
                         false
                     }
-                    Expr::Repeat(_, ..=MAX_SMALL_MINIMUM, UNBOUNDED) => false,
-                    Expr::Complement(inner) => !languages.arena.properties(inner).is_finite,
+                    Expression::Repeat(_, ..=MAX_SMALL_MINIMUM, UNBOUNDED) => false,
+                    Expression::Complement(inner) => !languages.arena.properties(inner).is_finite,
                     _ => true,
                 })
         }
@@ -73,9 +72,11 @@ pub(crate) fn leading_automaton(
     languages: &Languages,
     x: Language,
 ) -> Option<(RunningAutomaton, Language)> {
-    let &Expr::Concat(a, rest) = languages.arena.expr(x) else { return None };
+    let &Expression::Concat(a, rest) = languages.arena.expr(x) else { return None };
     match languages.arena.expr(a) {
-        Expr::Computed(running) if !languages.is_nullable(rest) => Some((running.clone(), rest)),
+        Expression::Computed(running) if !languages.is_nullable(rest) => {
+            Some((running.clone(), rest))
+        }
         _ => None,
     }
 }
@@ -86,5 +87,5 @@ pub(crate) fn slack(languages: &Languages, x: Language) -> Option<Slack> {
     let mut slack = automaton.slack(&state)?;
     // Quotes and the like.
     slack.base += languages.arena.properties(rest).distance as usize;
-    matches!(languages.arena.expr(rest), Expr::Set(_)).then_some(slack)
+    matches!(languages.arena.expr(rest), Expression::Set(_)).then_some(slack)
 }

@@ -1,6 +1,6 @@
 //! Concatenation of two expressions, with adjacent repeats of one part folded.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 
 /// `a`, which is no concatenation, then `b`. Folds `x{2,3}x*` and the like, so that repeats stay
@@ -9,21 +9,21 @@ pub(super) fn join(languages: &mut Languages, a: Language, b: Language) -> Langu
     if a == Language::ALL && b == Language::ALL {
         return b;
     }
-    if let Expr::Repeat(x, min, max) = *languages.arena.expr(a) {
+    if let Expression::Repeat(x, min, max) = *languages.arena.expr(a) {
         let (head, tail) = match *languages.arena.expr(b) {
-            Expr::Concat(head, tail) => (head, Some(tail)),
+            Expression::Concat(head, tail) => (head, Some(tail)),
             _ => (b, None),
         };
-        if let Expr::Repeat(y, least, most) = *languages.arena.expr(head)
+        if let Expression::Repeat(y, least, most) = *languages.arena.expr(head)
             && x == y
             && let Some(min) = min.checked_add(least)
             && let Some(max) = add_bounds(max, most)
         {
-            let both = languages.intern(Expr::Repeat(x, min, max));
-            return tail.map_or(both, |tail| languages.intern(Expr::Concat(both, tail)));
+            let both = languages.intern(Expression::Repeat(x, min, max));
+            return tail.map_or(both, |tail| languages.intern(Expression::Concat(both, tail)));
         }
     }
-    languages.intern(Expr::Concat(a, b))
+    languages.intern(Expression::Concat(a, b))
 }
 
 /// The sum of two upper bounds; `None` if it overflows.

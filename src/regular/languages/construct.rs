@@ -5,7 +5,7 @@
 
 use super::budget::PARTS_PER_MICROSECOND;
 use super::concatenation::join;
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::union_merge::{merge_counted, merge_repeats};
 use crate::deadline;
@@ -17,7 +17,7 @@ const PARTS_PER_WORK_UNIT: usize = 32;
 impl Languages {
     /// One byte of a set.
     pub fn byte_set(&mut self, set: ByteSet) -> Language {
-        self.intern(Expr::Set(set))
+        self.intern(Expression::Set(set))
     }
 
     /// One byte from `first` to `last`, both included.
@@ -60,7 +60,7 @@ impl Languages {
         // Unfold the left spine: expressions are right-nested.
         let mut firsts = Vec::new();
         let mut last = a;
-        while let Expr::Concat(x, y) = *self.arena.expr(last) {
+        while let Expression::Concat(x, y) = *self.arena.expr(last) {
             firsts.push(x);
             last = y;
         }
@@ -77,14 +77,14 @@ impl Languages {
         let mut set = ByteSet::EMPTY;
         for part in parts {
             match self.arena.expr(part) {
-                Expr::Union(xs) => flat.extend_from_slice(xs),
-                Expr::Set(bytes) => set = set.union(bytes),
+                Expression::Union(xs) => flat.extend_from_slice(xs),
+                Expression::Set(bytes) => set = set.union(bytes),
                 _ => flat.push(part),
             }
         }
         // The parts of a flattened union may be sets too.
         flat.retain(|&x| match self.arena.expr(x) {
-            Expr::Set(bytes) => {
+            Expression::Set(bytes) => {
                 set = set.union(bytes);
                 false
             }
@@ -113,7 +113,7 @@ impl Languages {
         match flat[..] {
             [] => Language::EMPTY,
             [one] => one,
-            _ => self.intern(Expr::Union(flat.into())),
+            _ => self.intern(Expression::Union(flat.into())),
         }
     }
 
@@ -122,7 +122,7 @@ impl Languages {
         let mut flat = Vec::new();
         for part in parts {
             match self.arena.expr(part) {
-                Expr::Intersect(xs) => flat.extend_from_slice(xs),
+                Expression::Intersect(xs) => flat.extend_from_slice(xs),
                 _ => flat.push(part),
             }
         }
@@ -141,7 +141,7 @@ impl Languages {
         if flat.len() > 1 {
             // What is said already need not be said again.
             let wider = flat.iter().position(|&wide| {
-                matches!(*self.arena.expr(wide), Expr::Repeat(_, 0, UNBOUNDED))
+                matches!(*self.arena.expr(wide), Expression::Repeat(_, 0, UNBOUNDED))
                     && flat.iter().any(|&part| part != wide && is_known_subset(self, part, wide, 0))
             });
             if let Some(index) = wider {
@@ -150,7 +150,7 @@ impl Languages {
         }
         if flat.len() > 1 {
             let sets = flat.iter().map(|&x| match self.arena.expr(x) {
-                Expr::Set(set) => Some(*set),
+                Expression::Set(set) => Some(*set),
                 _ => None,
             });
             if let Some(set) = sets.reduce(|a, b| Some(a?.intersection(&b?))).flatten() {
@@ -160,11 +160,11 @@ impl Languages {
             // inside, of which there are finitely many) keeps its states finite.
             let split = flat.iter().position(|&x| {
                 self.arena.properties(x).has_variable
-                    && matches!(self.arena.expr(x), Expr::Union(_))
+                    && matches!(self.arena.expr(x), Expression::Union(_))
             });
             if let Some(index) = split {
                 let union = flat.remove(index);
-                let Expr::Union(parts) = self.arena.expr(union).clone() else {
+                let Expression::Union(parts) = self.arena.expr(union).clone() else {
                     return Language::EMPTY;
                 };
                 let parts: Vec<_> = parts
@@ -177,14 +177,14 @@ impl Languages {
         match flat[..] {
             [] => Language::ALL,
             [one] => one,
-            _ => self.intern(Expr::Intersect(flat.into())),
+            _ => self.intern(Expression::Intersect(flat.into())),
         }
     }
 
     /// Records that every string of `x` is in `wide`, which is `y*` for some `y`, so that the
     /// intersection of the two is known to be `x`.
     pub(crate) fn note_within(&mut self, x: Language, wide: Language) {
-        if let Expr::Computed(running) = self.arena.expr(x) {
+        if let Expression::Computed(running) = self.arena.expr(x) {
             self.texts_by_automaton.insert(running.automaton.name().into(), wide);
         }
         if x != wide {
@@ -195,8 +195,8 @@ impl Languages {
     /// The byte strings that are not in it.
     pub fn complement(&mut self, x: Language) -> Language {
         match *self.arena.expr(x) {
-            Expr::Complement(inner) => inner,
-            _ => self.intern(Expr::Complement(x)),
+            Expression::Complement(inner) => inner,
+            _ => self.intern(Expression::Complement(x)),
         }
     }
 
@@ -212,7 +212,7 @@ impl Languages {
             return x;
         }
         match *self.arena.expr(x) {
-            Expr::Repeat(inner, _, max) if !self.is_nullable(inner) => {
+            Expression::Repeat(inner, _, max) if !self.is_nullable(inner) => {
                 let max = if max == UNBOUNDED { None } else { Some(max) };
                 self.repeat(inner, 1, max)
             }
@@ -236,7 +236,7 @@ impl Languages {
             return if min == 0 && x != Language::ALL { Language::EPSILON } else { x };
         }
         let min = if self.is_nullable(x) { 0 } else { min };
-        if let Expr::Repeat(part, least, most) = *self.arena.expr(x) {
+        if let Expression::Repeat(part, least, most) = *self.arena.expr(x) {
             if (least, most) == (0, UNBOUNDED) {
                 return x;
             }
@@ -244,7 +244,7 @@ impl Languages {
                 return self.repeat(part, min, (max != UNBOUNDED).then_some(max));
             }
         }
-        self.intern(Expr::Repeat(x, min, max))
+        self.intern(Expression::Repeat(x, min, max))
     }
 }
 
@@ -255,7 +255,7 @@ fn prefixed(languages: &mut Languages, bytes: &[u8], rest: Language) -> Language
         // As `concat` makes it, which would look for repeats.
         match rest {
             Language::EPSILON => first,
-            _ => languages.intern(Expr::Concat(first, rest)),
+            _ => languages.intern(Expression::Concat(first, rest)),
         }
     })
 }
@@ -291,7 +291,7 @@ fn trie(languages: &mut Languages, strings: &[&[u8]], depth: usize) -> Language 
 /// Whether a sorted list contains both a language and its complement.
 fn has_opposites(languages: &Languages, sorted: &[Language]) -> bool {
     sorted.iter().any(|&x| match languages.arena.expr(x) {
-        Expr::Complement(inner) => sorted.binary_search(inner).is_ok(),
+        Expression::Complement(inner) => sorted.binary_search(inner).is_ok(),
         _ => false,
     })
 }
@@ -300,7 +300,7 @@ fn has_opposites(languages: &Languages, sorted: &[Language]) -> bool {
 /// grow without end.
 fn absorb(languages: &Languages, flat: &mut Vec<Language>) {
     let factors = |x: Language| match languages.arena.expr(x) {
-        Expr::Intersect(xs) if languages.arena.properties(x).has_variable => Some(xs),
+        Expression::Intersect(xs) if languages.arena.properties(x).has_variable => Some(xs),
         _ => None,
     };
     let all = flat.clone();
@@ -321,14 +321,14 @@ fn is_known_subset(languages: &Languages, x: Language, wide: Language, depth: u3
         return true;
     }
     match (languages.arena.expr(x), languages.arena.expr(wide)) {
-        (Expr::Repeat(a, ..), Expr::Repeat(b, ..)) if a == b => true,
-        (Expr::Computed(running), _) if running.automaton.is_between(&running.state) => {
+        (Expression::Repeat(a, ..), Expression::Repeat(b, ..)) if a == b => true,
+        (Expression::Computed(running), _) if running.automaton.is_between(&running.state) => {
             languages.texts_by_automaton.get(running.automaton.name()) == Some(&wide)
         }
-        (Expr::Intersect(xs), _) if depth < MAX_SUBSET_DEPTH => {
+        (Expression::Intersect(xs), _) if depth < MAX_SUBSET_DEPTH => {
             xs.iter().any(|&part| is_known_subset(languages, part, wide, depth + 1))
         }
-        (Expr::Union(xs), _) if depth < MAX_SUBSET_DEPTH => {
+        (Expression::Union(xs), _) if depth < MAX_SUBSET_DEPTH => {
             xs.iter().all(|&part| is_known_subset(languages, part, wide, depth + 1))
         }
         _ => false,

@@ -4,15 +4,17 @@
 //! tabulated, backwards from acceptance, from which states exactly `n` units lead there; a step
 //! asks whether some `n` that the bounds allow is left.
 
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::dfa::Dfa;
 use super::keyed_hash::keyed_hash;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::automaton::{Automaton, AutomatonState};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::hash::Hash;
-use std::sync::Arc;
 
 /// The result of multiplying patterns.
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ pub(super) const MAX_COUNT_STEPS: usize = 20_000_000;
 #[derive(Debug)]
 pub(crate) struct CountedProduct {
     name: String,
-    table: Arc<Dfa>,
+    dfa: Arc<Dfa>,
     /// Automaton of one unit: successors by place and byte; place 0 is between two units.
     places: Box<[[u8; 256]]>,
     min: u32,
@@ -51,24 +53,24 @@ pub(crate) struct CountedProduct {
 impl CountedProduct {
     /// `None` if tabulating takes more than [`MAX_COUNT_STEPS`].
     pub(super) fn new(
-        table: Arc<Dfa>,
+        dfa: Arc<Dfa>,
         places: Box<[[u8; 256]]>,
         (min, max): (u32, u32),
     ) -> Result<Option<Self>> {
         let name = format!(
             "texts {:032x}",
-            keyed_hash(|hasher| (table.identity, &places, min, max).hash(hasher))
+            keyed_hash(|hasher| (dfa.identity, &places, min, max).hash(hasher))
         );
         let mut this = Self {
             name,
-            table,
+            dfa,
             places,
             min,
             max,
             accepting_after: Vec::new(),
             ends: FxHashMap::default(),
         };
-        let states = this.table.len() as u32;
+        let states = this.dfa.len() as u32;
         let mut steps = 0;
         for state in 0..states {
             deadline::check()?;
@@ -78,7 +80,7 @@ impl CountedProduct {
         }
         let words = states.div_ceil(64) as usize;
         let mut last = vec![0u64; words];
-        (0..states).filter(|&s| this.table.accepts(s)).for_each(|s| set(&mut last, s));
+        (0..states).filter(|&s| this.dfa.accepts(s)).for_each(|s| set(&mut last, s));
         this.accepting_after.push(last.into());
         for _ in 0..max {
             deadline::check()?;
@@ -109,7 +111,7 @@ impl CountedProduct {
             if place == NO_PLACE {
                 continue;
             }
-            if let Some(state) = self.table.step(state, byte)
+            if let Some(state) = self.dfa.step(state, byte)
                 && !nexts.contains(&(state, place))
             {
                 nexts.push((state, place));
@@ -182,12 +184,12 @@ impl Automaton for CountedProduct {
 
     fn accepts(&self, state: &[i64]) -> bool {
         let (state, place, count) = read(state);
-        place == 0 && count >= self.min && count <= self.max && self.table.accepts(state)
+        place == 0 && count >= self.min && count <= self.max && self.dfa.accepts(state)
     }
 
     fn step(&self, state: &[i64], byte: u8) -> Option<AutomatonState> {
         let (state, place, count) = read(state);
-        let state = self.table.step(state, byte)?;
+        let state = self.dfa.step(state, byte)?;
         let place = self.places[usize::from(place)][usize::from(byte)];
         let count = count + u32::from(place == 0);
         let live = place != NO_PLACE && self.is_live_at(state, place, count);
@@ -203,7 +205,7 @@ impl Automaton for CountedProduct {
         let (state, place, count) = read(state);
         match place {
             0 => self.units_left(state, count).unwrap_or(u32::MAX),
-            _ => self.table.least_rest(state),
+            _ => self.dfa.shortest_length(state),
         }
     }
 }

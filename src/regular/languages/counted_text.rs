@@ -3,11 +3,12 @@
 //! Where the pattern alone proves that its strings are texts of units, the bound is nothing but a
 //! counter: lengths, spans and masks follow from the pattern.
 
+use smallvec::SmallVec;
+
 use super::common_successor::common_successor;
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
-use smallvec::SmallVec;
 
 /// An intersection of texts with a bound on their number of units.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct CountedText {
 
 /// An intersection without the parts `unit*` that other parts imply.
 pub(crate) fn without_redundant_texts(languages: &mut Languages, x: Language) -> Result<Language> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(x) };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(x) };
     let mut xs: SmallVec<[Language; 8]> = SmallVec::from_slice(xs);
     let mut index = 0;
     while let Some(&wide) = xs.get(index) {
@@ -42,13 +43,13 @@ pub(crate) fn without_redundant_texts(languages: &mut Languages, x: Language) ->
 
 /// The texts and their bound, if `x` is such an intersection.
 pub(crate) fn counted_text(languages: &mut Languages, x: Language) -> Result<Option<CountedText>> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
     let &[a, b] = &xs[..] else { return Ok(None) };
     for (text, bound) in [(a, b), (b, a)] {
         let Some((unit, most)) = leading_units(languages, bound) else { continue };
         let wide = match *languages.arena.expr(bound) {
-            Expr::Repeat(_, least, _) => languages.repeat(unit, least, None),
-            Expr::Concat(begun, _) => {
+            Expression::Repeat(_, least, _) => languages.repeat(unit, least, None),
+            Expression::Concat(begun, _) => {
                 let units = languages.repeat(unit, 0, None);
                 languages.concat2(begun, units)
             }
@@ -65,9 +66,9 @@ pub(crate) fn counted_text(languages: &mut Languages, x: Language) -> Result<Opt
 /// within its first unit.
 fn leading_units(languages: &Languages, x: Language) -> Option<(Language, u32)> {
     match *languages.arena.expr(x) {
-        Expr::Repeat(unit, ..=1, most) => Some((unit, most)),
-        Expr::Concat(_, rest) => match *languages.arena.expr(rest) {
-            Expr::Repeat(unit, 0, most) => Some((unit, most)),
+        Expression::Repeat(unit, ..=1, most) => Some((unit, most)),
+        Expression::Concat(_, rest) => match *languages.arena.expr(rest) {
+            Expression::Repeat(unit, 0, most) => Some((unit, most)),
             _ => None,
         },
         _ => None,
@@ -115,8 +116,8 @@ mod tests {
             "^(?!.*--)[a-z-]{2,}$",
             "^((é|a)(b|-)){3,}$",
         ] {
-            for table in [false, true] {
-                let x = if table {
+            for dfa in [false, true] {
+                let x = if dfa {
                     finished(&mut l, pattern, pattern, unit)
                 } else {
                     parse(&mut l, pattern)

@@ -12,15 +12,17 @@
 //! A row is computed by runs of bytes, not byte by byte: its *border* holds the bytes at which it
 //! may change, and the border of a whole is the union of those of its parts.
 
-use super::expression::{Expr, Language, Row, UNBOUNDED};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language, Row, UNBOUNDED};
 use super::store::Languages;
 use crate::deadline;
 use crate::error::LimitName;
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular::ByteSet;
 use crate::regular::automaton::RunningAutomaton;
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Work of a row of an automaton that computes its states, in parts of rows.
 const WORK_PER_COMPUTED_ROW: usize = 8;
@@ -51,14 +53,14 @@ pub(super) fn derivative(
     }
     let depth = depth + 1;
     Ok(match languages.arena.expr(x) {
-        Expr::Set(set) => {
+        Expression::Set(set) => {
             if set.contains(byte) {
                 Language::EPSILON
             } else {
                 Language::EMPTY
             }
         }
-        &Expr::Concat(a, b) => {
+        &Expression::Concat(a, b) => {
             let first = derivative(languages, a, byte, depth)?;
             let through = languages.concat2(first, b);
             if languages.is_nullable(a) {
@@ -71,7 +73,7 @@ pub(super) fn derivative(
                 through
             }
         }
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             let xs = xs.clone();
             let mut next: SmallVec<[Language; 8]> = SmallVec::new();
             for &part in &xs {
@@ -86,7 +88,7 @@ pub(super) fn derivative(
                 _ => languages.union(next),
             }
         }
-        Expr::Intersect(xs) => {
+        Expression::Intersect(xs) => {
             let xs = xs.clone();
             let mut next: SmallVec<[Language; 8]> = SmallVec::new();
             for &part in &xs {
@@ -97,11 +99,11 @@ pub(super) fn derivative(
             }
             languages.intersect(next)
         }
-        &Expr::Complement(inner) => {
+        &Expression::Complement(inner) => {
             let inner = derivative(languages, inner, byte, depth)?;
             languages.complement(inner)
         }
-        &Expr::Repeat(inner, min, max) => {
+        &Expression::Repeat(inner, min, max) => {
             let first = derivative(languages, inner, byte, depth)?;
             if first == Language::EMPTY {
                 return Ok(Language::EMPTY);
@@ -110,11 +112,11 @@ pub(super) fn derivative(
             let rest = languages.repeat(inner, min.saturating_sub(1), more);
             languages.concat2(first, rest)
         }
-        &Expr::Variable(v) => {
+        &Expression::Variable(v) => {
             let body = languages.definitions[v as usize].body;
             derivative(languages, body, byte, depth)?
         }
-        Expr::Computed(RunningAutomaton { automaton, state }) => {
+        Expression::Computed(RunningAutomaton { automaton, state }) => {
             let automaton = Arc::clone(automaton);
             let after = automaton.step(state, byte);
             // An answer that was cut short is none.
@@ -124,8 +126,8 @@ pub(super) fn derivative(
                 None => Language::EMPTY,
             }
         }
-        &Expr::DfaState(table, state) => match languages.dfas[table as usize].step(state, byte) {
-            Some(next) => languages.dfa_state(table, next),
+        &Expression::DfaState(dfa, state) => match languages.dfas[dfa as usize].step(state, byte) {
+            Some(next) => languages.dfa_state(dfa, next),
             None => Language::EMPTY,
         },
     })
@@ -158,7 +160,7 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
     if languages.arena.row(x).is_some() {
         return Ok(());
     }
-    languages.arena.relieve();
+    languages.arena.evict_rows();
     let mut stack = vec![x];
     while let Some(&top) = stack.last() {
         deadline::check()?;
@@ -174,8 +176,8 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
         let before = stack.len();
         let missing = |this: &Languages, part: Language| this.arena.row(part).is_none();
         match languages.arena.expr(top) {
-            Expr::Set(_) | Expr::DfaState(..) | Expr::Computed(_) => {}
-            &Expr::Concat(a, b) => {
+            Expression::Set(_) | Expression::DfaState(..) | Expression::Computed(_) => {}
+            &Expression::Concat(a, b) => {
                 if missing(languages, a) {
                     stack.push(a);
                 }
@@ -183,15 +185,15 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
                     stack.push(b);
                 }
             }
-            Expr::Union(xs) | Expr::Intersect(xs) => {
+            Expression::Union(xs) | Expression::Intersect(xs) => {
                 stack.extend(xs.iter().copied().filter(|&part| missing(languages, part)));
             }
-            &Expr::Complement(part) | &Expr::Repeat(part, ..) => {
+            &Expression::Complement(part) | &Expression::Repeat(part, ..) => {
                 if missing(languages, part) {
                     stack.push(part);
                 }
             }
-            &Expr::Variable(v) => {
+            &Expression::Variable(v) => {
                 let body = languages.definitions[v as usize].body;
                 if missing(languages, body) {
                     stack.push(body);
@@ -200,8 +202,8 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
         }
         if stack.len() == before {
             let parts = match languages.arena.expr(top) {
-                Expr::Union(xs) | Expr::Intersect(xs) => 2 * xs.len(),
-                Expr::Computed(_) => WORK_PER_COMPUTED_ROW,
+                Expression::Union(xs) | Expression::Intersect(xs) => 2 * xs.len(),
+                Expression::Computed(_) => WORK_PER_COMPUTED_ROW,
                 _ => 1,
             };
             languages.budget.work += parts;
@@ -220,11 +222,11 @@ pub(crate) fn fill_row(languages: &mut Languages, x: Language) -> Result<()> {
 fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
     let expr = languages.arena.expr(x).clone();
     match expr {
-        Expr::Set(set) => {
+        Expression::Set(set) => {
             let row = |b| if set.contains(b) { Language::EPSILON } else { Language::EMPTY };
             (std::array::from_fn(|b| row(b as u8)), set.border())
         }
-        Expr::Concat(a, b) => {
+        Expression::Concat(a, b) => {
             let both = [a, b];
             let read = if languages.is_nullable(a) { &both[..] } else { &both[..1] };
             combine(languages, read, |this, parts| {
@@ -235,7 +237,7 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
                 }
             })
         }
-        Expr::Union(xs) => combine(languages, &xs, |this, mut parts| {
+        Expression::Union(xs) => combine(languages, &xs, |this, mut parts| {
             parts.retain(|part| *part != Language::EMPTY);
             match parts[..] {
                 [] => Language::EMPTY,
@@ -243,22 +245,22 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
                 _ => this.union(parts),
             }
         }),
-        Expr::Intersect(xs) => combine(languages, &xs, |this, parts| {
+        Expression::Intersect(xs) => combine(languages, &xs, |this, parts| {
             if parts.contains(&Language::EMPTY) { Language::EMPTY } else { this.intersect(parts) }
         }),
-        Expr::Complement(inner) => {
+        Expression::Complement(inner) => {
             combine(languages, &[inner], |this, parts| this.complement(parts[0]))
         }
-        Expr::Repeat(inner, min, max) => {
+        Expression::Repeat(inner, min, max) => {
             let more = if max == UNBOUNDED { None } else { Some(max - 1) };
             let rest = languages.repeat(inner, min.saturating_sub(1), more);
             combine(languages, &[inner], |this, parts| this.concat2(parts[0], rest))
         }
-        Expr::Variable(v) => {
+        Expression::Variable(v) => {
             let body = languages.definitions[v as usize].body;
             (known_derivatives(languages, body), languages.arena.border(body))
         }
-        Expr::Computed(RunningAutomaton { automaton, state }) => {
+        Expression::Computed(RunningAutomaton { automaton, state }) => {
             let mut row = [Language::EMPTY; 256];
             for byte in automaton.first(&state).unwrap_or(ByteSet::ALL).iter() {
                 if let Some(state) = automaton.step(&state, byte) {
@@ -267,10 +269,10 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
             }
             (row, border(&row))
         }
-        Expr::DfaState(table, state) => {
-            let at = Arc::clone(&languages.dfas[table as usize]);
+        Expression::DfaState(dfa, state) => {
+            let at = Arc::clone(&languages.dfas[dfa as usize]);
             let next = at.successors(state).map(|next| match next {
-                Some(next) => languages.dfa_state(table, next),
+                Some(next) => languages.dfa_state(dfa, next),
                 None => Language::EMPTY,
             });
             let next: SmallVec<[Language; 16]> = next.collect();

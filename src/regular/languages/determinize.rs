@@ -1,5 +1,8 @@
 //! Determinisation of an expression to a minimal automaton.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::derivative::fill_row;
 use super::dfa::{Dfa, NO_STATE};
 use super::expression::Language;
@@ -8,11 +11,9 @@ use super::transition_table::{Determinized, TransitionTable};
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// The DFA of a language; `None` if it has more than `most` states before minimisation, takes more
-/// than `work` parts of rows, or accepts nothing. `unit` is that of [`Dfa::is_total`].
+/// than `work` parts of rows, or accepts nothing. `unit` is that of [`Dfa::accepts_every_prefix`].
 pub(super) fn determinized(
     languages: &mut Languages,
     x: Language,
@@ -145,11 +146,11 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(!table.is_total(0));
+        assert!(!table.accepts_every_prefix(0));
         let endless = l.repeat(digit, 0, None);
         let without = l.difference(endless, seven);
         let table = determinized(&mut l, without, Some(digit), 100, MAX_WORK).unwrap().unwrap();
-        assert!(table.is_total(0));
+        assert!(table.accepts_every_prefix(0));
         assert!(determinized(&mut l, Language::EMPTY, None, 10, MAX_WORK).unwrap().is_none());
     }
 

@@ -5,9 +5,10 @@
 
 mod required_classes;
 
+use std::sync::OnceLock;
+
 use super::dfa::required_classes::Transitions;
 use crate::regular::ByteSet;
-use std::sync::OnceLock;
 
 /// The successor where there is none.
 pub(super) const NO_STATE: u32 = u32::MAX;
@@ -23,16 +24,16 @@ pub(crate) struct Dfa {
     pub(super) next: Box<[u32]>,
     pub(super) accepts: Box<[bool]>,
     /// By state: the bytes with a successor.
-    pub(super) first: Box<[ByteSet]>,
+    pub(super) first_bytes: Box<[ByteSet]>,
     /// By state: whether every text over the unit given at compilation can be continued to
     /// acceptance.
-    pub(super) total: Box<[bool]>,
+    pub(super) every_prefix: Box<[bool]>,
     /// By state: the length of the shortest accepted string.
-    pub(super) rest: Box<[u32]>,
+    pub(super) shortest_lengths: Box<[u32]>,
     /// By state, on demand: the classes on some path to acceptance.
-    pub(super) any: OnceLock<Box<[ByteSet]>>,
+    pub(super) classes_on_some_path: OnceLock<Box<[ByteSet]>>,
     /// By state, on demand: the classes on every path to acceptance.
-    pub(super) every: OnceLock<Box<[ByteSet]>>,
+    pub(super) classes_on_every_path: OnceLock<Box<[ByteSet]>>,
     /// Keyed hash of the table: the same for equal automata of one process.
     pub(crate) identity: u128,
 }
@@ -59,30 +60,30 @@ impl Dfa {
     }
 
     pub(crate) fn first(&self, state: u32) -> ByteSet {
-        self.first[state as usize]
+        self.first_bytes[state as usize]
     }
 
     /// Whether every text over the unit given at compilation can be continued to acceptance.
-    pub(crate) fn is_total(&self, state: u32) -> bool {
-        self.total[state as usize]
+    pub(crate) fn accepts_every_prefix(&self, state: u32) -> bool {
+        self.every_prefix[state as usize]
     }
 
     /// The length of the shortest string accepted from a state.
-    pub(crate) fn least_rest(&self, state: u32) -> u32 {
-        self.rest[state as usize]
+    pub(crate) fn shortest_length(&self, state: u32) -> u32 {
+        self.shortest_lengths[state as usize]
     }
 
     /// The bytes that occur in strings accepted from a state.
-    pub(crate) fn bytes(&self, state: u32) -> ByteSet {
-        let any = self.any.get_or_init(|| self.ways().any());
+    pub(crate) fn possible_bytes(&self, state: u32) -> ByteSet {
+        let any = self.classes_on_some_path.get_or_init(|| self.ways().any());
         let classes = any[state as usize];
         (0..=u8::MAX).filter(|&byte| classes.contains(self.classes[usize::from(byte)])).collect()
     }
 
     /// Sets of which every string accepted from a state contains a byte: one for each class on
     /// every path.
-    pub(crate) fn needed(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
-        let every = self.every.get_or_init(|| {
+    pub(crate) fn required_byte_sets(&self, state: u32) -> impl Iterator<Item = ByteSet> + '_ {
+        let every = self.classes_on_every_path.get_or_init(|| {
             if self.next.len() * self.width <= MAX_REQUIRED_BYTE_STEPS {
                 self.ways().every(&self.accepts)
             } else {
@@ -103,9 +104,9 @@ impl Dfa {
         self.accepts.len()
     }
 
-    /// The greatest [`least_rest`](Self::least_rest) of all states.
-    pub(crate) fn longest_rest(&self) -> usize {
-        self.rest.iter().copied().max().unwrap_or(0) as usize
+    /// The greatest [`shortest_length`](Self::shortest_length) of all states.
+    pub(crate) fn longest_shortest_length(&self) -> usize {
+        self.shortest_lengths.iter().copied().max().unwrap_or(0) as usize
     }
 }
 

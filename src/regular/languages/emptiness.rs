@@ -6,8 +6,11 @@
 //! skips states that are provably empty (`required_bytes`). Every answer is stored: on success for
 //! the states on the path, on failure for all that were met.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::derivative::{derivative, fill_row};
-use super::expression::{Expr, Language};
+use super::expression::{Expression, Language};
 use super::lengths::some_length;
 use super::required_bytes::is_provably_empty;
 use super::search_queue::SearchQueue;
@@ -16,8 +19,6 @@ use super::surely_live::is_provably_live;
 use super::unit_counts::has_counted_string;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// States after which a search asks of each further one whether it is provably empty. Most searches
 /// end before that pays.
@@ -28,7 +29,7 @@ impl Languages {
     ///
     /// Errors when the arena's limit on states is reached.
     pub fn is_live(&mut self, x: Language) -> Result<bool> {
-        // Nothing is more than the most.
+        // `None` is impossible without a limit on states.
         Ok(is_live_within(self, x, usize::MAX)?.unwrap_or(false))
     }
 }
@@ -54,11 +55,8 @@ pub(crate) fn is_live_within(
         languages.arena.set_live(x, live);
         return Ok(Some(live));
     }
-    // Towards a state known to be live, from the state that promises most (the newest of
-    // equals), and now and then from the oldest of the states to look at: the one finds long
-    // strings that many patterns narrow soon, the other short strings where the promise
-    // misleads. On success the way there is live; on failure everything seen is dead, since
-    // none of it reaches a live state.
+    // Search for a live state. On success the states on the path are live; on failure all states
+    // that were met are dead, since none of them reaches a live state.
     let mut from: FxHashMap<Language, Language> = FxHashMap::from_iter([(x, x)]);
     let mut open = SearchQueue::default();
     open.push(languages.arena.properties(x).distance, x);
@@ -69,7 +67,6 @@ pub(crate) fn is_live_within(
         if looked_at > most {
             return Ok(None);
         }
-        // Most searches end before looking from outside would pay.
         if looked_at == STATES_BEFORE_EMPTINESS_PROOF && is_provably_empty(languages, x) {
             languages.arena.set_live(x, false);
             return Ok(Some(false));
@@ -116,12 +113,12 @@ pub(crate) fn is_live_within(
 /// Whether the completion that an endless automaton offers is accepted by all other parts of an
 /// intersection.
 fn has_known_rest(languages: &mut Languages, x: Language) -> Result<bool> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(false) };
     if !languages.has_endless_automata {
         return Ok(false);
     }
     let rest = xs.iter().find_map(|&part| match languages.arena.expr(part) {
-        Expr::Computed(running) if running.automaton.is_endless() => {
+        Expression::Computed(running) if running.automaton.is_endless() => {
             Some((part, running.automaton.rest(&running.state)?))
         }
         _ => None,

@@ -40,7 +40,7 @@ pub(super) const UNBOUNDED: u32 = u32::MAX;
 
 /// An expression over languages that were interned before it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Expr {
+pub(super) enum Expression {
     /// One byte of a set; the empty set is the empty language.
     Set(ByteSet),
     /// One after the other. Right-nested: the first is never a concatenation.
@@ -53,7 +53,7 @@ pub(super) enum Expr {
     /// The part, its least and its greatest count: `min <= max`, `max >= 1`; `max` may be
     /// [`UNBOUNDED`].
     Repeat(Language, u32, u32),
-    /// The index of a [`Definition`]; see `variables`.
+    /// The index of a [`VariableDefinition`]; see `variables`.
     Variable(u32),
     /// The index of a DFA, and one of its states.
     DfaState(u32, u32),
@@ -63,7 +63,7 @@ pub(super) enum Expr {
 
 /// The body of a variable.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Definition {
+pub(super) struct VariableDefinition {
     /// Whether it contains the empty string.
     pub(super) nullable: bool,
     pub(super) body: Language,

@@ -2,20 +2,22 @@
 //!
 //! Ids differ between arenas; caches that several constraints share are keyed by fingerprint.
 
-use super::expression::{Expr, Language};
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language};
 use super::keyed_hash::keyed_hash;
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::hash::Hash;
 
 impl Languages {
     /// The fingerprint of the structure of a language. 128 bits of keyed SipHash: a collision
     /// cannot be found even by someone who chooses the expressions. O(subexpressions) once, then
     /// O(1).
     pub(crate) fn fingerprint(&mut self, x: Language) -> u128 {
-        if let Some(print) = self.arena.print(x) {
+        if let Some(print) = self.arena.fingerprint(x) {
             return print;
         }
         // Variables may be given other identities yet.
@@ -23,9 +25,10 @@ impl Languages {
             return self.fingerprint_beside(x, &mut FxHashMap::default());
         }
         let mut last = 0;
-        for at in subexpressions(self, x, false, |part| self.arena.print(part).is_some()) {
-            last = structural_print(self, at, |part| self.arena.print(part).unwrap_or_default());
-            self.arena.set_print(at, last);
+        for at in subexpressions(self, x, |part| self.arena.fingerprint(part).is_some()) {
+            last =
+                structural_print(self, at, |part| self.arena.fingerprint(part).unwrap_or_default());
+            self.arena.set_fingerprint(at, last);
         }
         // Parts come before wholes.
         last
@@ -38,7 +41,7 @@ impl Languages {
         x: Language,
         done: &mut FxHashMap<Language, u128>,
     ) -> u128 {
-        for at in subexpressions(self, x, false, |part| done.contains_key(&part)) {
+        for at in subexpressions(self, x, |part| done.contains_key(&part)) {
             let print = structural_print(self, at, |part| done[&part]);
             done.insert(at, print);
         }
@@ -50,7 +53,7 @@ impl Languages {
 fn structural_print(languages: &Languages, x: Language, of: impl Fn(Language) -> u128) -> u128 {
     let mut words: SmallVec<[u128; 8]> = SmallVec::new();
     let kind = match languages.arena.expr(x) {
-        Expr::Set(set) => {
+        Expression::Set(set) => {
             words.extend(
                 set.bits()
                     .chunks_exact(2)
@@ -58,34 +61,34 @@ fn structural_print(languages: &Languages, x: Language, of: impl Fn(Language) ->
             );
             0
         }
-        &Expr::Concat(a, b) => {
+        &Expression::Concat(a, b) => {
             words.extend([of(a), of(b)]);
             1
         }
-        expr @ (Expr::Union(xs) | Expr::Intersect(xs)) => {
+        expr @ (Expression::Union(xs) | Expression::Intersect(xs)) => {
             words.extend(xs.iter().map(|&x| of(x)));
             // They stand in the order of ids, which differs between arenas.
             words.sort_unstable();
-            if matches!(expr, Expr::Union(_)) { 2 } else { 3 }
+            if matches!(expr, Expression::Union(_)) { 2 } else { 3 }
         }
-        &Expr::Complement(inner) => {
+        &Expression::Complement(inner) => {
             words.push(of(inner));
             4
         }
-        &Expr::Repeat(inner, min, max) => {
+        &Expression::Repeat(inner, min, max) => {
             words.extend([of(inner), u128::from(min) << 64 | u128::from(max)]);
             5
         }
-        &Expr::Variable(v) => {
+        &Expression::Variable(v) => {
             words.push(languages.definitions[v as usize].identity);
             6
         }
-        Expr::Computed(running) => {
+        Expression::Computed(running) => {
             words.push(keyed_hash(|hasher| running.hash(hasher)));
             7
         }
-        &Expr::DfaState(table, state) => {
-            words.extend([languages.dfas[table as usize].identity, state.into()]);
+        &Expression::DfaState(dfa, state) => {
+            words.extend([languages.dfas[dfa as usize].identity, state.into()]);
             8
         }
     };

@@ -10,13 +10,15 @@
 //! Lengths of actual strings are in `witness_length`, the longest way to the end from any state in
 //! `spans`, numbers of units in `unit_counts`.
 
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
 use super::counted_text::{CountedText, counted_text};
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::{regular_subexpressions, subexpressions};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 
 /// Bounds on the lengths of strings, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,21 +39,21 @@ impl Lengths {
 /// Bounds on the lengths of the strings of `x`: O(subexpressions), not remembered.
 pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
     let mut known: FxHashMap<Language, Lengths> = FxHashMap::default();
-    for at in subexpressions(languages, x, false, |_| false) {
+    for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| known[part];
         let lengths = match languages.arena.expr(at) {
             _ if at == Language::EPSILON => Lengths { least: 0, most: Some(0), alone: true },
-            Expr::Set(set) => {
+            Expression::Set(set) => {
                 let alone = |byte: u8| byte.is_ascii() && byte != b'\\';
                 Lengths { least: 1, most: Some(1), alone: set.iter().all(alone) }
             }
-            Expr::Concat(a, b) => {
+            Expression::Concat(a, b) => {
                 let (a, b) = (of(a), of(b));
                 let most = a.most.zip(b.most).and_then(|(a, b)| a.checked_add(b));
                 let least = a.least.saturating_add(b.least);
                 Lengths { least, most, alone: a.alone && b.alone }
             }
-            Expr::Union(xs) => {
+            Expression::Union(xs) => {
                 let all = xs.iter().map(of);
                 let either = |a: Lengths, b: Lengths| Lengths {
                     least: a.least.min(b.least),
@@ -60,7 +62,7 @@ pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
                 };
                 all.reduce(either).unwrap_or(Lengths::ANY)
             }
-            Expr::Intersect(xs) => {
+            Expression::Intersect(xs) => {
                 let all = xs.iter().map(of);
                 let both = |a: Lengths, b: Lengths| Lengths {
                     least: a.least.max(b.least),
@@ -69,7 +71,7 @@ pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
                 };
                 all.fold(Lengths::ANY, both)
             }
-            &Expr::Repeat(part, min, max) => {
+            &Expression::Repeat(part, min, max) => {
                 let one = of(&part);
                 let most = one.most.filter(|_| max != UNBOUNDED);
                 Lengths {
@@ -78,9 +80,10 @@ pub(crate) fn length_range(languages: &Languages, x: Language) -> Lengths {
                     alone: one.alone,
                 }
             }
-            Expr::Complement(_) | Expr::Variable(_) | Expr::DfaState(..) | Expr::Computed(_) => {
-                Lengths::ANY
-            }
+            Expression::Complement(_)
+            | Expression::Variable(_)
+            | Expression::DfaState(..)
+            | Expression::Computed(_) => Lengths::ANY,
         };
         known.insert(at, lengths);
     }
@@ -98,21 +101,21 @@ pub(crate) fn min_length_bound(languages: &mut Languages, x: Language) -> u64 {
         let of = |part: &Language| languages.memo.min_lengths.get(part).copied().unwrap_or(0);
         let bound = match languages.arena.expr(at) {
             _ if languages.is_nullable(at) => 0,
-            Expr::Set(set) => {
+            Expression::Set(set) => {
                 if set.is_empty() {
                     u64::MAX
                 } else {
                     1
                 }
             }
-            Expr::Concat(a, b) => of(a).saturating_add(of(b)),
-            Expr::Union(xs) => xs.iter().map(of).min().unwrap_or(u64::MAX),
-            Expr::Intersect(xs) => xs.iter().map(of).max().unwrap_or(0),
-            Expr::Repeat(part, min, _) => of(part).saturating_mul(u64::from(*min)),
-            &Expr::DfaState(table, state) => {
-                languages.dfas[table as usize].least_rest(state).into()
+            Expression::Concat(a, b) => of(a).saturating_add(of(b)),
+            Expression::Union(xs) => xs.iter().map(of).min().unwrap_or(u64::MAX),
+            Expression::Intersect(xs) => xs.iter().map(of).max().unwrap_or(0),
+            Expression::Repeat(part, min, _) => of(part).saturating_mul(u64::from(*min)),
+            &Expression::DfaState(dfa, state) => {
+                languages.dfas[dfa as usize].shortest_length(state).into()
             }
-            Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => 1,
+            Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => 1,
         };
         languages.memo.min_lengths.insert(at, bound);
     }
@@ -129,9 +132,9 @@ fn parts_without_bound(languages: &Languages, x: Language) -> BTreeSet<Language>
         }
         match languages.arena.expr(at) {
             _ if languages.is_nullable(at) => {}
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
-            &Expr::Repeat(part, ..) => todo.push(part),
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) | Expression::Intersect(xs) => todo.extend_from_slice(xs),
+            &Expression::Repeat(part, ..) => todo.push(part),
             _ => {}
         }
     }
@@ -148,12 +151,12 @@ pub(crate) fn max_length(
     for at in regular_subexpressions(languages, x, |part| known.contains_key(&part)) {
         let of = |part: &Language| known.get(part).copied().flatten();
         let most = match languages.arena.expr(at) {
-            Expr::Set(_) => Some(1),
-            Expr::Concat(a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
-            Expr::Union(xs) => xs.iter().try_fold(0, |most, x| Some(of(x)?.max(most))),
-            Expr::Repeat(_, _, 0) | Expr::Repeat(Language::EMPTY, ..) => Some(0),
-            Expr::Repeat(_, _, UNBOUNDED) => None,
-            Expr::Repeat(part, _, max) => of(part).and_then(|most| most.checked_mul(*max)),
+            Expression::Set(_) => Some(1),
+            Expression::Concat(a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
+            Expression::Union(xs) => xs.iter().try_fold(0, |most, x| Some(of(x)?.max(most))),
+            Expression::Repeat(_, _, 0) | Expression::Repeat(Language::EMPTY, ..) => Some(0),
+            Expression::Repeat(_, _, UNBOUNDED) => None,
+            Expression::Repeat(part, _, max) => of(part).and_then(|most| most.checked_mul(*max)),
             _ => None,
         };
         known.insert(at, most);
@@ -172,16 +175,16 @@ pub(crate) fn some_length(
     const MAX_LENGTH_DEPTH: u32 = 10;
     let facts = languages.arena.properties(x);
     if !facts.has_boolean {
-        // Without and/not it is the length of a shortest string.
+        // Here the distance is exact.
         return Ok(Some(facts.distance).filter(|_| facts.live == Some(true)));
     }
     Ok(match languages.arena.expr(x) {
         _ if depth == MAX_LENGTH_DEPTH => None,
-        &Expr::Concat(a, b) => match some_length(languages, a, depth + 1)? {
+        &Expression::Concat(a, b) => match some_length(languages, a, depth + 1)? {
             Some(a) => some_length(languages, b, depth + 1)?.map(|b| a.saturating_add(b)),
             None => None,
         },
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             let mut least: Option<u32> = None;
             for &part in &xs.clone() {
                 if let Some(length) = some_length(languages, part, depth + 1)? {
@@ -191,7 +194,7 @@ pub(crate) fn some_length(
             least
         }
         // A text has no more units than bytes.
-        Expr::Intersect(_) => match counted_text(languages, x)? {
+        Expression::Intersect(_) => match counted_text(languages, x)? {
             Some(CountedText { text, most, .. }) => {
                 some_length(languages, text, depth + 1)?.filter(|&length| length <= most)
             }
@@ -222,7 +225,7 @@ mod tests {
         ] {
             let language =
                 regular::parse(&mut l, pattern, regular::Options::default(), &Utf8).unwrap();
-            let lengths = length_range(&mut l, language);
+            let lengths = length_range(&l, language);
             let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
             for from in 0..63 {
                 let longer = [b'a', b'b'].map(|byte| [&texts[from][..], &[byte]].concat());

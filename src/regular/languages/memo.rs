@@ -1,10 +1,12 @@
 //! Answers of the analyses that an arena remembers.
 
-use super::expression::Language;
-use crate::regular::ByteSet;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::sync::Arc;
+
+use super::expression::Language;
+use crate::regular::ByteSet;
 
 /// The strings whose common successor is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

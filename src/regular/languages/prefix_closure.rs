@@ -4,9 +4,10 @@
 //! only the tokens that end it. For example, `.*` without the strings `{a, b}`: after any text,
 //! some longer text is accepted.
 
-use super::expression::{Expr, Language, UNBOUNDED};
-use super::store::Languages;
 use rustc_hash::FxHashMap;
+
+use super::expression::{Expression, Language, UNBOUNDED};
+use super::store::Languages;
 
 /// Whether every text of units is the beginning of a string of `x`, as far as structure proves it.
 /// The strings of `x` are texts of units (and others, where [`Language::ALL`] occurs in it).
@@ -21,19 +22,20 @@ pub(crate) fn accepts_every_prefix(
         return known;
     }
     let total = match languages.arena.expr(x) {
-        Expr::Repeat(..) => is_unbounded_repeat(languages, x, unit),
+        Expression::Repeat(..) => is_unbounded_repeat(languages, x, unit),
         // What follows has strings of units.
-        &Expr::Concat(a, b) => {
+        &Expression::Concat(a, b) => {
             is_unbounded_repeat(languages, a, unit) && languages.arena.properties(b).is_trim
         }
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             xs.iter().any(|&part| accepts_every_prefix(languages, part, unit, known))
         }
-        // Endlessly many continuations, less finitely many; what is found stays found.
-        Expr::Intersect(xs) => {
+        // Infinitely many continuations without finitely many excluded ones, or a search whose
+        // success is final.
+        Expression::Intersect(xs) => {
             xs.iter().any(|&part| is_unbounded_repeat(languages, part, unit))
                 && xs.iter().all(|&part| match *languages.arena.expr(part) {
-                    Expr::Complement(inner) if part != Language::ALL => {
+                    Expression::Complement(inner) if part != Language::ALL => {
                         languages.arena.properties(inner).is_finite
                     }
                     _ => {
@@ -42,8 +44,13 @@ pub(crate) fn accepts_every_prefix(
                     }
                 })
         }
-        &Expr::DfaState(table, state) => languages.dfas[table as usize].is_total(state),
-        Expr::Set(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => false,
+        &Expression::DfaState(dfa, state) => {
+            languages.dfas[dfa as usize].accepts_every_prefix(state)
+        }
+        Expression::Set(_)
+        | Expression::Complement(_)
+        | Expression::Variable(_)
+        | Expression::Computed(_) => false,
     };
     known.insert(x, total);
     total
@@ -52,7 +59,7 @@ pub(crate) fn accepts_every_prefix(
 /// Whether it is a repeat of the unit without an upper bound.
 fn is_unbounded_repeat(languages: &Languages, x: Language, unit: Language) -> bool {
     match *languages.arena.expr(x) {
-        Expr::Repeat(part, _, UNBOUNDED) => part == unit,
+        Expression::Repeat(part, _, UNBOUNDED) => part == unit,
         _ => false,
     }
 }
@@ -62,19 +69,19 @@ fn is_unbounded_repeat(languages: &Languages, x: Language, unit: Language) -> bo
 fn absorbs_every_prefix(languages: &Languages, x: Language, unit: Language) -> bool {
     let ends_in_all = |x: Language| {
         let mut at = x;
-        while let Expr::Concat(_, rest) = *languages.arena.expr(at) {
+        while let Expression::Concat(_, rest) = *languages.arena.expr(at) {
             at = rest;
         }
         at == Language::ALL
     };
     match languages.arena.expr(x) {
         _ if x == Language::ALL => true,
-        &Expr::Concat(a, b) => {
+        &Expression::Concat(a, b) => {
             is_unbounded_repeat(languages, a, unit)
                 && ends_in_all(b)
                 && languages.arena.properties(b).is_trim
         }
-        Expr::Union(xs) => xs.iter().any(|&part| absorbs_every_prefix(languages, part, unit)),
+        Expression::Union(xs) => xs.iter().any(|&part| absorbs_every_prefix(languages, part, unit)),
         _ => false,
     }
 }

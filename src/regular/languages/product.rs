@@ -6,14 +6,15 @@
 //! with each product minimised before the next: what the patterns have in common is counted once. A
 //! bound on the number of characters stays beside the product as a counter (`counted_product`).
 
+use std::sync::Arc;
+
 use super::counted_product::{CountedProduct, NO_PLACE, Product};
 use super::determinize::{total_states, transition_table};
 use super::emptiness::is_live_within;
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::transition_table::{Determinized, TransitionTable};
 use crate::error::Result;
-use std::sync::Arc;
 
 /// Patterns from which a product pays; fewer are searched.
 const MIN_PATTERNS: usize = 4;
@@ -58,20 +59,20 @@ pub(crate) fn product(
     }
     let fingerprint = !languages.fingerprint(x);
     let known = languages.shared.as_ref().and_then(|shared| shared.product(fingerprint));
-    let together = match known {
-        Some(together) => together,
+    let multiplied = match known {
+        Some(multiplied) => multiplied,
         None => {
-            let together = multiply(languages, &patterns, bounds, unit)?;
+            let multiplied = multiply(languages, &patterns, bounds, unit)?;
             if let Some(shared) = &languages.shared {
-                shared.note_product(fingerprint, together.clone());
+                shared.note_product(fingerprint, multiplied.clone());
             }
-            together
+            multiplied
         }
     };
-    Ok(match together {
+    Ok(match multiplied {
         None => None,
         Some(Product::Empty) => Some(Language::EMPTY),
-        Some(Product::Dfa(table)) => Some(languages.dfa_language(&table)),
+        Some(Product::Dfa(dfa)) => Some(languages.dfa_language(&dfa)),
         Some(Product::Counted(counted)) => {
             let start = [0, 0, 0].into();
             Some(languages.automaton(counted, start))
@@ -85,8 +86,8 @@ pub(crate) fn has_text(languages: &mut Languages, x: Language, unit: Language) -
     if let Some(live) = is_live_within(languages, x, STATES_BEFORE_PRODUCT)? {
         return Ok(live);
     }
-    if let Some(together) = product(languages, x, unit)? {
-        let live = languages.is_live(together)?;
+    if let Some(multiplied) = product(languages, x, unit)? {
+        let live = languages.is_live(multiplied)?;
         languages.arena.set_live(x, live);
         return Ok(live);
     }
@@ -103,7 +104,8 @@ fn patterns_and_bounds(
     let text = languages.repeat(unit, 0, None);
     let mut parts = conjuncts(languages, x, text);
     let of_units = |part: &Language| {
-        *part == text || matches!(*languages.arena.expr(*part), Expr::Repeat(of, ..) if of == unit)
+        *part == text
+            || matches!(*languages.arena.expr(*part), Expression::Repeat(of, ..) if of == unit)
     };
     if !parts.iter().any(of_units) {
         return Ok(None);
@@ -135,7 +137,7 @@ fn as_single_repeat(languages: &Languages, x: Language) -> Option<(Language, u32
     let mut found: Option<(Language, u32, u32)> = None;
     while let Some(at) = rest {
         let first = match *languages.arena.expr(at) {
-            Expr::Concat(first, others) => {
+            Expression::Concat(first, others) => {
                 rest = Some(others);
                 first
             }
@@ -145,7 +147,7 @@ fn as_single_repeat(languages: &Languages, x: Language) -> Option<(Language, u32
             }
         };
         let (of, min, max) = match *languages.arena.expr(first) {
-            Expr::Repeat(of, min, max) => (of, min, max),
+            Expression::Repeat(of, min, max) => (of, min, max),
             _ => (first, 1, 1),
         };
         let (known, least, most) = found.unwrap_or((of, 0, 0));
@@ -175,15 +177,15 @@ fn conjuncts(languages: &mut Languages, x: Language, text: Language) -> Vec<Lang
     let (mut open, mut found) = (vec![(x, true)], Vec::new());
     while let Some((at, holds)) = open.pop() {
         match (languages.arena.expr(at), holds) {
-            (Expr::Intersect(parts), true) => open.extend(parts.iter().map(|&p| (p, true))),
-            (Expr::Union(parts), false) => open.extend(parts.iter().map(|&p| (p, false))),
-            (&Expr::Complement(inner), _) => match (at == Language::ALL, holds) {
+            (Expression::Intersect(parts), true) => open.extend(parts.iter().map(|&p| (p, true))),
+            (Expression::Union(parts), false) => open.extend(parts.iter().map(|&p| (p, false))),
+            (&Expression::Complement(inner), _) => match (at == Language::ALL, holds) {
                 (false, _) => open.push((inner, !holds)),
                 (true, true) => {}
                 (true, false) => found.push(Language::EMPTY),
             },
             // That it is a text is said already.
-            (Expr::Intersect(parts), false) if parts.len() == 2 && parts.contains(&text) => {
+            (Expression::Intersect(parts), false) if parts.len() == 2 && parts.contains(&text) => {
                 open.extend(parts.iter().filter(|&&p| p != text).map(|&p| (p, false)));
             }
             (_, true) => found.push(at),
@@ -234,8 +236,8 @@ fn multiply(
         return Ok(Some(Product::Dfa(Arc::new(rows.packed(accepts, total)))));
     }
     let plain = vec![false; rows.len()];
-    let table = Arc::new(rows.packed(accepts, plain));
-    let Some(counted) = CountedProduct::new(table, places, (min, max))? else { return Ok(None) };
+    let dfa = Arc::new(rows.packed(accepts, plain));
+    let Some(counted) = CountedProduct::new(dfa, places, (min, max))? else { return Ok(None) };
     Ok(Some(if counted.is_live_at(0, 0, 0) {
         Product::Counted(Arc::new(counted))
     } else {
@@ -285,7 +287,9 @@ mod tests {
     /// Texts of JSON strings that each of the patterns matches, of so many characters.
     fn texts(l: &mut Languages, patterns: &[&str], min: u32, max: u32) -> (Language, Language) {
         let any = any_text(l, &JsonString);
-        let Expr::Repeat(unit, ..) = *l.arena.expr(any) else { panic!("texts repeat a unit") };
+        let Expression::Repeat(unit, ..) = *l.arena.expr(any) else {
+            panic!("texts repeat a unit")
+        };
         let mut parts = vec![l.repeat(unit, min, Some(max))];
         for pattern in patterns {
             let options = Options { dialect: Dialect::Ecma, anchoring: Anchoring::Search };
@@ -320,8 +324,8 @@ mod tests {
             (&["a", "b", "c", r"\d"], 2, 5),
         ] {
             let (x, unit) = texts(&mut l, patterns, min, max);
-            let together = product(&mut l, x, unit).unwrap().expect("these are few");
-            are_alike(&mut l, x, together, 3_000);
+            let multiplied = product(&mut l, x, unit).unwrap().expect("these are few");
+            are_alike(&mut l, x, multiplied, 3_000);
         }
     }
 
@@ -341,11 +345,11 @@ mod tests {
         let mut l = Languages::new();
         let (x, unit) = texts(&mut l, &["ab", "bc", "cd", "de"], 0, 8);
         let text = l.repeat(unit, 0, None);
-        let Expr::Intersect(parts) = l.arena.expr(x).clone() else { panic!("several") };
+        let Expression::Intersect(parts) = l.arena.expr(x).clone() else { panic!("several") };
         let nots: Vec<Language> = parts.iter().map(|&part| l.difference(text, part)).collect();
         let none = l.union(nots);
         let same = l.difference(text, none);
-        let together = product(&mut l, same, unit).unwrap().expect("these are few");
-        are_alike(&mut l, x, together, 3_000);
+        let multiplied = product(&mut l, same, unit).unwrap().expect("these are few");
+        are_alike(&mut l, x, multiplied, 3_000);
     }
 }

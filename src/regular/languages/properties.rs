@@ -1,8 +1,9 @@
 //! Properties of an expression that follow from those of its parts, computed once when it is interned.
 
-use super::dfa::Dfa;
-use super::expression::{Definition, Expr, Language, UNBOUNDED};
 use std::sync::Arc;
+
+use super::dfa::Dfa;
+use super::expression::{Expression, Language, UNBOUNDED, VariableDefinition};
 
 /// Properties of an expression, computed from those of its parts when it is interned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,13 +33,13 @@ pub(crate) struct Properties {
 impl Properties {
     /// Properties of an expression by those of its parts.
     pub(super) fn of<'a>(
-        expr: &Expr,
-        definitions: &[Definition],
+        expr: &Expression,
+        definitions: &[VariableDefinition],
         dfas: &[Arc<Dfa>],
         properties_of: impl Fn(Language) -> &'a Self,
     ) -> Self {
         match expr {
-            Expr::Set(set) => {
+            Expression::Set(set) => {
                 let distance = if set.is_empty() { u32::MAX } else { 1 };
                 let live = !set.is_empty();
                 Self {
@@ -49,7 +50,7 @@ impl Properties {
                     ..Self::default()
                 }
             }
-            &Expr::Concat(a, b) => {
+            &Expression::Concat(a, b) => {
                 let (a, b) = (properties_of(a), properties_of(b));
                 Self {
                     nullable: a.nullable && b.nullable,
@@ -66,10 +67,10 @@ impl Properties {
                     distance: a.distance.saturating_add(b.distance),
                 }
             }
-            Expr::Union(xs) | Expr::Intersect(xs) => {
+            Expression::Union(xs) | Expression::Intersect(xs) => {
                 let all = |of: fn(&Self) -> bool| xs.iter().all(|&x| of(properties_of(x)));
                 let any = |of: fn(&Self) -> bool| xs.iter().any(|&x| of(properties_of(x)));
-                let union = matches!(expr, Expr::Union(_));
+                let union = matches!(expr, Expression::Union(_));
                 let nullable = if union { any(|x| x.nullable) } else { all(|x| x.nullable) };
                 let live = nullable || union && any(|x| x.live == Some(true));
                 let distances = xs.iter().map(|&x| properties_of(x).distance);
@@ -88,7 +89,7 @@ impl Properties {
                     },
                 }
             }
-            &Expr::Complement(inner) => {
+            &Expression::Complement(inner) => {
                 let x = properties_of(inner);
                 Self {
                     nullable: !x.nullable,
@@ -100,7 +101,7 @@ impl Properties {
                     ..*x
                 }
             }
-            &Expr::Repeat(part, min, max) => {
+            &Expression::Repeat(part, min, max) => {
                 let x = properties_of(part);
                 let nullable = min == 0 || x.nullable;
                 Self {
@@ -113,7 +114,7 @@ impl Properties {
                     ..*x
                 }
             }
-            &Expr::Variable(v) => {
+            &Expression::Variable(v) => {
                 let nullable = definitions[v as usize].nullable;
                 let live = nullable.then_some(true);
                 let distance = (!nullable).into();
@@ -126,13 +127,13 @@ impl Properties {
                     ..Self::default()
                 }
             }
-            &Expr::DfaState(table, state) => Self {
-                nullable: dfas[table as usize].accepts(state),
+            &Expression::DfaState(dfa, state) => Self {
+                nullable: dfas[dfa as usize].accepts(state),
                 live: Some(true),
-                distance: dfas[table as usize].least_rest(state),
+                distance: dfas[dfa as usize].shortest_length(state),
                 ..Self::default()
             },
-            Expr::Computed(running) => {
+            Expression::Computed(running) => {
                 let nullable = running.automaton.accepts(&running.state);
                 let live =
                     if nullable { Some(true) } else { running.automaton.is_live(&running.state) };

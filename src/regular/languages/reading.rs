@@ -5,7 +5,7 @@
 
 use super::computed_parts::starts_with_endless;
 use super::derivative::{derivative, fill_row, known_derivatives, over_limit};
-use super::expression::{Expr, Language, Row};
+use super::expression::{Expression, Language, Row};
 use super::store::Languages;
 use super::surely_live::{is_provably_live, unit_of_total_text};
 use crate::error::Result;
@@ -118,8 +118,8 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
     }
     let depth = depth + 1;
     match languages.arena.expr(x) {
-        Expr::Set(set) => Some(*set),
-        &Expr::Concat(a, b) => {
+        Expression::Set(set) => Some(*set),
+        &Expression::Concat(a, b) => {
             if !is_provably_live(languages, b, depth) {
                 return None;
             }
@@ -130,15 +130,15 @@ fn structural_first_bytes(languages: &Languages, x: Language, depth: u32) -> Opt
                 Some(first)
             }
         }
-        Expr::Union(xs) => xs.iter().try_fold(ByteSet::EMPTY, |all, &part| {
+        Expression::Union(xs) => xs.iter().try_fold(ByteSet::EMPTY, |all, &part| {
             Some(all.union(&structural_first_bytes(languages, part, depth)?))
         }),
-        &Expr::Repeat(inner, ..) => structural_first_bytes(languages, inner, depth),
-        &Expr::DfaState(table, state) => Some(languages.dfas[table as usize].first(state)),
-        Expr::Intersect(_) => {
+        &Expression::Repeat(inner, ..) => structural_first_bytes(languages, inner, depth),
+        &Expression::DfaState(dfa, state) => Some(languages.dfas[dfa as usize].first(state)),
+        Expression::Intersect(_) => {
             structural_first_bytes(languages, unit_of_total_text(languages, x)?, depth)
         }
-        Expr::Computed(RunningAutomaton { automaton, state }) => automaton.first(state),
-        Expr::Complement(_) | Expr::Variable(_) => None,
+        Expression::Computed(RunningAutomaton { automaton, state }) => automaton.first(state),
+        Expression::Complement(_) | Expression::Variable(_) => None,
     }
 }

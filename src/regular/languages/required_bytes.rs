@@ -5,12 +5,14 @@
 //! pattern that wants a `T` yet, beside the rest of a date after its `T`. A search would visit all
 //! combinations of states before it finds that nothing is left.
 
-use super::expression::{Expr, Language};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language};
 use super::memo::ByteSets;
 use super::store::Languages;
 use crate::regular::ByteSet;
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Sets that are kept of a language; the smallest exclude most.
 const MAX_BYTE_SETS: usize = 8;
@@ -22,10 +24,10 @@ const MAX_DEPTH: u32 = 60;
 /// another has in no string.
 pub(crate) fn is_provably_empty(languages: &mut Languages, x: Language) -> bool {
     let first = match *languages.arena.expr(x) {
-        Expr::Concat(first, _) => first,
+        Expression::Concat(first, _) => first,
         _ => x,
     };
-    let Expr::Intersect(parts) = languages.arena.expr(first) else { return false };
+    let Expression::Intersect(parts) = languages.arena.expr(first) else { return false };
     let parts: SmallVec<[Language; 4]> = SmallVec::from_slice(parts);
     let bytes = parts.iter().map(|&part| possible_bytes(languages, part, 0));
     let bytes = bytes.fold(ByteSet::ALL, |all, bytes| all.intersection(&bytes));
@@ -43,19 +45,21 @@ fn possible_bytes(languages: &mut Languages, x: Language, depth: u32) -> ByteSet
     }
     let depth = depth + 1;
     let bytes = match languages.arena.expr(x).clone() {
-        Expr::Set(set) => set,
-        Expr::Concat(a, b) => {
+        Expression::Set(set) => set,
+        Expression::Concat(a, b) => {
             possible_bytes(languages, a, depth).union(&possible_bytes(languages, b, depth))
         }
-        Expr::Union(xs) => xs
+        Expression::Union(xs) => xs
             .iter()
             .fold(ByteSet::EMPTY, |all, &part| all.union(&possible_bytes(languages, part, depth))),
-        Expr::Intersect(xs) => xs.iter().fold(ByteSet::ALL, |all, &part| {
+        Expression::Intersect(xs) => xs.iter().fold(ByteSet::ALL, |all, &part| {
             all.intersection(&possible_bytes(languages, part, depth))
         }),
-        Expr::Repeat(part, ..) => possible_bytes(languages, part, depth),
-        Expr::DfaState(table, state) => languages.dfas[table as usize].bytes(state),
-        Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => ByteSet::ALL,
+        Expression::Repeat(part, ..) => possible_bytes(languages, part, depth),
+        Expression::DfaState(dfa, state) => languages.dfas[dfa as usize].possible_bytes(state),
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => {
+            ByteSet::ALL
+        }
     };
     languages.memo.required_bytes.possible.insert(x, bytes);
     bytes
@@ -71,15 +75,15 @@ fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> Byt
     }
     let depth = depth + 1;
     let mut needed = match languages.arena.expr(x).clone() {
-        Expr::Set(set) => ByteSets::from_slice(&[set]),
-        Expr::Concat(a, b) => {
+        Expression::Set(set) => ByteSets::from_slice(&[set]),
+        Expression::Concat(a, b) => {
             let first = required_byte_sets(languages, a, depth);
             first.into_iter().chain(required_byte_sets(languages, b, depth)).collect()
         }
-        Expr::Intersect(xs) => {
+        Expression::Intersect(xs) => {
             xs.iter().flat_map(|&part| required_byte_sets(languages, part, depth)).collect()
         }
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             let mut all: Option<ByteSets> = None;
             for &part in &xs {
                 let needed = required_byte_sets(languages, part, depth);
@@ -90,12 +94,14 @@ fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> Byt
             }
             all.unwrap_or_default()
         }
-        Expr::Repeat(part, ..) => required_byte_sets(languages, part, depth),
-        Expr::DfaState(table, state) => {
-            let table = Arc::clone(&languages.dfas[table as usize]);
-            table.needed(state).collect()
+        Expression::Repeat(part, ..) => required_byte_sets(languages, part, depth),
+        Expression::DfaState(dfa, state) => {
+            let dfa = Arc::clone(&languages.dfas[dfa as usize]);
+            dfa.required_byte_sets(state).collect()
         }
-        Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => ByteSets::new(),
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => {
+            ByteSets::new()
+        }
     };
     // The narrowest say most.
     needed.sort_unstable_by_key(ByteSet::len);
@@ -140,7 +146,8 @@ mod tests {
             let finished = l.difference(union, letters[i % 4]);
             let finished = compacted(&mut l, finished, None).unwrap();
             assert!(
-                finished == Language::EMPTY || matches!(l.arena.expr(finished), Expr::DfaState(..))
+                finished == Language::EMPTY
+                    || matches!(l.arena.expr(finished), Expression::DfaState(..))
             );
             parts.push(finished);
         }

@@ -3,9 +3,10 @@
 //! The best state finds long strings that many patterns narrow soon; the oldest finds short strings
 //! where the estimate misleads.
 
-use super::expression::Language;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+use super::expression::Language;
 
 /// Every so many takes, the oldest state is taken instead of the best.
 const OLDEST_EVERY: usize = 4;

@@ -3,10 +3,11 @@
 //! All are O(parts) at most and never make a state. They answer for the expression as it is written,
 //! not for the language.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
-use smallvec::SmallVec;
 
 /// `x{min,max} rest` as its parts; `max` is [`u32::MAX`] where there is no bound.
 pub(crate) fn leading_repeat(
@@ -14,11 +15,13 @@ pub(crate) fn leading_repeat(
     x: Language,
 ) -> Option<(Language, u32, u32, Language)> {
     let (head, rest) = match *languages.arena.expr(x) {
-        Expr::Concat(head, rest) => (head, rest),
+        Expression::Concat(head, rest) => (head, rest),
         _ => (x, Language::EPSILON),
     };
     match *languages.arena.expr(head) {
-        Expr::Repeat(part, min, max) if part != Language::EMPTY => Some((part, min, max, rest)),
+        Expression::Repeat(part, min, max) if part != Language::EMPTY => {
+            Some((part, min, max, rest))
+        }
         _ => None,
     }
 }
@@ -40,16 +43,14 @@ pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Lan
     const MAX_SMALL_BOUND: u32 = 8;
     let counts = |part: Language, min: u32, max: u32| {
         (min > MAX_SMALL_BOUND || max > MAX_SMALL_BOUND && max != UNBOUNDED)
-            && !matches!(languages.arena.expr(part), Expr::Set(_))
+            && !matches!(languages.arena.expr(part), Expression::Set(_))
     };
     if let Some((part, min, max, _)) = leading_counter(languages, x) {
         return counts(part, min, max).then_some(part).into_iter().collect();
     }
     let mut units = SmallVec::new();
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
-        if let Expr::Repeat(part, min, max) = *languages.arena.expr(at)
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
+        if let Expression::Repeat(part, min, max) = *languages.arena.expr(at)
             && counts(part, min, max)
         {
             units.push(part);
@@ -60,10 +61,12 @@ pub(crate) fn counted_units(languages: &Languages, x: Language) -> SmallVec<[Lan
 
 /// Whether a unit of more than a byte is repeated with a finite bound above `most`.
 pub(crate) fn has_unit_counter_above(languages: &Languages, x: Language, most: u32) -> bool {
-    subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
+    subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter)
         .into_iter()
         .any(|at| match *languages.arena.expr(at) {
-            Expr::Repeat(part, min, max) if !matches!(languages.arena.expr(part), Expr::Set(_)) => {
+            Expression::Repeat(part, min, max)
+                if !matches!(languages.arena.expr(part), Expression::Set(_)) =>
+            {
                 min > most || max != UNBOUNDED && max > most
             }
             _ => false,
@@ -84,7 +87,7 @@ pub(crate) fn before_suffix(
     let mut firsts: SmallVec<[Language; 8]> = SmallVec::new();
     let mut at = x;
     while at != end {
-        let Expr::Concat(first, rest) = *languages.arena.expr(at) else { return None };
+        let Expression::Concat(first, rest) = *languages.arena.expr(at) else { return None };
         firsts.push(first);
         at = rest;
     }
@@ -98,7 +101,7 @@ pub(crate) fn single_before_suffix(
     end: Language,
 ) -> Option<Language> {
     match *languages.arena.expr(x) {
-        Expr::Concat(first, rest) if rest == end => Some(first),
+        Expression::Concat(first, rest) if rest == end => Some(first),
         _ => None,
     }
 }
@@ -107,7 +110,7 @@ pub(crate) fn single_before_suffix(
 pub(crate) fn ends_with(languages: &Languages, x: Language, end: Language) -> bool {
     let mut at = x;
     while at != end {
-        let Expr::Concat(_, rest) = *languages.arena.expr(at) else { return false };
+        let Expression::Concat(_, rest) = *languages.arena.expr(at) else { return false };
         at = rest;
     }
     true
@@ -116,7 +119,7 @@ pub(crate) fn ends_with(languages: &Languages, x: Language, end: Language) -> bo
 /// The rest of a concatenation that begins with `first`.
 pub(crate) fn after_first(languages: &Languages, x: Language, first: Language) -> Option<Language> {
     match *languages.arena.expr(x) {
-        Expr::Concat(a, rest) if a == first => Some(rest),
+        Expression::Concat(a, rest) if a == first => Some(rest),
         _ => None,
     }
 }
@@ -127,12 +130,12 @@ pub(crate) fn excluded_strings(
     x: Language,
     unit: Language,
 ) -> Option<SmallVec<[Language; 2]>> {
-    let Expr::Intersect(parts) = languages.arena.expr(x) else { return None };
+    let Expression::Intersect(parts) = languages.arena.expr(x) else { return None };
     let mut lacking = SmallVec::new();
     for &part in parts {
         match *languages.arena.expr(part) {
-            Expr::Complement(inner) => lacking.push(inner),
-            Expr::Repeat(of, 0, UNBOUNDED) if of == unit => {}
+            Expression::Complement(inner) => lacking.push(inner),
+            Expression::Repeat(of, 0, UNBOUNDED) if of == unit => {}
             _ => return None,
         }
     }
@@ -148,14 +151,16 @@ pub(crate) fn is_string_list(languages: &Languages, x: Language) -> bool {
 /// Whether a part of the concatenation is an intersection that excludes finitely many strings.
 pub(crate) fn has_exclusions(languages: &Languages, x: Language) -> bool {
     let lacks = |x: Language| match languages.arena.expr(x) {
-        Expr::Intersect(parts) => parts.iter().any(|&part| match *languages.arena.expr(part) {
-            Expr::Complement(inner) => languages.arena.properties(inner).is_finite,
-            _ => false,
-        }),
+        Expression::Intersect(parts) => {
+            parts.iter().any(|&part| match *languages.arena.expr(part) {
+                Expression::Complement(inner) => languages.arena.properties(inner).is_finite,
+                _ => false,
+            })
+        }
         _ => false,
     };
     let mut at = x;
-    while let Expr::Concat(first, rest) = *languages.arena.expr(at) {
+    while let Expression::Concat(first, rest) = *languages.arena.expr(at) {
         if lacks(first) {
             return true;
         }

@@ -3,8 +3,10 @@
 //! If after any token an ending of the span is still within the bounds of all counters, these
 //! bounds decide nothing: widening asks for it.
 
+use rustc_hash::FxHashMap;
+
 use super::counted_text::{CountedText, counted_text};
-use super::expression::{Expr, Language, Row};
+use super::expression::{Expression, Language, Row};
 use super::lengths::length_range;
 use super::store::Languages;
 use super::subexpressions::subexpressions;
@@ -12,7 +14,6 @@ use super::witness::MAX_WITNESS_BYTES;
 use super::witness_length::short_length;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// Spans that were searched for, by language.
 #[derive(Clone, Debug, Default)]
@@ -42,13 +43,13 @@ pub(super) fn structural_span(
     Ok(match languages.arena.expr(x) {
         _ if depth == MAX_DEPTH => None,
         _ if x == Language::EPSILON => Some(0),
-        Expr::Set(set) => (!set.is_empty()).then_some(1),
-        &Expr::Concat(a, b) => match structural_span(languages, a, depth + 1)? {
+        Expression::Set(set) => (!set.is_empty()).then_some(1),
+        &Expression::Concat(a, b) => match structural_span(languages, a, depth + 1)? {
             Some(a) => structural_span(languages, b, depth + 1)?.map(|b| a.saturating_add(b)),
             None => None,
         },
         // Of a union of states no more than the shortest way counts.
-        Expr::Union(xs) => {
+        Expression::Union(xs) => {
             let xs = xs.clone();
             let mut longest = 0;
             for &part in &xs {
@@ -59,13 +60,15 @@ pub(super) fn structural_span(
             }
             Some(longest)
         }
-        &Expr::Repeat(part, min, _) => {
+        &Expression::Repeat(part, min, _) => {
             structural_span(languages, part, depth + 1)?.map(|span| span.saturating_mul(min.max(1)))
         }
-        &Expr::DfaState(table, _) => Some(languages.dfas[table as usize].longest_rest() as u32),
+        &Expression::DfaState(dfa, _) => {
+            Some(languages.dfas[dfa as usize].longest_shortest_length() as u32)
+        }
         // The shortest way has no more units than bytes, so that of the fewest units, which the
         // bound allows if it allows any, has no more.
-        Expr::Intersect(_) => match counted_text(languages, x)? {
+        Expression::Intersect(_) => match counted_text(languages, x)? {
             Some(CountedText { text, unit, .. }) => {
                 let longest = length_range(languages, unit).most;
                 let span = structural_span(languages, text, depth + 1)?;
@@ -73,7 +76,7 @@ pub(super) fn structural_span(
             }
             None => None,
         },
-        Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => None,
+        Expression::Complement(_) | Expression::Variable(_) | Expression::Computed(_) => None,
     })
 }
 
@@ -186,11 +189,11 @@ fn row_within_work(languages: &mut Languages, x: Language, most: usize) -> Resul
 /// leave it open.
 pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<Option<u64>> {
     let mut bounds: FxHashMap<Language, Option<u64>> = FxHashMap::default();
-    for at in subexpressions(languages, x, false, |_| false) {
+    for at in subexpressions(languages, x, |_| false) {
         let of = |part: &Language| bounds.get(part).copied().flatten();
         let bound = match languages.arena.expr(at).clone() {
-            Expr::Set(_) => Some(1),
-            Expr::Concat(a, b) => {
+            Expression::Set(_) => Some(1),
+            Expression::Concat(a, b) => {
                 match (of(&a), of(&b), short_length(languages, b, MAX_WITNESS_BYTES)?) {
                     (Some(first), Some(second), Some(rest)) => {
                         Some(second.max(first.saturating_add(rest)))
@@ -198,10 +201,10 @@ pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<
                     _ => None,
                 }
             }
-            Expr::Union(xs) => {
+            Expression::Union(xs) => {
                 xs.iter().map(of).try_fold(0, |most, bound| bound.map(|bound| most.max(bound)))
             }
-            Expr::Repeat(part, min, _) => {
+            Expression::Repeat(part, min, _) => {
                 match (of(&part), short_length(languages, part, MAX_WITNESS_BYTES)?) {
                     (Some(bound), Some(one)) => {
                         Some(bound.saturating_add(one.saturating_mul(min.into())))
@@ -211,11 +214,14 @@ pub(crate) fn longest_witness(languages: &mut Languages, x: Language) -> Result<
                     _ => None,
                 }
             }
-            Expr::Complement(Language::EMPTY) => Some(0),
-            Expr::DfaState(table, _) => Some(languages.dfas[table as usize].longest_rest() as u64),
-            Expr::Intersect(_) | Expr::Complement(_) | Expr::Variable(_) | Expr::Computed(_) => {
-                None
+            Expression::Complement(Language::EMPTY) => Some(0),
+            Expression::DfaState(dfa, _) => {
+                Some(languages.dfas[dfa as usize].longest_shortest_length() as u64)
             }
+            Expression::Intersect(_)
+            | Expression::Complement(_)
+            | Expression::Variable(_)
+            | Expression::Computed(_) => None,
         };
         bounds.insert(at, bound);
     }
@@ -240,9 +246,9 @@ mod tests {
         let unit = parse(&mut l, "^(?s:.)$");
         let mut compared = 0;
         for pattern in ["^a*(b|\u{1F600}{2}c)$", "^(aaaé|-)+$", "^[ab]*(bbb|\u{1F600})$"] {
-            for (max, table) in [1, 2, 3, 5, 9].into_iter().flat_map(|n| [(n, false), (n, true)]) {
+            for (max, dfa) in [1, 2, 3, 5, 9].into_iter().flat_map(|n| [(n, false), (n, true)]) {
                 let mut x = parse(&mut l, pattern);
-                if table {
+                if dfa {
                     x = compile_named_dfa(&mut l, &format!("span {pattern}"), x, unit).unwrap();
                 }
                 let bound = l.repeat(unit, 0, Some(max));

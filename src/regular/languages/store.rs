@@ -3,17 +3,19 @@
 //! Construction (`construct`), exact reading (`reading`) and emptiness (`emptiness`) are methods of
 //! [`Languages`] in files of their own; analyses are functions over it.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::arena::{Arena, Checkpoint};
 use super::budget::Budget;
 use super::dfa::Dfa;
-use super::expression::{Definition, Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED, VariableDefinition};
 use super::memo::Memo;
 use super::properties::Properties;
 use super::shared_results::SharedResults;
 use crate::regular::ByteSet;
 use crate::regular::automaton::{Automaton, AutomatonState, RunningAutomaton};
-use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// The arena of languages: makes them, compares them by identity of structure, and steps them.
 ///
@@ -33,7 +35,7 @@ use std::sync::Arc;
 pub struct Languages {
     pub(super) arena: Arena,
     /// Variables with their bodies, by index.
-    pub(super) definitions: Vec<Definition>,
+    pub(super) definitions: Vec<VariableDefinition>,
     /// Settled variables, and languages made of them, by fingerprint.
     pub(super) settled: FxHashMap<u128, Language>,
     /// DFAs by index.
@@ -80,10 +82,10 @@ impl Languages {
             memo: Memo::default(),
             budget: Budget::new(Self::DEFAULT_LIMIT),
         };
-        let empty = this.intern(Expr::Set(ByteSet::EMPTY));
+        let empty = this.intern(Expression::Set(ByteSet::EMPTY));
         // The empty string is the empty set repeated any number of times.
-        let epsilon = this.intern(Expr::Repeat(empty, 0, UNBOUNDED));
-        let all = this.intern(Expr::Complement(empty));
+        let epsilon = this.intern(Expression::Repeat(empty, 0, UNBOUNDED));
+        let all = this.intern(Expression::Complement(empty));
         debug_assert!((empty, epsilon, all) == (Language::EMPTY, Language::EPSILON, Language::ALL));
         this.arena.set_live(all, true);
         this
@@ -110,7 +112,7 @@ impl Languages {
     }
 
     /// The id of an expression, which is new or was interned before.
-    pub(super) fn intern(&mut self, expr: Expr) -> Language {
+    pub(super) fn intern(&mut self, expr: Expression) -> Language {
         let Self { arena, definitions, dfas, .. } = self;
         arena.intern(expr, |arena, expr| {
             Properties::of(expr, definitions, dfas, |x| arena.properties(x))
@@ -150,7 +152,7 @@ impl Languages {
         state: AutomatonState,
     ) -> Language {
         self.has_endless_automata |= automaton.is_endless();
-        self.intern(Expr::Computed(RunningAutomaton { automaton, state }))
+        self.intern(Expression::Computed(RunningAutomaton { automaton, state }))
     }
 
     /// Whether the empty string is in it.
@@ -164,29 +166,29 @@ impl Languages {
     }
 
     /// The language of a DFA.
-    pub(crate) fn dfa_language(&mut self, table: &Arc<Dfa>) -> Language {
-        let index = self.dfa_index(table);
+    pub(crate) fn dfa_language(&mut self, dfa: &Arc<Dfa>) -> Language {
+        let index = self.dfa_index(dfa);
         self.dfa_state(index, 0)
     }
 
     /// The index of a DFA in this arena, to which it is added if it is new.
-    pub(crate) fn dfa_index(&mut self, table: &Arc<Dfa>) -> u32 {
+    pub(crate) fn dfa_index(&mut self, dfa: &Arc<Dfa>) -> u32 {
         let next = self.dfas.len() as u32;
-        let index = *self.dfa_indices.entry(Arc::as_ptr(table) as usize).or_insert(next);
+        let index = *self.dfa_indices.entry(Arc::as_ptr(dfa) as usize).or_insert(next);
         if index == next {
-            self.dfas.push(Arc::clone(table));
+            self.dfas.push(Arc::clone(dfa));
         }
         index
     }
 
     /// The strings that a DFA accepts from a state. The empty string alone is always
     /// [`Language::EPSILON`].
-    pub(crate) fn dfa_state(&mut self, table: u32, state: u32) -> Language {
-        let at = &self.dfas[table as usize];
+    pub(crate) fn dfa_state(&mut self, dfa: u32, state: u32) -> Language {
+        let at = &self.dfas[dfa as usize];
         if at.accepts(state) && at.first(state).is_empty() {
             return Language::EPSILON;
         }
-        self.intern(Expr::DfaState(table, state))
+        self.intern(Expression::DfaState(dfa, state))
     }
 }
 

@@ -2,19 +2,37 @@
 //!
 //! Ids of parts are smaller than those of wholes, so sorting by id is a topological order.
 
-use super::expression::{Expr, Language};
-use super::store::Languages;
-use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// A language and its subexpressions, without those that are `known` and what only they contain.
-/// With `definitions`, the bodies of variables are subexpressions, too; otherwise parts come before
-/// wholes.
-pub(crate) fn subexpressions(
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language};
+use super::store::Languages;
+
+/// A language and its subexpressions, without those that are `known` and what only they contain;
+/// parts come before wholes. Bodies of variables are not entered.
+pub(super) fn subexpressions(
     languages: &Languages,
     x: Language,
-    definitions: bool,
+    known: impl Fn(Language) -> bool,
+) -> Vec<Language> {
+    collect(languages, x, false, known)
+}
+
+/// The same with the bodies of variables, which may come after what they are part of.
+pub(super) fn subexpressions_and_bodies(
+    languages: &Languages,
+    x: Language,
+    known: impl Fn(Language) -> bool,
+) -> Vec<Language> {
+    collect(languages, x, true, known)
+}
+
+fn collect(
+    languages: &Languages,
+    x: Language,
+    enters_bodies: bool,
     known: impl Fn(Language) -> bool,
 ) -> Vec<Language> {
     if known(x) {
@@ -28,12 +46,14 @@ pub(crate) fn subexpressions(
     while let Some(at) = todo.pop() {
         let parts = todo.len();
         match languages.arena.expr(at) {
-            Expr::Set(_) | Expr::DfaState(..) | Expr::Computed(_) => {}
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) | Expr::Intersect(xs) => todo.extend_from_slice(xs),
-            &Expr::Complement(inner) | &Expr::Repeat(inner, ..) => todo.push(inner),
-            &Expr::Variable(v) if definitions => todo.push(languages.definitions[v as usize].body),
-            Expr::Variable(_) => {}
+            Expression::Set(_) | Expression::DfaState(..) | Expression::Computed(_) => {}
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) | Expression::Intersect(xs) => todo.extend_from_slice(xs),
+            &Expression::Complement(inner) | &Expression::Repeat(inner, ..) => todo.push(inner),
+            &Expression::Variable(v) if enters_bodies => {
+                todo.push(languages.definitions[v as usize].body)
+            }
+            Expression::Variable(_) => {}
         }
         let mut kept = parts;
         for i in parts..todo.len() {
@@ -76,9 +96,9 @@ pub(super) fn regular_subexpressions(
             continue;
         }
         match languages.arena.expr(at) {
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) => todo.extend_from_slice(xs),
-            &Expr::Repeat(part, ..) => todo.push(part),
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) => todo.extend_from_slice(xs),
+            &Expression::Repeat(part, ..) => todo.push(part),
             _ => {}
         }
     }

@@ -1,9 +1,10 @@
 //! Non-emptiness that structure proves.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use rustc_hash::FxHashMap;
+
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::prefix_closure::accepts_every_prefix;
 use super::store::Languages;
-use rustc_hash::FxHashMap;
 
 /// Nested concatenations that are looked into.
 const MAX_DEPTH: u32 = 200;
@@ -15,10 +16,10 @@ pub(super) fn is_provably_live(languages: &Languages, x: Language, depth: u32) -
     }
     match languages.arena.expr(x) {
         _ if depth > MAX_DEPTH => false,
-        &Expr::Concat(a, b) => {
+        &Expression::Concat(a, b) => {
             is_provably_live(languages, a, depth + 1) && is_provably_live(languages, b, depth + 1)
         }
-        Expr::Intersect(_) => unit_of_total_text(languages, x).is_some(),
+        Expression::Intersect(_) => unit_of_total_text(languages, x).is_some(),
         _ => false,
     }
 }
@@ -26,9 +27,9 @@ pub(super) fn is_provably_live(languages: &Languages, x: Language, depth: u32) -
 /// The unit over which [every text](accepts_every_prefix) is a viable prefix of the intersection
 /// `x`.
 pub(super) fn unit_of_total_text(languages: &Languages, x: Language) -> Option<Language> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return None };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return None };
     let unit = xs.iter().find_map(|&part| match *languages.arena.expr(part) {
-        Expr::Repeat(unit, _, UNBOUNDED) => Some(unit),
+        Expression::Repeat(unit, _, UNBOUNDED) => Some(unit),
         _ => None,
     })?;
     accepts_every_prefix(languages, x, unit, &mut FxHashMap::default()).then_some(unit)

@@ -1,11 +1,12 @@
 //! Copies of languages in other arenas, subexpression by subexpression.
 
-use super::expression::{Definition, Expr, Language};
+use rustc_hash::FxHashMap;
+
+use super::expression::{Expression, Language, VariableDefinition};
 use super::store::Languages;
-use super::subexpressions::subexpressions;
+use super::subexpressions::subexpressions_and_bodies;
 use super::variables::{define, new_variable, set_identity};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// The same language in another arena. `done` maps the languages that were copied before.
 pub(crate) fn transfer(
@@ -16,30 +17,31 @@ pub(crate) fn transfer(
 ) -> Result<Language> {
     // Only variables may have parts made after them.
     let mut variables = Vec::new();
-    for at in subexpressions(languages, x, true, |part| done.contains_key(&part)) {
+    for at in subexpressions_and_bodies(languages, x, |part| done.contains_key(&part)) {
         let sorted = |xs: &[Language]| {
             let mut xs: Vec<Language> = xs.iter().map(|x| done[x]).collect();
             xs.sort_unstable();
             xs.into_boxed_slice()
         };
         let expr = match languages.arena.expr(at) {
-            Expr::Set(set) => Expr::Set(*set),
-            Expr::Computed(running) => Expr::Computed(running.clone()),
-            Expr::Concat(a, b) => Expr::Concat(done[a], done[b]),
-            Expr::Union(xs) => Expr::Union(sorted(xs)),
-            Expr::Intersect(xs) => Expr::Intersect(sorted(xs)),
-            Expr::Complement(inner) => Expr::Complement(done[inner]),
-            Expr::Repeat(inner, min, max) => Expr::Repeat(done[inner], *min, *max),
-            &Expr::DfaState(table, state) => {
-                let table = to.dfa_index(&languages.dfas[table as usize]);
-                let there = to.dfa_state(table, state);
+            Expression::Set(set) => Expression::Set(*set),
+            Expression::Computed(running) => Expression::Computed(running.clone()),
+            Expression::Concat(a, b) => Expression::Concat(done[a], done[b]),
+            Expression::Union(xs) => Expression::Union(sorted(xs)),
+            Expression::Intersect(xs) => Expression::Intersect(sorted(xs)),
+            Expression::Complement(inner) => Expression::Complement(done[inner]),
+            Expression::Repeat(inner, min, max) => Expression::Repeat(done[inner], *min, *max),
+            &Expression::DfaState(dfa, state) => {
+                let dfa = to.dfa_index(&languages.dfas[dfa as usize]);
+                let there = to.dfa_state(dfa, state);
                 done.insert(at, there);
                 continue;
             }
-            &Expr::Variable(v) => {
+            &Expression::Variable(v) => {
                 let fingerprint = languages.fingerprint_beside(at, &mut FxHashMap::default());
                 let there = to.settled.get(&fingerprint).copied().unwrap_or_else(|| {
-                    let Definition { nullable, body, identity } = languages.definitions[v as usize];
+                    let VariableDefinition { nullable, body, identity } =
+                        languages.definitions[v as usize];
                     let there = new_variable(to, nullable);
                     set_identity(to, there, identity);
                     to.settled.insert(fingerprint, there);

@@ -3,18 +3,20 @@
 //! States that no string tells apart are merged by partition refinement (Moore, "Gedanken-experiments
 //! on sequential machines", 1956).
 
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::hash::Hasher as _;
+use std::sync::OnceLock;
+
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
 use super::dfa::{Dfa, NO_STATE};
 use super::keyed_hash::keyed_hash;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
-use smallvec::SmallVec;
-use std::collections::VecDeque;
-use std::hash::Hash;
-use std::hash::Hasher as _;
-use std::sync::OnceLock;
 
 /// The result of making an automaton.
 pub(crate) enum Determinized {
@@ -235,15 +237,15 @@ impl TransitionTable {
         let first = first.collect();
         let identity = keyed_hash(|hasher| (&self.classes, &self.next, &accepts).hash(hasher));
         Dfa {
-            rest: self.rest(&accepts).into(),
+            shortest_lengths: self.rest(&accepts).into(),
             classes: *self.classes,
             width: self.width,
-            first,
+            first_bytes: first,
             next: self.next.into(),
             accepts: accepts.into(),
-            total: total.into(),
-            any: OnceLock::new(),
-            every: OnceLock::new(),
+            every_prefix: total.into(),
+            classes_on_some_path: OnceLock::new(),
+            classes_on_every_path: OnceLock::new(),
             identity,
         }
     }

@@ -7,12 +7,13 @@
 //! [`merge_repeats`] is linear and handles the common shape, one repeat before a rest.
 //! [`merge_counted`] compares parts of any shape in pairs; it looks only at parts with a counter.
 
+use smallvec::SmallVec;
+
 use super::budget::PARTS_PER_MICROSECOND;
 use super::concatenation::join;
-use super::expression::{Expr, Language};
+use super::expression::{Expression, Language};
 use super::store::Languages;
 use crate::deadline;
-use smallvec::SmallVec;
 
 /// Parts of a union with the same head up to which they are compared in pairs. Searches through
 /// nested counters keep no more than a few.
@@ -26,9 +27,9 @@ const MAX_COMPARISON_STEPS: u32 = 64;
 pub(super) fn merge_repeats(languages: &mut Languages, flat: &mut Vec<Language>) {
     let key = |this: &Languages, id: Language| -> Option<(Language, u32, u32, Option<Language>)> {
         match *this.arena.expr(id) {
-            Expr::Repeat(x, min, max) => Some((x, min, max, None)),
-            Expr::Concat(a, tail) => match *this.arena.expr(a) {
-                Expr::Repeat(x, min, max) => Some((x, min, max, Some(tail))),
+            Expression::Repeat(x, min, max) => Some((x, min, max, None)),
+            Expression::Concat(a, tail) => match *this.arena.expr(a) {
+                Expression::Repeat(x, min, max) => Some((x, min, max, Some(tail))),
                 _ => None,
             },
             _ => None,
@@ -62,8 +63,10 @@ pub(super) fn merge_repeats(languages: &mut Languages, flat: &mut Vec<Language>)
         merged = true;
         flat.retain(|id| !group.iter().any(|&(.., member)| member == *id));
         for (min, max) in spans {
-            let repeat = languages.intern(Expr::Repeat(x, min, max));
-            flat.push(tail.map_or(repeat, |tail| languages.intern(Expr::Concat(repeat, tail))));
+            let repeat = languages.intern(Expression::Repeat(x, min, max));
+            flat.push(
+                tail.map_or(repeat, |tail| languages.intern(Expression::Concat(repeat, tail))),
+            );
         }
     }
     if merged {
@@ -144,15 +147,15 @@ fn with_wider_bounds(
 ) -> Option<Language> {
     let steps = steps.checked_sub(1)?;
     match (languages.arena.expr(a), languages.arena.expr(b)) {
-        (&Expr::Repeat(x, least, most), &Expr::Repeat(y, min, max)) if x == y => {
+        (&Expression::Repeat(x, least, most), &Expression::Repeat(y, min, max)) if x == y => {
             let meet = min <= most.saturating_add(1) && least <= max.saturating_add(1);
-            meet.then(|| languages.intern(Expr::Repeat(x, least.min(min), most.max(max))))
+            meet.then(|| languages.intern(Expression::Repeat(x, least.min(min), most.max(max))))
         }
-        (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) if first == head => {
+        (&Expression::Concat(first, rest), &Expression::Concat(head, tail)) if first == head => {
             let rest = with_wider_bounds(languages, rest, tail, steps)?;
             Some(join(languages, first, rest))
         }
-        (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) if rest == tail => {
+        (&Expression::Concat(first, rest), &Expression::Concat(head, tail)) if rest == tail => {
             let first = with_wider_bounds(languages, first, head, steps)?;
             Some(join(languages, first, rest))
         }
@@ -163,11 +166,11 @@ fn with_wider_bounds(
 /// The first part of a concatenation, and of a repeat the repeated part.
 pub(super) fn head(languages: &Languages, x: Language) -> Language {
     let first = match *languages.arena.expr(x) {
-        Expr::Concat(first, _) => first,
+        Expression::Concat(first, _) => first,
         _ => x,
     };
     match *languages.arena.expr(first) {
-        Expr::Repeat(part, ..) => part,
+        Expression::Repeat(part, ..) => part,
         _ => first,
     }
 }
@@ -190,16 +193,16 @@ fn is_provably_superset(
     *steps -= 1;
     match (languages.arena.expr(wide), languages.arena.expr(narrow)) {
         _ if narrow == Language::EPSILON => languages.is_nullable(wide),
-        (&Expr::Repeat(x, least, most), &Expr::Repeat(y, min, max)) if x == y => {
+        (&Expression::Repeat(x, least, most), &Expression::Repeat(y, min, max)) if x == y => {
             least <= min && max <= most
         }
-        (&Expr::Concat(first, rest), &Expr::Concat(head, tail)) => {
+        (&Expression::Concat(first, rest), &Expression::Concat(head, tail)) => {
             is_provably_superset(languages, first, head, steps)
                 && is_provably_superset(languages, rest, tail, steps)
                 || languages.is_nullable(first)
                     && is_provably_superset(languages, rest, narrow, steps)
         }
-        (&Expr::Concat(first, rest), _) => {
+        (&Expression::Concat(first, rest), _) => {
             languages.is_nullable(rest) && is_provably_superset(languages, first, narrow, steps)
                 || languages.is_nullable(first)
                     && is_provably_superset(languages, rest, narrow, steps)

@@ -1,9 +1,10 @@
 //! Bounds on the number of units, pushed into the repeat of a language that is a sequence of units.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::store::Languages;
 use crate::error::Result;
-use smallvec::SmallVec;
 
 /// The strings of `x` with `min` to `max` units, as a sequence of repeats. `None` unless `x` is a
 /// sequence of repeats of subsets of the unit, at most one of them with a variable count. The unit
@@ -23,11 +24,11 @@ pub(crate) fn with_unit_bounds(
     let mut at = x;
     while at != Language::EPSILON {
         let (first, rest) = match *languages.arena.expr(at) {
-            Expr::Concat(first, rest) => (first, rest),
+            Expression::Concat(first, rest) => (first, rest),
             _ => (at, Language::EPSILON),
         };
         parts.push(match *languages.arena.expr(first) {
-            Expr::Repeat(part, least, most) => (part, least, most),
+            Expression::Repeat(part, least, most) => (part, least, most),
             _ => (first, 1, 1),
         });
         at = rest;

@@ -8,14 +8,15 @@
 //! longest path. For `^(ab|c)*$` of at least 10^9 characters that is three states, not a search that
 //! ends at a limit after ten seconds.
 
-use super::expression::{Expr, Language, UNBOUNDED};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::max_length;
 use super::memo::{StatePair, UnitCounts};
 use super::store::Languages;
 use crate::deadline;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// Least numbers of units up to which a search is as fast: microseconds.
 const MAX_SEARCHED_UNITS: u32 = 256;
@@ -26,14 +27,14 @@ const MAX_STATE_PAIRS: usize = 20_000;
 /// Whether a text with a great least number of units has any string; `None` if arithmetic does not
 /// decide it.
 pub(crate) fn has_counted_string(languages: &mut Languages, x: Language) -> Result<Option<bool>> {
-    let Expr::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
+    let Expression::Intersect(xs) = languages.arena.expr(x) else { return Ok(None) };
     let counted = |part: &Language| {
         let (begun, repeat) = match *languages.arena.expr(*part) {
-            Expr::Concat(begun, repeat) => (begun, repeat),
+            Expression::Concat(begun, repeat) => (begun, repeat),
             _ => (Language::EPSILON, *part),
         };
         match *languages.arena.expr(repeat) {
-            Expr::Repeat(unit, least, most) if least > MAX_SEARCHED_UNITS => {
+            Expression::Repeat(unit, least, most) if least > MAX_SEARCHED_UNITS => {
                 Some((*part, begun, unit, least, most))
             }
             _ => None,

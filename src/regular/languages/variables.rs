@@ -12,21 +12,21 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::expression::{Definition, Expr, Language};
+use super::expression::{Expression, Language, VariableDefinition};
 use super::keyed_hash::keyed_hash;
 use super::store::Languages;
 
 /// A variable, to be defined before it is first stepped.
 pub(crate) fn new_variable(languages: &mut Languages, nullable: bool) -> Language {
-    languages.definitions.push(Definition { nullable, body: Language::EMPTY, identity: 0 });
-    languages.intern(Expr::Variable(languages.definitions.len() as u32 - 1))
+    languages.definitions.push(VariableDefinition { nullable, body: Language::EMPTY, identity: 0 });
+    languages.intern(Expression::Variable(languages.definitions.len() as u32 - 1))
 }
 
 /// Gives a variable its body. The body contains the empty string exactly if the variable was said
 /// to, and variables in it that may be defined in terms of this one stand behind at least one byte.
 pub(crate) fn define(languages: &mut Languages, variable: Language, body: Language) {
     debug_assert_eq!(languages.is_nullable(variable), languages.is_nullable(body));
-    if let Expr::Variable(v) = *languages.arena.expr(variable) {
+    if let Expression::Variable(v) = *languages.arena.expr(variable) {
         languages.definitions[v as usize].body = body;
     }
 }
@@ -45,7 +45,7 @@ pub(crate) fn settle(languages: &mut Languages, variables: &[Language], x: Langu
     let bodies: Vec<u128> = variables
         .iter()
         .filter_map(|variable| match *languages.arena.expr(*variable) {
-            Expr::Variable(v) => Some(languages.definitions[v as usize].body),
+            Expression::Variable(v) => Some(languages.definitions[v as usize].body),
             _ => None,
         })
         .map(|body| languages.fingerprint_beside(body, &mut done))
@@ -62,7 +62,7 @@ pub(crate) fn settle(languages: &mut Languages, variables: &[Language], x: Langu
 
 /// Sets a variable's part of its fingerprint.
 pub(super) fn set_identity(languages: &mut Languages, variable: Language, identity: u128) {
-    if let Expr::Variable(v) = *languages.arena.expr(variable) {
+    if let Expression::Variable(v) = *languages.arena.expr(variable) {
         languages.definitions[v as usize].identity = identity;
     }
 }

@@ -9,8 +9,11 @@
 //! [a-z]{0,997}   ── tokens repeat [a-z] at most 20 times ──►   [a-z]*
 //! ```
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::counted_text::without_redundant_texts;
-use super::expression::{Expr, Language, UNBOUNDED};
+use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::min_length_bound;
 use super::shape::leading_counter;
 use super::spans::{SpanMemo, searched_span, structural_span};
@@ -18,8 +21,6 @@ use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
 use crate::regular::ByteSet;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// The part of a repeat, as far as tokens are counted by it.
 #[derive(Clone, Copy, Debug)]
@@ -86,16 +87,14 @@ fn without_far_counts(
     // What counts nothing stays as it is.
     let mut done: FxHashMap<Language, Language> = FxHashMap::default();
     let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
         let near = match languages.arena.expr(at).clone() {
-            Expr::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
-            Expr::Union(xs) => {
+            Expression::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
+            Expression::Union(xs) => {
                 let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                 languages.union(xs)
             }
-            Expr::Repeat(part, min, max) => near_repeat(languages, (part, min, max), reach),
+            Expression::Repeat(part, min, max) => near_repeat(languages, (part, min, max), reach),
             _ => at,
         };
         done.insert(at, near);
@@ -120,7 +119,7 @@ fn near_repeat(
 /// The repeated part, as `reach` is asked for it.
 fn unit_of(languages: &mut Languages, x: Language) -> RepeatedUnit {
     match *languages.arena.expr(x) {
-        Expr::Set(set) => RepeatedUnit::Byte(set),
+        Expression::Set(set) => RepeatedUnit::Byte(set),
         _ => {
             let bytes = min_length_bound(languages, x).clamp(1, u32::MAX.into());
             RepeatedUnit::Bytes(bytes as u32)
@@ -180,21 +179,19 @@ fn without_bounds(
     let mut done: FxHashMap<Language, Language> = FxHashMap::default();
     let of = |done: &FxHashMap<_, _>, part| done.get(&part).copied().unwrap_or(part);
     let mut narrowest: Option<u32> = None;
-    for at in
-        subexpressions(languages, x, false, |part| !languages.arena.properties(part).has_counter)
-    {
+    for at in subexpressions(languages, x, |part| !languages.arena.properties(part).has_counter) {
         let free = match languages.arena.expr(at).clone() {
-            Expr::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
-            Expr::Union(xs) => {
+            Expression::Concat(a, b) => languages.concat2(of(&done, a), of(&done, b)),
+            Expression::Union(xs) => {
                 let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                 languages.union(xs)
             }
-            Expr::Intersect(xs) => {
+            Expression::Intersect(xs) => {
                 let xs: Vec<Language> = xs.iter().map(|&x| of(&done, x)).collect();
                 let both = languages.intersect(xs);
                 without_redundant_texts(languages, both)?
             }
-            Expr::Repeat(part, min, max) if max != UNBOUNDED => {
+            Expression::Repeat(part, min, max) if max != UNBOUNDED => {
                 let unit = unit_of(languages, part);
                 match max.checked_sub(reach(part, unit)) {
                     Some(slack) if slack >= least => {

@@ -1,14 +1,16 @@
 //! Witnesses: shortest strings of a language, and short ones.
 
-use super::expression::{Expr, Language};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::expression::{Expression, Language};
 use super::lengths::min_length_bound;
 use super::memo::WitnessKind;
 use super::search_queue::SearchQueue;
 use super::store::Languages;
 use crate::error::{Error, ErrorKind, Result};
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
 
 /// States that a breadth-first search visits where a short string suffices.
 const MAX_BREADTH_FIRST_STATES: usize = 3_000;
@@ -23,8 +25,8 @@ const MAX_REMEMBERED_BYTES: usize = 64;
 pub(crate) const MAX_WITNESS_BYTES: u64 = 1 << 20;
 
 impl Languages {
-    /// A shortest string in it, or `None` if it has none. By structure where it can be; what and/not
-    /// leaves is searched breadth first. Remembered.
+    /// A shortest string in it, or `None` if it has none: by structure, and by breadth-first search
+    /// where an intersection or a complement stands. Remembered.
     ///
     /// Errors when the arena's limit on states is reached, and where every string has more than
     /// 1 MiB.
@@ -66,19 +68,19 @@ fn find(languages: &mut Languages, x: Language, wanted: WitnessKind) -> Result<O
         let of =
             |part: &Language| languages.memo.witnesses.get(&(wanted, *part)).cloned().flatten();
         let text: Option<Arc<[u8]>> = match languages.arena.expr(at) {
-            Expr::Set(set) => set.iter().next().map(|byte| Arc::from([byte])),
-            Expr::Concat(a, b) => match (of(a), of(b)) {
+            Expression::Set(set) => set.iter().next().map(|byte| Arc::from([byte])),
+            Expression::Concat(a, b) => match (of(a), of(b)) {
                 (Some(a), Some(b)) => Some([&*a, &*b].concat().into()),
                 _ => None,
             },
-            Expr::Union(xs) => {
+            Expression::Union(xs) => {
                 xs.iter().filter_map(of).min_by(|a, b| (a.len(), a).cmp(&(b.len(), b)))
             }
-            &Expr::Repeat(part, min, _) => match of(&part) {
+            &Expression::Repeat(part, min, _) => match of(&part) {
                 _ if min == 0 => Some(Arc::from([])),
                 part => part.map(|part| part.repeat(min as usize).into()),
             },
-            Expr::Computed(running) if wanted == WitnessKind::Short => {
+            Expression::Computed(running) if wanted == WitnessKind::Short => {
                 match running.automaton.rest(&running.state) {
                     Some(rest) => Some(rest.into()),
                     None => search(languages, at, wanted)?,
@@ -107,9 +109,9 @@ fn parts_without_witness(
         }
         needed.insert(at);
         match languages.arena.expr(at) {
-            &Expr::Concat(a, b) => todo.extend([a, b]),
-            Expr::Union(xs) => todo.extend_from_slice(xs),
-            &Expr::Repeat(part, min, _) if min > 0 => todo.push(part),
+            &Expression::Concat(a, b) => todo.extend([a, b]),
+            Expression::Union(xs) => todo.extend_from_slice(xs),
+            &Expression::Repeat(part, min, _) if min > 0 => todo.push(part),
             _ => {}
         }
     }
@@ -126,7 +128,7 @@ fn search(
     if !languages.is_live(x)? {
         return Ok(None);
     }
-    let computed = matches!(languages.arena.expr(x), Expr::Computed(_));
+    let computed = matches!(languages.arena.expr(x), Expression::Computed(_));
     if wanted == WitnessKind::Shortest || !computed {
         let mut open = VecDeque::from([x]);
         let found = search_to_end(
@@ -170,7 +172,7 @@ fn search_to_end<S>(
     // Each with the state before it, the byte from there, and how many bytes lead to it.
     let mut from: FxHashMap<Language, (Language, u8, usize)> = FxHashMap::default();
     from.insert(x, (x, 0, 0));
-    // The length of the best way so far, and the state that it goes on from as is known.
+    // The length of the best string so far, and the state whose remembered string ends it.
     let mut best: Option<(usize, Language)> = None;
     let (mut looked_at, made) = (0, languages.len());
     while let Some(state) = take(open) {

@@ -1,12 +1,13 @@
 //! Lengths of short witnesses, without spelling long ones out.
 
-use super::expression::{Expr, Language};
+use rustc_hash::FxHashMap;
+
+use super::expression::{Expression, Language};
 use super::lengths::min_length_bound;
 use super::store::Languages;
 use super::subexpressions::regular_subexpressions;
 use super::witness::{MAX_WITNESS_BYTES, short};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 
 /// The length of [`short`], or `None` if there is no string. Where structure proves more than
 /// `most` bytes, a lower bound above `most`.
@@ -19,7 +20,7 @@ pub(crate) fn short_length(
     if bound == u64::MAX {
         return Ok(None);
     }
-    // Without and/not and computed states the bound is exact.
+    // The bound of such a language is exact.
     if bound > most || languages.arena.properties(x).is_trim {
         return Ok(Some(bound));
     }
@@ -38,12 +39,12 @@ pub(crate) fn short_length_memoized(
         let of = |part: &Language| known.get(part).copied().flatten();
         let least = match languages.arena.expr(at) {
             _ if languages.is_nullable(at) => Some(0),
-            Expr::Set(set) => (!set.is_empty()).then_some(1),
-            Expr::Concat(a, b) => of(a).zip(of(b)).map(|(a, b)| a.saturating_add(b)),
-            Expr::Union(xs) => xs.iter().filter_map(of).min(),
-            Expr::Repeat(part, min, _) => of(part).map(|least| least.saturating_mul(*min)),
+            Expression::Set(set) => (!set.is_empty()).then_some(1),
+            Expression::Concat(a, b) => of(a).zip(of(b)).map(|(a, b)| a.saturating_add(b)),
+            Expression::Union(xs) => xs.iter().filter_map(of).min(),
+            Expression::Repeat(part, min, _) => of(part).map(|least| least.saturating_mul(*min)),
             // Near enough: there may be a shorter one.
-            Expr::Computed(running) => match running.automaton.rest(&running.state) {
+            Expression::Computed(running) => match running.automaton.rest(&running.state) {
                 Some(rest) => Some(rest.len() as u32),
                 None => search_length(languages, at, known)?,
             },
@@ -101,7 +102,7 @@ mod tests {
             assert_eq!(found, least, "{pattern}");
             let shortest = languages.shortest(x).unwrap();
             assert_eq!(found, shortest.map(|s| s.len() as u32), "{pattern}");
-            // Only an upper bound where and/not occurs.
+            // Only an upper bound where an intersection or a complement occurs.
             if let Some(bound) = max_length(&languages, x, &mut FxHashMap::default()) {
                 assert!(most.is_some_and(|most| most <= bound), "{pattern}");
             } else if !pattern.contains("(?=") {

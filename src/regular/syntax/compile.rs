@@ -32,7 +32,7 @@ pub(crate) fn compile(
     let text = languages.repeat(any, 0, None);
     let classes = FxHashMap::default();
     let duties = Vec::new();
-    let mut compiler = Compiler { languages, spelling, text, classes, unrolled: 0, duties };
+    let mut compiler = PatternCompiler { languages, spelling, text, classes, unrolled: 0, duties };
     let language = match anchoring {
         Anchoring::Whole => compiler.language(pattern, None, Language::EPSILON)?,
         Anchoring::Search => {
@@ -48,7 +48,7 @@ pub(crate) fn compile(
 }
 
 /// The compilation of one pattern.
-struct Compiler<'a> {
+struct PatternCompiler<'a> {
     languages: &'a mut Languages,
     spelling: &'a dyn CodePoints,
     /// Every text.
@@ -98,7 +98,7 @@ enum AtomicChoice {
 /// One language for each left context.
 type ByContext = Vec<Language>;
 
-impl Compiler<'_> {
+impl PatternCompiler<'_> {
     /// The texts that consist of a string of `before`, a match, and a string of `after`.
     fn language(
         &mut self,
@@ -112,9 +112,9 @@ impl Compiler<'_> {
         parts.push(part);
         let contexts = LeftContexts::new(self.languages, &prefixes, self.text)?;
         let rest = vec![after; contexts.len()];
-        let mut scope = Scope { compiler: self, contexts, variables: Vec::new() };
+        let mut scope = ContextScope { compiler: self, contexts, variables: Vec::new() };
         let all = scope.full(&Lowered::Concat(parts), &rest)?;
-        let Scope { contexts, mut variables, .. } = scope;
+        let ContextScope { contexts, mut variables, .. } = scope;
         variables.extend_from_slice(contexts.variables());
         // At the start of the text.
         let settled = variables::settle(self.languages, &variables, all[0]);
@@ -210,7 +210,7 @@ impl Compiler<'_> {
     }
 }
 
-impl Compiler<'_> {
+impl PatternCompiler<'_> {
     /// The choice of an atomic group; an error where it is neither of the simple ones.
     fn atomic(
         &mut self,
@@ -220,7 +220,7 @@ impl Compiler<'_> {
         at: AssertionSource,
         prefixes: &mut Vec<Language>,
     ) -> Result<AtomicChoice> {
-        // A match that goes on to be another one.
+        // A match that is a proper prefix of another match.
         let byte = self.languages.byte_set(crate::regular::ByteSet::ALL);
         let some = self.languages.repeat(byte, 1, None);
         let longer = self.languages.concat([language, some]);
@@ -275,14 +275,14 @@ fn looks_ahead(pattern: &Pattern) -> Option<AssertionSource> {
 }
 
 /// The compilation of a pattern (the whole or a lookbehind) in its left contexts.
-struct Scope<'a, 'b> {
-    compiler: &'a mut Compiler<'b>,
+struct ContextScope<'a, 'b> {
+    compiler: &'a mut PatternCompiler<'b>,
     contexts: LeftContexts,
     /// The variables of its repeats, all of them defined.
     variables: Vec<Language>,
 }
 
-impl Scope<'_, '_> {
+impl ContextScope<'_, '_> {
     fn languages(&mut self) -> &mut Languages {
         self.compiler.languages
     }

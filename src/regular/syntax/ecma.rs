@@ -7,15 +7,15 @@ pub(crate) mod identifiers;
 
 use regex_syntax::hir::ClassUnicode;
 
-use self::class::Atom;
-use self::cursor::Cursor;
+use self::class::PatternAtom;
+use self::cursor::PatternCursor;
 use super::pattern::{AssertionSource, Look, Pattern, class_of};
 use super::pattern_error::{MAX_NESTED_GROUPS, error_at};
 use crate::error::Result;
 
 /// The syntax tree of a pattern.
 pub(crate) fn parse(text: &str) -> Result<Pattern> {
-    let mut parser = Parser { cursor: Cursor::new(text), depth: 0 };
+    let mut parser = EcmaParser { cursor: PatternCursor::new(text), depth: 0 };
     let pattern = parser.disjunction()?;
     match parser.cursor.peek() {
         None => Ok(pattern),
@@ -28,13 +28,13 @@ pub(crate) fn parse(text: &str) -> Result<Pattern> {
 }
 
 /// A recursive-descent parser of patterns.
-struct Parser<'a> {
-    cursor: Cursor<'a>,
+struct EcmaParser<'a> {
+    cursor: PatternCursor<'a>,
     /// Groups that are open.
     depth: u32,
 }
 
-impl Parser<'_> {
+impl EcmaParser<'_> {
     fn disjunction(&mut self) -> Result<Pattern> {
         let mut alternatives = Vec::new();
         loop {
@@ -84,8 +84,8 @@ impl Parser<'_> {
                 return self.unrepeated(boundary, "a word boundary");
             }
             '\\' => match class::parse_escape(&mut self.cursor, start, false)? {
-                Atom::Char(c) => self.literal(c),
-                Atom::Set(set) => Pattern::Class(set),
+                PatternAtom::Char(c) => self.literal(c),
+                PatternAtom::Set(set) => Pattern::Class(set),
             },
             '*' | '+' | '?' => return Err(nothing_to_repeat(start, c)),
             '{' if self.count(start)?.is_some() => return Err(nothing_to_repeat(start, c)),

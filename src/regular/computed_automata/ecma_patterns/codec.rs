@@ -13,9 +13,9 @@ const FLAGS_PER_NUMBER: usize = 62;
 
 /// Numbers, written one after another.
 #[derive(Debug, Default)]
-struct Writer(Vec<i64>);
+struct StateWriter(Vec<i64>);
 
-impl Writer {
+impl StateWriter {
     fn number(&mut self, number: impl Into<i64>) -> &mut Self {
         self.0.push(number.into());
         self
@@ -49,9 +49,9 @@ impl Writer {
 }
 
 /// The same numbers, read back; 0 where there are none.
-struct Reader<'s>(slice::Iter<'s, i64>);
+struct StateReader<'s>(slice::Iter<'s, i64>);
 
-impl Reader<'_> {
+impl StateReader<'_> {
     /// All numbers were written as 32 bits or fewer, but for bits of groups.
     fn wide(&mut self) -> i64 {
         self.0.next().copied().unwrap_or_default()
@@ -89,7 +89,7 @@ impl Reader<'_> {
 
 impl PatternState {
     pub(crate) fn write(&self) -> AutomatonState {
-        let mut to = Writer(Vec::with_capacity(12));
+        let mut to = StateWriter(Vec::with_capacity(12));
         to.number(self.captures).number(self.referred).number(self.open.len() as u32);
         for some in self.open.chunks(FLAGS_PER_NUMBER) {
             to.number(some.iter().fold(0, |bits, &repeats| bits << 1 | i64::from(repeats)));
@@ -154,7 +154,7 @@ impl PatternState {
     }
 
     pub(crate) fn decode(state: &[i64]) -> Self {
-        let mut from = Reader(state.iter());
+        let mut from = StateReader(state.iter());
         let (captures, referred, groups) = (from.number(), from.number(), from.number() as usize);
         let mut open = Vec::with_capacity(groups);
         while open.len() < groups {

@@ -133,7 +133,7 @@ impl PatternState {
                 break;
             }
             let next = self.onward().and_then(|c| Some((c, self.clone().after(c)?)));
-            // There is one: a text leads to the end from everywhere.
+            // Never `None`: from every state some text completes the pattern.
             let Some((c, after)) = next else { break };
             text.push(c);
             self = after;

@@ -6,7 +6,7 @@ use crate::regular::ByteSet;
 use crate::regular::languages::Row;
 
 /// A row, with the bytes whose entries may differ from the entry before.
-pub(super) type Entry = (Row, ByteSet);
+pub(super) type StoredRow = (Row, ByteSet);
 
 /// Rows in one allocation. A single row is just larger than the size classes of allocators.
 pub(super) const BLOCK: usize = 16;
@@ -14,9 +14,9 @@ pub(super) const BLOCK: usize = 16;
 /// Rows by index, the first of which are shared by all clones.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(super) shared: Arc<Vec<Entry>>,
+    pub(super) shared: Arc<Vec<StoredRow>>,
     /// Blocks, all full but the last.
-    pub(super) own: Vec<Vec<Entry>>,
+    pub(super) own: Vec<Vec<StoredRow>>,
 }
 
 impl Clone for Rows {
@@ -46,11 +46,11 @@ impl Rows {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.own.len() * (BLOCK * size_of::<Entry>() + size_of::<Vec<Entry>>())
+        self.own.len() * (BLOCK * size_of::<StoredRow>() + size_of::<Vec<StoredRow>>())
     }
 
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> &Entry {
+    pub(crate) fn get(&self, number: u32) -> &StoredRow {
         match (number as usize).checked_sub(self.shared.len()) {
             Some(own) => &self.own[own / BLOCK][own % BLOCK],
             None => &self.shared[number as usize],
@@ -58,12 +58,12 @@ impl Rows {
     }
 
     /// A row that is not shared.
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut StoredRow> {
         let own = (number as usize).checked_sub(self.shared.len())?;
         self.own.get_mut(own / BLOCK)?.get_mut(own % BLOCK)
     }
 
-    pub(crate) fn push(&mut self, entry: Entry) -> u32 {
+    pub(crate) fn push(&mut self, entry: StoredRow) -> u32 {
         match self.own.last_mut() {
             Some(last) if last.len() < BLOCK => last.push(entry),
             _ => {

@@ -1,12 +1,13 @@
 //! The small mutable record of each expression, copied on write in chunks.
 
-use crate::regular::languages::properties::Properties;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
+use crate::regular::languages::properties::Properties;
+
 /// The mutable record of an expression: small, since all of them are copied with an arena.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
+pub(super) struct ExpressionState {
     pub(super) properties: Properties,
     /// Whether each entry of the row without strings is
     /// [`Language::EMPTY`](crate::regular::Language::EMPTY).
@@ -24,20 +25,20 @@ pub(super) const NOT_STORED: u32 = u32::MAX;
 /// Capacity reserved in a clone: most constraints add no more expressions than this.
 pub(super) const CLONE_HEADROOM: usize = 500;
 
-/// States that are copied together when one of them changes.
+/// ExpressionStates that are copied together when one of them changes.
 pub(super) const STATES_PER_CHUNK: usize = 16;
 
 /// The states of all expressions. Of the shared ones, an arena copies the chunks that it changes.
 #[derive(Debug, Default)]
-pub(super) struct States {
-    pub(super) shared: Arc<Vec<State>>,
+pub(super) struct ExpressionStates {
+    pub(super) shared: Arc<Vec<ExpressionState>>,
     /// By shared chunk: where its copy begins in `copies`, or [`NOT_STORED`].
     pub(super) moved: Vec<u32>,
-    pub(super) copies: Vec<State>,
-    pub(super) own: Vec<State>,
+    pub(super) copies: Vec<ExpressionState>,
+    pub(super) own: Vec<ExpressionState>,
 }
 
-impl States {
+impl ExpressionStates {
     pub(super) fn len(&self) -> usize {
         self.shared.len() + self.own.len()
     }
@@ -49,16 +50,17 @@ impl States {
     }
 
     /// All states that are not shared.
-    pub(super) fn changed(&mut self) -> impl Iterator<Item = &mut State> {
+    pub(super) fn changed(&mut self) -> impl Iterator<Item = &mut ExpressionState> {
         self.copies.iter_mut().chain(&mut self.own)
     }
 
     pub(super) fn bytes(&self) -> usize {
-        (self.copies.len() + self.own.len()) * size_of::<State>() + size_of_val(&*self.moved)
+        (self.copies.len() + self.own.len()) * size_of::<ExpressionState>()
+            + size_of_val(&*self.moved)
     }
 }
 
-impl Clone for States {
+impl Clone for ExpressionStates {
     fn clone(&self) -> Self {
         // Clones grow soon.
         let mut own = Vec::with_capacity(self.own.len() + CLONE_HEADROOM);
@@ -68,11 +70,11 @@ impl Clone for States {
     }
 }
 
-impl Index<usize> for States {
-    type Output = State;
+impl Index<usize> for ExpressionStates {
+    type Output = ExpressionState;
 
     #[inline]
-    fn index(&self, index: usize) -> &State {
+    fn index(&self, index: usize) -> &ExpressionState {
         match index.checked_sub(self.shared.len()) {
             Some(own) => &self.own[own],
             None => match self.moved[index / STATES_PER_CHUNK] {
@@ -83,9 +85,9 @@ impl Index<usize> for States {
     }
 }
 
-impl IndexMut<usize> for States {
+impl IndexMut<usize> for ExpressionStates {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut State {
+    fn index_mut(&mut self, index: usize) -> &mut ExpressionState {
         match index.checked_sub(self.shared.len()) {
             Some(own) => &mut self.own[own],
             None => {

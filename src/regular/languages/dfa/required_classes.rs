@@ -1,8 +1,10 @@
 //! Classes of bytes on the paths of a DFA to an accepting state: on some path, or on every one.
 
-use crate::regular::ByteSet;
-use smallvec::SmallVec;
 use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+
+use crate::regular::ByteSet;
 
 /// Successors by state and class; numbers beyond all states mean none.
 pub(crate) struct Transitions<'a> {

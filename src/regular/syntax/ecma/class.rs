@@ -2,13 +2,13 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::cursor::{Cursor, Flags};
+use super::cursor::{Flags, PatternCursor};
 use crate::error::{Error, Result};
 use crate::regular::syntax::pattern::class_of;
 use crate::regular::syntax::pattern_error::error_at;
 
 /// One member of a class, or one atom of a pattern.
-pub(crate) enum Atom {
+pub(crate) enum PatternAtom {
     /// A code point; surrogates are possible.
     Char(u32),
     Set(ClassUnicode),
@@ -46,12 +46,12 @@ fn whitespace_class() -> ClassUnicode {
 }
 
 /// The rest of a class that was opened at `start`, with its closing bracket.
-pub(crate) fn parse_class(cursor: &mut Cursor<'_>, start: usize) -> Result<ClassUnicode> {
+pub(crate) fn parse_class(cursor: &mut PatternCursor<'_>, start: usize) -> Result<ClassUnicode> {
     let negated = cursor.eat("^");
     let mut set = class_of([]);
-    let add = |set: &mut ClassUnicode, atom: &Atom| match atom {
-        Atom::Char(c) => set.union(&class_of(char::from_u32(*c).map(|c| (c, c)))),
-        Atom::Set(other) => set.union(other),
+    let add = |set: &mut ClassUnicode, atom: &PatternAtom| match atom {
+        PatternAtom::Char(c) => set.union(&class_of(char::from_u32(*c).map(|c| (c, c)))),
+        PatternAtom::Set(other) => set.union(other),
     };
     while !cursor.eat("]") {
         let low_at = cursor.at;
@@ -64,17 +64,17 @@ pub(crate) fn parse_class(cursor: &mut Cursor<'_>, start: usize) -> Result<Class
         cursor.eat("-");
         let high = parse_member(cursor, start)?;
         match (&low, &high) {
-            (Atom::Char(low), Atom::Char(high)) if low <= high => {
+            (PatternAtom::Char(low), PatternAtom::Char(high)) if low <= high => {
                 set.union(&code_points(*low, *high));
             }
-            (Atom::Char(_), Atom::Char(_)) => {
+            (PatternAtom::Char(_), PatternAtom::Char(_)) => {
                 return Err(error_at(low_at, "this range counts down")
                     .with_help("write the smaller character first, or a hyphen as `\\-`"));
             }
             // Annex B.1.2: a hyphen beside a set stands for itself.
             _ => {
                 add(&mut set, &low);
-                add(&mut set, &Atom::Char('-'.into()));
+                add(&mut set, &PatternAtom::Char('-'.into()));
                 add(&mut set, &high);
             }
         }
@@ -98,17 +98,21 @@ fn code_points(low: u32, high: u32) -> ClassUnicode {
 }
 
 /// One member of a class.
-fn parse_member(cursor: &mut Cursor<'_>, start: usize) -> Result<Atom> {
+fn parse_member(cursor: &mut PatternCursor<'_>, start: usize) -> Result<PatternAtom> {
     let at = cursor.at;
     match cursor.next() {
         Some('\\') => parse_escape(cursor, at, true),
-        Some(c) => Ok(Atom::Char(c.into())),
+        Some(c) => Ok(PatternAtom::Char(c.into())),
         None => Err(error_at(start, "this class is never closed").with_help("add `]`")),
     }
 }
 
 /// The rest of an escape whose backslash is at `start`.
-pub(crate) fn parse_escape(cursor: &mut Cursor<'_>, start: usize, in_class: bool) -> Result<Atom> {
+pub(crate) fn parse_escape(
+    cursor: &mut PatternCursor<'_>,
+    start: usize,
+    in_class: bool,
+) -> Result<PatternAtom> {
     let Some(c) = cursor.next() else {
         return Err(
             error_at(start, "the pattern ends in `\\`").with_help("write a literal one as `\\\\`")
@@ -120,30 +124,32 @@ pub(crate) fn parse_escape(cursor: &mut Cursor<'_>, start: usize, in_class: bool
         if negated {
             class.negate();
         }
-        Atom::Set(class)
+        PatternAtom::Set(class)
     };
     Ok(match c {
         'd' | 'D' => set(class_of([('0', '9')]), c == 'D'),
         'w' | 'W' => set(word_class(flags), c == 'W'),
         's' | 'S' => set(whitespace_class(), c == 'S'),
         'p' | 'P' => match set(parse_property(cursor, start)?, c == 'P') {
-            Atom::Set(class) => Atom::Set(case_folded(class, flags)),
+            PatternAtom::Set(class) => PatternAtom::Set(case_folded(class, flags)),
             other => other,
         },
-        't' => Atom::Char(0x09),
-        'n' => Atom::Char(0x0A),
-        'v' => Atom::Char(0x0B),
-        'f' => Atom::Char(0x0C),
-        'r' => Atom::Char(0x0D),
-        'b' if in_class => Atom::Char(0x08),
+        't' => PatternAtom::Char(0x09),
+        'n' => PatternAtom::Char(0x0A),
+        'v' => PatternAtom::Char(0x0B),
+        'f' => PatternAtom::Char(0x0C),
+        'r' => PatternAtom::Char(0x0D),
+        'b' if in_class => PatternAtom::Char(0x08),
         'c' => match cursor.next() {
-            Some(letter) if letter.is_ascii_alphabetic() => Atom::Char(u32::from(letter) % 32),
+            Some(letter) if letter.is_ascii_alphabetic() => {
+                PatternAtom::Char(u32::from(letter) % 32)
+            }
             _ => {
                 return Err(error_at(start, "`\\c` must be followed by a letter")
                     .with_help("write a literal backslash as `\\\\`"));
             }
         },
-        '0' if !cursor.rest().starts_with(|c: char| c.is_ascii_digit()) => Atom::Char(0),
+        '0' if !cursor.rest().starts_with(|c: char| c.is_ascii_digit()) => PatternAtom::Char(0),
         '0'..='9' if in_class || c == '0' => {
             return Err(error_at(start, "octal escapes are not in ECMA-262 patterns")
                 .with_help("write a code point as `\\u00hh`"));
@@ -153,17 +159,17 @@ pub(crate) fn parse_escape(cursor: &mut Cursor<'_>, start: usize, in_class: bool
         'x' => match parse_hex(cursor.rest(), 2) {
             Some(c) => {
                 cursor.at += 2;
-                Atom::Char(c)
+                PatternAtom::Char(c)
             }
             None => {
                 return Err(error_at(start, "`\\x` must be followed by two hexadecimal digits")
                     .with_help("write a code point as `\\u00hh`"));
             }
         },
-        'u' => Atom::Char(parse_unicode_escape(cursor, start)?),
+        'u' => PatternAtom::Char(parse_unicode_escape(cursor, start)?),
         c if c.is_alphanumeric() => return Err(unknown_escape(start, c)),
         // IdentityEscape, and what Annex B.1.2 adds to it: no letter, no digit.
-        c => Atom::Char(c.into()),
+        c => PatternAtom::Char(c.into()),
     })
 }
 
@@ -194,7 +200,7 @@ fn parse_hex(text: &str, digits: usize) -> Option<u32> {
 }
 
 /// `\u` and `hhhh`, a surrogate pair of two such, or `{h…}`.
-pub(crate) fn parse_unicode_escape(cursor: &mut Cursor<'_>, start: usize) -> Result<u32> {
+pub(crate) fn parse_unicode_escape(cursor: &mut PatternCursor<'_>, start: usize) -> Result<u32> {
     let rest = cursor.rest();
     if let Some(braced) = rest.strip_prefix('{') {
         let digits = braced.split('}').next().unwrap_or_default();
@@ -225,7 +231,7 @@ pub(crate) fn parse_unicode_escape(cursor: &mut Cursor<'_>, start: usize) -> Res
 }
 
 /// `\p` and `{…}`: a general category, a script, or a binary property, by Unicode's names.
-fn parse_property(cursor: &mut Cursor<'_>, start: usize) -> Result<ClassUnicode> {
+fn parse_property(cursor: &mut PatternCursor<'_>, start: usize) -> Result<ClassUnicode> {
     let rest = cursor.rest();
     let name = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(name, _)| name);
     let Some(name) = name else {

@@ -9,14 +9,14 @@ pub(crate) struct Flags {
 }
 
 /// A position in a pattern's text.
-pub(crate) struct Cursor<'a> {
+pub(crate) struct PatternCursor<'a> {
     pub(crate) text: &'a str,
     /// Byte of the next character.
     pub(crate) at: usize,
     pub(crate) flags: Flags,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> PatternCursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0, flags: Flags::default() }
     }
