@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::compiler::{Compiler, Constraint};
+use super::compiled::Constraint;
+use super::compiler::Compiler;
 use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};

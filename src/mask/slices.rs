@@ -17,7 +17,9 @@ use super::shapes;
 use super::shapes::{Classes, Found, class_of};
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::mask::{Ends, Place, Reading, depends_on_capture};
+use crate::mask::json_captures::{CaptureEnd, depends_on_capture};
+use crate::mask::terminal_tokens::TerminalTokens;
+use crate::mask::trie_cursor::TrieCursor;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 use clock_cache::Known;
@@ -73,12 +75,12 @@ pub(crate) struct Pairs {
     pub(crate) commas: TokenMask,
     /// All tokens with a comma or the end of an array or object.
     pub(crate) ends: TokenMask,
-    /// By [`Ends`], those with a comma behind which something depends on a captured text.
-    pub(crate) depending: [TokenMask; Ends::ALL.len()],
+    /// By [`CaptureEnd`], those with a comma behind which something depends on a captured text.
+    pub(crate) depending: [TokenMask; CaptureEnd::ALL.len()],
 }
 
 /// The fingerprint of a terminal's state, how it is read, and from where.
-pub(crate) type ReadingKey = (u128, [bool; 3], Arc<[Place]>);
+pub(crate) type ReadingKey = (u128, [bool; 3], Arc<[TrieCursor]>);
 
 /// What patterns repeat most: digits, blanks, hexadecimal digits, letters, names.
 const COMMON: [&[(u8, u8)]; 13] = [
@@ -295,7 +297,7 @@ impl Slices {
             let mut pairs = TokenMask::new(vocabulary.len());
             let mut commas = TokenMask::new(vocabulary.len());
             let mut ends = TokenMask::new(vocabulary.len());
-            let mut depending = Ends::ALL.map(|_| TokenMask::new(vocabulary.len()));
+            let mut depending = CaptureEnd::ALL.map(|_| TokenMask::new(vocabulary.len()));
             for &id in vocabulary.trie().ids() {
                 let bytes = vocabulary.token_bytes(id).unwrap_or_default();
                 let around = |comma: usize| {
@@ -325,7 +327,7 @@ impl Slices {
                 };
                 if bytes.contains(&b',') {
                     commas.allow(id);
-                    for (depending, ends) in depending.iter_mut().zip(Ends::ALL) {
+                    for (depending, ends) in depending.iter_mut().zip(CaptureEnd::ALL) {
                         if depends_on_capture(bytes, ends) {
                             depending.allow(id);
                         }
@@ -343,12 +345,12 @@ impl Slices {
     }
 
     /// What a terminal allows from some places, if any constraint has asked for it.
-    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
+    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<Arc<TerminalTokens>> {
         self.read().reading(key).map(Arc::clone)
     }
 
     /// Shares a reading with all constraints.
-    pub(crate) fn share(&self, key: ReadingKey, reading: &Arc<Reading>) {
+    pub(crate) fn share(&self, key: ReadingKey, reading: &Arc<TerminalTokens>) {
         self.write().add_reading(key, Arc::clone(reading), self.limit);
     }
 

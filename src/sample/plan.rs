@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::constraint::compiler::{Cell as MemoryCell, Constraint, Memory};
+use crate::completion::LeastDerivations;
+use crate::constraint::{Constraint, MemoryHandle};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;
-use crate::recognizer::program::{Point, Program, RETURN};
+use crate::recognizer::{Point, Program, RETURN};
 use crate::regular::{Language, Languages};
 
 /// What stands at a point.
@@ -43,7 +44,7 @@ pub(crate) enum Turn {
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    cell: MemoryCell,
+    memory: MemoryHandle,
     limit: usize,
     /// From where no text to the end was found, and how many points there were then.
     vain: RefCell<FxHashMap<u32, usize>>,
@@ -55,14 +56,13 @@ impl Plan {
 
     /// Errors as compiling the constraint may.
     pub(crate) fn new(constraint: &Constraint) -> Result<Self> {
-        let (cell, limit) = constraint.fresh()?;
-        Ok(Self { cell, limit, vain: RefCell::default() })
+        let (memory, limit) = constraint.fresh_memory()?;
+        Ok(Self { memory, limit, vain: RefCell::default() })
     }
 
     fn with<T>(&self, f: impl FnOnce(&Program, &mut Languages) -> T) -> T {
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        f(program, &mut machine.languages)
+        let recognizer = &mut self.memory.lock().recognizer;
+        f(&recognizer.program, &mut recognizer.languages)
     }
 
     /// Steps terminals.
@@ -72,7 +72,7 @@ impl Plan {
 
     /// Has its memory outgrown the constraint's limit? A new plan begins without.
     pub(crate) fn is_outgrown(&self) -> bool {
-        self.cell.lock().bytes() > self.cell.bytes + self.limit
+        self.memory.lock().bytes() > self.memory.initial_bytes + self.limit
     }
 
     /// Where texts begin.
@@ -93,7 +93,7 @@ impl Plan {
             Point::Regular { language, next } => Turn::Read { language, next },
             Point::Special { .. } => Turn::Special,
             Point::Call { rule, next } => Turn::Call { rule, next },
-            Point::Fork(ways) => Turn::Fork(program.ways(ways).as_slice().into()),
+            Point::Fork(branches) => Turn::Fork(program.branches(branches).as_slice().into()),
             Point::Repeat { body, min, max, next } => Turn::Repeat { body, min, max, next },
             Point::Names(names) => Turn::Names { names, all: program.allowed_names(names).into() },
             Point::Capture { language, tag } => Turn::Capture { language, tag },
@@ -141,10 +141,11 @@ impl Plan {
         if self.vain.borrow().get(&point).is_some_and(|&then| points / 2 < then) {
             return None;
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        machine.plan_lengths();
-        let found = machine.point_bytes(program, point).ok().flatten();
+        let memory = &mut *self.memory.lock();
+        let plans = &mut memory.completions.plans;
+        plans.plan_lengths();
+        let found = LeastDerivations::new(&mut memory.recognizer, plans).point_bytes(point);
+        let found = found.ok().flatten();
         // What was not found in time may be found another time.
         if found.is_none() && !deadline::is_over() {
             self.vain.borrow_mut().insert(point, points);

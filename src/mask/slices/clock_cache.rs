@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::FxHashMap;
 
 use super::{ReadingKey, Slice, SliceKey};
-use crate::mask::Reading;
 use crate::mask::runs::{Runs, RunsKey};
+use crate::mask::terminal_tokens::TerminalTokens;
 use crate::regular::ByteSet;
 
 /// Values by key; of each: was it asked for since it came, or since it was last spared?
@@ -68,7 +68,7 @@ enum Key {
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     slices: Kept<SliceKey, Option<Arc<Slice>>>,
-    readings: Kept<ReadingKey, Arc<Reading>>,
+    readings: Kept<ReadingKey, Arc<TerminalTokens>>,
     runs: Kept<RunsKey, Arc<Runs>>,
     /// By fingerprint: how many of a unit begin in a token at most.
     units: Kept<u128, u32>,
@@ -91,7 +91,7 @@ fn slice_bytes(slice: Option<&Slice>) -> usize {
     SMALL + slice.map_or(0, Slice::bytes)
 }
 
-fn reading_bytes(key: &ReadingKey, reading: &Reading) -> usize {
+fn reading_bytes(key: &ReadingKey, reading: &TerminalTokens) -> usize {
     SMALL + reading.bytes() + size_of_val(&*key.2)
 }
 
@@ -100,7 +100,7 @@ impl Known {
         self.slices.get(key)
     }
 
-    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<&Arc<Reading>> {
+    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<&Arc<TerminalTokens>> {
         self.readings.get(key)
     }
 
@@ -127,7 +127,12 @@ impl Known {
         }
     }
 
-    pub(crate) fn add_reading(&mut self, key: ReadingKey, reading: Arc<Reading>, limit: usize) {
+    pub(crate) fn add_reading(
+        &mut self,
+        key: ReadingKey,
+        reading: Arc<TerminalTokens>,
+        limit: usize,
+    ) {
         let bytes = reading_bytes(&key, &reading);
         if self.readings.insert(key.clone(), reading) {
             self.note(Key::Reading(key), bytes, limit);

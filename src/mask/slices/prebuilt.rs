@@ -7,7 +7,7 @@ use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use rustc_hash::FxHashMap;
 
 use crate::limits::Limits;
-use crate::mask::Ends;
+use crate::mask::json_captures::CaptureEnd;
 use crate::mask::runs::{Runs, RunsKey};
 use crate::mask::shapes::Classes;
 use crate::regular::{ByteSet, CodePoints, JsonString, Language, Languages};
@@ -127,7 +127,7 @@ impl Slices {
             Some(mask)
         };
         let (pairs, commas, ends) = (mask()?, mask()?, mask()?);
-        let depending: Option<Vec<TokenMask>> = Ends::ALL.iter().map(|_| mask()).collect();
+        let depending: Option<Vec<TokenMask>> = CaptureEnd::ALL.iter().map(|_| mask()).collect();
         let pairs = Pairs { pairs, commas, ends, depending: depending?.try_into().ok()? };
         let mut known = Known::default();
         for set in sets() {

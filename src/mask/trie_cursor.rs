@@ -1,0 +1,86 @@
+//! Cursors: positions inside tokens, as nodes of tries.
+//!
+//! While a mask is composed, some bytes of some tokens are read and the rest is not. A cursor is a
+//! node of a trie: the rests of its tokens lie below the node. The trie is the vocabulary's, or one of
+//! *tails*, in which tokens stand by what is left of them: `lo",` and `x",` both stand at `",` in
+//! the tails of the tokens that leave a JSON string at its closing quote.
+
+use std::sync::Arc;
+
+use super::runs::{Leaving, Runs, TrieId};
+use super::slices::Slice;
+use crate::regular::Language;
+use crate::vocabulary::{Trie, Vocabulary};
+
+/// A trie of tokens or of their tails.
+#[derive(Clone, Debug)]
+pub(crate) enum TokenTrie {
+    Vocabulary,
+    /// The tails of the tokens that leave the runs of a unit; in truth one trie for each byte at which
+    /// they leave, made when it is asked for.
+    Departures(Arc<Runs>),
+    /// The tails of those that leave at one byte.
+    DeparturesAt(Arc<Leaving>),
+    /// The tails of the tokens that leave a slice's terminal.
+    Slice(Arc<Slice>),
+    /// The tails of tokens behind many cursors.
+    Gathered(Arc<Trie>),
+}
+
+impl TokenTrie {
+    pub(super) fn trie<'a>(&'a self, vocabulary: &'a Vocabulary) -> &'a Trie {
+        match self {
+            Self::DeparturesAt(leaving) => &leaving.tails,
+            Self::Slice(slice) => &slice.tails,
+            Self::Gathered(tails) => tails,
+            Self::Vocabulary | Self::Departures(..) => vocabulary.trie(),
+        }
+    }
+
+    /// Whether a token, by its index in the trie, satisfies a condition other than
+    /// [`RunCondition::Text`].
+    pub(super) fn satisfies(&self, condition: RunCondition, index: usize) -> bool {
+        match (self, condition) {
+            (Self::DeparturesAt(leaving), RunCondition::Units(min, max)) => {
+                (min..=max).contains(&leaving.runs[index].units.into())
+            }
+            _ => true,
+        }
+    }
+}
+
+/// The vocabulary's trie.
+pub(super) const VOCABULARY: TrieId = 0;
+
+/// A condition on the part of a token that stands before its tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum RunCondition {
+    Any,
+    /// It has at least and at most so many units.
+    Units(u32, u32),
+    /// It is a text of this language, from this byte of the token on.
+    Text(Language, u32),
+}
+
+/// A position inside tokens: the rests of the tokens lie below this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TrieCursor {
+    pub(super) trie: TrieId,
+    pub(super) node: u32,
+    pub(super) condition: RunCondition,
+}
+
+impl TrieCursor {
+    /// The start of all tokens.
+    pub(super) const TOKEN_START: Self = Self::root(VOCABULARY);
+
+    /// The root of a trie.
+    pub(super) const fn root(trie: TrieId) -> Self {
+        Self { trie, node: 0, condition: RunCondition::Any }
+    }
+
+    /// Whether it means the same to all constraints of a compiler.
+    pub(super) fn is_shareable(&self) -> bool {
+        !matches!(self.condition, RunCondition::Text(..))
+    }
+}
