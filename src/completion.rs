@@ -22,6 +22,7 @@
 //! Invariant: from where `n` tokens are said to be enough, some allowed token leads to where `n - 1`
 //! are.
 
+mod bounds;
 mod budget_mask;
 mod cache;
 mod least_derivation;
@@ -31,39 +32,8 @@ mod rest;
 mod search;
 mod token_cost;
 
+pub use bounds::TokensToFinish;
 pub(crate) use budget_mask::BudgetMaskBuilder;
 pub(crate) use cache::CompletionCache;
 pub(crate) use least_derivation::LeastDerivations;
 pub(crate) use planner::CompletionPlanner;
-
-use crate::deadline;
-use crate::error::{Error, ErrorKind, Result};
-
-/// A bound on the tokens that complete a text; the end token is not counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokensToFinish {
-    /// So many are enough.
-    pub tokens: u32,
-    /// Whether fewer are not enough.
-    pub exact: bool,
-}
-
-fn too_few(needed: u32, left: u32) -> Error {
-    let message = format!("{left} tokens are left, and {needed} are needed to complete the text");
-    Error::new(ErrorKind::Limit, message)
-        .with_help(format!("{needed} is enough: allow more tokens, or ask for less"))
-}
-
-fn no_bound() -> Error {
-    let message = "no way to complete the text was found within the search's limits";
-    Error::new(ErrorKind::Limit, message).with_help("go on without a budget of tokens")
-}
-
-/// No result instead of the error of a limit: a text that is too complex to be searched is no way to
-/// the end. The error that time is over stays.
-fn within_limits<T>(found: Result<Option<T>>) -> Result<Option<T>> {
-    match found {
-        Err(error) if error.kind() == ErrorKind::Limit && !deadline::is_over() => Ok(None),
-        found => found,
-    }
-}

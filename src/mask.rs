@@ -47,6 +47,7 @@ pub(crate) mod slices;
 mod state_shape;
 mod terminal_cache;
 mod terminal_tokens;
+mod token_trie;
 mod trie_cursor;
 mod uncertain;
 mod walk;

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::bounds::{no_bound, too_few, within_limits};
 use super::cache::TokensByState;
 use super::planner::CompletionPlanner;
-use super::{no_bound, too_few, within_limits};
 use crate::error::Result;
 use crate::mask::{MaskBase, MaskBuilder, MaskCache, PackedMask};
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point};

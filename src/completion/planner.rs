@@ -10,12 +10,11 @@
 
 use std::sync::Arc;
 
+use super::bounds::{TokensToFinish, no_bound, within_limits};
 use super::cache::{CompletionCache, Promise, ScopedItem};
 use super::least_derivation::LeastDerivations;
 use super::plans::{CaptureAssumption, Tail};
-use super::search::Blanks;
 use super::token_cost::TokenCosts;
-use super::{TokensToFinish, no_bound, within_limits};
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::recognizer::{
@@ -36,6 +35,13 @@ pub(super) struct TokenPath {
     pub(super) tokens: Vec<u32>,
     /// Whether captured texts on it are assumed to be followed by what may follow any.
     is_approximate: bool,
+}
+
+/// Whether a search tries blanks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blanks {
+    Skipped,
+    Tried,
 }
 
 /// Plans completions in tokens; borrows a constraint's memory for a while.

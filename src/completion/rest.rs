@@ -12,7 +12,7 @@ use crate::grammar::RuleId;
 use crate::recognizer::{ACCEPT, BOTTOM, Frame, Item, NO_TEXT, Point, PointId, RETURN, StackId};
 use crate::regular::Language;
 
-/// What is left of an item's terminal.
+/// The rest of an item's terminal.
 pub(super) struct TerminalRest {
     /// Bytes, and special tokens as [`special`] writes them.
     pub(super) text: Vec<u32>,
@@ -137,7 +137,7 @@ impl LeastDerivations<'_> {
         }
     }
 
-    /// What is left of an item's terminal, as a text, and the point after it.
+    /// The rest of an item's terminal, spelled.
     pub(super) fn item_rest(&mut self, item: Item) -> Result<Option<TerminalRest>> {
         let symbols = |text: &[u8]| text.iter().map(|&byte| u32::from(byte)).collect();
         match self.recognizer.program.point(item.point) {

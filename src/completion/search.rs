@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::planner::CompletionPlanner;
+use super::planner::{Blanks, CompletionPlanner};
 use super::rest::TerminalRest;
 use super::token_cost::TokenCosts;
 use crate::deadline;
@@ -21,13 +21,6 @@ const MAX_VISITED: usize = 20_000;
 /// Bytes of each range that a search by bytes tries: no constraint tells all bytes of a range apart, and
 /// each captured text on the way costs memory.
 const MAX_TRIED_OF_RANGE: u8 = 3;
-
-/// Whether a search tries blanks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blanks {
-    Skipped,
-    Tried,
-}
 
 impl CompletionPlanner<'_> {
     /// Few tokens to the end, by a greedy best-first search over bytes that captures texts: it expands

@@ -19,9 +19,9 @@ pub(super) struct CompileContext {
     pub(super) json_options: Options,
     /// Splits of the vocabulary by states of terminals.
     pub(super) splits: Arc<Slices>,
-    /// What compiled schemas share.
+    /// The tables that compiled schemas share.
     pub(super) schemas: Arc<json_schema::Shared>,
-    /// What stands before every text.
+    /// A grammar whose text stands before every text.
     pub(super) prefix: Option<Arc<Grammar>>,
 }
 

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::recognizer::{ACCEPT, ConfigId, Point, Recognizer};
 use crate::regular::ByteSet;
 
-/// What the constraint accepts at a place.
+/// The continuations that a constraint accepts at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// The bytes that may come next.

@@ -30,7 +30,7 @@ impl Compiler {
         self.compile(ebnf::parse(grammar, dialect, &ByRules(self))?)
     }
 
-    /// How JSON is written.
+    /// The choices of whitespace, digits and formats for JSON.
     pub fn json_options(&self) -> &Options {
         &self.context.json_options
     }

@@ -154,7 +154,7 @@ impl Matcher {
         self.memory.lock().masks.known(self.here())
     }
 
-    /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
+    /// A bound on the tokens that complete the text, the end token not counted, and whether it is exact.
     /// Some allowed token always leads to where it says less, so a text that is begun within its
     /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
     ///
@@ -331,7 +331,7 @@ impl Matcher {
         }
     }
 
-    /// What the constraint accepts next.
+    /// The continuations that the constraint accepts next.
     pub fn expected(&mut self) -> Result<Expected> {
         if self.finished {
             return Ok(Expected::default());

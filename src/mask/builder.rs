@@ -5,10 +5,18 @@ use std::sync::Arc;
 use super::cache::MaskCache;
 use super::packed_mask::PackedMask;
 use super::reader::TerminalReader;
-use super::uncertain::UncertainTokens;
 use crate::error::Result;
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer};
 use crate::vocabulary::Vocabulary;
+
+/// Tokens to be read in full, where that may matter.
+#[derive(Debug, Default)]
+pub(super) struct UncertainTokens {
+    /// Allowed tokens with a comma: captured texts matter to some of them.
+    pub(super) with_comma: Vec<u32>,
+    /// Tokens that are uncertain whatever is captured.
+    pub(super) tokens: Vec<u32>,
+}
 
 /// Computes masks; borrows a constraint's memory for a while.
 pub(crate) struct MaskBuilder<'a> {

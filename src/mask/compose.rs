@@ -20,11 +20,10 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::builder::MaskBuilder;
+use super::builder::{MaskBuilder, UncertainTokens};
 use super::cursor_sets::{CursorSetId, NO_CURSORS, TOKEN_STARTS};
 use super::packed_mask::{MaskBase, PackedMask};
-use super::terminal_tokens::{Continuation, ListedEnds, TerminalQuery, TerminalTokens};
-use super::uncertain::UncertainTokens;
+use super::terminal_tokens::{Continuation, SplitEnds, TerminalQuery, TerminalTokens};
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point, PointId, StackId};
 use crate::regular::ByteSet;
@@ -218,7 +217,7 @@ impl MaskBuilder<'_> {
             state,
             is_json_string,
             continuation: Continuation::UnlikeUnit,
-            ends: ListedEnds::OutsideWords,
+            ends: SplitEnds::OutsideWords,
             is_shareable,
         };
         let (mut terminal, mut exits) = self.terminals().terminal_tokens(query, cursors)?;
@@ -237,7 +236,7 @@ impl MaskBuilder<'_> {
         if first.intersection(&terminal.words).is_empty() {
             return Ok((terminal, TerminalExits::for_all(exits)));
         }
-        let all_ends = TerminalQuery { continuation, ends: ListedEnds::All, ..query };
+        let all_ends = TerminalQuery { continuation, ends: SplitEnds::All, ..query };
         let (_, cursors_in_words) = self.terminals().terminal_tokens(all_ends, cursors)?;
         let words = terminal.words;
         Ok((terminal, TerminalExits { cursors: exits, words, cursors_in_words }))

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::reader::TerminalReader;
 use super::runs::new_trie;
-use super::trie_cursor::{TokenTrie, TrieCursor};
+use super::token_trie::TokenTrie;
+use super::trie_cursor::TrieCursor;
 use crate::regular::ByteSet;
 use crate::vocabulary::Trie;
 

@@ -13,12 +13,16 @@
 
 use std::sync::Arc;
 
-use super::packed_mask::MaskBase;
+use super::cursor_sets::CursorSetId;
+use super::packed_mask::{MaskBase, TokenList};
 use super::runs::{Runs, TrieId};
 use super::slices::{Slice, word_bytes};
 use super::terminal_cache::{StateShape, TerminalCache};
-use super::terminal_tokens::{Continuation, ListedEnds, TerminalQuery, TerminalTokensBuilder};
-use super::trie_cursor::{RunCondition, TokenTrie, TrieCursor, VOCABULARY};
+use super::terminal_tokens::{
+    Continuation, SplitEnds, TerminalQuery, TerminalTokens, TerminalTokensBuilder,
+};
+use super::token_trie::TokenTrie;
+use super::trie_cursor::{RunCondition, TrieCursor, VOCABULARY};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TrieNode, Vocabulary};
@@ -50,7 +54,7 @@ pub(super) struct TerminalReader<'a> {
 struct RunsAhead {
     unit: Language,
     max: u32,
-    /// What follows the repeat.
+    /// The terminal behind the repeat.
     rest: Language,
     /// A condition on the runs of the tokens that leave them.
     condition: RunCondition,
@@ -59,6 +63,86 @@ struct RunsAhead {
 }
 
 impl TerminalReader<'_> {
+    /// The tokens that a terminal allows from some cursors, and the set of its exits.
+    pub(super) fn terminal_tokens(
+        &mut self,
+        query: TerminalQuery,
+        cursors: CursorSetId,
+    ) -> Result<(Arc<TerminalTokens>, CursorSetId)> {
+        if let Some((tokens, exits)) = self.cache.tokens.get(&(query, cursors)) {
+            return Ok((Arc::clone(tokens), *exits));
+        }
+        let from = Arc::clone(self.cache.cursor_sets.cursors(cursors));
+        let is_shareable = query.is_shareable && from.iter().all(TrieCursor::is_shareable);
+        let key = is_shareable.then(|| {
+            let fingerprint = self.languages.fingerprint(query.state);
+            let (any, all) =
+                (query.continuation == Continuation::Any, query.ends == SplitEnds::All);
+            (fingerprint, [query.is_json_string, any, all], Arc::clone(&from))
+        });
+        let tokens = match key.as_ref().and_then(|key| self.cache.shared.reading(key)) {
+            Some(tokens) => tokens,
+            None => {
+                let tokens = Arc::new(self.read_terminal(query, &from)?);
+                if let Some(key) = key
+                    && tokens.exits.iter().all(TrieCursor::is_shareable)
+                {
+                    self.cache.shared.share(key, &tokens);
+                }
+                tokens
+            }
+        };
+        for (id, trie) in &tokens.tries {
+            self.cache.add_trie(*id, || trie.clone());
+        }
+        let exits = self.cache.cursor_sets.intern(&mut tokens.exits.to_vec());
+        self.cache.token_bytes += tokens.bytes();
+        self.cache.tokens.insert((query, cursors), (Arc::clone(&tokens), exits));
+        Ok((tokens, exits))
+    }
+
+    fn read_terminal(
+        &mut self,
+        query: TerminalQuery,
+        cursors: &[TrieCursor],
+    ) -> Result<TerminalTokens> {
+        let mut found = TerminalTokensBuilder::default();
+        for &cursor in cursors {
+            self.read_from(query, cursor, &mut found)?;
+        }
+        let TerminalTokensBuilder {
+            mut tokens,
+            bases,
+            mut exits,
+            not_before,
+            words,
+            uncertain,
+            ..
+        } = found;
+        if cursors != [TrieCursor::TOKEN_START] {
+            // A token can stand in several tries of tails.
+            tokens.sort_unstable();
+            tokens.dedup();
+        }
+        exits.sort_unstable();
+        exits.dedup();
+        let exits = self.gather(exits, not_before.union(&words));
+        let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
+        tries.dedup();
+        let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
+        let commas = &self.cache.shared.pairs(self.vocabulary).commas;
+        Ok(TerminalTokens {
+            with_comma: tokens.iter().copied().filter(|&token| commas.contains(token)).collect(),
+            tokens: TokenList::new(tokens, self.vocabulary),
+            bases,
+            tries: tries.into_iter().filter_map(trie).collect(),
+            exits: exits.into(),
+            not_before,
+            words,
+            uncertain: uncertain.into(),
+        })
+    }
+
     /// Adds the tokens that a terminal's state allows below a cursor.
     pub(super) fn read_from(
         &mut self,
@@ -226,13 +310,8 @@ impl TerminalReader<'_> {
         trie
     }
 
-    fn slice(
-        &mut self,
-        state: Language,
-        node: u32,
-        ends: ListedEnds,
-    ) -> Result<Option<Arc<Slice>>> {
-        let every_end = ends == ListedEnds::All;
+    fn slice(&mut self, state: Language, node: u32, ends: SplitEnds) -> Result<Option<Arc<Slice>>> {
+        let every_end = ends == SplitEnds::All;
         if let Some(slice) = self.cache.splits.slices.get(&(state, node, every_end)) {
             return Ok(slice.clone());
         }

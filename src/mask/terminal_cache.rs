@@ -9,7 +9,8 @@ use super::json_captures::JsonStrings;
 use super::runs::{Runs, TrieId};
 use super::slices::{Slice, Slices};
 use super::terminal_tokens::{TerminalQuery, TerminalTokens};
-use super::trie_cursor::{TokenTrie, TrieCursor, VOCABULARY};
+use super::token_trie::TokenTrie;
+use super::trie_cursor::{TrieCursor, VOCABULARY};
 use crate::regular::{ByteSet, Language, Spans};
 
 /// The structure of a terminal's state, by which its tokens are found.

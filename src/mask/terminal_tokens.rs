@@ -11,16 +11,12 @@
 //! exits   , of `a",`    : of `":`     (behind the quote, with the rest of a token left)
 //! ```
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
-use super::cursor_sets::CursorSetId;
 use super::packed_mask::{MaskBase, TokenList};
-use super::reader::TerminalReader;
 use super::runs::TrieId;
-use super::trie_cursor::{TokenTrie, TrieCursor};
-use crate::error::Result;
+use super::token_trie::TokenTrie;
+use super::trie_cursor::TrieCursor;
 use crate::regular::{ByteSet, Language};
 
 /// The bytes with which the continuation of a terminal may begin.
@@ -33,9 +29,9 @@ pub(super) enum Continuation {
     Any,
 }
 
-/// The ends of a terminal that are listed.
+/// The possible ends of a terminal that are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ListedEnds {
+pub(super) enum SplitEnds {
     /// All but those within words: behind these, only a continuation that begins like a word can
     /// take the next byte.
     OutsideWords,
@@ -49,7 +45,7 @@ pub(super) struct TerminalQuery {
     /// Whether it is a JSON string.
     pub(super) is_json_string: bool,
     pub(super) continuation: Continuation,
-    pub(super) ends: ListedEnds,
+    pub(super) ends: SplitEnds,
     /// Whether other constraints may have the same state; not where it depends on what was written
     /// before.
     pub(super) is_shareable: bool,
@@ -63,7 +59,7 @@ pub(crate) struct TerminalTokens {
     /// Those of them with a comma.
     pub(super) with_comma: Box<[u32]>,
     pub(super) bases: SmallVec<[MaskBase; 1]>,
-    /// Where it may end, with some of a token left.
+    /// The cursors at which it may end, with some of a token left.
     pub(super) exits: Box<[TrieCursor]>,
     /// The tries of the exits.
     pub(super) tries: Box<[(TrieId, TokenTrie)]>,
@@ -124,87 +120,5 @@ impl TerminalTokensBuilder {
         self.uncertain.append(&mut other.uncertain);
         self.not_before = self.not_before.union(&other.not_before);
         self.words = self.words.union(&other.words);
-    }
-}
-
-impl TerminalReader<'_> {
-    /// The tokens that a terminal allows from some cursors, and the set of its exits.
-    pub(super) fn terminal_tokens(
-        &mut self,
-        query: TerminalQuery,
-        cursors: CursorSetId,
-    ) -> Result<(Arc<TerminalTokens>, CursorSetId)> {
-        if let Some((tokens, exits)) = self.cache.tokens.get(&(query, cursors)) {
-            return Ok((Arc::clone(tokens), *exits));
-        }
-        let from = Arc::clone(self.cache.cursor_sets.cursors(cursors));
-        let is_shareable = query.is_shareable && from.iter().all(TrieCursor::is_shareable);
-        let key = is_shareable.then(|| {
-            let fingerprint = self.languages.fingerprint(query.state);
-            let (any, all) =
-                (query.continuation == Continuation::Any, query.ends == ListedEnds::All);
-            (fingerprint, [query.is_json_string, any, all], Arc::clone(&from))
-        });
-        let tokens = match key.as_ref().and_then(|key| self.cache.shared.reading(key)) {
-            Some(tokens) => tokens,
-            None => {
-                let tokens = Arc::new(self.read_terminal(query, &from)?);
-                if let Some(key) = key
-                    && tokens.exits.iter().all(TrieCursor::is_shareable)
-                {
-                    self.cache.shared.share(key, &tokens);
-                }
-                tokens
-            }
-        };
-        for (id, trie) in &tokens.tries {
-            self.cache.add_trie(*id, || trie.clone());
-        }
-        let exits = self.cache.cursor_sets.intern(&mut tokens.exits.to_vec());
-        self.cache.token_bytes += tokens.bytes();
-        self.cache.tokens.insert((query, cursors), (Arc::clone(&tokens), exits));
-        Ok((tokens, exits))
-    }
-
-    fn read_terminal(
-        &mut self,
-        query: TerminalQuery,
-        cursors: &[TrieCursor],
-    ) -> Result<TerminalTokens> {
-        let mut found = TerminalTokensBuilder::default();
-        for &cursor in cursors {
-            self.read_from(query, cursor, &mut found)?;
-        }
-        let TerminalTokensBuilder {
-            mut tokens,
-            bases,
-            mut exits,
-            not_before,
-            words,
-            uncertain,
-            ..
-        } = found;
-        if cursors != [TrieCursor::TOKEN_START] {
-            // A token can stand in several tries of tails.
-            tokens.sort_unstable();
-            tokens.dedup();
-        }
-        exits.sort_unstable();
-        exits.dedup();
-        let exits = self.gather(exits, not_before.union(&words));
-        let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
-        tries.dedup();
-        let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
-        let commas = &self.cache.shared.pairs(self.vocabulary).commas;
-        Ok(TerminalTokens {
-            with_comma: tokens.iter().copied().filter(|&token| commas.contains(token)).collect(),
-            tokens: TokenList::new(tokens, self.vocabulary),
-            bases,
-            tries: tries.into_iter().filter_map(trie).collect(),
-            exits: exits.into(),
-            not_before,
-            words,
-            uncertain: uncertain.into(),
-        })
     }
 }

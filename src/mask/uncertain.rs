@@ -7,20 +7,11 @@
 //! which that can matter are read in full from the configuration, and the rejected ones are taken
 //! out.
 
-use super::builder::MaskBuilder;
+use super::builder::{MaskBuilder, UncertainTokens};
 use super::json_captures::CaptureEnd;
 use super::packed_mask::PackedMask;
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point};
-
-/// Tokens to be read in full, where that may matter.
-#[derive(Debug, Default)]
-pub(super) struct UncertainTokens {
-    /// Allowed tokens with a comma: captured texts matter to some of them.
-    pub(super) with_comma: Vec<u32>,
-    /// Tokens that are uncertain whatever is captured.
-    pub(super) tokens: Vec<u32>,
-}
 
 /// A captured text that can go on with so many bytes or fewer may be the last one of its kind that is
 /// left; a number can go on with fewer.

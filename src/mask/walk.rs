@@ -6,8 +6,9 @@
 
 use super::reader::TerminalReader;
 use super::terminal_cache::StateShape;
-use super::terminal_tokens::{ListedEnds, TerminalQuery, TerminalTokensBuilder};
-use super::trie_cursor::{RunCondition, TokenTrie, TrieCursor};
+use super::terminal_tokens::{SplitEnds, TerminalQuery, TerminalTokensBuilder};
+use super::token_trie::TokenTrie;
+use super::trie_cursor::{RunCondition, TrieCursor};
 use crate::error::Result;
 use crate::regular::{ByteSet, Language};
 use crate::vocabulary::{Trie, Vocabulary};
@@ -88,8 +89,8 @@ impl TerminalReader<'_> {
                 if self.languages.is_nullable(state) {
                     // Within a word the terminal itself goes on.
                     let word = match query.ends {
-                        ListedEnds::All => ByteSet::EMPTY,
-                        ListedEnds::OutsideWords => self.word_continuation(state)?,
+                        SplitEnds::All => ByteSet::EMPTY,
+                        SplitEnds::OutsideWords => self.word_continuation(state)?,
                     };
                     if word.is_empty() || has_child_outside(trie, child, word) {
                         found.exits.push(here);

@@ -33,9 +33,9 @@ pub(crate) type ReadResult = std::result::Result<ConfigId, usize>;
 /// Whether steps keep the strings that points capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CaptureMode {
-    /// What follows a captured string is what its source says of that string.
+    /// A captured string is followed by the continuation that its source makes of that string.
     Record,
-    /// What follows a captured string is what may follow any.
+    /// A captured string is followed by the continuation of any string.
     Ignore,
 }
 
