@@ -31,7 +31,7 @@ mod stepper;
 mod tokens;
 
 pub(crate) use byte_coverage::ByteCoverage;
-pub(crate) use gss::Frame;
+pub(crate) use gss::StackFrame;
 pub(crate) use item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, RETURN, StackId, TextId};
 pub(crate) use point::{CaptureTarget, Point};
 pub(crate) use program::Program;

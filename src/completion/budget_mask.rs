@@ -92,18 +92,16 @@ impl<'a> BudgetMaskBuilder<'a> {
         }
         for i in 0..self.planner.recognizer.items(id).len() {
             let item = self.planner.recognizer.items(id)[i];
-            if !matches!(
-                self.planner.recognizer.program.point(item.point),
-                Point::Regular { .. } | Point::Capture { .. }
-            ) || !self.masks().has_base(item)?
+            let point = self.planner.recognizer.program.point(item.point);
+            if !matches!(point, Point::Regular { .. } | Point::Capture { .. })
+                || !self.masks().has_base(item)?
             {
                 continue;
             }
-            // Where the text itself decides what may follow, each token would have to be tried:
-            // so near to the end it is enough that some are allowed.
-            let captured =
-                matches!(self.planner.recognizer.program.point(item.point), Point::Capture { .. });
-            if captured || self.planner.recognizer.stacks.has_scope(item.stack) {
+            // Where the text itself decides what may follow, each token would have to be read: so
+            // near to the end it is enough that some are allowed.
+            let is_capture = matches!(point, Point::Capture { .. });
+            if is_capture || self.planner.recognizer.stacks.has_scope(item.stack) {
                 continue;
             }
             if self.planner.recognizer.items(id).len() == 1

@@ -14,7 +14,7 @@ pub(super) type ScopedItem = (TextId, Item);
 /// Tokens that stay inside a terminal, by the state to which they lead.
 pub(super) type TokensByState = Arc<[(Language, Box<[u32]>)]>;
 
-/// A way to the end whose length was reported: some tokens, from one of them on.
+/// A path to the end whose length was reported: some tokens, from one of them on.
 #[derive(Clone, Debug)]
 pub(super) struct Promise {
     pub(super) tokens: Arc<[u32]>,
@@ -57,7 +57,7 @@ pub(super) struct BudgetTables {
 pub(crate) struct CompletionCache {
     pub(crate) plans: Plans,
     pub(super) bounds: TokenBounds,
-    /// By configuration: the way to the end that was promised.
+    /// By configuration: the path to the end that was promised.
     pub(super) promises: FxHashMap<ConfigId, Promise>,
     pub(super) budget: BudgetTables,
     /// Bytes of the lists in the tables.

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use super::bounds::{TokensToFinish, no_bound, within_limits};
 use super::cache::{CompletionCache, Promise, ScopedItem};
 use super::least_derivation::LeastDerivations;
-use super::plans::{CaptureAssumption, Tail};
+use super::plans::{CaptureAssumption, CompletionTail};
 use super::token_cost::TokenCosts;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::recognizer::{
-    ACCEPT, BOTTOM, ConfigId, Frame, Item, NO_TEXT, Point, PointId, RETURN, Recognizer, StackId,
-    TextId,
+    ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, Point, PointId, RETURN, Recognizer, StackFrame,
+    StackId, TextId,
 };
 use crate::regular::Language;
 use crate::vocabulary::Vocabulary;
@@ -76,7 +76,7 @@ impl<'a> CompletionPlanner<'a> {
 
     /// A bound on the tokens that complete a configuration.
     ///
-    /// Errors if none were found, or if the shortest text has more than [`MOST_SPELLED`] bytes.
+    /// Errors if none was found, or if the shortest text has more than 1 MiB.
     pub(crate) fn tokens_to_finish(&mut self, id: ConfigId) -> Result<TokensToFinish> {
         self.plan_within(u32::MAX);
         match self.tokens_left(id)? {
@@ -95,6 +95,7 @@ impl<'a> CompletionPlanner<'a> {
         }
     }
 
+    /// The bound with whether it is exact.
     fn with_exactness(&mut self, id: ConfigId, tokens: u32) -> Result<TokensToFinish> {
         // At least one is needed where the text is not complete.
         let exact = tokens <= 1 || !self.recognizer.spells_every_byte() || self.is_forced(id)?;
@@ -142,7 +143,8 @@ impl<'a> CompletionPlanner<'a> {
         Ok(least)
     }
 
-    /// Whether one text only completes it, as far as its first [`FORCED`] bytes tell.
+    /// Whether only one text completes a configuration, as far as its first [`MAX_FORCED_BYTES`] bytes
+    /// tell.
     fn is_forced(&mut self, mut id: ConfigId) -> Result<bool> {
         for _ in 0..MAX_FORCED_BYTES {
             let special = |item: &Item| {
@@ -177,8 +179,8 @@ impl<'a> CompletionPlanner<'a> {
         let mut least: Option<u32> = None;
         if self.recognizer.spells_every_byte() {
             for i in 0..self.recognizer.items(id).len() {
-                let alone = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
-                let tokens = self.item_tokens(alone)?;
+                let scoped = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
+                let tokens = self.item_tokens(scoped)?;
                 least = least.into_iter().chain(tokens).min();
             }
         } else {
@@ -193,11 +195,11 @@ impl<'a> CompletionPlanner<'a> {
     pub(super) fn promise(&mut self, id: ConfigId) -> Result<Option<u32>> {
         let mut best: Option<(u32, ScopedItem)> = None;
         for i in 0..self.recognizer.items(id).len() {
-            let alone = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
-            if let Some(left) = self.item_tokens(alone)?
+            let scoped = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
+            if let Some(left) = self.item_tokens(scoped)?
                 && best.is_none_or(|(least, _)| left < least)
             {
-                best = Some((left, alone));
+                best = Some((left, scoped));
             }
         }
         let promised = self.cache.promises.get(&id).cloned();
@@ -205,8 +207,8 @@ impl<'a> CompletionPlanner<'a> {
             (Some(promise), best) if best.is_none_or(|(least, _)| promise.left() <= least) => {
                 promise
             }
-            (_, Some((_, alone))) => {
-                let (tokens, _) = self.item_path(alone)?.unwrap_or_default();
+            (_, Some((_, scoped))) => {
+                let (tokens, _) = self.item_path(scoped)?.unwrap_or_default();
                 self.cache.list_bytes += size_of_val(&*tokens);
                 let promise = Promise { tokens: tokens.into(), from: 0 };
                 self.cache.promises.insert(id, promise.clone());
@@ -227,18 +229,18 @@ impl<'a> CompletionPlanner<'a> {
     }
 
     /// A bound on the tokens from an item to the end of the text.
-    pub(super) fn item_tokens(&mut self, alone: ScopedItem) -> Result<Option<u32>> {
-        if let Some(&known) = self.cache.bounds.items.get(&alone) {
+    pub(super) fn item_tokens(&mut self, scoped: ScopedItem) -> Result<Option<u32>> {
+        if let Some(&known) = self.cache.bounds.items.get(&scoped) {
             return Ok(known);
         }
-        let path = within_limits(self.item_path(alone))?;
+        let path = within_limits(self.item_path(scoped))?;
         let tokens = path.map(|(tokens, extra)| {
             if extra > 0 {
-                self.cache.bounds.extra.insert(alone, extra);
+                self.cache.bounds.extra.insert(scoped, extra);
             }
             tokens.len() as u32
         });
-        self.cache.bounds.items.insert(alone, tokens);
+        self.cache.bounds.items.insert(scoped, tokens);
         Ok(tokens)
     }
 
@@ -283,9 +285,9 @@ impl<'a> CompletionPlanner<'a> {
     pub(super) fn extra_tokens(&mut self, id: ConfigId) -> Result<u32> {
         let mut most = 0;
         for i in 0..self.recognizer.items(id).len() {
-            let alone = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
-            self.item_tokens(alone)?;
-            most = most.max(self.cache.bounds.extra.get(&alone).copied().unwrap_or(0));
+            let scoped = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
+            self.item_tokens(scoped)?;
+            most = most.max(self.cache.bounds.extra.get(&scoped).copied().unwrap_or(0));
         }
         Ok(most)
     }
@@ -347,7 +349,7 @@ impl<'a> CompletionPlanner<'a> {
         let Some(rest) = self.derivations().item_rest(item)? else { return Ok(None) };
         let tails = self.tails(rest.next, item.stack)?;
         let mut best: Option<TokenPath> = None;
-        for Tail { costs, is_approximate } in &*tails {
+        for CompletionTail { costs, is_approximate } in &*tails {
             let whole = TokenCosts::before(self.vocabulary, &rest.text, costs);
             if best.as_ref().is_none_or(|best| whole.count() < best.tokens.len() as u32) {
                 let is_approximate = *is_approximate || rest.is_approximate;
@@ -359,7 +361,7 @@ impl<'a> CompletionPlanner<'a> {
     }
 
     /// Short texts from a point down a stack to the end, one for each path down.
-    fn tails(&mut self, next: PointId, stack: StackId) -> Result<Arc<[Tail]>> {
+    fn tails(&mut self, next: PointId, stack: StackId) -> Result<Arc<[CompletionTail]>> {
         if let Some(known) = self.cache.plans.current.tails.get(&(next, stack)) {
             return Ok(Arc::clone(known));
         }
@@ -375,10 +377,10 @@ impl<'a> CompletionPlanner<'a> {
             }
             if text.len() as u64 <= self.cache.plans.max_spelled_bytes() {
                 let costs = TokenCosts::before(self.vocabulary, &text, &TokenCosts::end());
-                tails.push(Tail { costs, is_approximate });
+                tails.push(CompletionTail { costs, is_approximate });
             }
         }
-        let tails: Arc<[Tail]> = tails.into();
+        let tails: Arc<[CompletionTail]> = tails.into();
         let bytes = tails.iter().map(|tail| tail.costs.text.len() * 8 + 64);
         self.cache.list_bytes += bytes.sum::<usize>();
         self.cache.plans.current.tails.insert((next, stack), Arc::clone(&tails));
@@ -386,7 +388,7 @@ impl<'a> CompletionPlanner<'a> {
     }
 
     /// Chains of frames from a stack down to the bottom, the shortest first.
-    fn stack_paths(&mut self, stack: StackId) -> Result<Vec<Vec<Frame>>> {
+    fn stack_paths(&mut self, stack: StackId) -> Result<Vec<Vec<StackFrame>>> {
         let mut done = Vec::new();
         let mut open = vec![(Vec::new(), stack)];
         while let Some((path, at)) = open.pop() {
@@ -408,7 +410,7 @@ impl<'a> CompletionPlanner<'a> {
             let spare = MAX_STACK_PATHS.saturating_sub(done.len() + open.len()).max(1);
             // The shortest is popped first.
             for &(_, frame) in frames.iter().take(spare).rev() {
-                let mut path: Vec<Frame> = path.clone();
+                let mut path: Vec<StackFrame> = path.clone();
                 path.push(frame);
                 open.push((path, frame.below));
             }

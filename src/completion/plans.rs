@@ -47,7 +47,7 @@ pub(super) struct ShortestText {
 
 /// A text from a point down a stack to the end, with the tokens that spell it.
 #[derive(Clone, Debug)]
-pub(super) struct Tail {
+pub(super) struct CompletionTail {
     pub(super) costs: TokenCosts,
     /// As in [`ShortestText`].
     pub(super) is_approximate: bool,
@@ -55,7 +55,7 @@ pub(super) struct Tail {
 
 /// The shortest texts under one assumption on captured texts.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct CompletionPlan {
     pub(super) shortest: FxHashMap<PointId, ShortestText>,
     /// Points from which more bytes are needed than are worth planning: lower bounds.
     pub(super) long: FxHashMap<PointId, u64>,
@@ -64,10 +64,10 @@ pub(super) struct Plan {
     /// Bytes from a stack to the end of the text.
     pub(super) stacks: FxHashMap<StackId, Option<u64>>,
     /// Texts from a point down a stack to the end, one for each path down.
-    pub(super) tails: FxHashMap<(PointId, StackId), Arc<[Tail]>>,
+    pub(super) tails: FxHashMap<(PointId, StackId), Arc<[CompletionTail]>>,
 }
 
-impl Plan {
+impl CompletionPlan {
     /// Whether the text from a point is approximate, or not known.
     pub(super) fn is_approximate(&self, point: PointId) -> bool {
         self.shortest.get(&point).is_none_or(|text| text.is_approximate)
@@ -85,8 +85,8 @@ pub(crate) struct Plans {
     pub(super) max_bytes: u64,
     /// The assumption of `current`.
     pub(super) assumption: CaptureAssumption,
-    pub(super) current: Plan,
-    other: Plan,
+    pub(super) current: CompletionPlan,
+    other: CompletionPlan,
 }
 
 impl Plans {

@@ -9,7 +9,9 @@ use super::plans::CaptureAssumption;
 use super::token_cost::special;
 use crate::error::Result;
 use crate::grammar::RuleId;
-use crate::recognizer::{ACCEPT, BOTTOM, Frame, Item, NO_TEXT, Point, PointId, RETURN, StackId};
+use crate::recognizer::{
+    ACCEPT, BOTTOM, Item, NO_TEXT, Point, PointId, RETURN, StackFrame, StackId,
+};
 use crate::regular::Language;
 
 /// The rest of an item's terminal.
@@ -24,7 +26,7 @@ pub(super) struct TerminalRest {
 
 impl LeastDerivations<'_> {
     /// The points that come after a frame's return, each so many times.
-    fn after_frame(&mut self, frame: Frame) -> Result<Option<Points>> {
+    fn after_frame(&mut self, frame: StackFrame) -> Result<Option<Points>> {
         let count = self.recognizer.program.count_after(frame.point, frame.count);
         Ok(match self.recognizer.program.point(frame.point) {
             // A call goes on to a repeat that has run no times.
@@ -40,7 +42,7 @@ impl LeastDerivations<'_> {
     }
 
     /// Bytes from a frame's return to the end of the rule that it returns to.
-    pub(super) fn frame_bytes(&mut self, frame: Frame) -> Result<Option<u64>> {
+    pub(super) fn frame_bytes(&mut self, frame: StackFrame) -> Result<Option<u64>> {
         let Some(points) = self.after_frame(frame)? else { return Ok(None) };
         let mut sum = 0u64;
         for (point, times) in points {
@@ -53,7 +55,7 @@ impl LeastDerivations<'_> {
     }
 
     /// Whether the text behind a frame's return is approximate.
-    pub(super) fn is_frame_approximate(&self, frame: Frame) -> bool {
+    pub(super) fn is_frame_approximate(&self, frame: StackFrame) -> bool {
         let plan = &self.plans.current;
         match self.recognizer.program.point(frame.point) {
             Point::Scope { .. } => true,
@@ -65,7 +67,7 @@ impl LeastDerivations<'_> {
     }
 
     /// Appends the text behind a frame's return.
-    pub(super) fn write_frame(&mut self, frame: Frame, to: &mut Vec<u32>) -> Result<()> {
+    pub(super) fn write_frame(&mut self, frame: StackFrame, to: &mut Vec<u32>) -> Result<()> {
         for (point, times) in self.after_frame(frame)?.unwrap_or_default() {
             for _ in 0..times {
                 self.write(point, to)?;
@@ -103,8 +105,8 @@ impl LeastDerivations<'_> {
         Ok(self.plans.current.stacks[&stack])
     }
 
-    /// The name of a choice with which the shortest text from an item goes on, from where the item
-    /// is in it: what is left of it, and the point after it.
+    /// The name with which the shortest text from an item goes on: the rest of its bytes, and the
+    /// point behind it.
     fn name_rest(&mut self, item: Item, names: u32) -> Result<Option<(Vec<u8>, PointId)>> {
         let mut best: Option<(u64, Vec<u8>, PointId)> = None;
         for (rank, text, _) in self.recognizer.program.shortest_names(names, item.name_node()) {
@@ -118,7 +120,7 @@ impl LeastDerivations<'_> {
         Ok(best.map(|(_, text, next)| (text, next)))
     }
 
-    /// The length of what is left of an item's terminal, and the point after it.
+    /// The bytes of the rest of an item's terminal, and the point behind it.
     fn item_rest_bytes(&mut self, item: Item) -> Result<Option<(u64, PointId)>> {
         let most = self.plans.max_bytes;
         match self.recognizer.program.point(item.point) {

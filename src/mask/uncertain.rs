@@ -86,7 +86,7 @@ impl MaskBuilder<'_> {
         mask.intersection(known).into_iter().filter(may_end).collect()
     }
 
-    /// The way in which the captured texts of a configuration can end; `None` if none is being read.
+    /// The ends that the captured texts of a configuration can have; `None` if none is being read.
     fn capture_end(&mut self, id: ConfigId) -> Result<Option<CaptureEnd>> {
         let mut found: Option<CaptureEnd> = None;
         for i in 0..self.recognizer.items(id).len() {
@@ -103,7 +103,7 @@ impl MaskBuilder<'_> {
                     first = languages.first_bytes(state)?;
                 }
             }
-            // A text that can go on in many ways stands between quotes, and is one of many.
+            // A text that can go on with many bytes stands between quotes, and is one of many.
             let may_be_last = first.len() <= MAX_LAST_TEXT_BYTES;
             let quotes = if may_be_last && quotes == 1 { 0 } else { quotes };
             let known = found.unwrap_or(CaptureEnd { quotes, may_be_last });

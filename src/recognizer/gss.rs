@@ -28,7 +28,7 @@ pub(super) const SCOPE: u32 = 1 << 31;
 
 /// One frame: on return go on at `point`, with `below` as the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Frame {
+pub(crate) struct StackFrame {
     pub(crate) point: PointId,
     /// The completed runs of a counted repeat before this one; or [`CALLED`]; or [`SCOPE`] and an
     /// offset.
@@ -36,14 +36,14 @@ pub(crate) struct Frame {
     pub(crate) below: StackId,
 }
 
-impl Frame {
+impl StackFrame {
     /// Whether both have the same point and counter.
     fn continues_like(&self, other: &Self) -> bool {
         (self.point, self.count) == (other.point, other.count)
     }
 }
 
-type Frames = SmallVec<[Frame; 1]>;
+type Frames = SmallVec<[StackFrame; 1]>;
 
 /// All sets of return stacks of a recognizer.
 #[derive(Debug)]
@@ -68,7 +68,8 @@ impl ReturnStacks {
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
         };
-        let frames = Frames::from_slice(&[Frame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
+        let frames =
+            Frames::from_slice(&[StackFrame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
         this.sets.push(frames.clone());
         this.depths.push(0);
         this.has_scope.push(false);
@@ -78,7 +79,7 @@ impl ReturnStacks {
 
     /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`].
     #[inline]
-    pub(crate) fn frames(&self, id: StackId) -> &[Frame] {
+    pub(crate) fn frames(&self, id: StackId) -> &[StackFrame] {
         &self.sets[id.0 as usize]
     }
 
@@ -94,7 +95,7 @@ impl ReturnStacks {
             return Err(Error::new(ErrorKind::Limit, message).with_help("raise the limit `depth`"));
         }
         let id = StackId(self.sets.len() as u32);
-        let scope = |f: &Frame| f.count & SCOPE != 0 && f.count != CALLED;
+        let scope = |f: &StackFrame| f.count & SCOPE != 0 && f.count != CALLED;
         self.has_scope.push(frames.iter().any(|f| scope(f) || self.has_scope[f.below.0 as usize]));
         self.sets.push(frames.clone());
         self.depths.push(depth);
@@ -110,7 +111,7 @@ impl ReturnStacks {
 
     /// One frame on top of a stack.
     pub(super) fn push(&mut self, point: PointId, count: u32, below: StackId) -> Result<StackId> {
-        self.intern(Frames::from_slice(&[Frame { point, count, below }]))
+        self.intern(Frames::from_slice(&[StackFrame { point, count, below }]))
     }
 
     /// The union of two sets.
@@ -153,12 +154,15 @@ impl ReturnStacks {
         let mut frames = Frames::new();
         let (mut i, mut j) = (0, 0);
         loop {
-            let at = |f: &Frame| (f.point, f.count);
+            let at = |f: &StackFrame| (f.point, f.count);
             frames.push(match (left.get(i), right.get(j)) {
                 (Some(x), Some(y)) if x.continues_like(y) => {
                     i += 1;
                     j += 1;
-                    Frame { below: self.known_union(x.below, y.below).unwrap_or(x.below), ..*x }
+                    StackFrame {
+                        below: self.known_union(x.below, y.below).unwrap_or(x.below),
+                        ..*x
+                    }
                 }
                 (Some(x), Some(y)) if at(x) > at(y) => {
                     j += 1;
