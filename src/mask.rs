@@ -18,6 +18,7 @@ pub(crate) mod packed_mask;
 pub(crate) mod runs;
 pub(crate) mod shapes;
 pub(crate) mod slices;
+pub(crate) mod strategies;
 pub(crate) mod terminal_tokens;
 pub(crate) mod uncertain;
 
@@ -28,6 +29,7 @@ use smallvec::SmallVec;
 
 use packed_mask::List;
 pub(crate) use packed_mask::{Base, Form};
+pub use strategies::{Strategies, Strategy};
 use uncertain::Suspects;
 pub(crate) use uncertain::{Ends, depends_on_capture};
 
@@ -589,7 +591,9 @@ impl Machine {
         self.refused_ends(program, vocabulary, item, places, doubtful)?;
         let text = program.is_json_text(item.point);
         let mut state = self.near(vocabulary, item.state)?;
+        let strategies = self.shared_slices.strategies();
         if text
+            && strategies.has(Strategy::Exclusions)
             && let Some(lacking) = self.without_lacks(state)
             && let Some(tokens) = self.lacking_from(vocabulary, lacking, places)?
         {
@@ -600,7 +604,8 @@ impl Machine {
             Point::Capture { .. } => !self.languages.lacks_some(state),
             _ => true,
         };
-        let terminal = Terminal { state, text, plain: false, every_end: false, shared };
+        let every_end = !strategies.has(Strategy::WordEnds);
+        let terminal = Terminal { state, text, plain: false, every_end, shared };
         let (mut reading, mut exits) = self.reading(vocabulary, terminal, places)?;
         let all = |places| Exits { places, words: ByteSet::EMPTY, within_words: NOWHERE };
         if reading.unlike.is_empty() && reading.words.is_empty() {
@@ -663,6 +668,9 @@ impl Machine {
     ) -> Result<Option<Arc<Slice>>> {
         if let Some(slice) = self.masks.slices.get(&(state, node, plain)) {
             return Ok(slice.clone());
+        }
+        if !self.shared_slices.strategies().has(Strategy::Splits) {
+            return Ok(None);
         }
         let fingerprint = self.languages.fingerprint(state);
         let key = (fingerprint, node, plain);

@@ -9,9 +9,9 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use maskwright::{Compiler, Constraint, Limits};
 use maskwright::ebnf::{Dialect, builtin};
 use maskwright::sample::{Bounds, Texts};
+use maskwright::{Compiler, Constraint, Limits};
 use maskwright::{Result, Vocabulary};
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -13,6 +13,7 @@ use crate::grammar::normal::normalize;
 use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
 use crate::limits::Limits;
 use crate::mask::slices::Slices;
+use crate::mask::{Strategies, Strategy};
 use crate::recognizer::liveness::Spelling;
 use crate::recognizer::program::{Program, find_special};
 use crate::recognizer::stepping::{ConfigId, Machine};
@@ -37,7 +38,7 @@ impl Compiler {
     /// A compiler for a vocabulary, with default [`Limits`].
     pub fn new(vocabulary: impl Into<Arc<Vocabulary>>) -> Self {
         let limits = Limits::default();
-        let slices = Arc::new(Slices::new(&limits));
+        let slices = Arc::new(Slices::new(&limits, Strategies::ALL));
         let json_options = Options::default();
         let vocabulary = vocabulary.into();
         let spelling = Spelling::new(&vocabulary);
@@ -52,6 +53,16 @@ impl Compiler {
     pub fn with_limits(self, limits: Limits) -> Self {
         let slices = Arc::new(self.slices.with_limits(&limits));
         Self { limits, slices, ..self }
+    }
+
+    /// The same with only some of the strategies that make masks fast; masks are the same. Shares
+    /// nothing with the compiler that it was made from but schemas.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_strategies(self, strategies: Strategies) -> Self {
+        let slices = Arc::new(Slices::new(&self.limits, strategies));
+        slices.prepare(&self.vocabulary);
+        Self { slices, ..self }
     }
 
     /// The same with other choices of whitespace, digits, formats for JSON. Cheap: caches stay
@@ -70,6 +81,11 @@ impl Compiler {
         let prefix = prefix.resolved(|token| find_special(&self.vocabulary, token))?;
         prefix.check_prefix()?;
         Ok(Self { prefix: Some(Arc::new(prefix)), ..self })
+    }
+
+    /// Whether items that must differ may be looked up where they end: every text can be spelled.
+    fn looks_up_items(&self) -> bool {
+        self.spelling.every_byte() && self.slices.strategies().has(Strategy::LookedUp)
     }
 
     /// The vocabulary that constraints are compiled for.
@@ -237,14 +253,14 @@ impl Recipe {
                 let prefix = compiler.prefix.as_deref();
                 let (mut source, start) =
                     SchemaSource::new(schema, options, limits, &compiler.schemas, prefix)?;
-                source.set_every_byte(compiler.spelling.every_byte());
+                source.set_every_byte(compiler.looks_up_items());
                 Program::lazy(Box::new(source), start, limits)
             }
             Self::Frame(frame) => {
                 let (options, limits) = (&compiler.json_options, &compiler.limits);
                 let (mut source, start) =
                     SchemaSource::framed(frame, options, limits, &compiler.schemas)?;
-                source.set_every_byte(compiler.spelling.every_byte());
+                source.set_every_byte(compiler.looks_up_items());
                 Program::lazy(Box::new(source), start, limits)
             }
         };
@@ -332,6 +348,11 @@ impl Shared {
     /// Bytes that masks may take that are kept whole.
     pub(crate) fn lent_bytes(&self) -> usize {
         self.compiler.limits.cache_bytes / 8
+    }
+
+    /// Whether masks that are asked for often are kept whole.
+    pub(crate) fn keeps_hot_masks(&self) -> bool {
+        self.compiler.slices.strategies().has(Strategy::HotMasks)
     }
 
     /// Runs what a matcher asks for, in the time that it may take.

@@ -138,7 +138,7 @@ impl Matcher {
     /// Is there a whole mask to be lent here?
     fn is_lent(&mut self) -> bool {
         let here = self.here();
-        if self.finished {
+        if self.finished || !self.constraint.shared.keeps_hot_masks() {
             return false;
         }
         if self.lent.as_ref().is_some_and(|&(lent, _)| lent == here) {

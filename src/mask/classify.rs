@@ -1,13 +1,15 @@
 //! How a terminal's state begins: which of the ways to read it applies.
 
 use super::*;
+use crate::mask::Strategy;
 use crate::mask::runs::is_unit;
 use crate::regular::Unit;
 
 impl Machine {
     /// A state that no token tells apart from this one, the same for many.
     pub(crate) fn near(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Language> {
-        if !self.languages.is_counted(state) {
+        let widens = self.shared_slices.strategies().has(Strategy::Widening);
+        if !widens || !self.languages.is_counted(state) {
             return Ok(state);
         }
         if let Some(&near) = self.masks.nears.get(&state) {
@@ -60,7 +62,9 @@ impl Machine {
     }
 
     fn find_head(&mut self, state: Language, text: bool) -> Result<Head> {
-        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
+        let strategies = self.shared_slices.strategies();
+        if strategies.has(Strategy::Repeats)
+            && let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
             && self.is_unit(unit)?
         {
             let units = self.languages.first_bytes(unit)?;
@@ -74,6 +78,7 @@ impl Machine {
             }
         }
         if text
+            && strategies.has(Strategy::JsonTexts)
             && let Some(inner) = self.languages.before(state, self.json.quote)
             && self.languages.is_total(inner, self.json.unit, &mut self.masks.total)
         {

@@ -21,7 +21,8 @@ impl Machine {
         unlike: ByteSet,
     ) -> Vec<Place> {
         let inside = |place: &Place| place.node != 0 && place.is_shared();
-        if places.iter().filter(|&place| inside(place)).count() < FEW {
+        let gathers = self.shared_slices.strategies().has(Strategy::Gather);
+        if !gathers || places.iter().filter(|&place| inside(place)).count() < FEW {
             return places;
         }
         let (gathered, mut left): (Vec<Place>, Vec<Place>) =

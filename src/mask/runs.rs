@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::shapes::{Classes, class_of, uniform_classes};
 use crate::error::Result;
+use crate::mask::Strategy;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary, head};
 
@@ -114,7 +115,8 @@ impl Runs {
         let first = walk.languages.first_bytes(unit)?;
         // Few bytes reach little of the trie.
         const FEW: usize = 4;
-        let by_shape = node == 0 && first.len() > FEW;
+        let shapes = classes.strategies.has(Strategy::ByteShapes);
+        let by_shape = shapes && node == 0 && first.len() > FEW;
         for class in (0..=u8::MAX).filter(|&byte| by_shape && class_of(byte) == byte) {
             let shape = classes.trie().first(class);
             match walk.is_uniform(unit, class)? {
@@ -211,7 +213,9 @@ impl Runs {
             let tokens = match &tokens {
                 At::Node(node) => vocabulary.trie().subtree_tokens(*node as usize),
                 At::Shape(node) => {
-                    if let Some(before) = classes.same_before(vocabulary, *node) {
+                    if classes.strategies.has(Strategy::BorderNodes)
+                        && let Some(before) = classes.same_before(vocabulary, *node)
+                    {
                         found.before.push((before, run));
                         continue;
                     }

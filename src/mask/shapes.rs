@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 use super::slices::word_bytes;
 use crate::deadline;
 use crate::error::Result;
+use crate::mask::{Strategies, Strategy};
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{Reader, TokenMask, Trie, Vocabulary};
 
@@ -37,6 +38,7 @@ pub(crate) struct Classes {
     /// The tokens of most characters, those of most first.
     longest: Box<[u32]>,
     pairs: self_loop::Pairs,
+    pub(crate) strategies: Strategies,
 }
 
 /// The first byte of each byte's class: digits, lower case, upper case, the continuation bytes and
@@ -235,12 +237,23 @@ impl Classes {
             (groups_below(&trie, true), groups_below(vocabulary.trie(), false));
         let deepest = trie.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
         let (longest, pairs) = (longest(vocabulary), self_loop::Pairs::new(vocabulary));
-        Self { heights: heights(&trie), trie, below, bytes_below, deepest, longest, pairs }
+        let (heights, strategies) = (heights(&trie), Strategies::ALL);
+        Self { heights, trie, below, bytes_below, deepest, longest, pairs, strategies }
     }
 
     /// As read from an index; `None` if it is no trie of shapes of this vocabulary's tokens.
     pub(crate) fn decode(from: &mut Reader<'_>, vocabulary: &Vocabulary) -> Option<Self> {
         Some(Self::of(Trie::decode(from, vocabulary.len())?, vocabulary))
+    }
+
+    /// The same with only some strategies.
+    pub(crate) fn with_strategies(self, strategies: Strategies) -> Self {
+        Self { strategies, ..self }
+    }
+
+    /// The length of the longest token.
+    pub(crate) fn deepest(&self) -> u16 {
+        self.deepest
     }
 
     /// The tokens by their shapes.
@@ -263,7 +276,10 @@ impl Classes {
         every_end: bool,
     ) -> Walk<'a> {
         Walk {
-            dense: Dense::new(languages, state, every_end),
+            dense: Dense {
+                skips: self.strategies.has(Strategy::SubtreeSkips),
+                ..Dense::new(languages, state, every_end)
+            },
             path: vec![(Dense::START, 0); usize::from(self.deepest) + 1],
             depth: 0,
             ends: Vec::new(),
@@ -282,7 +298,10 @@ impl Classes {
         let mut walk = self.start(languages, state, every_end);
         let bytes = Nodes { trie: vocabulary.trie(), below: &self.bytes_below };
         let first = walk.dense.languages.first_bytes(state)?;
-        let shapes = self.same_node(vocabulary, node);
+        let shapes = match self.strategies.has(Strategy::ByteShapes) {
+            true => self.same_node(vocabulary, node),
+            false => None,
+        };
         for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
             deadline::check()?;
             match shapes {
@@ -565,6 +584,8 @@ struct Dense<'a> {
     uniform: Vec<Option<ByteSet>>,
     /// The groups of the bytes that leave it where it is. Once asked.
     stays: Vec<Option<u64>>,
+    /// Whether subtrees may be passed over.
+    skips: bool,
 }
 
 impl<'a> Dense<'a> {
@@ -577,8 +598,19 @@ impl<'a> Dense<'a> {
         let (states, ids) = (Vec::new(), FxHashMap::default());
         let (next, accepts, uniform) = (Vec::new(), Vec::new(), Vec::new());
         let (goings_on, stays) = (Vec::new(), Vec::new());
-        let mut this =
-            Self { languages, states, ids, next, accepts, every_end, goings_on, uniform, stays };
+        let skips = true;
+        let mut this = Self {
+            languages,
+            states,
+            ids,
+            next,
+            accepts,
+            every_end,
+            goings_on,
+            uniform,
+            stays,
+            skips,
+        };
         this.number(start);
         this
     }
@@ -632,7 +664,7 @@ impl<'a> Dense<'a> {
             return Ok(known);
         }
         let language = self.states[state as usize];
-        if self.languages.is_computed(language) {
+        if !self.skips || self.languages.is_computed(language) {
             self.stays[state as usize] = Some(0);
             return Ok(0);
         }

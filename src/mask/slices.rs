@@ -17,7 +17,7 @@ use super::shapes;
 use super::shapes::{Classes, Found, class_of};
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::mask::{Ends, Place, Reading, depends_on_capture};
+use crate::mask::{Ends, Place, Reading, Strategies, Strategy, depends_on_capture};
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{TokenMask, Trie, Vocabulary};
 use clock_cache::Known;
@@ -63,6 +63,7 @@ pub(crate) struct Slices {
     pairs: OnceLock<Pairs>,
     limit: usize,
     worthwhile: usize,
+    strategies: Strategies,
 }
 
 /// Tokens in which a second text may depend on a captured one.
@@ -119,7 +120,7 @@ fn longest_runs<const N: usize>(trie: &Trie, sets: &[ByteSet; N]) -> [u32; N] {
 }
 
 impl Slices {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits, strategies: Strategies) -> Self {
         let (limit, worthwhile) = (limits.slice_bytes, limits.slice_nodes);
         Self {
             known: RwLock::default(),
@@ -127,7 +128,13 @@ impl Slices {
             pairs: OnceLock::new(),
             limit,
             worthwhile,
+            strategies,
         }
+    }
+
+    /// The strategies by which masks are made.
+    pub(crate) fn strategies(&self) -> Strategies {
+        self.strategies
     }
 
     /// The slice of a terminal state; `None` if the state is not worth one.
@@ -167,11 +174,11 @@ impl Slices {
             Some(slice) => Some(slice),
             None => {
                 let text = match languages.ordinary(state)?.and_then(|ordinary| ordinary.text) {
-                    Some(text) => {
+                    Some(text) if self.strategies.has(Strategy::OrdinaryText) => {
                         let key = (languages.fingerprint(text), 0, false);
                         self.get(key, vocabulary, languages, text)?
                     }
-                    None => None,
+                    _ => None,
                 };
                 let text = text.as_ref().map(|text| &text.inside);
                 let (classes, from) = (self.classes(vocabulary), (state, key.1, key.2));
@@ -188,7 +195,7 @@ impl Slices {
         state: Language,
         (node, every_end): (u32, bool),
     ) -> Result<Option<Slice>> {
-        if node != 0 {
+        if node != 0 || !self.strategies.has(Strategy::FarBounds) {
             return Ok(None);
         }
         let Some((free, far)) = languages.nearly(state)? else { return Ok(None) };
@@ -221,7 +228,7 @@ impl Slices {
         state: Language,
         (node, every_end): (u32, bool),
     ) -> Result<Option<Slice>> {
-        if node != 0 {
+        if node != 0 || !self.strategies.has(Strategy::CommonSuccessor) {
             return Ok(None);
         }
         let Some(usual) = Classes::usual(languages, state)? else { return Ok(None) };
@@ -249,6 +256,9 @@ impl Slices {
     /// classes.
     pub(crate) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
         const LITTLE: u32 = 16;
+        if !self.strategies.has(Strategy::MaxRepeats) {
+            return u32::from(self.classes(vocabulary).deepest());
+        }
         {
             let known = self.read();
             if let Some(longest) = known.longest(&set) {
@@ -285,7 +295,8 @@ impl Slices {
 
     /// The vocabulary by the shapes of its tokens.
     pub(crate) fn classes(&self, vocabulary: &Vocabulary) -> &Classes {
-        self.classes.get_or_init(|| Arc::new(Classes::new(vocabulary)))
+        self.classes
+            .get_or_init(|| Arc::new(Classes::new(vocabulary).with_strategies(self.strategies)))
     }
 
     /// The tokens in which one captured text may end and another one, too: keys of an object or

@@ -25,7 +25,8 @@ impl Machine {
             return Ok((Arc::clone(reading), *exits));
         }
         let from = Arc::clone(&self.masks.places[places as usize]);
-        let key = (terminal.shared && from.iter().all(Place::is_shared)).then(|| {
+        let shares = self.shared_slices.strategies().has(Strategy::SharedReadings);
+        let key = (shares && terminal.shared && from.iter().all(Place::is_shared)).then(|| {
             let fingerprint = self.languages.fingerprint(terminal.state);
             let how = [terminal.text, terminal.plain, terminal.every_end];
             (fingerprint, how, Arc::clone(&from))
@@ -111,7 +112,12 @@ impl Machine {
                         (unit, max, rest, condition, min == 0)
                     }
                     Head::Text { text } => {
-                        let condition = match self.lacking(vocabulary, text, place)? {
+                        let excludes = self.shared_slices.strategies().has(Strategy::Exclusions);
+                        let lacking = match excludes {
+                            true => self.lacking(vocabulary, text, place)?,
+                            false => None,
+                        };
+                        let condition = match lacking {
                             Some(tokens) => {
                                 found.doubtful.extend_from_slice(&tokens);
                                 Condition::Any
@@ -126,7 +132,8 @@ impl Machine {
                     }
                     Head::Other if self.is_sliced(vocabulary, place) => {
                         let Terminal { state, every_end, .. } = terminal;
-                        if self.languages.is_listed(state)
+                        if self.shared_slices.strategies().has(Strategy::ShortWalks)
+                            && self.languages.is_listed(state)
                             && self.walk_few(vocabulary, terminal, place, found)?
                         {
                             return Ok(());

@@ -110,7 +110,10 @@ impl Machine {
         let depending = ends.map(|ends| &known.depending[ends.index()]);
         let depends = |token| depending.is_some_and(|depending| depending.contains(token));
         let commas = commas.into_iter();
-        suspects.extend(commas.filter(|&token| known.pairs.contains(token) || depends(token)));
+        let filters = self.shared_slices.strategies().has(Strategy::CommaFilter);
+        suspects.extend(
+            commas.filter(|&token| !filters || known.pairs.contains(token) || depends(token)),
+        );
         if self.items(id).iter().any(|item| self.stacks.records(item.stack)) {
             suspects.extend(self.with_end(program, vocabulary, id, form, [b']', b'}']));
         }

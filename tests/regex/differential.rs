@@ -234,7 +234,8 @@ fn possessive_marks_and_backreferences() {
         "(?>a?)b",
     ] {
         let mut l = Languages::new();
-        let parsed = regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8);
+        let parsed =
+            regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8);
         assert!(parsed.is_ok(), "/{pattern}/: {parsed:?}");
         agree_with_fancy(pattern, &all_strings(&["a", "b", " ", "x"], 4)).unwrap();
     }
@@ -252,8 +253,9 @@ fn possessive_marks_and_backreferences() {
         ("(?<=a(?=b))c", 5, "lookahead inside a lookbehind"),
     ] {
         let mut l = Languages::new();
-        let error = regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8)
-            .unwrap_err();
+        let error =
+            regular::parse(&mut l, pattern, options(Dialect::Rust, Anchoring::Whole), &Utf8)
+                .unwrap_err();
         assert!(error.message().contains(message), "/{pattern}/: {error}");
         assert_eq!(error.place().byte, Some(place), "/{pattern}/: {error}");
     }

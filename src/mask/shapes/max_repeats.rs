@@ -14,6 +14,9 @@ impl Classes {
         languages: &mut Languages,
         unit: Language,
     ) -> Result<u32> {
+        if !self.strategies.has(Strategy::MaxRepeats) {
+            return Ok(u32::MAX);
+        }
         let Some(units) = Units::new(languages, unit)? else { return Ok(u32::MAX) };
         let (trie, nodes) = (&self.trie, self.trie.nodes());
         let mut most = 0;

@@ -203,9 +203,14 @@ impl Classes {
         text: Option<&TokenMask>,
         most: usize,
     ) -> Result<Option<Found>> {
-        if let Some(ordinary) = languages.ordinary(home)? {
+        if self.strategies.has(Strategy::OrdinaryText)
+            && let Some(ordinary) = languages.ordinary(home)?
+        {
             let from = (home, every_end);
             return self.among_ordinary(vocabulary, languages, from, &ordinary, text);
+        }
+        if !self.strategies.has(Strategy::SelfLoops) {
+            return Ok(None);
         }
         let Some(exits) = Exits::of(languages, home)? else { return Ok(None) };
         let (trie, pairs) = (vocabulary.trie(), &self.pairs);

@@ -7,9 +7,9 @@ use super::{COMMON, Known, Pairs, Slices, longest_runs};
 use rustc_hash::FxHashMap;
 
 use crate::limits::Limits;
-use crate::mask::Ends;
 use crate::mask::runs::{Runs, RunsKey};
 use crate::mask::shapes::Classes;
+use crate::mask::{Ends, Strategy};
 use crate::regular::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocabulary::{Part, Reader, TokenMask, Vocabulary, Writer};
 
@@ -54,6 +54,9 @@ impl Slices {
     /// Computes what nearly every constraint needs, or finds it in the vocabulary's index. What
     /// cannot be written there only takes time again.
     pub(crate) fn prepare(&self, vocabulary: &Vocabulary) {
+        if !self.strategies.has(Strategy::Prebuilt) {
+            return;
+        }
         let mut languages = Languages::new();
         let all = prepared(&mut languages, vocabulary);
         let Some(index) = vocabulary.index() else {
@@ -133,7 +136,7 @@ impl Slices {
         for set in sets() {
             known.add_longest(set, from.number()?, self.limit);
         }
-        let classes = Classes::decode(from, vocabulary)?;
+        let classes = Classes::decode(from, vocabulary)?.with_strategies(self.strategies);
         for prepared in all {
             if from.number::<u8>()? == 0 {
                 continue;
@@ -151,7 +154,7 @@ impl Slices {
 
     /// The same with other limits, less what was learned since.
     pub(crate) fn with_limits(&self, limits: &Limits) -> Self {
-        let fresh = Self::new(limits);
+        let fresh = Self::new(limits, self.strategies);
         let kept = self.read().lasting();
         Self {
             known: RwLock::new(kept),
