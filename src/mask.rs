@@ -6,18 +6,17 @@
 //! remembered, and a mask is put together from readings, terminal after terminal: what the grammar
 //! says is only which terminals may follow, and from where.
 //!
-//! Within a repeat of units ([`Runs`]) nothing is walked at all: what is left of the tokens that
+//! Within a repeat of units ([`RepeatSplit`]) nothing is walked at all: what is left of the tokens that
 //! leave it is one place, the *tails* of the runs.
 
+pub(crate) mod capture_tokens;
 pub(crate) mod classify;
 pub(crate) mod gather;
 pub(crate) mod hot_masks;
 pub(crate) mod key_choice;
 pub(crate) mod looked_up;
 pub(crate) mod packed_mask;
-pub(crate) mod runs;
-pub(crate) mod shapes;
-pub(crate) mod slices;
+pub(crate) mod split;
 pub(crate) mod strategies;
 pub(crate) mod terminal_tokens;
 pub(crate) mod uncertain;
@@ -34,8 +33,9 @@ use uncertain::Suspects;
 pub(crate) use uncertain::{Ends, depends_on_capture};
 
 use crate::error::Result;
-use crate::mask::runs::{Leaving, Runs, TrieId, new_trie};
-use crate::mask::slices::{Slice, word_bytes};
+use crate::mask::split::{
+    LeavingTokens, RepeatSplit, SplitEnds, SplitStart, TokenSplit, TrieId, new_trie_id, word_bytes,
+};
 use crate::recognizer::gss::StackId;
 use crate::recognizer::program::{ACCEPT, Point, PointId, Program};
 use crate::recognizer::stepping::{ConfigId, Item, Machine, too_many};
@@ -48,10 +48,10 @@ pub(crate) enum Tokens {
     /// The vocabulary's.
     All,
     /// The tails of the tokens that leave a unit's runs, by the byte where they do.
-    Left(Arc<Runs>),
+    Left(Arc<RepeatSplit>),
     /// Those that leave at one byte.
-    Leaving(Arc<Leaving>),
-    Slice(Arc<Slice>),
+    Leaving(Arc<LeavingTokens>),
+    Slice(Arc<TokenSplit>),
     /// What is left of tokens behind many places.
     Tails(Arc<Trie>),
 }
@@ -241,10 +241,10 @@ pub(crate) struct Masks {
     heads: FxHashMap<(Language, bool), Head>,
     total: FxHashMap<Language, bool>,
     units: FxHashMap<Language, bool>,
-    runs: FxHashMap<(Language, u32), Arc<Runs>>,
+    runs: FxHashMap<(Language, u32), Arc<RepeatSplit>>,
     leaving: FxHashMap<(TrieId, u8), TrieId>,
     /// With the node below which their tokens stand, and: with every end?
-    slices: FxHashMap<(Language, u32, bool), Option<Arc<Slice>>>,
+    slices: FxHashMap<(Language, u32, bool), Option<Arc<TokenSplit>>>,
     goings_on: FxHashMap<Language, ByteSet>,
     /// What points lead to, with their stacks.
     after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
@@ -396,7 +396,7 @@ impl Machine {
             }
             Ok(())
         })?;
-        let known = &self.shared_slices.pairs(vocabulary).commas;
+        let known = &self.shared_slices.capture_tokens(vocabulary).commas;
         let commas = tokens.iter().copied().filter(|&token| known.contains(token)).collect();
         let suspects = Suspects { commas, doubtful: Vec::new() };
         Ok((Form { tokens: tokens.into(), ..Form::default() }, suspects))
@@ -477,7 +477,7 @@ impl Machine {
             self.merge_ways(&mut ways)?;
         }
         if program.has_captures() {
-            let known = &self.shared_slices.pairs(vocabulary).commas;
+            let known = &self.shared_slices.capture_tokens(vocabulary).commas;
             commas.extend(tokens.iter().filter(|&&token| known.contains(token)));
         }
         form.tokens = tokens.into();
@@ -637,23 +637,27 @@ impl Machine {
         Ok(reading.bases.iter().any(|base| base.node() == 0))
     }
 
-    fn runs(&mut self, vocabulary: &Vocabulary, unit: Language, node: u32) -> Result<Arc<Runs>> {
+    fn runs(
+        &mut self,
+        vocabulary: &Vocabulary,
+        unit: Language,
+        node: u32,
+    ) -> Result<Arc<RepeatSplit>> {
         if let Some(runs) = self.masks.runs.get(&(unit, node)) {
             return Ok(Arc::clone(runs));
         }
-        let fingerprint = self.languages.fingerprint(unit);
-        let key = (fingerprint, node);
-        let runs = self.shared_slices.runs(key, vocabulary, &mut self.languages, unit)?;
+        let runs =
+            self.shared_slices.repeat_split(vocabulary, &mut self.languages, (unit, node))?;
         self.masks.runs.insert((unit, node), Arc::clone(&runs));
         Ok(runs)
     }
 
     /// The tails of the tokens that leave some runs at a byte.
-    fn leaving(&mut self, vocabulary: &Vocabulary, runs: &Runs, byte: u8) -> TrieId {
+    fn leaving(&mut self, vocabulary: &Vocabulary, runs: &RepeatSplit, byte: u8) -> TrieId {
         if let Some(&trie) = self.masks.leaving.get(&(runs.id, byte)) {
             return trie;
         }
-        let leaving = runs.leaving(vocabulary, self.shared_slices.classes(vocabulary), byte);
+        let leaving = self.shared_slices.leaving(vocabulary, runs, byte);
         let trie = self.masks.trie(leaving.id, || Tokens::Leaving(leaving));
         self.masks.leaving.insert((runs.id, byte), trie);
         trie
@@ -664,18 +668,18 @@ impl Machine {
         vocabulary: &Vocabulary,
         state: Language,
         node: u32,
-        plain: bool,
-    ) -> Result<Option<Arc<Slice>>> {
-        if let Some(slice) = self.masks.slices.get(&(state, node, plain)) {
+        every_end: bool,
+    ) -> Result<Option<Arc<TokenSplit>>> {
+        if let Some(slice) = self.masks.slices.get(&(state, node, every_end)) {
             return Ok(slice.clone());
         }
         if !self.shared_slices.strategies().has(Strategy::Splits) {
             return Ok(None);
         }
-        let fingerprint = self.languages.fingerprint(state);
-        let key = (fingerprint, node, plain);
-        let slice = self.shared_slices.get(key, vocabulary, &mut self.languages, state)?;
-        self.masks.slices.insert((state, node, plain), slice.clone());
+        let ends = if every_end { SplitEnds::All } else { SplitEnds::OutsideWords };
+        let start = SplitStart { state, node, ends };
+        let slice = self.shared_slices.split(vocabulary, &mut self.languages, start)?;
+        self.masks.slices.insert((state, node, every_end), slice.clone());
         Ok(slice)
     }
 

@@ -38,10 +38,7 @@ const SCHEMAS: [(&str, &str); 9] = [
         r#"{"items": {"type": "integer"}, "uniqueItems": true, "maxItems": 6}"#,
         "[1, 12, 123, -7, 99999999999]",
     ),
-    (
-        r#"{"type": "string", "not": {"enum": ["red", "green", "blue"]}}"#,
-        r#""greenish red""#,
-    ),
+    (r#"{"type": "string", "not": {"enum": ["red", "green", "blue"]}}"#, r#""greenish red""#),
     (
         r#"{"enum": ["north", "north-east", "east", "south", "west", "in the middle of it"]}"#,
         r#""north-east""#,
@@ -140,7 +137,8 @@ fn every_strategy_is_exact(vocabulary: Vocabulary, all: bool) {
         let found = followed(&compiler.clone().with_strategies(strategies));
         for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
             assert_eq!(found.len(), expected.len(), "constraint {index} without {name}");
-            let differs = found.iter().zip(expected).position(|(found, expected)| found != expected);
+            let differs =
+                found.iter().zip(expected).position(|(found, expected)| found != expected);
             assert_eq!(differs, None, "constraint {index} without {name}: the mask of this step");
         }
     }

@@ -12,7 +12,7 @@ use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
 use crate::json_schema::{self, Frame, Hole, Options, Schema, SchemaSource};
 use crate::limits::Limits;
-use crate::mask::slices::Slices;
+use crate::mask::split::SplitCache;
 use crate::mask::{Strategies, Strategy};
 use crate::recognizer::liveness::Spelling;
 use crate::recognizer::program::{Program, find_special};
@@ -26,7 +26,7 @@ pub struct Compiler {
     vocabulary: Arc<Vocabulary>,
     limits: Limits,
     pub(crate) json_options: Options,
-    slices: Arc<Slices>,
+    slices: Arc<SplitCache>,
     /// What the compiled schemas share.
     schemas: Arc<json_schema::Shared>,
     spelling: Spelling,
@@ -38,7 +38,7 @@ impl Compiler {
     /// A compiler for a vocabulary, with default [`Limits`].
     pub fn new(vocabulary: impl Into<Arc<Vocabulary>>) -> Self {
         let limits = Limits::default();
-        let slices = Arc::new(Slices::new(&limits, Strategies::ALL));
+        let slices = Arc::new(SplitCache::new(&limits, Strategies::ALL));
         let json_options = Options::default();
         let vocabulary = vocabulary.into();
         let spelling = Spelling::new(&vocabulary);
@@ -60,7 +60,7 @@ impl Compiler {
     #[doc(hidden)]
     #[must_use]
     pub fn with_strategies(self, strategies: Strategies) -> Self {
-        let slices = Arc::new(Slices::new(&self.limits, strategies));
+        let slices = Arc::new(SplitCache::new(&self.limits, strategies));
         slices.prepare(&self.vocabulary);
         Self { slices, ..self }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mask::Strategy;
-use crate::mask::runs::is_unit;
+use crate::mask::split::is_prefix_free;
 use crate::regular::Unit;
 
 impl Machine {
@@ -38,9 +38,7 @@ impl Machine {
         if unit == self.json.unit || self.masks.most_units.contains_key(&unit) {
             return Ok(());
         }
-        let fingerprint = self.languages.fingerprint(unit);
-        let most =
-            self.shared_slices.most_units(fingerprint, vocabulary, &mut self.languages, unit)?;
+        let most = self.shared_slices.max_repeats(vocabulary, &mut self.languages, unit)?;
         self.masks.most_units.insert(unit, most);
         Ok(())
     }
@@ -96,7 +94,7 @@ impl Machine {
         if let Some(&known) = self.masks.units.get(&unit) {
             return Ok(known);
         }
-        let known = is_unit(&mut self.languages, unit)?;
+        let known = is_prefix_free(&mut self.languages, unit)?;
         self.masks.units.insert(unit, known);
         Ok(known)
     }

@@ -57,7 +57,7 @@ impl Machine {
             }
         }
         let tails = Trie::from_unsorted(tails);
-        let id = new_trie();
+        let id = new_trie_id();
         let trie = self.masks.trie(id, || Tokens::Tails(Arc::new(tails)));
         left.push(Place { trie, ..Place::START });
         left.sort_unstable();

@@ -6,8 +6,8 @@ use super::*;
 #[derive(Clone, Debug)]
 pub(crate) enum Base {
     /// Those that need at most so many units.
-    Runs(Arc<Runs>, u32),
-    Slice(Arc<Slice>),
+    Runs(Arc<RepeatSplit>, u32),
+    Slice(Arc<TokenSplit>),
 }
 
 impl Base {

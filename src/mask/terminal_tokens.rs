@@ -74,7 +74,7 @@ impl Machine {
         let mut tries: Vec<TrieId> = exits.iter().map(|place| place.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.masks.tries.get(&id)?.clone()));
-        let known = &self.shared_slices.pairs(vocabulary).commas;
+        let known = &self.shared_slices.capture_tokens(vocabulary).commas;
         Ok(Reading {
             commas: tokens.iter().copied().filter(|&token| known.contains(token)).collect(),
             tokens: List::new(tokens, vocabulary),
@@ -314,7 +314,7 @@ impl Machine {
         &mut self,
         vocabulary: &Vocabulary,
         terminal: Terminal,
-        (runs, unit): (Arc<Runs>, Language),
+        (runs, unit): (Arc<RepeatSplit>, Language),
         condition: Condition,
         found: &mut Findings,
     ) -> Result<()> {

@@ -106,7 +106,7 @@ impl Machine {
         suspects: &mut Vec<u32>,
     ) -> Result<()> {
         let ends = self.capture_ends(program, id)?;
-        let known = self.shared_slices.pairs(vocabulary);
+        let known = self.shared_slices.capture_tokens(vocabulary);
         let depending = ends.map(|ends| &known.depending[ends.index()]);
         let depends = |token| depending.is_some_and(|depending| depending.contains(token));
         let commas = commas.into_iter();
@@ -145,7 +145,7 @@ impl Machine {
             };
             text[from..].iter().any(|byte| ends.contains(byte))
         };
-        let known = &self.shared_slices.pairs(vocabulary).ends;
+        let known = &self.shared_slices.capture_tokens(vocabulary).ends;
         form.among(known).into_iter().filter(may_end).collect()
     }
 

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::names::NameStep;
 use crate::limits::Limits;
 use crate::mask::hot_masks::Lent;
-use crate::mask::slices::Slices;
+use crate::mask::split::SplitCache;
 use crate::mask::{Json, Masks};
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::{Trie, Vocabulary};
@@ -97,7 +97,7 @@ pub(crate) struct Machine {
     /// For vocabularies in which not all that is viable can be spelled.
     pub(crate) liveness: Option<Liveness>,
     configs: Configs,
-    pub(crate) shared_slices: Arc<Slices>,
+    pub(crate) shared_slices: Arc<SplitCache>,
     /// In bytes.
     pub(crate) longest_token: u32,
     pub(crate) masks: Masks,
@@ -130,7 +130,7 @@ impl Machine {
         program: &Program,
         vocabulary: &Vocabulary,
         mut languages: Languages,
-        slices: Arc<Slices>,
+        slices: Arc<SplitCache>,
         spelling: &Spelling,
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
