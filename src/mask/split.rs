@@ -81,7 +81,7 @@ pub(crate) struct SplitStart {
     pub(crate) ends: SplitEnds,
 }
 
-/// What a split is known by in all constraints of a compiler.
+/// The name of a split that all constraints of a compiler share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SplitKey {
     /// The fingerprint of the terminal's state.

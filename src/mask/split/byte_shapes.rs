@@ -155,7 +155,7 @@ impl ShapeTrie {
     }
 }
 
-/// How far below each node of a trie its strings go on.
+/// For each node of a trie, the length of the longest string below it.
 fn heights(trie: &Trie) -> Box<[u16]> {
     // By depth: the longest string that is below the nodes there which are not done yet.
     let mut deepest: Vec<u16> = Vec::new();

@@ -1,5 +1,5 @@
-//! The cache of one compiler: splits, and what else is computed of a vocabulary for any of its
-//! constraints.
+//! The cache of one compiler: splits, and other results for a vocabulary that all of its constraints
+//! share.
 //!
 //! States are known by fingerprints, so equal states of different constraints share a split. What
 //! takes too much memory goes by the [CLOCK](clock_cache) rule. What nearly every constraint needs is
@@ -31,16 +31,16 @@ use clock_cache::ClockCache;
 /// meet soon.
 const MOST_COPIED_EXITS: usize = 4_096;
 
-/// Where two states differ below more than this part of the trie's nodes, shapes are sooner walked.
+/// One in so many of the trie's nodes: if two states differ below more, shapes are sooner walked.
 const DIFFERING_PART: usize = 8;
 
-/// The same for what leaves a self-loop.
+/// The same for the nodes that leave a self-loop.
 const LOOP_EXITS_PART: usize = 3;
 
 /// A run of no more bytes is short enough that a wider set's does for a set.
 const SHORT_RUN: u32 = 16;
 
-/// What was computed of one vocabulary for the constraints of a compiler; bounded in bytes.
+/// The results for one vocabulary that the constraints of a compiler share; bounded in bytes.
 #[derive(Debug)]
 pub(crate) struct SplitCache {
     /// Read far more often than written, by many threads at once.
@@ -230,7 +230,7 @@ impl SplitCache {
         self.capture_tokens.get_or_init(|| CaptureTokens::new(vocabulary))
     }
 
-    /// What a terminal allows from some places, if any constraint has asked for it.
+    /// The tokens that a terminal allows from some places, if any constraint has asked for them.
     pub(crate) fn reading(&self, key: &ReadingKey) -> Option<Arc<Reading>> {
         self.read().reading(key).map(Arc::clone)
     }

@@ -1,5 +1,5 @@
-//! Where characters begin inside tokens: the nodes of the vocabulary's trie at the borders of
-//! characters, by their byte and the one before, and the tokens of whole characters.
+//! Index of the borders of characters inside tokens: the nodes of the vocabulary's trie at which a
+//! character begins, by their byte and the one before, and the tokens of whole characters.
 //!
 //! They are what strategies start from that read only the tokens with certain bytes.
 

@@ -1,5 +1,5 @@
-//! How often a unit of a repeat fits into a token at most: so far from its bounds, a repeat has none
-//! that a token can reach.
+//! The most repeats of a unit in any token: with so many left before its bound, a repeat has none that
+//! a token can reach.
 //!
 //! For the unit `[0-9a-f]{2}` and a vocabulary whose longest token of hexadecimal digits has eight,
 //! that is four times, and once more for a unit that is begun only. Tokens are read by their shapes,
@@ -163,7 +163,7 @@ impl UnitAutomaton {
         targets.iter().map(|&state| (state, self.complete[usize::from(state)]))
     }
 
-    /// Where a byte leads, and whether a unit is complete there.
+    /// The state behind a byte, if any, and whether a unit is complete there.
     fn step(&self, state: u16, byte: u8) -> impl Iterator<Item = (u16, bool)> {
         let target = &self.bytes[usize::from(state)][usize::from(byte)];
         self.with_ends(if *target == Self::DEAD { &[] } else { std::slice::from_ref(target) })

@@ -69,7 +69,7 @@ enum BorderTokens {
     Token(u32),
 }
 
-/// What a repeat's split is known by in all constraints of a compiler.
+/// The name of a repeat's split that all constraints of a compiler share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RepeatKey {
     /// The fingerprint of the unit.

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::Vocabulary;
 
-/// Where fewer bytes lead back, most tokens would be read.
+/// The least bytes that lead back to a state with a self-loop; with fewer, most tokens would be read.
 const LEAST_LOOP_BYTES: usize = 32;
 
 /// Another state to which some bytes lead from a self-loop, most of whose bytes lead to where they
@@ -30,7 +30,7 @@ struct Detour {
     seconds: ByteSet,
 }
 
-/// What leads away from a state with a self-loop.
+/// The transitions that lead away from a state with a self-loop.
 struct LoopExits {
     /// Bytes with which it is left wherever they stand.
     bytes: ByteSet,

@@ -53,7 +53,7 @@ pub(super) fn states(pattern: &str) -> (Languages, Vec<Language>) {
     (l, states)
 }
 
-/// What two walks must find alike.
+/// The parts of a split on which two walks must agree, in order.
 fn listed(mut draft: SplitDraft) -> (Vec<u32>, Vec<TokenExit>) {
     draft.exits.sort_unstable();
     (draft.inside.iter().collect(), draft.exits)

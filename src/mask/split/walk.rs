@@ -61,7 +61,7 @@ impl<'a> TokenWalk<'a> {
         Self { draft, ..self }
     }
 
-    /// What was found.
+    /// The split that was found.
     pub(super) fn finish(self) -> SplitDraft {
         self.draft
     }

@@ -172,7 +172,7 @@ impl ClockCache {
         }
     }
 
-    /// What other limits do not change: runs of sets, and repeat splits.
+    /// A copy with the values that other limits do not change: runs of sets, and repeat splits.
     pub(super) fn lasting(&self) -> Self {
         let mut lasting = Self::default();
         for (&set, longest) in self.all_longest() {

@@ -1,5 +1,5 @@
-//! What nearly every constraint needs of a vocabulary: computed when a compiler is made, or read
-//! from the vocabulary's index. So the first mask of a constraint waits for none of it.
+//! Results that nearly every constraint needs: computed when a compiler is made, or read from the
+//! vocabulary's index, so that no first mask waits for them.
 
 use std::sync::{Arc, RwLock};
 
