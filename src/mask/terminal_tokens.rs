@@ -113,10 +113,8 @@ impl Machine {
                     }
                     Head::Text { text } => {
                         let excludes = self.shared_slices.strategies().has(Strategy::Exclusions);
-                        let lacking = match excludes {
-                            true => self.lacking(vocabulary, text, place)?,
-                            false => None,
-                        };
+                        let lacking =
+                            if excludes { self.lacking(vocabulary, text, place)? } else { None };
                         let condition = match lacking {
                             Some(tokens) => {
                                 found.doubtful.extend_from_slice(&tokens);

@@ -10,6 +10,7 @@ use super::SplitDraft;
 use super::SplitEnds;
 use super::character_borders::NodeMarks;
 use super::reread::{Difference, KnownSplit, Subtree, reread};
+use super::state_table::StateTable;
 use super::tables::SplitTables;
 use crate::error::Result;
 use crate::regular::{Language, Languages, OrdinaryText};
@@ -40,6 +41,8 @@ pub(super) fn split_by_ordinary_text(
     marks.mark(&later, 1);
     // Much may stand below them, but by bytes nothing is read sooner.
     let read = marks.uppermost(trie, usize::MAX).unwrap_or_default();
+    let mut states = StateTable::new(languages, state, ends, tables.strategies);
+    let base = ordinary.base.map(|base| states.number(base));
     let mut subtrees = Vec::with_capacity(read.len());
     for (node, _) in read {
         let depth = usize::from(nodes[node as usize].depth) - 1;
@@ -48,16 +51,14 @@ pub(super) fn split_by_ordinary_text(
         let text = token.and_then(|&token| vocabulary.token_bytes(token));
         let text = text.and_then(|text| text.get(..depth)).unwrap_or_default();
         let last = text.iter().rposition(|&byte| byte & 0xC0 != 0x80).unwrap_or(0);
-        let (mut before, from) = match ordinary.base {
+        let (mut before, from) = match base {
             Some(base) if last > 0 => (base, last),
-            _ => (state, 0),
+            _ => (StateTable::START, 0),
         };
         for &byte in &text[from..] {
-            if before != Language::EMPTY {
-                before = languages.step(before, byte)?;
-            }
+            before = states.step_on(before, byte)?;
         }
-        subtrees.push(Subtree { node, before });
+        subtrees.push(Subtree { node, before: states.state(before) });
     }
     let (from, known) = ((state, ends), KnownSplit::without_exits(text));
     reread(tables, vocabulary, languages, from, known, &Difference::Subtrees(subtrees)).map(Some)

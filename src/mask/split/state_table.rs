@@ -73,6 +73,11 @@ impl<'a> StateTable<'a> {
         if state == Language::EMPTY { Self::DEAD } else { self.number(state) }
     }
 
+    /// The state of a number.
+    pub(super) fn state(&self, number: u32) -> Language {
+        if number == Self::DEAD { Language::EMPTY } else { self.states[number as usize] }
+    }
+
     /// The state behind a byte, or [`DEAD`](Self::DEAD).
     #[inline(always)]
     pub(super) fn step(&mut self, state: u32, byte: u8) -> Result<u32> {

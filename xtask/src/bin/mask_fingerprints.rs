@@ -216,10 +216,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             name => strategies.without(name.parse::<Strategy>()?),
         };
     }
-    let compiler = match args.without.is_empty() {
-        true => compiler,
-        false => compiler.with_strategies(strategies),
-    };
+    let compiler =
+        if args.without.is_empty() { compiler } else { compiler.with_strategies(strategies) };
     if args.grammars {
         grammars(&compiler, &mut run)?;
     }
