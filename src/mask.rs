@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Three things keep the answers cheap: within a repeat of units (characters of a string, digits,
-//! blanks) tokens are looked up as [`runs`]; other wide states have a [slice](slices) of the vocabulary
-//! each; only what is left is [walked](walk). A mask is kept [packed](packed_mask), as references to
+//! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split](split) of the
+//! vocabulary each; only what is left is [walked](walk). A mask is kept [packed](packed_mask), as references to
 //! these shared sets and short lists.
 //!
 //! Composition captures no texts, so it may allow too much where captured texts decide. The few
@@ -31,6 +31,7 @@
 
 mod builder;
 mod cache;
+mod capture_tokens;
 mod compose;
 mod cursor_sets;
 mod exclusions;
@@ -41,10 +42,10 @@ mod key_choice;
 mod packed_mask;
 mod reader;
 mod refused_ends;
-pub(crate) mod runs;
-pub(crate) mod shapes;
-pub(crate) mod slices;
+pub(crate) mod split;
+pub(crate) mod split_cache;
 mod state_shape;
+mod strategies;
 mod terminal_cache;
 mod terminal_tokens;
 mod token_trie;
@@ -55,3 +56,4 @@ mod walk;
 pub(crate) use builder::MaskBuilder;
 pub(crate) use cache::MaskCache;
 pub(crate) use packed_mask::{MaskBase, PackedMask};
+pub use strategies::{Strategies, Strategy};

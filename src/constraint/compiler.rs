@@ -11,6 +11,8 @@ use crate::grammar::Grammar;
 use crate::grammar::normal::normalize;
 use crate::json_schema::{Frame, Hole, Options, Schema};
 use crate::limits::Limits;
+use crate::mask::Strategies;
+use crate::mask::split_cache::SplitCache;
 use crate::recognizer::Program;
 use crate::recognizer::program::find_special;
 use crate::vocabulary::Vocabulary;
@@ -32,6 +34,16 @@ impl Compiler {
     pub fn with_limits(self, limits: Limits) -> Self {
         let splits = Arc::new(self.context.splits.with_limits(&limits));
         Self { context: CompileContext { limits, splits, ..self.context } }
+    }
+
+    /// The same with only some of the strategies that make masks fast; masks are the same. Shares
+    /// nothing with the compiler that it was made from but schemas.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_strategies(self, strategies: Strategies) -> Self {
+        let splits = Arc::new(SplitCache::new(&self.context.limits, strategies));
+        splits.prepare(&self.context.vocabulary);
+        Self { context: CompileContext { splits, ..self.context } }
     }
 
     /// The same with other choices of whitespace, digits, formats for JSON. Cheap: caches stay

@@ -97,7 +97,7 @@ impl Matcher {
     /// Whether the mask here is a hot one, which is then in `hot`.
     fn has_hot_mask(&mut self) -> bool {
         let here = self.here();
-        if self.finished {
+        if self.finished || !self.constraint.memories.keeps_hot_masks() {
             return false;
         }
         if self.hot.as_ref().is_some_and(|&(of, _)| of == here) {

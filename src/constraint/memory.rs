@@ -115,13 +115,13 @@ impl MemoryRecipe {
                 let prefix = context.prefix.as_deref();
                 let (mut source, start) =
                     SchemaSource::new(schema, json_options, limits, schemas, prefix)?;
-                source.set_every_byte(coverage.has_every_byte());
+                source.set_every_byte(context.looks_up_items());
                 Program::lazy(Box::new(source), start, limits)
             }
             Self::Frame(frame) => {
                 let (mut source, start) =
                     SchemaSource::framed(frame, json_options, limits, schemas)?;
-                source.set_every_byte(coverage.has_every_byte());
+                source.set_every_byte(context.looks_up_items());
                 Program::lazy(Box::new(source), start, limits)
             }
         };

@@ -15,6 +15,7 @@ use super::memory::{Memory, MemoryHandle, MemoryRecipe};
 use crate::deadline;
 use crate::error::Result;
 use crate::limits::Limits;
+use crate::mask::Strategy;
 use crate::vocabulary::Vocabulary;
 
 /// Matchers that share a memory before another one is made: they learn from each other, and wait for
@@ -100,6 +101,11 @@ impl MemoryPool {
     /// Approximate size of all memories, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.lock().iter().map(|memory| memory.lock().bytes()).sum()
+    }
+
+    /// Whether masks that are asked for often are kept whole.
+    pub(super) fn keeps_hot_masks(&self) -> bool {
+        self.context.splits.strategies().has(Strategy::HotMasks)
     }
 
     /// Bytes that the rows of hot masks may take in one memory.

@@ -74,7 +74,7 @@ impl<'a> MaskBuilder<'a> {
         });
         self.recognizer.captures = CaptureMode::Record;
         walked?;
-        let commas = &self.cache.terminals.shared.pairs(vocabulary).commas;
+        let commas = &self.cache.terminals.shared.capture_tokens(vocabulary).commas;
         let with_comma = tokens.iter().copied().filter(|&token| commas.contains(token)).collect();
         let uncertain = UncertainTokens { with_comma, ..UncertainTokens::default() };
         Ok((PackedMask { tokens: tokens.into(), ..PackedMask::default() }, uncertain))

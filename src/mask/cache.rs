@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::hot_masks::HotMasks;
 use super::json_captures::JsonStrings;
 use super::packed_mask::PackedMask;
-use super::slices::Slices;
+use super::split_cache::SplitCache;
 use super::terminal_cache::TerminalCache;
 use crate::recognizer::{ByteCoverage, ConfigId, Item, PointId, Recognizer, StackId};
 
@@ -26,7 +26,7 @@ pub(crate) struct MaskCache {
 impl MaskCache {
     /// Nothing remembered yet; `shared` are the tables of all constraints of a compiler.
     pub(crate) fn new(
-        shared: Arc<Slices>,
+        shared: Arc<SplitCache>,
         recognizer: &mut Recognizer,
         coverage: &ByteCoverage,
     ) -> Self {

@@ -23,7 +23,9 @@ use std::sync::Arc;
 use super::builder::{MaskBuilder, UncertainTokens};
 use super::cursor_sets::{CursorSetId, NO_CURSORS, TOKEN_STARTS};
 use super::packed_mask::{MaskBase, PackedMask};
-use super::terminal_tokens::{Continuation, SplitEnds, TerminalQuery, TerminalTokens};
+use super::split::SplitEnds;
+use super::strategies::Strategy;
+use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens};
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point, PointId, StackId};
 use crate::regular::ByteSet;
@@ -94,7 +96,7 @@ impl MaskBuilder<'_> {
             self.merge_round(&mut round)?;
         }
         if self.recognizer.program.has_captures() {
-            let commas = &self.cache.terminals.shared.pairs(self.vocabulary).commas;
+            let commas = &self.cache.terminals.shared.capture_tokens(self.vocabulary).commas;
             uncertain.with_comma.extend(tokens.iter().filter(|&&token| commas.contains(token)));
         }
         mask.tokens = tokens.into();
@@ -200,9 +202,11 @@ impl MaskBuilder<'_> {
     ) -> Result<(Arc<TerminalTokens>, TerminalExits)> {
         self.add_refused_ends(item, cursors, uncertain)?;
         let is_json_string = self.recognizer.program.reads_json_string(item.point);
+        let strategies = self.cache.terminals.shared.strategies();
         let mut reader = self.terminals();
         let mut state = reader.widened(item.state)?;
         if is_json_string
+            && strategies.has(Strategy::Exclusions)
             && let Some(string) = reader.string_with_exclusions(state)
             && let Some(tokens) = reader.excluded_tokens_from(string, cursors)?
         {
@@ -217,7 +221,11 @@ impl MaskBuilder<'_> {
             state,
             is_json_string,
             continuation: Continuation::UnlikeUnit,
-            ends: SplitEnds::OutsideWords,
+            ends: if strategies.has(Strategy::WordEnds) {
+                SplitEnds::OutsideWords
+            } else {
+                SplitEnds::All
+            },
             is_shareable,
         };
         let (mut terminal, mut exits) = self.terminals().terminal_tokens(query, cursors)?;

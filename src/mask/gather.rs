@@ -11,7 +11,8 @@
 use std::sync::Arc;
 
 use super::reader::TerminalReader;
-use super::runs::new_trie;
+use super::split::new_trie_id;
+use super::strategies::Strategy;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::regular::ByteSet;
@@ -32,7 +33,10 @@ impl TerminalReader<'_> {
         not_before: ByteSet,
     ) -> Vec<TrieCursor> {
         let inside = |cursor: &TrieCursor| cursor.node != 0 && cursor.is_shareable();
-        if cursors.iter().filter(|&cursor| inside(cursor)).count() < MIN_GATHERED_CURSORS {
+        let gathers = self.cache.shared.strategies().has(Strategy::Gather);
+        if !gathers
+            || cursors.iter().filter(|&cursor| inside(cursor)).count() < MIN_GATHERED_CURSORS
+        {
             return cursors;
         }
         let (gathered, mut left): (Vec<TrieCursor>, Vec<TrieCursor>) =
@@ -67,7 +71,7 @@ impl TerminalReader<'_> {
             }
         }
         let tails = Trie::from_unsorted(tails);
-        let trie = self.cache.add_trie(new_trie(), || TokenTrie::Gathered(Arc::new(tails)));
+        let trie = self.cache.add_trie(new_trie_id(), || TokenTrie::Gathered(Arc::new(tails)));
         left.push(TrieCursor::root(trie));
         left.sort_unstable();
         left

@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::runs::Runs;
-use super::slices::Slice;
+use super::split::RepeatSplit;
+use super::split::TokenSplit;
 use crate::vocabulary::{TokenMask, Vocabulary};
 
 /// A shared set of tokens.
 #[derive(Clone, Debug)]
 pub(crate) enum MaskBase {
     /// The tokens of runs that need at most so many units.
-    Runs(Arc<Runs>, u32),
+    Runs(Arc<RepeatSplit>, u32),
     /// The tokens inside a slice.
-    Slice(Arc<Slice>),
+    Slice(Arc<TokenSplit>),
 }
 
 impl MaskBase {

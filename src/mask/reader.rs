@@ -4,9 +4,9 @@
 //! tokens that leave, by their tails. There are three ways to split the tokens below a cursor, the
 //! cheapest that applies is taken:
 //!
-//! 1. [Runs](super::runs), where the state begins with a repeat of a unit (characters of a string,
+//! 1. [Repeats](super::split::RepeatSplit), where the state begins with a repeat of a unit (characters of a string,
 //!    blanks, digits): the tokens that stay inside are known for every bound on the repeat.
-//! 2. A [slice](super::slices), where the state is wide: one pass over the vocabulary, shared by
+//! 2. A [split](super::split::TokenSplit), where the state is wide: one pass over the vocabulary, shared by
 //!    all constraints.
 //! 3. A [walk](super::walk) over the nodes of the trie that the state lets through. It is the
 //!    definition; the other two give the same tokens.
@@ -15,12 +15,11 @@ use std::sync::Arc;
 
 use super::cursor_sets::CursorSetId;
 use super::packed_mask::{MaskBase, TokenList};
-use super::runs::{Runs, TrieId};
-use super::slices::{Slice, word_bytes};
+use super::split::{RepeatSplit, TrieId};
+use super::split::{SplitEnds, SplitStart, TokenSplit, word_bytes};
+use super::strategies::Strategy;
 use super::terminal_cache::{StateShape, TerminalCache};
-use super::terminal_tokens::{
-    Continuation, SplitEnds, TerminalQuery, TerminalTokens, TerminalTokensBuilder,
-};
+use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RunCondition, TrieCursor, VOCABULARY};
 use crate::error::Result;
@@ -73,7 +72,9 @@ impl TerminalReader<'_> {
             return Ok((Arc::clone(tokens), *exits));
         }
         let from = Arc::clone(self.cache.cursor_sets.cursors(cursors));
-        let is_shareable = query.is_shareable && from.iter().all(TrieCursor::is_shareable);
+        let is_shareable = query.is_shareable
+            && self.cache.shared.strategies().has(Strategy::SharedReadings)
+            && from.iter().all(TrieCursor::is_shareable);
         let key = is_shareable.then(|| {
             let fingerprint = self.languages.fingerprint(query.state);
             let (any, all) =
@@ -130,7 +131,7 @@ impl TerminalReader<'_> {
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
-        let commas = &self.cache.shared.pairs(self.vocabulary).commas;
+        let commas = &self.cache.shared.capture_tokens(self.vocabulary).commas;
         Ok(TerminalTokens {
             with_comma: tokens.iter().copied().filter(|&token| commas.contains(token)).collect(),
             tokens: TokenList::new(tokens, self.vocabulary),
@@ -194,7 +195,12 @@ impl TerminalReader<'_> {
         cursor: TrieCursor,
         found: &mut TerminalTokensBuilder,
     ) -> Result<RunsAhead> {
-        let condition = match self.excluded_tokens(text, cursor)? {
+        let tokens = if self.cache.shared.strategies().has(Strategy::Exclusions) {
+            self.excluded_tokens(text, cursor)?
+        } else {
+            None
+        };
+        let condition = match tokens {
             Some(tokens) => {
                 found.uncertain.extend_from_slice(&tokens);
                 RunCondition::Any
@@ -221,7 +227,10 @@ impl TerminalReader<'_> {
         cursor: TrieCursor,
         found: &mut TerminalTokensBuilder,
     ) -> Result<bool> {
-        if self.languages.is_listed(query.state) && self.walk_within_budget(query, cursor, found)? {
+        if self.cache.shared.strategies().has(Strategy::ShortWalks)
+            && self.languages.is_listed(query.state)
+            && self.walk_within_budget(query, cursor, found)?
+        {
             return Ok(true);
         }
         let Some(slice) = self.slice(query.state, cursor.node, query.ends)? else {
@@ -256,7 +265,7 @@ impl TerminalReader<'_> {
     fn read_behind_runs(
         &mut self,
         query: TerminalQuery,
-        (runs, unit): (Arc<Runs>, Language),
+        (runs, unit): (Arc<RepeatSplit>, Language),
         condition: RunCondition,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
@@ -287,38 +296,41 @@ impl TerminalReader<'_> {
         top.subtree_end - cursor.node > MIN_SLICED_SUBTREE
     }
 
-    fn runs(&mut self, unit: Language, node: u32) -> Result<Arc<Runs>> {
+    fn runs(&mut self, unit: Language, node: u32) -> Result<Arc<RepeatSplit>> {
         if let Some(runs) = self.cache.splits.runs.get(&(unit, node)) {
             return Ok(Arc::clone(runs));
         }
-        let fingerprint = self.languages.fingerprint(unit);
-        let key = (fingerprint, node);
-        let runs = self.cache.shared.runs(key, self.vocabulary, self.languages, unit)?;
+        let runs = self.cache.shared.repeat_split(self.vocabulary, self.languages, (unit, node))?;
         self.cache.splits.runs.insert((unit, node), Arc::clone(&runs));
         Ok(runs)
     }
 
     /// The tails of the tokens that leave some runs at a byte.
-    pub(super) fn departures_at(&mut self, runs: &Runs, byte: u8) -> TrieId {
+    pub(super) fn departures_at(&mut self, runs: &RepeatSplit, byte: u8) -> TrieId {
         if let Some(&trie) = self.cache.splits.departures.get(&(runs.id, byte)) {
             return trie;
         }
-        let classes = self.cache.shared.classes(self.vocabulary);
-        let leaving = runs.leaving(self.vocabulary, classes, byte);
+        let leaving = self.cache.shared.leaving(self.vocabulary, runs, byte);
         let trie = self.cache.add_trie(leaving.id, || TokenTrie::DeparturesAt(leaving));
         self.cache.splits.departures.insert((runs.id, byte), trie);
         trie
     }
 
-    fn slice(&mut self, state: Language, node: u32, ends: SplitEnds) -> Result<Option<Arc<Slice>>> {
-        let every_end = ends == SplitEnds::All;
-        if let Some(slice) = self.cache.splits.slices.get(&(state, node, every_end)) {
+    fn slice(
+        &mut self,
+        state: Language,
+        node: u32,
+        ends: SplitEnds,
+    ) -> Result<Option<Arc<TokenSplit>>> {
+        if let Some(slice) = self.cache.splits.slices.get(&(state, node, ends)) {
             return Ok(slice.clone());
         }
-        let fingerprint = self.languages.fingerprint(state);
-        let key = (fingerprint, node, every_end);
-        let slice = self.cache.shared.get(key, self.vocabulary, self.languages, state)?;
-        self.cache.splits.slices.insert((state, node, every_end), slice.clone());
+        if !self.cache.shared.strategies().has(Strategy::Splits) {
+            return Ok(None);
+        }
+        let start = SplitStart { state, node, ends };
+        let slice = self.cache.shared.split(self.vocabulary, self.languages, start)?;
+        self.cache.splits.slices.insert((state, node, ends), slice.clone());
         Ok(slice)
     }
 

@@ -1,7 +1,8 @@
 //! The shape of a terminal's state, and states that no token tells apart.
 
 use super::reader::TerminalReader;
-use super::runs::is_unit;
+use super::split::is_prefix_free;
+use super::strategies::Strategy;
 use super::terminal_cache::{StateFacts, StateShape, TerminalCache};
 use crate::error::Result;
 use crate::regular::{Language, Unit};
@@ -18,7 +19,8 @@ impl TerminalReader<'_> {
     /// The state without the bounds on its repeats that no token can reach from it: the same for many
     /// states.
     pub(super) fn widened(&mut self, state: Language) -> Result<Language> {
-        if !self.languages.is_counted(state) {
+        let widens = self.cache.shared.strategies().has(Strategy::Widening);
+        if !widens || !self.languages.is_counted(state) {
             return Ok(state);
         }
         if let Some(&widened) = self.cache.facts.widened.get(&state) {
@@ -49,8 +51,7 @@ impl TerminalReader<'_> {
         if unit == json.character || facts.max_units.contains_key(&unit) {
             return Ok(());
         }
-        let fingerprint = self.languages.fingerprint(unit);
-        let most = shared.most_units(fingerprint, self.vocabulary, self.languages, unit)?;
+        let most = shared.max_repeats(self.vocabulary, self.languages, unit)?;
         facts.max_units.insert(unit, most);
         Ok(())
     }
@@ -67,7 +68,9 @@ impl TerminalReader<'_> {
     }
 
     fn find_shape(&mut self, state: Language, is_json_string: bool) -> Result<StateShape> {
-        if let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
+        let strategies = self.cache.shared.strategies();
+        if strategies.has(Strategy::Repeats)
+            && let Some((unit, min, max, rest)) = self.languages.leading_repeat(state)
             && self.is_unit(unit)?
         {
             let units = self.languages.first_bytes(unit)?;
@@ -79,6 +82,7 @@ impl TerminalReader<'_> {
         }
         let TerminalCache { json, facts, .. } = &mut *self.cache;
         if is_json_string
+            && strategies.has(Strategy::JsonTexts)
             && let Some(text) = self.languages.before(state, json.quote)
             && self.languages.is_total(text, json.character, &mut facts.is_total)
         {
@@ -93,7 +97,7 @@ impl TerminalReader<'_> {
         if let Some(&known) = self.cache.facts.is_unit.get(&unit) {
             return Ok(known);
         }
-        let known = is_unit(self.languages, unit)?;
+        let known = is_prefix_free(self.languages, unit)?;
         self.cache.facts.is_unit.insert(unit, known);
         Ok(known)
     }

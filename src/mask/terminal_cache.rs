@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::cursor_sets::{CursorSetId, CursorSets};
 use super::json_captures::JsonStrings;
-use super::runs::{Runs, TrieId};
-use super::slices::{Slice, Slices};
+use super::split::{RepeatSplit, TrieId};
+use super::split::{SplitEnds, TokenSplit};
+use super::split_cache::SplitCache;
 use super::terminal_tokens::{TerminalQuery, TerminalTokens};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{TrieCursor, VOCABULARY};
@@ -65,11 +66,11 @@ pub(super) struct StateFacts {
 #[derive(Debug, Default)]
 pub(super) struct KnownSplits {
     /// By unit and node of the vocabulary's trie.
-    pub(super) runs: FxHashMap<(Language, u32), Arc<Runs>>,
+    pub(super) runs: FxHashMap<(Language, u32), Arc<RepeatSplit>>,
     /// The tails of tokens that leave runs, by the trie of all tails and a byte.
     pub(super) departures: FxHashMap<(TrieId, u8), TrieId>,
-    /// By state, node of the vocabulary's trie, and whether all ends are listed.
-    pub(super) slices: FxHashMap<(Language, u32, bool), Option<Arc<Slice>>>,
+    /// By state, node of the vocabulary's trie, and the ends that are listed.
+    pub(super) slices: FxHashMap<(Language, u32, SplitEnds), Option<Arc<TokenSplit>>>,
     /// By text, trie and node: the tokens in which the text comes to an excluded end.
     pub(super) excluded_tokens: FxHashMap<(Language, TrieId, u32), FewTokens>,
 }
@@ -78,7 +79,7 @@ pub(super) struct KnownSplits {
 #[derive(Debug)]
 pub(crate) struct TerminalCache {
     /// The tables of all constraints of a compiler.
-    pub(super) shared: Arc<Slices>,
+    pub(super) shared: Arc<SplitCache>,
     pub(super) json: JsonStrings,
     /// The length of the vocabulary's longest token, in bytes.
     pub(super) longest_token: u32,
@@ -96,7 +97,7 @@ pub(crate) struct TerminalCache {
 
 impl TerminalCache {
     /// Nothing remembered yet.
-    pub(super) fn new(shared: Arc<Slices>, json: JsonStrings, longest_token: u32) -> Self {
+    pub(super) fn new(shared: Arc<SplitCache>, json: JsonStrings, longest_token: u32) -> Self {
         Self {
             shared,
             json,

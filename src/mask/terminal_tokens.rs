@@ -14,7 +14,7 @@
 use smallvec::SmallVec;
 
 use super::packed_mask::{MaskBase, TokenList};
-use super::runs::TrieId;
+use super::split::{SplitEnds, TrieId};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::regular::{ByteSet, Language};
@@ -27,15 +27,6 @@ pub(super) enum Continuation {
     UnlikeUnit,
     /// Any.
     Any,
-}
-
-/// The possible ends of a terminal that are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum SplitEnds {
-    /// All but those within words: behind these, only a continuation that begins like a word can
-    /// take the next byte.
-    OutsideWords,
-    All,
 }
 
 /// A question to a [`TerminalReader`].

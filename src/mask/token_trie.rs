@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::runs::{Leaving, Runs};
-use super::slices::Slice;
+use super::split::TokenSplit;
+use super::split::{LeavingTokens, RepeatSplit};
 use super::trie_cursor::RunCondition;
 use crate::vocabulary::{Trie, Vocabulary};
 
@@ -13,11 +13,11 @@ pub(crate) enum TokenTrie {
     Vocabulary,
     /// The tails of the tokens that leave the runs of a unit; in truth one trie for each byte at which
     /// they leave, made when it is asked for.
-    Departures(Arc<Runs>),
+    Departures(Arc<RepeatSplit>),
     /// The tails of those that leave at one byte.
-    DeparturesAt(Arc<Leaving>),
+    DeparturesAt(Arc<LeavingTokens>),
     /// The tails of the tokens that leave a slice's terminal.
-    Slice(Arc<Slice>),
+    Slice(Arc<TokenSplit>),
     /// The tails of tokens behind many cursors.
     Gathered(Arc<Trie>),
 }

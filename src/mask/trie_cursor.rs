@@ -5,7 +5,7 @@
 //! *tails*, in which tokens stand by what is left of them: `lo",` and `x",` both stand at `",` in
 //! the tails of the tokens that leave a JSON string at its closing quote.
 
-use super::runs::TrieId;
+use super::split::TrieId;
 use crate::regular::Language;
 
 /// The vocabulary's trie.

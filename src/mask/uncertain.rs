@@ -10,6 +10,7 @@
 use super::builder::{MaskBuilder, UncertainTokens};
 use super::json_captures::CaptureEnd;
 use super::packed_mask::PackedMask;
+use super::strategies::Strategy;
 use crate::error::Result;
 use crate::recognizer::{ConfigId, Item, Point};
 
@@ -48,11 +49,14 @@ impl MaskBuilder<'_> {
         uncertain: &mut Vec<u32>,
     ) -> Result<()> {
         let end = self.capture_end(id)?;
-        let known = self.cache.terminals.shared.pairs(self.vocabulary);
+        let known = self.cache.terminals.shared.capture_tokens(self.vocabulary);
         let depending = end.map(|end| &known.depending[end.index()]);
         let depends = |token| depending.is_some_and(|depending| depending.contains(token));
+        let filters = self.cache.terminals.shared.strategies().has(Strategy::CommaFilter);
         let with_comma = with_comma.into_iter();
-        uncertain.extend(with_comma.filter(|&token| known.pairs.contains(token) || depends(token)));
+        uncertain.extend(
+            with_comma.filter(|&token| !filters || known.pairs.contains(token) || depends(token)),
+        );
         let recognizer = &self.recognizer;
         if recognizer.items(id).iter().any(|item| recognizer.stacks.has_scope(item.stack)) {
             uncertain.extend(self.tokens_with_end(id, mask, [b']', b'}']));
@@ -82,7 +86,7 @@ impl MaskBuilder<'_> {
             };
             text[from..].iter().any(|byte| ends.contains(byte))
         };
-        let known = &self.cache.terminals.shared.pairs(self.vocabulary).ends;
+        let known = &self.cache.terminals.shared.capture_tokens(self.vocabulary).ends;
         mask.intersection(known).into_iter().filter(may_end).collect()
     }
 

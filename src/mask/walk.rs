@@ -5,8 +5,9 @@
 //! leaves it to [`TerminalReader::read_from`].
 
 use super::reader::TerminalReader;
+use super::split::SplitEnds;
 use super::terminal_cache::StateShape;
-use super::terminal_tokens::{SplitEnds, TerminalQuery, TerminalTokensBuilder};
+use super::terminal_tokens::{TerminalQuery, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RunCondition, TrieCursor};
 use crate::error::Result;
