@@ -27,20 +27,28 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 
-pub(crate) mod batch;
+mod batch;
 #[cfg(test)]
-pub(crate) mod cancellation;
-pub(crate) mod compiler;
-pub(crate) mod explain;
-pub(crate) mod fast_forward;
-pub(crate) mod formula;
-pub(crate) mod grammars;
-pub(crate) mod matcher;
+mod cancellation;
+mod compiled;
+mod compiler;
+mod context;
+mod expected;
+mod explain;
+mod fast_forward;
+mod formula;
+mod grammars;
+mod matcher;
+mod memory;
+mod memory_pool;
 
 pub use batch::{DraftToken, fill_masks};
-pub use compiler::{Compiler, Constraint};
+pub use compiled::Constraint;
+pub use compiler::Compiler;
+pub use expected::Expected;
 pub use explain::Explanation;
 pub use formula::Formula;
-pub use matcher::{Expected, Matcher};
+pub use matcher::Matcher;
+pub(crate) use memory::MemoryHandle;
 
 pub use crate::error::ConstraintPart;

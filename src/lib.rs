@@ -215,6 +215,8 @@ pub use constraint::{
 pub use engine::{Engine, Request};
 pub use error::{Error, ErrorKind, LimitName, Place, Result};
 pub use limits::Limits;
+#[doc(hidden)]
+pub use mask::{Strategies, Strategy};
 pub use sampling::{Sampler, SamplingParams};
 pub use vocabulary::{TokenMask, Vocabulary};
 

@@ -1,15 +1,38 @@
 //! The recognizer: follows a compiled grammar byte by byte, with all its ambiguity at once.
 //!
-//! A [`program`] holds the grammar's points in continuation-passing style; a *configuration*
-//! ([`configurations`]) is the set of items that are live after some text, each a terminal's state
-//! and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls, forks
-//! and repeats before a byte is read, [`stepping`] reads the byte, and [`liveness`] tells which
-//! configurations a vocabulary without all single bytes can complete. Nothing here knows of token
-//! masks.
+//! A [`program`] holds the grammar as [points](point) in continuation-passing style. A *configuration*
+//! ([`configurations`]) is the set of [items](item) that are live after some text, each a terminal's
+//! state and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls,
+//! forks and repeats before a byte is read; [`stepper`] reads bytes and [`tokens`] whole tokens;
+//! [`liveness`] tells which configurations a vocabulary without all single bytes can complete.
+//!
+//! Example: `list: "[" (word ("," word)*)? "]"` after the token `[a`:
+//!
+//! ```text
+//! configuration 7 = { word in the state behind "a", "," at its start, "]" at its start }
+//! read `b,`: word takes "b"; "," and "]" do not; the byte "," ends word and the comma is read
+//! configuration 8 = { word at its start }
+//! ```
+//!
+//! Invariants: no two items of a configuration differ in their stacks only; every item of a
+//! configuration can be completed by bytes. Nothing here knows of token masks.
 
-pub(crate) mod closure;
-pub(crate) mod configurations;
-pub(crate) mod gss;
-pub(crate) mod liveness;
+pub(crate) mod byte_coverage;
+mod captured_texts;
+mod closure;
+mod configurations;
+mod gss;
+pub(crate) mod item;
+mod liveness;
+pub(crate) mod point;
 pub(crate) mod program;
-pub(crate) mod stepping;
+mod refused_texts;
+mod stepper;
+mod tokens;
+
+pub(crate) use byte_coverage::ByteCoverage;
+pub(crate) use gss::StackFrame;
+pub(crate) use item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, RETURN, StackId, TextId};
+pub(crate) use point::{CaptureTarget, Point};
+pub(crate) use program::Program;
+pub(crate) use stepper::{CaptureMode, Recognizer};

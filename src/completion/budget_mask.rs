@@ -1,42 +1,76 @@
-//! Masks of the tokens after which a text can still be completed within a number of tokens.
+//! Budget masks: the tokens after which a text can still be completed within a number of tokens.
+//!
+//! Most masks are far from the end: no token leaves more than the budget, and the mask is the ordinary
+//! one. Near the end, the tokens of a mask are sorted by what they leave:
+//!
+//! - tokens that stand in no base are read one by one;
+//! - tokens of a base stay inside a terminal and differ only in the state to which they lead, so they
+//!   are sorted by that state;
+//! - where states are without end, the length of a token bounds what it leaves.
+//!
+//! Invariant: if `n` tokens are said to be enough, the mask within `n` holds a token after which
+//! `n - 1` are; the first token of the promised path is always in it.
 
-use super::*;
-use crate::mask::{Base, Form};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::bounds::{no_bound, too_few, within_limits};
+use super::cache::TokensByState;
+use super::planner::CompletionPlanner;
+use crate::error::Result;
+use crate::mask::{MaskBase, MaskBuilder, MaskCache, PackedMask};
+use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point};
+use crate::regular::Language;
 use crate::regular::automaton::Slack;
-use crate::regular::{computed_parts, spans, witness};
+use crate::regular::computed_parts;
+use crate::regular::spans;
+use crate::regular::witness;
 
-/// Terminal states whose tokens are kept sorted by where they lead.
-const KEPT: usize = 8;
+/// States of terminals whose tokens are kept sorted.
+const MAX_SORTED_STATES: usize = 8;
 
-/// Beside captured texts more tokens than this are not tried one by one.
-const TRIED: usize = 16;
+/// Beside captured texts, more tokens than this are not read one by one: each text that is captured
+/// makes rules of its own.
+const MAX_READ_TOKENS: usize = 16;
 
-/// Room for a captured text within a token, which the plan did not know of.
+/// The longest token, in bytes, that is looked at more closely where its length alone does not tell
+/// whether what it leaves fits.
+const MAX_EXACT_SLACK_BYTES: usize = 2;
+
+/// Room for a captured text within a token, of which the plan did not know.
 fn with_room(tokens: u32) -> u32 {
     tokens.saturating_add(tokens / 4 + 4)
 }
 
-impl Machine {
+/// Writes budget masks; borrows a constraint's memory for a while.
+pub(crate) struct BudgetMaskBuilder<'a> {
+    planner: CompletionPlanner<'a>,
+    masks: &'a mut MaskCache,
+}
+
+impl<'a> BudgetMaskBuilder<'a> {
+    pub(crate) fn new(planner: CompletionPlanner<'a>, masks: &'a mut MaskCache) -> Self {
+        Self { planner, masks }
+    }
+
+    fn masks(&mut self) -> MaskBuilder<'_> {
+        MaskBuilder::new(self.planner.vocabulary, self.planner.recognizer, self.masks)
+    }
+
     /// Writes the mask of the tokens after which `left` tokens, this one counted, are enough to
     /// complete the text.
     ///
     /// Errors if more are needed.
-    pub(crate) fn write_within(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        left: u32,
-        row: &mut [u32],
-    ) -> Result<()> {
-        self.plan_within(vocabulary, left);
-        let form = self.form(program, vocabulary, id)?;
-        if left > 0 && self.farthest(program, vocabulary, id, &form)? < left {
-            form.write(row);
+    pub(crate) fn write(&mut self, id: ConfigId, left: u32, row: &mut [u32]) -> Result<()> {
+        self.planner.plan_within(left);
+        let mask = self.masks().mask(id)?;
+        if left > 0 && self.max_left(id, &mask)? < left {
+            mask.write(row);
             return Ok(());
         }
-        let Some(needed) = self.tokens_left(program, vocabulary, id)? else {
-            self.check_budget(program, vocabulary, id, left)?;
+        let Some(needed) = self.planner.tokens_left(id)? else {
+            self.planner.check_budget(id, left)?;
             return Err(no_bound());
         };
         if needed > left {
@@ -44,41 +78,47 @@ impl Machine {
         }
         row.fill(0);
         let mut allow = |token: u32| row[token as usize / 32] |= 1 << (token % 32);
-        // The way that was promised, whatever else is found.
-        if let Some(token) = self.promise(program, vocabulary, id)? {
+        // The promised path, whatever else is found.
+        if let Some(token) = self.planner.promise(id)? {
             allow(token);
         }
-        form.tokens().filter(|token| vocabulary.end_tokens().contains(token)).for_each(&mut allow);
+        mask.tokens()
+            .filter(|token| self.planner.vocabulary.end_tokens().contains(token))
+            .for_each(&mut allow);
         if left == 0 {
             return Ok(());
         }
-        for &(token, rest) in &*self.sparse(program, vocabulary, id, &form)? {
+        for &(token, rest) in &*self.listed(id, &mask)? {
             if rest < left {
                 allow(token);
             }
         }
-        for i in 0..self.items(id).len() {
-            let item = self.items(id)[i];
-            if !matches!(program.point(item.point), Point::Regular { .. } | Point::Capture { .. })
-                || !self.has_base(program, vocabulary, item)?
+        for i in 0..self.planner.recognizer.items(id).len() {
+            let item = self.planner.recognizer.items(id)[i];
+            let point = self.planner.recognizer.program.point(item.point);
+            if !matches!(point, Point::Regular { .. } | Point::Capture { .. })
+                || !self.masks().has_base(item)?
             {
                 continue;
             }
-            // Where the text itself decides what may follow, each token would have to be tried:
-            // so near to the end it is enough that some are allowed.
-            let captured = matches!(program.point(item.point), Point::Capture { .. });
-            if captured || self.stacks.records(item.stack) {
+            // Where the text itself decides what may follow, each token would have to be read: so
+            // near to the end it is enough that some are allowed.
+            let is_capture = matches!(point, Point::Capture { .. });
+            if is_capture || self.planner.recognizer.stacks.has_scope(item.stack) {
                 continue;
             }
-            if self.items(id).len() == 1
-                && computed_parts::starts_with_endless(&self.languages, item.state)
+            if self.planner.recognizer.items(id).len() == 1
+                && computed_parts::starts_with_endless(
+                    &self.planner.recognizer.languages,
+                    item.state,
+                )
             {
-                self.allow_by_slack(program, vocabulary, (item, left), &form, &mut allow)?;
+                self.allow_by_slack((item, left), &mask, &mut allow)?;
                 continue;
             }
-            for (state, tokens) in &*self.inside(vocabulary, item.state)? {
+            for (state, tokens) in &*self.tokens_by_state(item.state)? {
                 let after = Item { state: *state, ..item };
-                let rest = self.item_tokens(program, vocabulary, (NO_TEXT, after))?;
+                let rest = self.planner.item_tokens((NO_TEXT, after))?;
                 if rest.is_some_and(|rest| rest < left) {
                     tokens.iter().for_each(|&token| allow(token));
                 }
@@ -87,51 +127,46 @@ impl Machine {
         Ok(())
     }
 
-    /// Allows the tokens of a mask, inside a terminal whose states are without end, that leave
-    /// little enough to be written, as their length tells: all states that they lead to would be
-    /// too many to look at.
+    /// Allows the tokens of a mask that stay inside a terminal whose states are without end and leave
+    /// little enough, as their length tells: the states to which they lead are too many to visit.
     fn allow_by_slack(
         &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
         (item, left): (Item, u32),
-        form: &Form,
+        mask: &PackedMask,
         allow: &mut impl FnMut(u32),
     ) -> Result<()> {
         let after = Item { state: Language::EPSILON, ..item };
-        let after = within_limits(self.shortest_way(program, vocabulary, after))?;
+        let after = within_limits(self.planner.shortest_path(after))?;
         let Some(after) = after.map(|after| after.tokens.len()) else { return Ok(()) };
         let mut tokens = Vec::new();
-        for base in form.bases().iter().filter(|base| base.node() == 0) {
-            base.each(&mut |token| tokens.push(token));
+        for base in mask.bases().iter().filter(|base| base.is_at_token_start()) {
+            base.append_tokens(&mut tokens);
         }
-        // None of the states that are met is kept.
-        let mark = self.languages.mark();
-        let looked =
-            self.allow_slack_of(vocabulary, item.state, &tokens, left as usize, after, allow);
-        self.languages.release(mark);
-        looked
+        // The states that are met are so many that none is kept.
+        let mark = self.planner.recognizer.languages.mark();
+        let allowed = self.allow_slack_of(item.state, &tokens, left as usize, after, allow);
+        self.planner.recognizer.languages.release(mark);
+        allowed
     }
 
     /// Allows those of some tokens that leave no more to be written than fits.
     fn allow_slack_of(
         &mut self,
-        vocabulary: &Vocabulary,
         from: Language,
         tokens: &[u32],
         left: usize,
         after: usize,
         allow: &mut impl FnMut(u32),
     ) -> Result<()> {
-        const SHORT: usize = 2;
         let mut slacks: FxHashMap<Language, Option<Slack>> = FxHashMap::default();
         for &token in tokens {
-            let Some(text) = vocabulary.token_bytes(token) else { continue };
-            let plain = text.iter().rposition(|&byte| byte == b'\\').map_or(0, |at| at + 1);
+            let Some(text) = self.planner.vocabulary.token_bytes(token) else { continue };
+            let unescaped_from =
+                text.iter().rposition(|&byte| byte == b'\\').map_or(0, |at| at + 1);
             let (mut state, mut most) = (from, None);
             for read in 0..=text.len() {
-                if read >= plain {
-                    let languages = &self.languages;
+                if read >= unescaped_from {
+                    let languages = &self.planner.recognizer.languages;
                     let slack = slacks
                         .entry(state)
                         .or_insert_with(|| computed_parts::slack(languages, state));
@@ -140,17 +175,18 @@ impl Machine {
                 if most.is_some() || read == text.len() {
                     break;
                 }
-                state = self.languages.step(state, text[read])?;
+                state = self.planner.recognizer.languages.step(state, text[read])?;
             }
             let fits = |bytes: usize| bytes + after < left;
             let fits = match most {
                 Some(most) if fits(most) => true,
-                Some(_) if text.len() > SHORT && plain == 0 => false,
+                Some(_) if text.len() > MAX_EXACT_SLACK_BYTES && unescaped_from == 0 => false,
                 _ => {
-                    let end = text
-                        .iter()
-                        .try_fold(from, |state, &byte| self.languages.step(state, byte))?;
-                    witness::short(&mut self.languages, end)?.is_some_and(|rest| fits(rest.len()))
+                    let end = text.iter().try_fold(from, |state, &byte| {
+                        self.planner.recognizer.languages.step(state, byte)
+                    })?;
+                    witness::short(&mut self.planner.recognizer.languages, end)?
+                        .is_some_and(|rest| fits(rest.len()))
                 }
             };
             if fits {
@@ -160,32 +196,25 @@ impl Machine {
         Ok(())
     }
 
-    /// A bound on the tokens that any allowed token leaves to be written.
-    fn farthest(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        form: &Form,
-    ) -> Result<u32> {
-        if let Some(&known) = self.finishing.farthest.get(&id) {
+    /// A bound on the tokens left behind any allowed token.
+    fn max_left(&mut self, id: ConfigId, mask: &PackedMask) -> Result<u32> {
+        if let Some(&known) = self.planner.cache.budget.max_left.get(&id) {
             return Ok(known);
         }
-        let sparse = self.sparse(program, vocabulary, id, form)?;
-        let mut most = sparse.iter().map(|&(_, rest)| rest).max().unwrap_or(0);
-        let mut nodes: Vec<u32> = form.bases().iter().map(Base::node).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        if nodes.contains(&0) {
-            for i in 0..self.items(id).len() {
-                let item = self.items(id)[i];
-                let (Point::Regular { .. } | Point::Capture { .. }) = program.point(item.point)
+        let listed = self.listed(id, mask)?;
+        let mut most = listed.iter().map(|&(_, rest)| rest).max().unwrap_or(0);
+        if mask.bases().iter().any(MaskBase::is_at_token_start) {
+            for i in 0..self.planner.recognizer.items(id).len() {
+                let item = self.planner.recognizer.items(id)[i];
+                let (Point::Regular { .. } | Point::Capture { .. }) =
+                    self.planner.recognizer.program.point(item.point)
                 else {
                     continue;
                 };
-                let rest = spans::longest_witness(&mut self.languages, item.state)?;
+                let rest =
+                    spans::longest_witness(&mut self.planner.recognizer.languages, item.state)?;
                 let after = Item { state: Language::EPSILON, ..item };
-                let after = within_limits(self.shortest_way(program, vocabulary, after))?;
+                let after = within_limits(self.planner.shortest_path(after))?;
                 most = match (rest, after) {
                     (Some(rest), Some(after)) => {
                         let bytes = rest.saturating_add(after.tokens.len() as u64);
@@ -195,122 +224,99 @@ impl Machine {
                 };
             }
         }
-        if program.has_captures() {
-            most = with_room(most.saturating_add(self.extra_tokens(program, vocabulary, id)?));
+        if self.planner.recognizer.program.has_captures() {
+            most = with_room(most.saturating_add(self.planner.extra_tokens(id)?));
         }
-        self.finishing.farthest.insert(id, most);
+        self.planner.cache.budget.max_left.insert(id, most);
         Ok(most)
     }
 
-    /// The tokens of a mask that stand in no base at the start of the trie, each with the tokens
-    /// that it leaves to be written; end tokens are left out.
-    fn sparse(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        form: &Form,
-    ) -> Result<Arc<[(u32, u32)]>> {
-        if let Some(known) = self.finishing.sparse.get(&id) {
+    /// The tokens of a mask that stand in no base at the start of tokens, each with a bound on the tokens
+    /// left behind it; without end tokens.
+    fn listed(&mut self, id: ConfigId, mask: &PackedMask) -> Result<Arc<[(u32, u32)]>> {
+        if let Some(known) = self.planner.cache.budget.listed.get(&id) {
             return Ok(Arc::clone(known));
         }
-        let mut tokens: Vec<u32> = form.tokens().collect();
-        for base in form.bases().iter().filter(|base| base.node() != 0) {
-            base.each(&mut |token| tokens.push(token));
+        let mut tokens: Vec<u32> = mask.tokens().collect();
+        for base in mask.bases().iter().filter(|base| !base.is_at_token_start()) {
+            base.append_tokens(&mut tokens);
         }
-        tokens.retain(|token| !vocabulary.end_tokens().contains(token));
+        tokens.retain(|token| !self.planner.vocabulary.end_tokens().contains(token));
         tokens.sort_unstable();
         tokens.dedup();
-        let many = program.has_captures() && tokens.len() > TRIED;
-        let extra = if many { self.extra_tokens(program, vocabulary, id)? } else { 0 };
+        let many = self.planner.recognizer.program.has_captures() && tokens.len() > MAX_READ_TOKENS;
+        let extra = if many { self.planner.extra_tokens(id)? } else { 0 };
         let mut rests = Vec::with_capacity(tokens.len());
         for token in tokens {
-            let text = vocabulary.token_bytes(token).filter(|_| many);
+            let text = self.planner.vocabulary.token_bytes(token).filter(|_| many);
             let rest = match text {
                 Some(text) => {
-                    let rest = self.rest_by_walk(program, vocabulary, id, text)?;
+                    let rest = self.rest_by_walk(id, text)?;
                     if rest == 0 { 0 } else { with_room(rest.saturating_add(extra)) }
                 }
-                None => self.rest_after(program, vocabulary, id, token)?,
+                None => self.rest_after(id, token)?,
             };
             rests.push((token, rest));
         }
         let rests: Arc<[(u32, u32)]> = rests.into();
-        self.finishing.sparse.insert(id, Arc::clone(&rests));
+        self.planner.cache.budget.listed.insert(id, Arc::clone(&rests));
         Ok(rests)
     }
 
-    /// The same without capturing anything, since each text that is captured makes rules of its
-    /// own, and as if captured texts forbade nothing.
-    fn rest_by_walk(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        text: &[u8],
-    ) -> Result<u32> {
-        let mut items: Vec<Item> = self.items(id).to_vec();
-        items.retain(|item| item.point != RETURN);
-        self.walking = true;
-        let walked = self.walk_text(program, items, text);
-        self.walking = false;
+    /// A bound on the tokens left behind a text, found without capturing anything, since each text that
+    /// is captured makes rules of its own, and as if captured texts forbade nothing.
+    fn rest_by_walk(&mut self, id: ConfigId, text: &[u8]) -> Result<u32> {
+        let mut items: Vec<Item> = self.planner.recognizer.items(id).to_vec();
+        items.retain(|item| !item.is_scope_text());
+        self.planner.recognizer.captures = CaptureMode::Ignore;
+        let walked = self.walk_text(items, text);
+        self.planner.recognizer.captures = CaptureMode::Record;
         let mut least: Option<u32> = None;
         for item in within_limits(walked.map(Some))?.unwrap_or_default() {
             if item.point == ACCEPT {
                 return Ok(0);
             }
-            if let Some(&known) = self.finishing.walked.get(&item) {
+            if let Some(&known) = self.planner.cache.bounds.walked.get(&item) {
                 least = least.into_iter().chain(known).min();
                 continue;
             }
-            let way = within_limits(self.shortest_way(program, vocabulary, item))?;
-            let rest = way.map(|way| way.tokens.len() as u32);
-            self.finishing.walked.insert(item, rest);
+            let path = within_limits(self.planner.shortest_path(item))?;
+            let rest = path.map(|path| path.tokens.len() as u32);
+            self.planner.cache.bounds.walked.insert(item, rest);
             least = least.into_iter().chain(rest).min();
         }
         Ok(least.unwrap_or(u32::MAX))
     }
 
-    /// The items after a text.
-    fn walk_text(
-        &mut self,
-        program: &Program,
-        mut items: Vec<Item>,
-        text: &[u8],
-    ) -> Result<Vec<Item>> {
+    /// The items behind a text.
+    fn walk_text(&mut self, mut items: Vec<Item>, text: &[u8]) -> Result<Vec<Item>> {
         let mut next = Vec::new();
         for &byte in text {
-            self.step(program, &items, byte, &mut next)?;
+            self.planner.recognizer.step(&items, byte, &mut next)?;
             std::mem::swap(&mut items, &mut next);
         }
         Ok(items)
     }
 
-    /// The tokens that are left to be written after one.
-    fn rest_after(
-        &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        id: ConfigId,
-        token: u32,
-    ) -> Result<u32> {
-        let rest = match self.read_token(program, vocabulary, id, token) {
-            Ok(Ok(next)) => self.tokens_left(program, vocabulary, next),
+    /// A bound on the tokens left behind a token; [`u32::MAX`] if none was found.
+    fn rest_after(&mut self, id: ConfigId, token: u32) -> Result<u32> {
+        let rest = match self.planner.recognizer.read_token(self.planner.vocabulary, id, token) {
+            Ok(Ok(next)) => self.planner.tokens_left(next),
             Ok(Err(_)) => Ok(None),
             Err(error) => Err(error),
         };
         Ok(within_limits(rest)?.unwrap_or(u32::MAX))
     }
 
-    /// The tokens that stay in a terminal to their end, by the state that they lead to.
-    fn inside(&mut self, vocabulary: &Vocabulary, state: Language) -> Result<Inside> {
-        let known = &mut self.finishing.inside;
+    /// The tokens that stay in a terminal to their end, by the state to which they lead.
+    fn tokens_by_state(&mut self, state: Language) -> Result<TokensByState> {
+        let known = &mut self.planner.cache.budget.by_state;
         if let Some(at) = known.iter().position(|(of, _)| *of == state) {
             let entry = known.remove(at);
             known.push(entry.clone());
             return Ok(entry.1);
         }
-        let trie = vocabulary.trie();
+        let trie = self.planner.vocabulary.trie();
         let nodes = trie.nodes();
         let mut found: FxHashMap<Language, Vec<u32>> = FxHashMap::default();
         let mut path = vec![state];
@@ -318,7 +324,7 @@ impl Machine {
         while node < nodes.len() {
             let at = nodes[node];
             path.truncate(usize::from(at.depth));
-            let next = self.languages.step(path[path.len() - 1], at.byte)?;
+            let next = self.planner.recognizer.languages.step(path[path.len() - 1], at.byte)?;
             if next == Language::EMPTY {
                 node = at.subtree_end as usize;
                 continue;
@@ -332,11 +338,11 @@ impl Machine {
         let mut found: Vec<(Language, Box<[u32]>)> =
             found.into_iter().map(|(state, tokens)| (state, tokens.into())).collect();
         found.sort_unstable();
-        let found: Inside = found.into();
-        if self.finishing.inside.len() >= KEPT {
-            self.finishing.inside.remove(0);
+        let found: TokensByState = found.into();
+        if self.planner.cache.budget.by_state.len() >= MAX_SORTED_STATES {
+            self.planner.cache.budget.by_state.remove(0);
         }
-        self.finishing.inside.push((state, Arc::clone(&found)));
+        self.planner.cache.budget.by_state.push((state, Arc::clone(&found)));
         Ok(found)
     }
 }

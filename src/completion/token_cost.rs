@@ -1,31 +1,33 @@
-//! Texts and the fewest tokens that spell them.
+//! The fewest tokens that spell a text, by dynamic programming from its end: with the tokens `a`,
+//! `b`, `ab`, `c`, the text `abc` costs 2 (`ab`, `c`), its tails `bc` 2 and `c` 1.
 
 use crate::vocabulary::Vocabulary;
 
 /// A special token as a symbol of a text; other symbols are bytes.
-pub(crate) fn special(token: u32) -> u32 {
+pub(super) fn special(token: u32) -> u32 {
     token.saturating_add(256)
 }
 
-/// No tokens spell it.
+/// The cost of a text that no tokens spell.
 const NEVER: u32 = u32::MAX;
 
-/// A text, and for each place in it the fewest tokens that spell what follows.
+/// A text with the cost of each of its tails.
 #[derive(Clone, Debug)]
-pub(crate) struct Spelled {
+pub(super) struct TokenCosts {
     /// Bytes, and special tokens as [`special`] writes them.
-    pub(crate) text: Vec<u32>,
+    pub(super) text: Vec<u32>,
+    /// By offset: the fewest tokens that spell the rest.
     fewest: Vec<u32>,
 }
 
-impl Spelled {
+impl TokenCosts {
     /// The empty text.
-    pub(crate) fn end() -> Self {
+    pub(super) fn end() -> Self {
         Self { text: Vec::new(), fewest: vec![0] }
     }
 
-    /// `rest`, then `tail`. What is known of the tail is not looked for again.
-    pub(crate) fn before(vocabulary: &Vocabulary, rest: &[u32], tail: &Self) -> Self {
+    /// The costs of `rest` followed by `tail`. Those of the tail are not computed again.
+    pub(super) fn before(vocabulary: &Vocabulary, rest: &[u32], tail: &Self) -> Self {
         let mut text = rest.to_vec();
         text.extend_from_slice(&tail.text);
         let mut fewest = vec![NEVER; rest.len()];
@@ -40,13 +42,13 @@ impl Spelled {
         Self { text, fewest }
     }
 
-    /// How many tokens spell it, [`u32::MAX`] if none do.
-    pub(crate) fn count(&self) -> u32 {
+    /// The fewest tokens that spell the text; [`u32::MAX`] if none do.
+    pub(super) fn count(&self) -> u32 {
         self.fewest[0]
     }
 
-    /// These tokens.
-    pub(crate) fn tokens(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
+    /// The fewest tokens that spell the text.
+    pub(super) fn tokens(&self, vocabulary: &Vocabulary) -> Option<Vec<u32>> {
         let mut tokens = Vec::new();
         let mut at = 0;
         while at < self.text.len() {
@@ -65,7 +67,7 @@ impl Spelled {
     }
 }
 
-/// Calls `found` with each token that spells what stands at a place, and where it ends.
+/// Calls `found` with each token that spells the text from an offset on, and the offset behind it.
 fn each_token(vocabulary: &Vocabulary, text: &[u32], at: usize, found: &mut dyn FnMut(u32, usize)) {
     let trie = vocabulary.trie();
     let byte = |at: usize| text.get(at).and_then(|&symbol| u8::try_from(symbol).ok());
@@ -94,14 +96,14 @@ mod tests {
         let tokens = ["a", "b", "ab", "bab", "c"].map(|token| Some(token.as_bytes().to_vec()));
         let vocabulary = Vocabulary::from_tokens(tokens.into(), &[], &[]).unwrap();
         let symbols = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
-        let tail = Spelled::before(&vocabulary, &symbols("abc"), &Spelled::end());
+        let tail = TokenCosts::before(&vocabulary, &symbols("abc"), &TokenCosts::end());
         assert_eq!(tail.tokens(&vocabulary).unwrap(), [2, 4]);
-        let whole = Spelled::before(&vocabulary, &symbols("ab"), &tail);
+        let whole = TokenCosts::before(&vocabulary, &symbols("ab"), &tail);
         assert_eq!(whole.tokens(&vocabulary).unwrap().len(), 3);
         let special = [&symbols("b")[..], &[special(7)], &symbols("ab")].concat();
-        let whole = Spelled::before(&vocabulary, &special, &Spelled::end());
+        let whole = TokenCosts::before(&vocabulary, &special, &TokenCosts::end());
         assert_eq!(whole.tokens(&vocabulary).unwrap(), [1, 7, 2]);
-        let never = Spelled::before(&vocabulary, &symbols("x"), &tail);
+        let never = TokenCosts::before(&vocabulary, &symbols("x"), &tail);
         assert_eq!((never.count(), never.tokens(&vocabulary)), (NEVER, None));
     }
 }

@@ -1,13 +1,12 @@
-//! Masks of many sequences, and of many places of one.
+//! Masks of many sequences at once, and of the draft tree of one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::compiler::{Memory, cores};
 use super::matcher::Matcher;
+use super::memory_pool::cores;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mask::Form;
 
 /// A token of a draft, and the one before it in the same draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +17,11 @@ pub struct DraftToken {
     pub parent: Option<usize>,
 }
 
-/// How long one thread computes before others help: about as long as these take to begin.
-const ALONE: Duration = Duration::from_micros(100);
+/// The time for which one thread computes before others help: about as long as these take to begin.
+const SINGLE_THREAD_TIME: Duration = Duration::from_micros(100);
 
-/// So many masks are taken to need longer.
-const MANY: usize = 64;
+/// From so many masks on, others help at once.
+const MIN_SHARED_MASKS: usize = 64;
 
 impl Matcher {
     /// The masks along a tree of draft tokens: the first row is the mask here, row `i + 1` that
@@ -45,11 +44,11 @@ impl Matcher {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn fill_tree(&mut self, draft: &[DraftToken], rows: &mut [u32]) -> Result<()> {
-        let shared = Arc::clone(&self.constraint.shared);
-        shared.timed(|| self.fill_places(draft, rows))
+        let memories = Arc::clone(&self.constraint.memories);
+        memories.timed(|| self.fill_draft(draft, rows))
     }
 
-    fn fill_places(&mut self, draft: &[DraftToken], rows: &mut [u32]) -> Result<()> {
+    fn fill_draft(&mut self, draft: &[DraftToken], rows: &mut [u32]) -> Result<()> {
         let vocabulary = self.constraint.vocabulary();
         let words = vocabulary.len().div_ceil(32);
         if rows.len() != words * (draft.len() + 1) {
@@ -61,28 +60,27 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Request, message)
                 .with_help("give ceil(V / 32) words for the start and for each token"));
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
         let start = (!self.finished).then(|| self.here());
-        let mut places = vec![start];
+        let mut configurations = vec![start];
         for (index, &DraftToken { token, parent }) in draft.iter().enumerate() {
             let from = match parent {
                 None => start,
-                Some(parent) if parent < index => places[parent + 1],
+                Some(parent) if parent < index => configurations[parent + 1],
                 Some(parent) => {
                     let message = format!("token {index} of the draft follows token {parent}");
                     return Err(Error::new(ErrorKind::Request, message)
                         .with_help("put parents before their children"));
                 }
             };
-            places.push(match from {
-                Some(from) => machine.read_token(program, vocabulary, from, token)?.ok(),
+            configurations.push(match from {
+                Some(from) => memory.recognizer.read_token(vocabulary, from, token)?.ok(),
                 None => None,
             });
         }
-        for (place, row) in places.into_iter().zip(rows.chunks_exact_mut(words)) {
-            match place {
-                Some(place) => machine.form(program, vocabulary, place)?.write(row),
+        for (configuration, row) in configurations.into_iter().zip(rows.chunks_exact_mut(words)) {
+            match configuration {
+                Some(id) => memory.mask_builder(vocabulary).mask(id)?.write(row),
                 None => row.fill(0),
             }
         }
@@ -119,20 +117,20 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     let mut known = Vec::new();
     for (matcher, row) in batch {
         matcher.check_row(row)?;
-        match matcher.known_form() {
-            Some(form) => known.push((form, &mut **row)),
-            None => groups.entry(matcher.cell.address()).or_default().push((matcher, row)),
+        match matcher.known_packed_mask() {
+            Some(mask) => known.push((mask, &mut **row)),
+            None => groups.entry(matcher.memory.address()).or_default().push((matcher, row)),
         }
     }
     // The largest first.
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(Vec::len);
     let began = Instant::now();
-    let many = groups.iter().map(Vec::len).sum::<usize>() >= MANY;
-    while !many && began.elapsed() < ALONE || cores() < 2 {
+    let helps_at_once = groups.iter().map(Vec::len).sum::<usize>() >= MIN_SHARED_MASKS;
+    while !helps_at_once && began.elapsed() < SINGLE_THREAD_TIME || cores() < 2 {
         let Some(group) = groups.last_mut() else { break };
         match group.pop() {
-            Some((matcher, row)) => matcher.form()?.write(row),
+            Some((matcher, row)) => matcher.packed_mask()?.write(row),
             None => _ = groups.pop(),
         }
     }
@@ -141,11 +139,11 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     let work = || -> Result<()> {
         while let Some(group) = take(&groups) {
             for (matcher, row) in group {
-                matcher.form()?.write(row);
+                matcher.packed_mask()?.write(row);
             }
         }
-        while let Some((form, row)) = take(&known) {
-            form.write(row);
+        while let Some((mask, row)) = take(&known) {
+            mask.write(row);
         }
         Ok(())
     };
@@ -166,19 +164,9 @@ pub fn fill_masks(batch: &mut [(&mut Matcher, &mut [u32])]) -> Result<()> {
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One more of what is to be done.
+/// The next entry of a queue.
 fn take<T>(queue: &Mutex<Vec<T>>) -> Option<T> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).pop()
-}
-
-impl Matcher {
-    /// The mask's form, if it was asked for before.
-    fn known_form(&self) -> Option<Arc<Form>> {
-        match self.finished {
-            true => Some(Arc::default()),
-            false => self.cell.lock().machine.masks.known(self.here()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -230,7 +218,7 @@ mod tests {
         let addresses = |count: usize| {
             let matchers: Vec<_> = (0..count).map(|_| constraint.matcher()).collect();
             let all: std::collections::BTreeSet<_> =
-                matchers.iter().map(|matcher| matcher.cell.address()).collect();
+                matchers.iter().map(|matcher| matcher.memory.address()).collect();
             all.len()
         };
         let cores = cores();
@@ -239,7 +227,30 @@ mod tests {
         assert_eq!(addresses(1), 1);
     }
 
-    /// What is lent stays what is written, however often it is asked for.
+    /// A text's states are forgotten with its memory: the keys of each text need states of their own, and
+    /// all of them together need more than there may be.
+    #[test]
+    fn texts_do_not_use_up_the_states_of_those_that_follow() {
+        let limits = crate::Limits { language_states: 4_000, ..crate::Limits::default() };
+        let constraint = compiler()
+            .with_limits(limits)
+            .json_schema_str(r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#)
+            .unwrap();
+        let states = |matcher: &Matcher| matcher.memory.lock().recognizer.languages.len();
+        let mut made = 0;
+        for n in 0..300 {
+            let mut matcher = constraint.matcher();
+            let before = states(&matcher);
+            for byte in format!(r#"{{"first {n}": 1, "{n} second": 2, "third {n}": 3}}"#).bytes() {
+                matcher.mask().unwrap();
+                matcher.accept(byte.into()).unwrap();
+            }
+            made += states(&matcher) - before;
+        }
+        assert!(made > 2 * 4_000, "{made}");
+    }
+
+    /// Hot masks are the same as written ones, however often they are asked for.
     #[test]
     fn masks_that_are_asked_for_often_stay_the_same() {
         let constraint = compiler().json_schema_str(SCHEMA).unwrap();
@@ -267,7 +278,7 @@ mod tests {
         };
         let constraint = compiler().with_limits(limits).json_schema_str(SCHEMA).unwrap();
         // By one thread, and by all.
-        for count in [40, MANY] {
+        for count in [40, MIN_SHARED_MASKS] {
             let mut matchers: Vec<Matcher> = (0..count).map(|_| constraint.matcher()).collect();
             let words = constraint.vocabulary().len().div_ceil(32);
             let mut rows = vec![0; matchers.len() * words];

@@ -1,5 +1,5 @@
-//! Operations cut short at every place where they can be: the next one finds everything as if that
-//! had not happened.
+//! Tests of operations that run out of time at every check of the clock: the next operation finds
+//! everything as if that had not happened.
 
 #![allow(clippy::unwrap_used)]
 
@@ -57,16 +57,14 @@ const CASES: [(&str, &str); 7] = [
 ];
 
 fn compile(compiler: &Compiler, text: &str) -> crate::Result<Constraint> {
-    match text.starts_with('{') {
-        true => {
-            let mut options = Options::default();
-            if text.contains("spelled") {
-                options.spelling = Spelling::Any;
-            }
-            compiler.clone().with_json_options(options).json_schema_str(text)
-        }
-        false => compiler.gbnf(text),
+    if !text.starts_with('{') {
+        return compiler.gbnf(text);
     }
+    let mut options = Options::default();
+    if text.contains("spelled") {
+        options.spelling = Spelling::Any;
+    }
+    compiler.clone().with_json_options(options).json_schema_str(text)
 }
 
 /// Masks along the text, before each byte; ends early where a limit does. Before each mask and

@@ -1,13 +1,14 @@
-//! Why a token is allowed or not.
+//! Explanations: why a token is allowed or not.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::compiler::Memory;
-use super::matcher::{Expected, Matcher, expected, show};
+use super::expected::{Expected, expected, show};
+use super::matcher::Matcher;
+use super::memory::Memory;
 use crate::error::{ConstraintPart, Result};
 
-/// Why a token may come or not.
+/// The reason why a token is allowed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -15,13 +16,13 @@ pub struct Explanation {
     pub token: u32,
     /// Its name, as [`Vocabulary::token_name`](crate::Vocabulary::token_name) writes it.
     pub name: String,
-    /// May it come?
+    /// Whether it is allowed.
     pub allowed: bool,
-    /// How many bytes of its text fit.
+    /// The number of bytes of its text that fit.
     pub fits: usize,
     /// The first byte that does not fit, if one does not.
     pub failed: Option<u8>,
-    /// What is accepted instead of that byte; of an allowed token, after it.
+    /// The continuations accepted instead of that byte; of an allowed token, behind it.
     pub expected: Expected,
 }
 
@@ -71,8 +72,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Matcher {
-    /// Why a token may come here or not: the first byte of it that does not fit, what is accepted
-    /// instead, and the rules or schema keywords that decide.
+    /// Explains why a token is allowed here or not: by the first byte of it that does not fit, what is
+    /// accepted instead, and the rules or schema keywords that decide.
     ///
     /// Errors when a limit is reached.
     ///
@@ -88,8 +89,8 @@ impl Matcher {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn explain(&mut self, token: u32) -> Result<Explanation> {
-        let shared = Arc::clone(&self.constraint.shared);
-        shared.timed(|| self.explain_token(token))
+        let memories = Arc::clone(&self.constraint.memories);
+        memories.timed(|| self.explain_token(token))
     }
 
     fn explain_token(&mut self, token: u32) -> Result<Explanation> {
@@ -106,24 +107,21 @@ impl Matcher {
             return Ok(why);
         }
         let ends = vocabulary.end_tokens().contains(&token);
-        let text = match ends {
-            true => &[],
-            false => vocabulary.token_bytes(token).unwrap_or_default(),
-        };
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let text = if ends { &[] } else { vocabulary.token_bytes(token).unwrap_or_default() };
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
         let here = self.here();
-        if ends && machine.is_accepting(here) {
+        if ends && recognizer.is_accepting(here) {
             why.allowed = true;
             return Ok(why);
         }
-        let after = match machine.read_token(program, vocabulary, here, token)? {
+        let after = match recognizer.read_token(vocabulary, here, token)? {
             Ok(next) => {
                 why.allowed = true;
                 why.fits = text.len();
                 next
             }
-            Err(_) => match machine.read(program, here, text)? {
+            Err(_) => match recognizer.read(here, text)? {
                 Ok(next) => {
                     why.fits = text.len();
                     next
@@ -131,11 +129,11 @@ impl Matcher {
                 Err(fits) => {
                     why.fits = fits;
                     why.failed = text.get(fits).copied();
-                    machine.read(program, here, &text[..fits])?.unwrap_or(here)
+                    recognizer.read(here, &text[..fits])?.unwrap_or(here)
                 }
             },
         };
-        why.expected = expected(machine, program, after)?;
+        why.expected = expected(recognizer, after)?;
         Ok(why)
     }
 }

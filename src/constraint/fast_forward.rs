@@ -1,17 +1,18 @@
-//! Forced text: what the constraint leaves no choice about.
+//! Fast-forward: text and tokens about which the constraint leaves no choice.
 
 use std::sync::Arc;
 
-use super::compiler::Memory;
-use super::matcher::{Matcher, expected};
+use super::expected::expected;
+use super::matcher::Matcher;
+use super::memory::Memory;
 use crate::error::Result;
 
 impl Matcher {
     /// The bytes about which the constraint leaves no choice, from here on; at most `limit`.
     /// Empty where the text may end.
     pub fn forced_bytes(&mut self, limit: usize) -> Result<Vec<u8>> {
-        let shared = Arc::clone(&self.constraint.shared);
-        shared.timed(|| self.forced(limit))
+        let memories = Arc::clone(&self.constraint.memories);
+        memories.timed(|| self.forced(limit))
     }
 
     fn forced(&mut self, limit: usize) -> Result<Vec<u8>> {
@@ -19,16 +20,16 @@ impl Matcher {
         if self.finished {
             return Ok(forced);
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
         let mut at = self.here();
         while forced.len() < limit {
-            let expected = expected(machine, program, at)?;
+            let expected = expected(recognizer, at)?;
             if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
                 break;
             }
             let Some(byte) = expected.bytes.iter().next() else { break };
-            let Ok(next) = machine.read(program, at, &[byte])? else { break };
+            let Ok(next) = recognizer.read(at, &[byte])? else { break };
             forced.push(byte);
             at = next;
         }
@@ -68,7 +69,7 @@ impl Matcher {
         if forced.is_empty() {
             return Ok(Vec::new());
         }
-        let border = self.constraint.shared.timed(|| self.border(&forced))?;
+        let border = self.constraint.memories.timed(|| self.border(&forced))?;
         let vocabulary = self.constraint.vocabulary();
         let mut at = 0;
         let mut tokens = encode(&forced);
@@ -82,13 +83,13 @@ impl Matcher {
         Ok(tokens)
     }
 
-    /// The first place of forced text at which a token may begin that goes on behind it.
+    /// The first offset in forced text at which a token may begin that goes on behind it.
     fn border(&self, forced: &[u8]) -> Result<usize> {
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
         // Forced text can be read.
-        let Ok(end) = machine.read(program, self.here(), forced)? else { return Ok(0) };
-        let follows = machine.next_bytes(program, end)?;
+        let Ok(end) = recognizer.read(self.here(), forced)? else { return Ok(0) };
+        let follows = recognizer.next_bytes(end)?;
         let trie = self.constraint.vocabulary().trie();
         let nodes = trie.nodes();
         Ok((0..forced.len())

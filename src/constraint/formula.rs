@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::compiler::{Compiler, Constraint};
+use super::compiled::Constraint;
+use super::compiler::Compiler;
 use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
@@ -116,12 +117,12 @@ impl Formula {
         let body = match self {
             Self::Is(_, grammar) => return Ok(Grammar::clone(grammar)),
             Self::Any(parts) => {
-                let mut ways = Vec::new();
+                let mut alternatives = Vec::new();
                 for part in parts {
                     let rule = builder.embed(&part.grammar()?)?;
-                    ways.push(builder.call(rule));
+                    alternatives.push(builder.call(rule));
                 }
-                builder.choice(ways)
+                builder.choice(alternatives)
             }
             Self::All(parts) if parts.len() == 1 => return parts[0].grammar(),
             Self::All(_) | Self::Not(_) => {

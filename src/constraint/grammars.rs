@@ -1,6 +1,7 @@
 //! From grammars in any dialect to compiled constraints.
 
-use super::compiler::{Compiler, Constraint};
+use super::compiled::Constraint;
+use super::compiler::Compiler;
 use super::formula::Formula;
 use crate::ebnf::{self, Dialect, Environment};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +33,7 @@ impl Compiler {
 
     /// The options of JSON.
     pub fn json_options(&self) -> &Options {
-        &self.json_options
+        &self.context.json_options
     }
 
     /// Text of a grammar in GBNF, llama.cpp's notation.
@@ -157,7 +158,7 @@ impl Environment for Compiler {
     }
 
     fn json_schema(&self, schema: &str) -> Result<Grammar> {
-        Schema::from_text(schema)?.grammar(&self.json_options)
+        Schema::from_text(schema)?.grammar(&self.context.json_options)
     }
 
     fn grammar(&self, name: &str) -> Result<Grammar> {

@@ -2,61 +2,14 @@
 
 use std::sync::Arc;
 
-use super::compiler::{Cell, Constraint, Memory};
+use super::compiled::Constraint;
+use super::expected::{Expected, expected_after, rejection, show};
+use super::memory::{Memory, MemoryHandle};
 use crate::completion::TokensToFinish;
-use crate::error::{ConstraintPart, Error, ErrorKind, Result};
-use crate::mask::Form;
-use crate::recognizer::program::{ACCEPT, Point, Program};
-use crate::recognizer::stepping::{ConfigId, Machine};
-use crate::regular::ByteSet;
+use crate::error::{Error, ErrorKind, Result};
+use crate::mask::PackedMask;
+use crate::recognizer::{ConfigId, Recognizer};
 use crate::vocabulary::TokenMask;
-
-/// What the constraint accepts at a place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expected {
-    /// The bytes that may come next.
-    pub bytes: ByteSet,
-    /// The special tokens that may come next, ascending, end tokens not counted.
-    pub special_tokens: Vec<u32>,
-    /// May the text end here?
-    pub end: bool,
-    /// The rules of the grammar, or the keywords of the schema, that are being read.
-    pub sources: Vec<ConstraintPart>,
-}
-
-impl Expected {
-    /// In words: ``one of [0-9] or the end``. Of characters beyond ASCII only the first byte is
-    /// known, so they are not listed.
-    pub fn describe(&self) -> String {
-        let mut parts = Vec::new();
-        let ascii = self.bytes.intersection(&ByteSet::range(0, 0x7F));
-        let beyond = self.bytes.intersection(&ByteSet::range(0x80, 0xFF));
-        match ascii.len() {
-            _ if self.bytes == ByteSet::ALL => parts.push("any byte".into()),
-            0 => {}
-            1 => parts.extend(ascii.iter().next().map(show)),
-            128 => parts.push("any character of ASCII".into()),
-            _ => parts.push(format!("one of {ascii:?}")),
-        }
-        if !beyond.is_empty() && self.bytes != ByteSet::ALL {
-            let what = if beyond == ByteSet::range(0xC2, 0xF4) {
-                "any character beyond ASCII"
-            } else if beyond.iter().all(|byte| byte < 0xC0) {
-                "another character beyond ASCII"
-            } else {
-                "some characters beyond ASCII"
-            };
-            parts.push(what.into());
-        }
-        if !self.special_tokens.is_empty() {
-            parts.push(format!("special token {:?}", self.special_tokens));
-        }
-        if self.end {
-            parts.push("the end".into());
-        }
-        parts.join(" or ")
-    }
-}
 
 /// One sequence under a constraint: cheap to make, and a fork is a clone.
 ///
@@ -65,15 +18,22 @@ impl Expected {
 #[derive(Debug)]
 pub struct Matcher {
     pub(super) constraint: Constraint,
-    pub(super) cell: Cell,
+    pub(super) memory: MemoryHandle,
     /// The configuration before any step, and after each.
     history: Vec<ConfigId>,
     pub(super) finished: bool,
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
     written: Option<ConfigId>,
-    /// A mask that its memory keeps whole, and the configuration that it is of.
-    lent: Option<(ConfigId, Arc<TokenMask>)>,
+    /// A hot mask of the memory, and its configuration.
+    hot: Option<(ConfigId, Arc<TokenMask>)>,
+}
+
+impl Constraint {
+    /// A matcher at the start of a text; one per sequence.
+    pub fn matcher(&self) -> Matcher {
+        Matcher::new(self.clone(), self.memories.for_new_matcher())
+    }
 }
 
 impl Clone for Matcher {
@@ -81,20 +41,20 @@ impl Clone for Matcher {
     fn clone(&self) -> Self {
         Self {
             constraint: self.constraint.clone(),
-            cell: self.cell.clone(),
+            memory: self.memory.clone(),
             history: self.history.clone(),
             finished: self.finished,
             mask: None,
             written: None,
-            lent: None,
+            hot: None,
         }
     }
 }
 
 impl Matcher {
-    pub(super) fn new(constraint: Constraint, cell: Cell) -> Self {
-        let history = vec![cell.start];
-        Self { constraint, cell, history, finished: false, mask: None, written: None, lent: None }
+    fn new(constraint: Constraint, memory: MemoryHandle) -> Self {
+        let history = vec![memory.start];
+        Self { constraint, memory, history, finished: false, mask: None, written: None, hot: None }
     }
 
     /// The constraint that it follows.
@@ -102,6 +62,7 @@ impl Matcher {
         &self.constraint
     }
 
+    /// The configuration of the text so far.
     pub(super) fn here(&self) -> ConfigId {
         // Never empty: `rollback` keeps the start.
         self.history[self.history.len() - 1]
@@ -114,8 +75,8 @@ impl Matcher {
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
-        let lent = self.is_lent();
-        if !lent && (self.written != Some(self.here()) || self.finished) {
+        let is_hot = self.has_hot_mask();
+        if !is_hot && (self.written != Some(self.here()) || self.finished) {
             let len = self.constraint.vocabulary().len();
             let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
             let filled = self.fill_mask(mask.words_mut());
@@ -124,10 +85,8 @@ impl Matcher {
             filled?;
             self.written = (!self.finished).then(|| self.here());
         }
-        let mask = match lent {
-            true => self.lent.as_ref().map(|(_, mask)| &**mask),
-            false => self.mask.as_ref(),
-        };
+        let mask =
+            if is_hot { self.hot.as_ref().map(|(_, mask)| &**mask) } else { self.mask.as_ref() };
         match mask {
             Some(mask) => Ok(mask),
             // Seen or filled just above.
@@ -135,27 +94,27 @@ impl Matcher {
         }
     }
 
-    /// Is there a whole mask to be lent here?
-    fn is_lent(&mut self) -> bool {
+    /// Whether the mask here is a hot one, which is then in `hot`.
+    fn has_hot_mask(&mut self) -> bool {
         let here = self.here();
-        if self.finished {
+        if self.finished || !self.constraint.memories.keeps_hot_masks() {
             return false;
         }
-        if self.lent.as_ref().is_some_and(|&(lent, _)| lent == here) {
+        if self.hot.as_ref().is_some_and(|&(of, _)| of == here) {
             return true;
         }
-        let shared = &self.constraint.shared;
-        let mut memory = self.cell.lock();
-        let machine = &mut memory.machine;
-        let whole = match machine.lent.get(here) {
+        let memories = &self.constraint.memories;
+        let mut memory = self.memory.lock();
+        let masks = &mut memory.masks;
+        let hot = match masks.hot.get(here) {
             Some(mask) => Some(mask),
-            None => machine.masks.known(here).and_then(|form| {
-                let len = shared.vocabulary().len();
-                machine.lent.ask(here, &form, len, shared.lent_bytes())
+            None => masks.known(here).and_then(|packed| {
+                let len = memories.vocabulary().len();
+                masks.hot.request(here, &packed, len, memories.hot_mask_bytes())
             }),
         };
-        let Some(mask) = whole else { return false };
-        self.lent = Some((here, Arc::clone(mask)));
+        let Some(mask) = hot else { return false };
+        self.hot = Some((here, Arc::clone(mask)));
         true
     }
 
@@ -165,29 +124,37 @@ impl Matcher {
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
         self.check_row(row)?;
-        self.form()?.write(row);
+        self.packed_mask()?.write(row);
         Ok(())
     }
 
-    /// The mask in few words.
-    pub(super) fn form(&self) -> Result<Arc<Form>> {
+    /// The mask, packed.
+    pub(super) fn packed_mask(&self) -> Result<Arc<PackedMask>> {
         if self.finished {
             return Ok(Arc::default());
         }
-        let shared = &self.constraint.shared;
-        let mut memory = self.cell.lock();
-        shared.relieve(&mut memory);
-        let Memory { program, machine } = &mut *memory;
+        let memories = &self.constraint.memories;
+        let mut memory = self.memory.lock();
+        memories.evict(&mut memory);
         let here = self.here();
-        match machine.masks.known(here) {
-            Some(form) => Ok(form),
-            None => shared
-                .timed(|| machine.form(program, shared.vocabulary(), here))
-                .map_err(|error| placed(machine, program, here, error)),
+        if let Some(mask) = memory.masks.known(here) {
+            return Ok(mask);
         }
+        let vocabulary = memories.vocabulary();
+        memories
+            .timed(|| memory.mask_builder(vocabulary).mask(here))
+            .map_err(|error| placed(&memory.recognizer, here, error))
     }
 
-    /// How few tokens complete the text, the end token not counted: exact, or a bound, and which.
+    /// The mask, packed, if it was computed before.
+    pub(super) fn known_packed_mask(&self) -> Option<Arc<PackedMask>> {
+        if self.finished {
+            return Some(Arc::default());
+        }
+        self.memory.lock().masks.known(self.here())
+    }
+
+    /// A bound on the tokens that complete the text, the end token not counted, and whether it is exact.
     /// Some allowed token always leads to where it says less, so a text that is begun within its
     /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
     ///
@@ -212,13 +179,12 @@ impl Matcher {
         if self.finished {
             return Ok(TokensToFinish { tokens: 0, exact: true });
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
         let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
         self.constraint
-            .shared
-            .timed(|| machine.tokens_to_finish(program, vocabulary, here))
-            .map_err(|error| placed(machine, program, here, error))
+            .memories
+            .timed(|| memory.planner(vocabulary).tokens_to_finish(here))
+            .map_err(|error| placed(&memory.recognizer, here, error))
     }
 
     /// Checks that `tokens` tokens are enough to complete the text, the end token not counted. Where
@@ -243,13 +209,12 @@ impl Matcher {
         if self.finished {
             return Ok(());
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
         let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
         self.constraint
-            .shared
-            .timed(|| machine.check_budget(program, vocabulary, here, tokens))
-            .map_err(|error| placed(machine, program, here, error))
+            .memories
+            .timed(|| memory.planner(vocabulary).check_budget(here, tokens))
+            .map_err(|error| placed(&memory.recognizer, here, error))
     }
 
     /// The tokens after which the text can still be completed within `tokens` tokens, the next one
@@ -276,12 +241,11 @@ impl Matcher {
             row.fill(0);
             return Ok(());
         }
-        let shared = &self.constraint.shared;
-        let mut memory = self.cell.lock();
-        shared.relieve(&mut memory);
-        let Memory { program, machine } = &mut *memory;
-        let here = self.here();
-        shared.timed(|| machine.write_within(program, shared.vocabulary(), here, tokens, row))
+        let memories = &self.constraint.memories;
+        let mut memory = self.memory.lock();
+        memories.evict(&mut memory);
+        let (vocabulary, here) = (memories.vocabulary(), self.here());
+        memories.timed(|| memory.budget_masks(vocabulary).write(here, tokens, row))
     }
 
     pub(super) fn check_row(&self, row: &[u32]) -> Result<()> {
@@ -304,16 +268,16 @@ impl Matcher {
         }
         let here = self.here();
         let vocabulary = self.constraint.vocabulary();
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        if vocabulary.end_tokens().contains(&token) && machine.is_accepting(here) {
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
+        if vocabulary.end_tokens().contains(&token) && recognizer.is_accepting(here) {
             self.finished = true;
             drop(memory);
             self.history.push(here);
             return Ok(());
         }
-        let shared = &self.constraint.shared;
-        match shared.timed(|| machine.read_token(program, vocabulary, here, token))? {
+        let memories = &self.constraint.memories;
+        match memories.timed(|| recognizer.read_token(vocabulary, here, token))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
@@ -322,7 +286,7 @@ impl Matcher {
             Err(read) => {
                 let text = vocabulary.token_bytes(token).unwrap_or_default();
                 let expected =
-                    shared.timed(|| expected_after(machine, program, here, &text[..read]))?;
+                    memories.timed(|| expected_after(recognizer, here, &text[..read]))?;
                 let name = vocabulary.token_name(token);
                 let message = match text.get(read) {
                     Some(&byte) if read > 0 => {
@@ -348,11 +312,11 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Rejected, "the text is finished")
                 .with_help("roll back, or start a new matcher"));
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
         let here = self.here();
-        let shared = &self.constraint.shared;
-        match shared.timed(|| machine.read(program, here, bytes))? {
+        let memories = &self.constraint.memories;
+        match memories.timed(|| recognizer.read(here, bytes))? {
             Ok(next) => {
                 drop(memory);
                 self.history.push(next);
@@ -360,22 +324,22 @@ impl Matcher {
             }
             Err(read) => {
                 let expected =
-                    shared.timed(|| expected_after(machine, program, here, &bytes[..read]))?;
+                    memories.timed(|| expected_after(recognizer, here, &bytes[..read]))?;
                 let message = format!("{} is not allowed here", show(bytes[read]));
                 Err(rejection(message, &expected).at_byte(read))
             }
         }
     }
 
-    /// What the constraint accepts next.
+    /// The continuations that the constraint accepts next.
     pub fn expected(&mut self) -> Result<Expected> {
         if self.finished {
             return Ok(Expected::default());
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
+        let mut memory = self.memory.lock();
+        let Memory { recognizer, .. } = &mut *memory;
         let here = self.here();
-        self.constraint.shared.timed(|| expected_after(machine, program, here, b""))
+        self.constraint.memories.timed(|| expected_after(recognizer, here, b""))
     }
 
     /// Takes back the last `steps` steps. O(1).
@@ -399,63 +363,18 @@ impl Matcher {
         self.history.len() - 1
     }
 
-    /// Is the text so far complete?
+    /// Whether the text so far is complete.
     pub fn is_accepting(&self) -> bool {
-        self.cell.lock().machine.is_accepting(self.here())
+        self.memory.lock().recognizer.is_accepting(self.here())
     }
 
-    /// Was an end token accepted?
+    /// Whether an end token was accepted.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 }
 
-/// A limit that was reached in going on from here: what was being read.
-fn placed(machine: &Machine, program: &Program, here: ConfigId, error: Error) -> Error {
-    program.placed(machine.items(here).iter().map(|item| item.point), error)
-}
-
-pub(super) fn show(byte: u8) -> String {
-    format!("`{}`", std::ascii::escape_default(byte))
-}
-
-fn rejection(message: String, expected: &Expected) -> Error {
-    let error = Error::new(ErrorKind::Rejected, message)
-        .with_help(format!("expected {}", expected.describe()));
-    if let Some(pointer) = expected.sources.iter().find_map(ConstraintPart::keyword) {
-        return error.at_pointer(pointer);
-    }
-    match expected.sources.iter().find_map(ConstraintPart::rule) {
-        Some(rule) => error.at_rule(rule),
-        None => error,
-    }
-}
-
-fn expected_after(
-    machine: &mut Machine,
-    program: &Program,
-    from: ConfigId,
-    bytes: &[u8],
-) -> Result<Expected> {
-    let at = machine.read(program, from, bytes)?.unwrap_or(from);
-    expected(machine, program, at)
-}
-
-pub(super) fn expected(machine: &mut Machine, program: &Program, at: ConfigId) -> Result<Expected> {
-    let mut expected = Expected { bytes: machine.next_bytes(program, at)?, ..Expected::default() };
-    for item in machine.items(at) {
-        match program.point(item.point) {
-            Point::Special { tokens, .. } => expected.special_tokens.extend(program.tokens(tokens)),
-            _ if item.point == ACCEPT => expected.end = true,
-            _ => {}
-        }
-        for source in program.sources(item.point) {
-            if !source.as_str().is_empty() && !expected.sources.contains(&source) {
-                expected.sources.push(source);
-            }
-        }
-    }
-    expected.special_tokens.sort_unstable();
-    expected.special_tokens.dedup();
-    Ok(expected)
+/// Adds to the error of a limit the place in the constraint that was being read.
+fn placed(recognizer: &Recognizer, here: ConfigId, error: Error) -> Error {
+    recognizer.program.placed(recognizer.items(here).iter().map(|item| item.point), error)
 }

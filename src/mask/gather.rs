@@ -1,64 +1,78 @@
-//! Many places as one: what is left of their tokens, in a trie of its own.
+//! Many cursors as one: the tails of their tokens in a trie of its own.
 //!
-//! A name may end in thousands of places inside tokens, before an operator, a bracket or a full
-//! stop, and what is left behind all of them is a few hundred *tails*. Each terminal that may follow
-//! would look at all the places; so they are gathered once, when the terminal has been read.
+//! A name may end at thousands of cursors, before an operator, a bracket or a full stop, and the
+//! tails behind all of them are a few hundred different ones. Each terminal that may follow would
+//! visit all the cursors; so their tails are gathered once, when the terminal has been read:
+//!
+//! ```text
+//! cursors behind  foo|(x   bar|(x   foo|.     become one trie with the tails  (x (two tokens)   .
+//! ```
 
-use super::*;
+use std::sync::Arc;
 
-/// Fewer places are left as they are.
-const FEW: usize = 24;
+use super::reader::TerminalReader;
+use super::split::new_trie_id;
+use super::strategies::Strategy;
+use super::token_trie::TokenTrie;
+use super::trie_cursor::TrieCursor;
+use crate::regular::ByteSet;
+use crate::vocabulary::Trie;
 
-/// Tokens behind more places than these are not gathered.
-const MANY: usize = 150_000;
+/// Fewer cursors are visited one by one.
+const MIN_GATHERED_CURSORS: usize = 24;
 
-impl Machine {
-    /// The same places, or fewer, if what follows begins with none of `unlike`.
-    pub(crate) fn gather(
+/// With more tails than this, building the trie takes longer than visiting the cursors.
+const MAX_GATHERED_TAILS: usize = 150_000;
+
+impl TerminalReader<'_> {
+    /// The same cursors, or fewer with the same tails, for continuations that begin with none of
+    /// `not_before`.
+    pub(super) fn gather(
         &mut self,
-        vocabulary: &Vocabulary,
-        places: Vec<Place>,
-        unlike: ByteSet,
-    ) -> Vec<Place> {
-        let inside = |place: &Place| place.node != 0 && place.is_shared();
-        if places.iter().filter(|&place| inside(place)).count() < FEW {
-            return places;
+        cursors: Vec<TrieCursor>,
+        not_before: ByteSet,
+    ) -> Vec<TrieCursor> {
+        let inside = |cursor: &TrieCursor| cursor.node != 0 && cursor.is_shareable();
+        let gathers = self.cache.shared.strategies().has(Strategy::Gather);
+        if !gathers
+            || cursors.iter().filter(|&cursor| inside(cursor)).count() < MIN_GATHERED_CURSORS
+        {
+            return cursors;
         }
-        let (gathered, mut left): (Vec<Place>, Vec<Place>) =
-            places.iter().partition(|&p| inside(p));
+        let (gathered, mut left): (Vec<TrieCursor>, Vec<TrieCursor>) =
+            cursors.iter().partition(|&cursor| inside(cursor));
         let mut tails: Vec<(&[u8], u32)> = Vec::new();
-        for place in gathered {
-            let tokens = self.masks.tokens(place);
-            let trie = tokens.trie(vocabulary);
+        for cursor in gathered {
+            let tokens = self.cache.trie_of(cursor);
+            let trie = tokens.trie(self.vocabulary);
             let nodes = trie.nodes();
-            let top = nodes[place.node as usize];
-            let mut node = place.node as usize + 1;
+            let top = nodes[cursor.node as usize];
+            let mut node = cursor.node as usize + 1;
             while node < top.subtree_end as usize {
                 let at = nodes[node];
-                if at.depth == top.depth + 1 && unlike.contains(at.byte) {
+                if at.depth == top.depth + 1 && not_before.contains(at.byte) {
                     node = at.subtree_end as usize;
                     continue;
                 }
                 let rest = usize::from(at.depth - top.depth);
                 for (i, &token) in trie.tokens(node).iter().enumerate() {
-                    if !tokens.has(place.condition, at.first_token as usize + i) {
+                    if !tokens.satisfies(cursor.condition, at.first_token as usize + i) {
                         continue;
                     }
-                    // What is below a node is the end of the token, in tries of tails, too.
-                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                    // Below a node stand the last bytes of the token, in tries of tails, too.
+                    let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
                     let tail = &bytes[bytes.len().saturating_sub(rest)..];
                     tails.push((tail, token));
                 }
                 node += 1;
             }
-            if tails.len() > MANY {
-                return places;
+            if tails.len() > MAX_GATHERED_TAILS {
+                return cursors;
             }
         }
         let tails = Trie::from_unsorted(tails);
-        let id = new_trie();
-        let trie = self.masks.trie(id, || Tokens::Tails(Arc::new(tails)));
-        left.push(Place { trie, ..Place::START });
+        let trie = self.cache.add_trie(new_trie_id(), || TokenTrie::Gathered(Arc::new(tails)));
+        left.push(TrieCursor::root(trie));
         left.sort_unstable();
         left
     }

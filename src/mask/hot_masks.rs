@@ -1,61 +1,64 @@
-//! Whole masks of the configurations that are asked for again and again, to be lent as they are.
+//! Written masks of the configurations that are asked for again and again, lent to matchers as they
+//! are.
 //!
-//! A mask in few words is written into a buffer in less than a microsecond, most of which goes
-//! into moving 25 kilobytes. Where a configuration comes back many times that is worth a buffer of
-//! its own; for one that comes back a few times, making the buffer would cost more than it saves.
+//! A packed mask is written into a row in less than a microsecond, most of which goes into moving
+//! 25 kB. Where a configuration comes back many times, a row of its own saves that; for one that
+//! comes back a few times, making the row would cost more than it saves.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::mask::Form;
-use crate::recognizer::stepping::ConfigId;
+use super::packed_mask::PackedMask;
+use crate::recognizer::ConfigId;
 use crate::vocabulary::TokenMask;
 
-/// How often a mask is asked for before it is kept whole.
-const OFTEN: u8 = 8;
+/// Requests for a mask before its row is kept.
+const REQUESTS_TO_KEEP: u8 = 8;
 
-/// Masks kept whole.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lent {
+/// Rows of masks that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct HotMasks {
     masks: FxHashMap<ConfigId, Arc<TokenMask>>,
-    asked: FxHashMap<ConfigId, u8>,
+    requests: FxHashMap<ConfigId, u8>,
     bytes: usize,
 }
 
-impl Lent {
+impl HotMasks {
     /// The mask of a configuration, if it is kept.
     #[inline]
     pub(crate) fn get(&self, id: ConfigId) -> Option<&Arc<TokenMask>> {
         self.masks.get(&id)
     }
 
-    /// The mask is asked for once more; it is kept if that is often and all of them together stay
-    /// within so many bytes.
-    pub(crate) fn ask(
+    /// Counts a request for a mask of `len` tokens. Once it was asked for often, its row is kept if all
+    /// rows together stay within `max_bytes`.
+    pub(crate) fn request(
         &mut self,
         id: ConfigId,
-        form: &Form,
+        packed: &PackedMask,
         len: usize,
-        most: usize,
+        max_bytes: usize,
     ) -> Option<&Arc<TokenMask>> {
-        let asked = self.asked.entry(id).or_default();
-        *asked = asked.saturating_add(1);
+        let requests = self.requests.entry(id).or_default();
+        *requests = requests.saturating_add(1);
         let bytes = len.div_ceil(8) + 64;
-        if *asked < OFTEN || self.bytes + bytes > most {
+        if *requests < REQUESTS_TO_KEEP || self.bytes + bytes > max_bytes {
             return None;
         }
         self.bytes += bytes;
         let mut mask = TokenMask::new(len);
-        form.write(mask.words_mut());
+        packed.write(mask.words_mut());
         Some(self.masks.entry(id).or_insert(Arc::new(mask)))
     }
 
-    pub(crate) fn forget(&mut self) {
+    /// Starts again with no rows.
+    pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes + self.asked.len() * 16
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes + self.requests.len() * 16
     }
 }

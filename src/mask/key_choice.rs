@@ -1,79 +1,87 @@
-//! Choices of names, from places inside tokens.
+//! Choices of names, such as the keys of a JSON object: the names' trie and the tokens' trie are
+//! walked side by side.
 
-use super::*;
+use smallvec::SmallVec;
+
+use super::builder::MaskBuilder;
+use super::cursor_sets::CursorSetId;
+use super::reader::TerminalReader;
+use super::token_trie::TokenTrie;
+use super::trie_cursor::TrieCursor;
+use super::walk::VisitedNode;
+use crate::error::Result;
 use crate::grammar::names::{NameStep, Names};
+use crate::regular::ByteSet;
+use crate::vocabulary::Vocabulary;
 
-/// Names that end inside tokens, by rank, and where.
-type Ends = SmallVec<[(u32, PlacesId); 2]>;
+/// Names that end inside tokens, by rank, and the cursors behind them.
+type NameExits = SmallVec<[(u32, CursorSetId); 2]>;
 
-impl Machine {
-    /// Notes the tokens that stay within the names from a node of theirs on.
-    pub(crate) fn read_names(
+impl MaskBuilder<'_> {
+    /// Adds the tokens that stay within the names below a node of a choice, from some cursors.
+    pub(super) fn read_names(
         &mut self,
-        program: &Program,
-        vocabulary: &Vocabulary,
-        (names, from): (u32, u32),
-        places: PlacesId,
+        (names, node): (u32, u32),
+        cursors: CursorSetId,
         tokens: &mut Vec<u32>,
-    ) -> Result<Ends> {
-        let mut found = Findings::default();
-        let mut ends: Vec<(u32, Place)> = Vec::new();
-        for i in 0..self.masks.places[places as usize].len() {
-            let place = self.masks.places[places as usize][i];
-            let first = program.name_first(names, from);
-            let mut places: SmallVec<[Place; 1]> = SmallVec::new();
-            match self.masks.tokens(place) {
-                Tokens::Left(runs) => {
-                    for byte in first.iter() {
-                        let trie = self.leaving(vocabulary, &runs, byte);
-                        places.push(Place { trie, node: 0, ..place });
-                    }
-                }
-                _ => places.push(place),
-            }
-            for place in places {
-                program.with_names(names, |names| {
-                    self.walk_names(vocabulary, names, (from, first), place, &mut found, &mut ends)
-                })?;
+    ) -> Result<NameExits> {
+        let names = self.recognizer.program.names(names);
+        let first = names.first(node);
+        let mut reader = self.terminals();
+        let mut ends: Vec<(u32, TrieCursor)> = Vec::new();
+        for i in 0..reader.cache.cursor_sets.cursors(cursors).len() {
+            let cursor = reader.cache.cursor_sets.cursors(cursors)[i];
+            let TokenTrie::Departures(runs) = reader.cache.trie_of(cursor) else {
+                reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
+                continue;
+            };
+            for byte in first.iter() {
+                let trie = reader.departures_at(&runs, byte);
+                let cursor = TrieCursor { trie, node: 0, ..cursor };
+                reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
             }
         }
-        tokens.append(&mut found.tokens);
         ends.sort_unstable();
-        let mut by_rank = Ends::new();
+        let mut exits = NameExits::new();
         for group in ends.chunk_by(|a, b| a.0 == b.0) {
-            let mut places: Vec<Place> = group.iter().map(|end| end.1).collect();
-            by_rank.push((group[0].0, self.masks.places_id(&mut places)));
+            let mut cursors: Vec<TrieCursor> = group.iter().map(|end| end.1).collect();
+            exits.push((group[0].0, reader.cache.cursor_sets.intern(&mut cursors)));
         }
-        Ok(by_rank)
+        Ok(exits)
     }
+}
 
+impl TerminalReader<'_> {
     fn walk_names(
         &mut self,
-        vocabulary: &Vocabulary,
         names: &Names,
-        (from, first): (u32, ByteSet),
-        place: Place,
-        found: &mut Findings,
-        ends: &mut Vec<(u32, Place)>,
+        (name_node, first): (u32, ByteSet),
+        cursor: TrieCursor,
+        found: &mut Vec<u32>,
+        ends: &mut Vec<(u32, TrieCursor)>,
     ) -> Result<()> {
-        let tokens = self.masks.tokens(place);
+        let vocabulary: &Vocabulary = self.vocabulary;
+        let tokens = self.cache.trie_of(cursor);
         let trie = tokens.trie(vocabulary);
         let nodes = trie.nodes();
-        // Nodes of tokens and of names, and the bytes that both may go on with.
+        // A node of the tokens' trie and one of the names', with the first bytes of the latter.
         let mut open: SmallVec<[(usize, u32, ByteSet); 16]> = SmallVec::new();
-        open.push((place.node as usize, from, first));
+        open.push((cursor.node as usize, name_node, first));
         while let Some((node, name, first)) = open.pop() {
             for child in trie.children(node, first.bits()) {
                 let at = nodes[child];
                 let step = names.step(name, at.byte);
                 if step != NameStep::Dead {
-                    self.note(vocabulary, (place, &tokens, trie, child), found)?;
+                    let visited = VisitedNode { from: cursor, tokens: &tokens, trie, node: child };
+                    self.add_node_tokens(visited, found)?;
                 }
-                let leaf = at.subtree_end as usize == child + 1;
+                let is_leaf = at.subtree_end as usize == child + 1;
                 match step {
-                    NameStep::Inside(name) if !leaf => open.push((child, name, names.first(name))),
-                    NameStep::End(rank) if !leaf => {
-                        ends.push((rank, Place { node: child as u32, ..place }));
+                    NameStep::Inside(name) if !is_leaf => {
+                        open.push((child, name, names.first(name)));
+                    }
+                    NameStep::End(rank) if !is_leaf => {
+                        ends.push((rank, TrieCursor { node: child as u32, ..cursor }));
                     }
                     _ => {}
                 }

@@ -1,41 +1,54 @@
-//! Masks in few words.
+//! Packed masks: unions of shared token sets and short lists.
+//!
+//! A row of bits for 200,000 tokens takes 25 kB. Most masks differ from one that is known in a few
+//! hundred tokens, so a mask is kept as references to the known sets and a list of the rest, and
+//! written as a row when it is asked for. Inside a JSON string: one base (the tokens of string
+//! characters), and a list of the tokens with a closing quote.
 
-use super::*;
+use std::sync::Arc;
 
-/// Many tokens, by reference.
+use smallvec::SmallVec;
+
+use super::split::RepeatSplit;
+use super::split::TokenSplit;
+use crate::vocabulary::{TokenMask, Vocabulary};
+
+/// A shared set of tokens.
 #[derive(Clone, Debug)]
-pub(crate) enum Base {
-    /// Those that need at most so many units.
-    Runs(Arc<Runs>, u32),
-    Slice(Arc<Slice>),
+pub(crate) enum MaskBase {
+    /// The tokens of runs that need at most so many units.
+    Runs(Arc<RepeatSplit>, u32),
+    /// The tokens inside a slice.
+    Slice(Arc<TokenSplit>),
 }
 
-impl Base {
-    pub(crate) fn mask(&self) -> Option<&TokenMask> {
+impl MaskBase {
+    /// The set as a mask, unless it is small.
+    fn mask(&self) -> Option<&TokenMask> {
         match self {
             Self::Runs(runs, units) => runs.mask(*units),
             Self::Slice(slice) => Some(&slice.inside),
         }
     }
 
-    /// The node of the vocabulary's trie below which its tokens stand.
-    pub(crate) fn node(&self) -> u32 {
+    /// Whether its terminal is read from the start of tokens, not from somewhere inside them.
+    pub(crate) fn is_at_token_start(&self) -> bool {
         match self {
-            Self::Runs(runs, _) => runs.node,
-            Self::Slice(slice) => slice.node,
+            Self::Runs(runs, _) => runs.node == 0,
+            Self::Slice(slice) => slice.node == 0,
         }
     }
 
-    /// Calls `found` for each of its tokens.
-    pub(crate) fn each(&self, found: &mut dyn FnMut(u32)) {
+    /// Appends its tokens.
+    pub(crate) fn append_tokens(&self, to: &mut Vec<u32>) {
         match self {
-            Self::Runs(runs, units) => runs.inside(*units).iter().for_each(|&token| found(token)),
-            Self::Slice(slice) => slice.inside.iter().for_each(found),
+            Self::Runs(runs, units) => to.extend_from_slice(runs.inside(*units)),
+            Self::Slice(slice) => to.extend(slice.inside.iter()),
         }
     }
 
     /// The tokens one by one, where there is no mask of them.
-    pub(crate) fn tokens(&self) -> &[u32] {
+    fn tokens(&self) -> &[u32] {
         match self {
             Self::Runs(runs, units) => runs.inside(*units),
             Self::Slice(_) => &[],
@@ -43,19 +56,19 @@ impl Base {
     }
 }
 
-/// Tokens one by one, in any order, and as a mask if they are many.
+/// A list of tokens, in any order, with a mask of them if they are many.
 #[derive(Clone, Debug)]
-pub(crate) struct List {
-    pub(crate) tokens: Arc<[u32]>,
-    pub(crate) mask: Option<Arc<TokenMask>>,
+pub(super) struct TokenList {
+    pub(super) tokens: Arc<[u32]>,
+    mask: Option<Arc<TokenMask>>,
 }
 
-impl List {
+impl TokenList {
     /// More tokens than this are written faster as a mask.
-    const MANY: usize = 1_000;
+    const MAX_WITHOUT_MASK: usize = 1_000;
 
-    pub(crate) fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
-        let mask = (tokens.len() > Self::MANY).then(|| {
+    pub(super) fn new(tokens: Vec<u32>, vocabulary: &Vocabulary) -> Self {
+        let mask = (tokens.len() > Self::MAX_WITHOUT_MASK).then(|| {
             let mut mask = TokenMask::new(vocabulary.len());
             tokens.iter().for_each(|&token| mask.allow(token));
             Arc::new(mask)
@@ -63,24 +76,26 @@ impl List {
         Self { tokens: tokens.into(), mask }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    /// Approximate memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
         let mask = self.mask.as_ref().map_or(0, |mask| size_of_val(mask.words()));
         size_of_val(&*self.tokens) + mask
     }
 }
 
-/// A mask in few words: the union of these, less some.
+/// A mask as the union of bases, lists and tokens, less the excluded tokens.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Form {
-    pub(crate) bases: SmallVec<[Base; 2]>,
-    pub(crate) lists: SmallVec<[List; 4]>,
-    pub(crate) tokens: Box<[u32]>,
-    /// Tokens that stand in these and are not allowed.
-    pub(crate) wrong: Box<[u32]>,
+pub(crate) struct PackedMask {
+    pub(super) bases: SmallVec<[MaskBase; 2]>,
+    pub(super) lists: SmallVec<[TokenList; 4]>,
+    pub(super) tokens: Box<[u32]>,
+    /// Tokens that stand in the other parts and are not allowed.
+    pub(super) excluded: Box<[u32]>,
 }
 
-impl Form {
-    pub(crate) fn bases(&self) -> &[Base] {
+impl PackedMask {
+    /// The shared sets.
+    pub(crate) fn bases(&self) -> &[MaskBase] {
         &self.bases
     }
 
@@ -88,11 +103,11 @@ impl Form {
     pub(crate) fn tokens(&self) -> impl Iterator<Item = u32> + '_ {
         let lists = self.lists.iter().flat_map(|list| list.tokens.iter());
         let all = lists.chain(&*self.tokens).copied();
-        all.filter(|token| !self.wrong.contains(token))
+        all.filter(|token| !self.excluded.contains(token))
     }
 
-    /// The tokens that are among some others.
-    pub(crate) fn among(&self, others: &TokenMask) -> Vec<u32> {
+    /// The tokens that are also in another mask, unless they are excluded in a list.
+    pub(super) fn intersection(&self, others: &TokenMask) -> Vec<u32> {
         let mut found: Vec<u32> = self.tokens().filter(|&token| others.contains(token)).collect();
         for base in &self.bases {
             let Some(mask) = base.mask() else {
@@ -110,9 +125,9 @@ impl Form {
         found
     }
 
-    /// All tokens that are allowed one by one.
-    fn singles(&self) -> impl Iterator<Item = &[u32]> {
-        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(Base::tokens);
+    /// The parts of which there is no mask.
+    fn unmasked_lists(&self) -> impl Iterator<Item = &[u32]> {
+        let few = self.bases.iter().filter(|base| base.mask().is_none()).map(MaskBase::tokens);
         let lists = self.lists.iter().filter(|list| list.mask.is_none());
         few.chain(lists.map(|list| &*list.tokens)).chain([&*self.tokens])
     }
@@ -121,28 +136,30 @@ impl Form {
     pub(crate) fn write(&self, words: &mut [u32]) {
         let mut first = true;
         let many = self.lists.iter().filter_map(|list| list.mask.as_deref());
-        for mask in self.bases.iter().filter_map(Base::mask).chain(many) {
-            match first {
-                true => words.copy_from_slice(mask.words()),
-                false => words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from),
+        for mask in self.bases.iter().filter_map(MaskBase::mask).chain(many) {
+            if first {
+                words.copy_from_slice(mask.words());
+            } else {
+                words.iter_mut().zip(mask.words()).for_each(|(to, from)| *to |= from);
             }
             first = false;
         }
         if first {
             words.fill(0);
         }
-        for list in self.singles() {
+        for list in self.unmasked_lists() {
             for &token in list {
                 // Tokens are smaller than the vocabulary is long.
                 words[token as usize / 32] |= 1 << (token % 32);
             }
         }
-        for &token in &*self.wrong {
+        for &token in &*self.excluded {
             words[token as usize / 32] &= !(1 << (token % 32));
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.wrong) + 32
+    /// Approximate memory, in bytes, shared sets and lists not counted.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.tokens) + size_of_val(&*self.excluded) + 32
     }
 }

@@ -1,86 +1,103 @@
-//! Expansion of program points into items, without reading.
+//! The closure of program points: the items that they lead to without reading (Earley's predictor
+//! and completer, 1970).
 //!
-//! After a byte, some points are reached with some stacks; calls, choices, repeats and returns lead
-//! from there to the terminals that may be read next. Ambiguity can lead to one point along very
-//! many ways, so what is known is kept by *point*: the union of all stacks it was reached with,
-//! going on only with stacks that are not in it yet. Calls wait until all returns are done, and
-//! then push one frame over the union. A step thus makes one set of stacks per point at last, and
-//! highly ambiguous grammars stay polynomial.
+//! After a byte, some points are reached with some stacks; calls, forks, repeats and returns lead
+//! from there to the terminals that may be read next. An ambiguous grammar reaches one point along
+//! very many paths, so the closure keeps, by *position* (point and repeat count), the union of all
+//! stacks it was reached with, and goes on only with stacks that are not in the union yet. Calls
+//! wait until all returns are done and then push one frame over the union: so a step ends with one
+//! set of stacks per point, and highly ambiguous grammars stay polynomial.
+//!
+//! Example: in `list: "(" list? ")"`, after the text `((`, the starts are the point behind the second
+//! `(`. The fork leads to the call of `list`, which pushes a frame and reaches `(`, and to `)`.
+//!
+//! Where the closure needs a rule body that is not made yet, it stops with a [`Pending`] request:
+//! the recognizer makes the body and runs the closure again.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
-use super::gss::{BOTTOM, CALLED, StackId, Stacks};
-use super::program::{ACCEPT, Leads, Point, PointId, Program, RETURN, SCOPE};
-use super::stepping::{FIRST_NODE, Item, NO_TEXT, too_many};
-use crate::error::Result;
+use super::gss::{CALLED, ReturnStacks, SCOPE};
+use super::item::{ACCEPT, BOTTOM, Item, PointId, RETURN, StackId};
+use super::point::{CaptureTarget, Point};
+use super::program::Program;
+use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::grammar::RuleId;
 use crate::regular::{Language, Languages};
 
-/// Up to this many places are looked up by going through all of them, which is faster than hashing
-/// and enough for nearly every step.
-const FEW: usize = 16;
+/// Up to this many positions are looked up linearly, which is faster than hashing and enough for
+/// nearly every step.
+const LINEAR_POSITIONS: usize = 16;
 
 /// A point, and how often it has run if it is a counted repeat.
-pub(crate) type Place = (PointId, u32);
+type Position = (PointId, u32);
 
-/// What an expansion waits for.
+/// A part of the program that must be made before a closure can go on.
 #[derive(Clone, Debug)]
-pub(crate) enum Pending {
+pub(super) enum Pending {
     /// The body of a rule.
     Rule(RuleId),
-    /// What follows the text of a scope.
+    /// The point behind the text of a scope, by tag and text.
     Capture(u32, Option<Vec<u8>>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reached {
-    place: Place,
+struct ReachedPosition {
+    position: Position,
     /// All stacks it was reached with.
     stack: StackId,
-    /// Those below the last frame that a call or repeat has pushed here.
+    /// The stacks below the last frame that a call or repeat has pushed here.
     pushed: Option<StackId>,
 }
 
-/// Where an expansion starts and what it has reached; buffers that every step uses again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Closure {
-    /// The points to expand; taken by [`Closure::run`].
-    pub(crate) starts: Vec<(Place, StackId)>,
-    todo: Vec<(Place, StackId)>,
-    reached: Vec<Reached>,
-    /// Indices into `reached`, once these are more than a few.
-    places: FxHashMap<Place, usize>,
-    /// Stacks returned to: exact, since their union would be as deep as the text is nested.
+/// The state of a closure: its starts, and buffers that every step uses again.
+#[derive(Debug, Default)]
+pub(super) struct Closure {
+    /// The positions to expand; taken by [`Closure::run`].
+    starts: Vec<(Position, StackId)>,
+    todo: Vec<(Position, StackId)>,
+    reached: Vec<ReachedPosition>,
+    /// Indices into `reached`, from [`LINEAR_POSITIONS`] on.
+    positions: FxHashMap<Position, usize>,
+    /// Stacks returned to, each by itself: their union would be as deep as the text is nested.
     returned: Vec<StackId>,
-    /// The same as a set, once they are more than a few.
+    /// The same as a set, from [`LINEAR_POSITIONS`] on.
     returns: FxHashSet<StackId>,
     /// Calls and repeats that wait, as indices into `reached`, the oldest first.
     waiting: Vec<usize>,
     accepts: bool,
-    /// What must be made before the expansion can go on.
     pending: Option<Pending>,
-    /// What was read since the outermost open scope began; `None` in walks.
-    pub(crate) text: Option<Vec<u8>>,
+    /// The text read since the outermost open scope began; `None` in walks.
+    pub(super) text: Option<Vec<u8>>,
+    /// Positions and stacks that one closure may visit.
     limit: usize,
 }
 
-/// Where the one way from a start leads: to an item, or to a place where it parts.
-enum Followed {
+/// The end of the one path from a start.
+enum PathEnd {
     Item(Item),
-    Parts((Place, StackId)),
-    /// To a rule whose body is not made yet.
+    /// A position from which more than one path leads on.
+    Branch((Position, StackId)),
+    /// A call of a rule whose body is not made yet.
     Pending(RuleId),
 }
 
-/// Follows a start as far as there is one way only, which is the common case and needs no memory.
-fn follow(
+/// The error that a step has more than `limit` items.
+pub(super) fn too_many_states(limit: usize) -> Error {
+    Error::new(ErrorKind::Limit, format!("one step needs more than {limit} parallel states"))
+        .with_help("make the grammar less ambiguous, or raise the limit `states_per_step`")
+        .with_limit(LimitName::StatesPerStep)
+}
+
+/// Follows a start as long as one path leads on, which is the common case and needs no memory.
+fn follow_only_path(
     program: &Program,
     languages: &Languages,
-    stacks: &mut Stacks,
-    ((mut point, count), mut stack): (Place, StackId),
-) -> Result<Followed> {
+    stacks: &mut ReturnStacks,
+    ((mut point, count), mut stack): (Position, StackId),
+) -> Result<PathEnd> {
     if count > 0 {
-        return Ok(Followed::Parts(((point, count), stack)));
+        return Ok(PathEnd::Branch(((point, count), stack)));
     }
     loop {
         let state = match program.point(point) {
@@ -89,12 +106,12 @@ fn follow(
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
-            Point::Names(_) => FIRST_NODE,
+            Point::Names(_) => return Ok(PathEnd::Item(Item::first_name(point, stack))),
             Point::Capture { language, .. } => language,
             Point::Regular { language, .. } if !languages.is_nullable(language) => language,
             Point::Call { rule, next } => {
                 let Some(entry) = program.entry(rule) else {
-                    return Ok(Followed::Pending(rule));
+                    return Ok(PathEnd::Pending(rule));
                 };
                 point = entry;
                 // A tail call returns to where its caller does.
@@ -114,49 +131,78 @@ fn follow(
                     (point, stack) = (frame.point, frame.below);
                     continue;
                 }
-                _ => return Ok(Followed::Parts(((point, 0), stack))),
+                _ => return Ok(PathEnd::Branch(((point, 0), stack))),
             },
-            _ => return Ok(Followed::Parts(((point, 0), stack))),
+            _ => return Ok(PathEnd::Branch(((point, 0), stack))),
         };
-        return Ok(Followed::Item(Item { point, state, text: NO_TEXT, stack }));
+        return Ok(PathEnd::Item(Item::new(point, state, stack)));
     }
 }
 
 impl Closure {
-    /// Appends the items that the starts lead to; there are no starts afterwards. If something must
-    /// be made first: that, and what was appended is not all.
+    /// Adds a point, not run yet, with stacks to the starts of the next run.
+    #[inline]
+    pub(super) fn start_at(&mut self, point: PointId, stack: StackId) {
+        self.starts.push(((point, 0), stack));
+    }
+
+    /// Whether nothing is to be expanded.
+    #[inline]
+    pub(super) fn has_no_starts(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Drops the starts, as after a step that failed.
+    #[inline]
+    pub(super) fn clear_starts(&mut self) {
+        self.starts.clear();
+    }
+
+    /// The starts, to restore them after a run that has met something pending.
+    pub(super) fn saved_starts(&self) -> SmallVec<[(Position, StackId); 4]> {
+        SmallVec::from_slice(&self.starts)
+    }
+
+    /// Starts again from saved starts.
+    pub(super) fn restore_starts(&mut self, starts: &[(Position, StackId)]) {
+        self.starts.clear();
+        self.starts.extend_from_slice(starts);
+    }
+
+    /// Appends the items that the starts lead to; there are no starts afterwards. Returns the part of
+    /// the program that must be made first, if there is one: then the items are not complete.
     ///
-    /// Errors when more than `limit` ways are followed or a stack outgrows its depth.
-    pub(crate) fn run(
+    /// Errors when more than `limit` positions are visited or a stack outgrows its depth.
+    pub(super) fn run(
         &mut self,
         program: &Program,
         languages: &Languages,
-        stacks: &mut Stacks,
+        stacks: &mut ReturnStacks,
         limit: usize,
         items: &mut Vec<Item>,
     ) -> Result<Option<Pending>> {
         if let [start] = self.starts[..] {
             self.starts.clear();
-            match follow(program, languages, stacks, start)? {
-                Followed::Item(item) => {
+            match follow_only_path(program, languages, stacks, start)? {
+                PathEnd::Item(item) => {
                     items.push(item);
                     return Ok(None);
                 }
-                Followed::Pending(rule) => return Ok(Some(Pending::Rule(rule))),
-                Followed::Parts(start) => self.starts.push(start),
+                PathEnd::Pending(rule) => return Ok(Some(Pending::Rule(rule))),
+                PathEnd::Branch(start) => self.starts.push(start),
             }
         }
         self.limit = limit;
         self.clear();
         for i in 0..self.starts.len() {
-            let (place, stack) = self.starts[i];
-            self.arrive(stacks, place, stack)?;
+            let (position, stack) = self.starts[i];
+            self.arrive(stacks, position, stack)?;
         }
         self.starts.clear();
         let mut waited = 0;
         loop {
-            while let Some((place, stack)) = self.todo.pop() {
-                self.expand(program, languages, stacks, place, stack)?;
+            while let Some((position, stack)) = self.todo.pop() {
+                self.expand(program, languages, stacks, position, stack)?;
             }
             let Some(&first) = self.waiting.get(waited) else { break };
             waited += 1;
@@ -165,29 +211,32 @@ impl Closure {
         if let Some(pending) = self.pending.take() {
             return Ok(Some(pending));
         }
-        for &Reached { place: (point, _), stack, .. } in &self.reached {
+        for &ReachedPosition { position: (point, _), stack, .. } in &self.reached {
             let state = match program.point(point) {
                 Point::Regular { language: Language::EPSILON, .. } => continue,
                 Point::Regular { language, .. } | Point::Capture { language, .. } => language,
-                Point::Names(_) => FIRST_NODE,
+                Point::Names(_) => {
+                    items.push(Item::first_name(point, stack));
+                    continue;
+                }
                 Point::Special { .. } => Language::EPSILON,
                 _ => continue,
             };
-            items.push(Item { point, state, text: NO_TEXT, stack });
+            items.push(Item::new(point, state, stack));
         }
         if self.accepts {
-            items.push(Item::border(ACCEPT, BOTTOM));
+            items.push(Item::accept());
         }
         Ok(None)
     }
 
     fn clear(&mut self) {
         self.todo.clear();
-        if self.reached.len() > FEW {
-            self.places.clear();
+        if self.reached.len() > LINEAR_POSITIONS {
+            self.positions.clear();
         }
         self.reached.clear();
-        if self.returned.len() > FEW {
+        if self.returned.len() > LINEAR_POSITIONS {
             self.returns.clear();
         }
         self.returned.clear();
@@ -196,34 +245,44 @@ impl Closure {
         self.pending = None;
     }
 
-    fn index_of(&self, place: Place) -> Option<usize> {
-        match self.reached.len() <= FEW {
-            true => self.reached.iter().position(|reached| reached.place == place),
-            false => self.places.get(&place).copied(),
+    fn index_of(&self, position: Position) -> Option<usize> {
+        if self.reached.len() <= LINEAR_POSITIONS {
+            self.reached.iter().position(|reached| reached.position == position)
+        } else {
+            self.positions.get(&position).copied()
         }
     }
 
-    /// A way leads to this place with this stack. Goes on from there unless that is known.
-    fn arrive(&mut self, stacks: &mut Stacks, place: Place, stack: StackId) -> Result<()> {
-        match place.0 {
+    /// Notes that a path leads to this position with this stack, and schedules the position unless
+    /// that is known.
+    fn arrive(
+        &mut self,
+        stacks: &mut ReturnStacks,
+        position: Position,
+        stack: StackId,
+    ) -> Result<()> {
+        match position.0 {
             ACCEPT => self.accepts = true,
             RETURN => {
-                let known = match self.returned.len() <= FEW {
-                    true => self.returned.contains(&stack),
-                    false => self.returns.contains(&stack),
+                let known = if self.returned.len() <= LINEAR_POSITIONS {
+                    self.returned.contains(&stack)
+                } else {
+                    self.returns.contains(&stack)
                 };
                 if !known {
                     self.returned.push(stack);
                     match self.returned.len() {
-                        ..=FEW => {}
-                        n if n == FEW + 1 => self.returns.extend(self.returned.iter().copied()),
+                        ..=LINEAR_POSITIONS => {}
+                        n if n == LINEAR_POSITIONS + 1 => {
+                            self.returns.extend(self.returned.iter().copied())
+                        }
                         _ => _ = self.returns.insert(stack),
                     }
-                    self.todo.push((place, stack));
+                    self.todo.push((position, stack));
                 }
             }
             _ => {
-                if let Some(index) = self.index_of(place) {
+                if let Some(index) = self.index_of(position) {
                     let known = self.reached[index].stack;
                     let all = stacks.union(known, stack)?;
                     if all == known {
@@ -231,19 +290,19 @@ impl Closure {
                     }
                     self.reached[index].stack = all;
                 } else {
-                    self.reached.push(Reached { place, stack, pushed: None });
-                    let places = self.reached.iter().map(|reached| reached.place).zip(0..);
+                    self.reached.push(ReachedPosition { position, stack, pushed: None });
+                    let positions = self.reached.iter().map(|reached| reached.position).zip(0..);
                     match self.reached.len() {
-                        ..=FEW => {}
-                        n if n == FEW + 1 => self.places.extend(places),
-                        n => _ = self.places.insert(place, n - 1),
+                        ..=LINEAR_POSITIONS => {}
+                        n if n == LINEAR_POSITIONS + 1 => self.positions.extend(positions),
+                        n => _ = self.positions.insert(position, n - 1),
                     }
                 }
-                self.todo.push((place, stack));
+                self.todo.push((position, stack));
             }
         }
         if self.todo.len() + self.reached.len() + self.returned.len() > self.limit {
-            return Err(too_many(self.limit));
+            return Err(too_many_states(self.limit));
         }
         Ok(())
     }
@@ -252,11 +311,11 @@ impl Closure {
         &mut self,
         program: &Program,
         languages: &Languages,
-        stacks: &mut Stacks,
-        place: Place,
+        stacks: &mut ReturnStacks,
+        position: Position,
         stack: StackId,
     ) -> Result<()> {
-        let (point, count) = place;
+        let (point, count) = position;
         if point == RETURN {
             for i in 0..stacks.frames(stack).len() {
                 let frame = stacks.frames(stack)[i];
@@ -277,22 +336,22 @@ impl Closure {
                 Some(entry) => self.arrive(stacks, (entry, 0), stack)?,
                 None => self.pending = Some(Pending::Rule(rule)),
             },
-            Point::Call { .. } => self.waiting.extend(self.index_of(place)),
-            Point::Scope { .. } if count == 0 => self.waiting.extend(self.index_of(place)),
+            Point::Call { .. } => self.waiting.extend(self.index_of(position)),
+            Point::Scope { .. } if count == 0 => self.waiting.extend(self.index_of(position)),
             Point::Scope { tag, .. } => {
                 let from = (count - SCOPE - 1) as usize;
                 let text = self.text.as_ref().map(|text| &text[from.min(text.len())..]);
-                match program.leads(tag, text) {
-                    Leads::To(point) => self.arrive(stacks, (point, 0), stack)?,
-                    Leads::Nowhere => {}
-                    Leads::Unknown => {
+                match program.capture_target(tag, text) {
+                    CaptureTarget::At(point) => self.arrive(stacks, (point, 0), stack)?,
+                    CaptureTarget::Refused => {}
+                    CaptureTarget::Unknown => {
                         self.pending = Some(Pending::Capture(tag, text.map(<[u8]>::to_vec)));
                     }
                 }
             }
-            Point::Fork(ways) => {
-                for way in program.ways(ways) {
-                    self.arrive(stacks, (way, 0), stack)?;
+            Point::Fork(branches) => {
+                for branch in program.branches(branches) {
+                    self.arrive(stacks, (branch, 0), stack)?;
                 }
             }
             Point::Repeat { min, max, next, .. } => {
@@ -300,17 +359,23 @@ impl Closure {
                     self.arrive(stacks, (next, 0), stack)?;
                 }
                 if max == u32::MAX || count < max {
-                    self.waiting.extend(self.index_of(place));
+                    self.waiting.extend(self.index_of(position));
                 }
             }
         }
         Ok(())
     }
 
-    /// Enters the rule that a place calls, or the body that it repeats, with a frame over all of
-    /// its stacks.
-    fn push_frame(&mut self, program: &Program, stacks: &mut Stacks, index: usize) -> Result<()> {
-        let Reached { place: (point, count), stack: below, pushed } = self.reached[index];
+    /// Enters the rule that a position calls, or the body that it repeats, with one frame over all
+    /// of its stacks.
+    fn push_frame(
+        &mut self,
+        program: &Program,
+        stacks: &mut ReturnStacks,
+        index: usize,
+    ) -> Result<()> {
+        let ReachedPosition { position: (point, count), stack: below, pushed } =
+            self.reached[index];
         if pushed == Some(below) {
             return Ok(());
         }

@@ -1,39 +1,38 @@
-//! Configurations, each once, and where tokens lead from them.
+//! Hash-consed configurations, and a memo table of the tokens read from them.
+//!
+//! Configurations exist at token boundaries only: inside a token, items are stepped without being
+//! interned. So a mask that was computed once is found again by the configuration's id.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault};
 
 use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::stepping::Item;
-
-/// A configuration, by identity within its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ConfigId(u32);
+use super::item::{ConfigId, Item};
 
 /// Hash-consed sets of items, laid out one behind the other.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Configs {
+#[derive(Debug, Default)]
+pub(super) struct Configurations {
     items: Vec<Item>,
     /// Where the items of each end.
     ends: Vec<usize>,
     /// By hash, which is kept so that growing looks at no items.
     ids: HashTable<(u32, ConfigId)>,
-    /// What was read before: configuration and token.
-    after: FxHashMap<(ConfigId, u32), ConfigId>,
+    /// The successors of configurations by tokens read before.
+    successors: FxHashMap<(ConfigId, u32), ConfigId>,
 }
 
-impl Configs {
+impl Configurations {
     /// The items of a configuration.
     #[inline]
-    pub(crate) fn items(&self, id: ConfigId) -> &[Item] {
+    pub(super) fn items(&self, id: ConfigId) -> &[Item] {
         let index = id.0 as usize;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.items[start..self.ends[index]]
     }
 
     /// The configuration of these items, sorted and without duplicates.
-    pub(crate) fn intern(&mut self, items: &[Item]) -> ConfigId {
+    pub(super) fn intern(&mut self, items: &[Item]) -> ConfigId {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one(items);
         let short = (hash ^ hash >> 32) as u32;
         let same = |&(other, id): &(u32, ConfigId)| other == short && self.items(id) == items;
@@ -47,24 +46,24 @@ impl Configs {
         id
     }
 
-    /// Where a token leads, if it was read there before.
+    /// The successor by a token, if the token was read there before.
     #[inline]
-    pub(crate) fn after(&self, from: ConfigId, token: u32) -> Option<ConfigId> {
-        self.after.get(&(from, token)).copied()
+    pub(super) fn successor(&self, from: ConfigId, token: u32) -> Option<ConfigId> {
+        self.successors.get(&(from, token)).copied()
     }
 
-    /// Remembers where a token leads.
-    pub(crate) fn remember(&mut self, from: ConfigId, token: u32, next: ConfigId) {
-        self.after.insert((from, token), next);
+    /// Remembers the successor by a token.
+    pub(super) fn remember_successor(&mut self, from: ConfigId, token: u32, next: ConfigId) {
+        self.successors.insert((from, token), next);
     }
 
-    /// About how many bytes they take.
-    pub(crate) fn bytes(&self) -> usize {
-        self.items.len() * size_of::<Item>() + self.ends.len() * 24 + self.after.len() * 24
+    /// Approximate memory, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.items.len() * size_of::<Item>() + self.ends.len() * 24 + self.successors.len() * 24
     }
 }
 
-/// Of 32 bits 64, of which both ends count.
+/// 64 bits from 32, such that both the low and the high ones tell hashes apart.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -72,22 +71,21 @@ fn spread(hash: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recognizer::gss::BOTTOM;
-    use crate::recognizer::program::ACCEPT;
 
     #[test]
     fn equal_items_are_one_configuration() {
-        let item = |text| Item { text, ..Item::border(ACCEPT, BOTTOM) };
-        let mut configs = Configs::default();
-        let ids: Vec<_> = (0..1000).map(|n| configs.intern(&[item(n), item(n + 1)])).collect();
-        let none = configs.intern(&[]);
+        let item = |text| Item { text, ..Item::accept() };
+        let mut configurations = Configurations::default();
+        let ids: Vec<_> =
+            (0..1000).map(|n| configurations.intern(&[item(n), item(n + 1)])).collect();
+        let none = configurations.intern(&[]);
         for (n, &id) in (0..1000).zip(&ids) {
-            assert_eq!(configs.items(id), [item(n), item(n + 1)]);
-            assert_eq!(configs.intern(&[item(n), item(n + 1)]), id);
+            assert_eq!(configurations.items(id), [item(n), item(n + 1)]);
+            assert_eq!(configurations.intern(&[item(n), item(n + 1)]), id);
         }
-        assert!(configs.items(none).is_empty() && !ids.contains(&none));
-        assert_eq!(configs.after(none, 7), None);
-        configs.remember(none, 7, ids[3]);
-        assert_eq!(configs.after(none, 7), Some(ids[3]));
+        assert!(configurations.items(none).is_empty() && !ids.contains(&none));
+        assert_eq!(configurations.successor(none, 7), None);
+        configurations.remember_successor(none, 7, ids[3]);
+        assert_eq!(configurations.successor(none, 7), Some(ids[3]));
     }
 }

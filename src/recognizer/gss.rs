@@ -1,79 +1,85 @@
-//! Return stacks as hash-consed sets.
+//! The graph-structured stack: hash-consed sets of return stacks.
 //!
-//! A stack is a set of frames, each a return point, a counter, and the stack below it; frames
-//! that agree on point and counter are one frame over the union of what lies below. So ambiguity
-//! merges (Tomita's graph-structured stack, 1985, made immutable), equal sets are equal ids, and
-//! twenty levels of ambiguous nesting are twenty sets instead of a million stacks.
+//! A set of stacks is a set of frames, each a return point, a counter, and the set of stacks below
+//! it. Two frames with the same point and counter become one frame over the union of the sets below
+//! (Tomita 1985, made immutable). So twenty levels of ambiguous nesting take twenty sets instead of
+//! a million stacks, and equal sets have equal ids:
+//!
+//! ```text
+//! {20 over {10}} ∪ {20 over {11}}  =  {20 over {10, 11}}
+//! {20 over {10}} ∪ {21 over {10}}  =  {20 over {10}, 21 over {10}}
+//! ```
+//!
+//! Invariants: the frames of a set are sorted by point and counter, which no two of them share; a
+//! set has a greater id than the sets below it.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::program::{ACCEPT, PointId, SCOPE};
-use crate::error::LimitName;
-use crate::error::{Error, ErrorKind, Result};
+use super::item::{ACCEPT, BOTTOM, PointId, StackId};
+use crate::error::{Error, ErrorKind, LimitName, Result};
 
-/// A set of stacks, by identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StackId(u32);
+/// The counter of a frame that a call has pushed: a counted repeat at its point has not run yet.
+pub(super) const CALLED: u32 = u32::MAX;
 
-/// The stack under the start rule: returning to it accepts.
-pub(crate) const BOTTOM: StackId = StackId(0);
-
-/// The counter of a frame that a call has pushed: what comes next, even a counted repeat, has not
-/// run yet.
-pub(crate) const CALLED: u32 = u32::MAX;
+/// Bit in a counter: the frame is a scope's, and the other bits are the offset in the recorded text
+/// at which the scope's text begins.
+pub(super) const SCOPE: u32 = 1 << 31;
 
 /// One frame: on return go on at `point`, with `below` as the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Frame {
+pub(crate) struct StackFrame {
     pub(crate) point: PointId,
-    /// How often a counted repeat has run before this time, or [`CALLED`].
+    /// The completed runs of a counted repeat before this one; or [`CALLED`]; or [`SCOPE`] and an
+    /// offset.
     pub(crate) count: u32,
     pub(crate) below: StackId,
 }
 
-impl Frame {
-    /// Do both go on in the same way, whatever lies below?
-    fn meets(&self, other: &Self) -> bool {
+impl StackFrame {
+    /// Whether both have the same point and counter.
+    fn continues_like(&self, other: &Self) -> bool {
         (self.point, self.count) == (other.point, other.count)
     }
 }
 
-type Frames = SmallVec<[Frame; 1]>;
+type Frames = SmallVec<[StackFrame; 1]>;
 
-#[derive(Clone, Debug)]
-pub(crate) struct Stacks {
-    /// Sorted by point and counter, which are unique within a set.
+/// All sets of return stacks of a recognizer.
+#[derive(Debug)]
+pub(crate) struct ReturnStacks {
     sets: Vec<Frames>,
     depths: Vec<u32>,
-    /// Is the text that is being read part of a scope's?
-    records: Vec<bool>,
+    /// By set: whether a scope stands in it, whose text must be recorded.
+    has_scope: Vec<bool>,
     ids: FxHashMap<Frames, StackId>,
     unions: FxHashMap<(StackId, StackId), StackId>,
     limit: u32,
 }
 
-impl Stacks {
-    pub(crate) fn new(depth: usize) -> Self {
+impl ReturnStacks {
+    /// [`BOTTOM`] alone. Stacks of more than `depth` frames are errors.
+    pub(super) fn new(depth: usize) -> Self {
         let mut this = Self {
             sets: Vec::new(),
             depths: Vec::new(),
-            records: Vec::new(),
+            has_scope: Vec::new(),
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
         };
-        let frames = Frames::from_slice(&[Frame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
+        let frames =
+            Frames::from_slice(&[StackFrame { point: ACCEPT, count: CALLED, below: BOTTOM }]);
         this.sets.push(frames.clone());
         this.depths.push(0);
-        this.records.push(false);
+        this.has_scope.push(false);
         this.ids.insert(frames, BOTTOM);
         this
     }
 
     /// The frames of a set; that of [`BOTTOM`] leads to [`ACCEPT`].
     #[inline]
-    pub(crate) fn frames(&self, id: StackId) -> &[Frame] {
+    pub(crate) fn frames(&self, id: StackId) -> &[StackFrame] {
         &self.sets[id.0 as usize]
     }
 
@@ -91,38 +97,39 @@ impl Stacks {
                 .with_limit(LimitName::Depth));
         }
         let id = StackId(self.sets.len() as u32);
-        let scope = |f: &Frame| f.count & SCOPE != 0 && f.count != CALLED;
-        self.records.push(frames.iter().any(|f| scope(f) || self.records[f.below.0 as usize]));
+        let scope = |f: &StackFrame| f.count & SCOPE != 0 && f.count != CALLED;
+        self.has_scope.push(frames.iter().any(|f| scope(f) || self.has_scope[f.below.0 as usize]));
         self.sets.push(frames.clone());
         self.depths.push(depth);
         self.ids.insert(frames, id);
         Ok(id)
     }
 
-    /// Does a scope in it want to know what is read?
+    /// Whether a scope stands in a set, so that the text being read must be recorded.
     #[inline]
-    pub(crate) fn records(&self, id: StackId) -> bool {
-        self.records[id.0 as usize]
+    pub(crate) fn has_scope(&self, id: StackId) -> bool {
+        self.has_scope[id.0 as usize]
     }
 
     /// One frame on top of a stack.
-    pub(crate) fn push(&mut self, point: PointId, count: u32, below: StackId) -> Result<StackId> {
-        self.intern(Frames::from_slice(&[Frame { point, count, below }]))
+    pub(super) fn push(&mut self, point: PointId, count: u32, below: StackId) -> Result<StackId> {
+        self.intern(Frames::from_slice(&[StackFrame { point, count, below }]))
     }
 
-    /// The stacks of both.
+    /// The union of two sets.
     pub(crate) fn union(&mut self, a: StackId, b: StackId) -> Result<StackId> {
         if let Some(known) = self.known_union(a, b) {
             return Ok(known);
         }
-        // What lies below is merged first; own stack, since sets may be as deep as `depth` allows.
+        // The sets below are merged first; by a stack of its own, since sets may be as deep as the
+        // limit allows.
         let mut todo = vec![(a, b)];
         while let Some(&(a, b)) = todo.last() {
             let before = todo.len();
             if self.known_union(a, b).is_none() {
                 for x in self.frames(a) {
-                    let twin = self.frames(b).iter().find(|y| x.meets(y));
-                    if let Some(y) = twin
+                    let same = self.frames(b).iter().find(|y| x.continues_like(y));
+                    if let Some(y) = same
                         && self.known_union(x.below, y.below).is_none()
                     {
                         todo.push((x.below, y.below));
@@ -149,12 +156,15 @@ impl Stacks {
         let mut frames = Frames::new();
         let (mut i, mut j) = (0, 0);
         loop {
-            let at = |f: &Frame| (f.point, f.count);
+            let at = |f: &StackFrame| (f.point, f.count);
             frames.push(match (left.get(i), right.get(j)) {
-                (Some(x), Some(y)) if x.meets(y) => {
+                (Some(x), Some(y)) if x.continues_like(y) => {
                     i += 1;
                     j += 1;
-                    Frame { below: self.known_union(x.below, y.below).unwrap_or(x.below), ..*x }
+                    StackFrame {
+                        below: self.known_union(x.below, y.below).unwrap_or(x.below),
+                        ..*x
+                    }
                 }
                 (Some(x), Some(y)) if at(x) > at(y) => {
                     j += 1;
@@ -176,8 +186,8 @@ impl Stacks {
         Ok(())
     }
 
-    /// About how many bytes the sets take.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Approximate memory, in bytes.
+    pub(super) fn memory(&self) -> usize {
         let frames = 2 * (size_of::<Frames>() + 16) + 4;
         self.sets.len() * frames + self.unions.len() * 24
     }
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn unions_merge_below_equal_frames() {
-        let mut s = Stacks::new(100);
+        let mut s = ReturnStacks::new(100);
         let (a, b) = (s.push(10, 0, BOTTOM).unwrap(), s.push(11, 0, BOTTOM).unwrap());
         let (xa, xb) = (s.push(20, 0, a).unwrap(), s.push(20, 0, b).unwrap());
         let ab = s.union(a, b).unwrap();
@@ -202,7 +212,7 @@ mod tests {
 
     #[test]
     fn depth_is_bounded() {
-        let mut s = Stacks::new(2);
+        let mut s = ReturnStacks::new(2);
         let one = s.push(9, 0, BOTTOM).unwrap();
         let two = s.push(9, 0, one).unwrap();
         assert_eq!(s.push(9, 0, two).unwrap_err().kind(), ErrorKind::Limit);

@@ -1,14 +1,22 @@
-//! A grammar compiled into program points in continuation-passing style.
+//! A grammar compiled into points in continuation-passing style.
 //!
-//! A point says what to read next and where to go on; a rule's body ends in [`RETURN`]. A call
+//! A point reads something and names the point to go on at; a rule's body ends in [`RETURN`]. A call
 //! whose continuation is [`RETURN`] is a tail call and pushes nothing, so lists written by right
-//! recursion run in constant stack. Counted repeats are frames with a counter, never unrolled.
-//! Nothing unproductive is compiled: from every point some text leads to the end.
+//! recursion run in constant stack. Repeats of a few times are written out; others are frames with
+//! a counter. Nothing unproductive is compiled: from every point some text leads to the end.
 //!
-//! A grammar that is given whole is compiled whole. Others are *sources*: a rule's body is asked
-//! for when it is entered for the first time, and what follows the key of an object when that key
-//! has been read; so a large schema costs what of it is visited, and a rule may depend on what was
-//! read before.
+//! Example: the rule `list: "[" word ("," word)* "]"` becomes
+//!
+//! ```text
+//! 2  Regular("]")  next RETURN      5  Regular(",")  next 4
+//! 3  Fork(5, 2)                     6  Call(word)    next 3
+//! 4  Call(word)    next 3           7  Regular("[")  next 6     (the rule's entry)
+//! ```
+//!
+//! A grammar that is given whole is compiled whole. Others come from a *source*: it is asked for a
+//! rule's body when the rule is first entered, and for what follows an object's key when that key
+//! has been read. So a large schema costs only the parts that are visited, and a rule may depend
+//! on what was read before. Points that are made never change.
 
 mod compile;
 
@@ -18,183 +26,163 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use compile::{Part, ProgramCompiler, Whole, resolve_specials, spelled_languages};
+use compile::{
+    PartialGrammar, ProgramCompiler, WholeGrammar, resolve_specials, spellable_languages,
+};
 pub(crate) use compile::{check_nesting, find_special};
 
-use super::liveness::Spelling;
+use super::byte_coverage::ByteCoverage;
+use super::item::{PointId, RETURN};
+use super::point::{CaptureTarget, Point, Span};
 use crate::error::{ConstraintPart, Error, ErrorKind, Result};
 use crate::grammar::analysis::least_fixed_point;
 use crate::grammar::names::{NameStep, Names};
 use crate::grammar::normal::normalize;
 use crate::grammar::source::Source;
-use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, RuleId, SpecialToken};
+use crate::grammar::{Grammar, Node, NodeId, Origin, RuleId};
 use crate::limits::Limits;
 use crate::regular::{ByteSet, Language, Languages, TextSet, TextSets};
 use crate::vocabulary::Vocabulary;
 
-/// Index of a point in its program.
-pub(crate) type PointId = u32;
+/// The point behind a captured string, by the capture's tag and the string (`None`: any).
+type CaptureTargets = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
 
-/// The end of a rule's body: go on at the frames on top of the stack.
-pub(crate) const RETURN: PointId = 0;
-/// The end of the whole text.
-pub(crate) const ACCEPT: PointId = 1;
-
-/// Repeats with a bound up to this many times are written out; they are cheaper than a counter.
-const UNROLL: u32 = 3;
-
-/// Nesting of nodes within one rule. Front ends that nest deeper must use rules.
-const NESTING: u32 = 1_000;
-
-/// A part of one of the program's lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    from: u32,
-    to: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Point {
-    /// [`RETURN`] and [`ACCEPT`] themselves.
-    Border,
-    /// Read a string of a language, then go on.
-    Regular { language: Language, next: PointId },
-    /// Read one of these special tokens, then go on.
-    Special { tokens: Span, next: PointId },
-    /// Go to a rule's body, which returns to `next`.
-    Call { rule: RuleId, next: PointId },
-    /// Any of these.
-    Fork(Span),
-    /// `body` (which returns here) `min` to `max` times, then go on.
-    Repeat { body: PointId, min: u32, max: u32, next: PointId },
-    /// Read one of some names, then go on where that name leads.
-    Names(u32),
-    /// Read a string of a language, then go on where that string leads.
-    Capture { language: Language, tag: u32 },
-    /// `body` (which returns here), then go on where the text that it has read leads.
-    Scope { body: PointId, tag: u32 },
-}
-
-/// In the counter of a frame: it is a scope's, and the other bits say where its text begins.
-pub(crate) const SCOPE: u32 = 1 << 31;
-
-/// What is known of where a captured string leads.
-pub(crate) enum Leads {
-    /// Nothing: it must be asked for.
-    Unknown,
-    /// The string is not allowed after all.
-    Nowhere,
-    To(PointId),
-}
-
-/// Where a captured string leads, by tag and string.
-type Captured = FxHashMap<(u32, Option<Box<[u8]>>), Option<PointId>>;
-
-#[derive(Debug, Default)]
-struct Inner {
+/// The points of a program and the lists they refer to.
+#[derive(Clone, Debug, Default)]
+struct PointTable {
     points: Vec<Point>,
-    /// Index into `labels`, by point.
-    sources: Vec<u32>,
-    /// By point: is a JSON string read there?
-    texts: Vec<bool>,
-    /// What forks lead to.
-    ways: Vec<PointId>,
-    /// By fork: the way that leads to a shortest text, where the source knows it.
+    /// By point: index into `labels`.
+    label_of: Vec<u32>,
+    /// By point: whether a JSON string is read there.
+    reads_json_string: Vec<bool>,
+    /// The points of forks.
+    branches: Vec<PointId>,
+    /// By fork: the branch that leads to a shortest text, where the source knows it.
     shortest: FxHashMap<PointId, PointId>,
+    /// The special tokens of points.
     tokens: Vec<u32>,
     labels: Vec<Origin>,
     label_ids: FxHashMap<Origin, u32>,
-    /// Bodies by rule, [`UNKNOWN_BODY`] until asked for.
+    /// By rule: the point where its body begins, [`UNKNOWN_BODY`] until asked for.
     entries: Vec<PointId>,
+    /// The points that nodes were compiled to, by node and continuation.
     memo: FxHashMap<(NodeId, PointId), PointId>,
-    names: Vec<Names>,
-    /// By choice and rank: where a name leads, once asked for.
-    name_targets: FxHashMap<(u32, u32), PointId>,
-    name_ids: FxHashMap<u32, u32>,
-    /// The other way round.
-    name_tags: Vec<u32>,
-    captured: Captured,
+    /// Points that may be made; more are an error.
+    limit: usize,
+}
+
+/// The choices of names of a program.
+#[derive(Debug, Default)]
+struct NameTable {
+    names: Vec<Arc<Names>>,
+    /// By choice and rank: the point behind a name, once asked for.
+    targets: FxHashMap<(u32, u32), PointId>,
+    /// The number of a choice, by the source's tag.
+    ids: FxHashMap<u32, u32>,
+    /// The source's tag, by number.
+    tags: Vec<u32>,
+}
+
+/// A source and its answers.
+#[derive(Debug, Default)]
+struct SourceTable {
+    source: Option<Box<dyn Source>>,
+    capture_targets: CaptureTargets,
     /// Short texts of rules, where the source told them.
     completions: FxHashMap<RuleId, Option<Arc<[u8]>>>,
-    source: Option<Box<dyn Source>>,
-    limit: usize,
-    bytes: usize,
+    /// Approximate memory of the answers.
+    memory: usize,
+}
+
+/// The parts of a program that grow as it is visited.
+#[derive(Debug, Default)]
+struct ProgramTables {
+    points: PointTable,
+    names: NameTable,
+    answers: SourceTable,
 }
 
 /// A rule whose body has not been asked for.
 const UNKNOWN_BODY: PointId = u32::MAX;
 
-/// A compiled grammar, or as much of it as was visited. Belongs to one machine at a time.
+/// A compiled grammar, or as much of it as was visited. Belongs to one recognizer.
 #[derive(Debug)]
 pub(crate) struct Program {
-    inner: RefCell<Inner>,
+    tables: RefCell<ProgramTables>,
     start: RuleId,
-    /// Does what follows depend on strings that were read?
+    /// Whether a point so far captures a string.
     captures: Cell<bool>,
+    /// Whether the end of an array may depend on its items.
     repeats: Cell<bool>,
     /// One character of the JSON strings in it.
     pub(crate) text_unit: Option<Language>,
 }
 
 impl Program {
+    /// The instruction at a point.
     #[inline]
     pub(crate) fn point(&self, id: PointId) -> Point {
-        self.inner.borrow().points[id as usize]
+        self.tables.borrow().points.points[id as usize]
     }
 
-    /// Where a rule's body begins, if that is known.
+    /// The point where a rule's body begins, if it is made.
     #[inline]
     pub(crate) fn entry(&self, rule: RuleId) -> Option<PointId> {
-        let inner = self.inner.borrow();
-        inner.entries.get(rule.index()).copied().filter(|&entry| entry != UNKNOWN_BODY)
+        let tables = self.tables.borrow();
+        tables.points.entries.get(rule.index()).copied().filter(|&entry| entry != UNKNOWN_BODY)
     }
 
     /// A lower bound on the bytes of each text of a rule whose body is not made.
     pub(crate) fn least_bytes(&self, rule: RuleId) -> u64 {
         // No rule holds the empty string.
-        let inner = self.inner.borrow();
-        inner.source.as_ref().map_or(1, |source| source.least_bytes(rule).max(1))
+        let tables = self.tables.borrow();
+        tables.answers.source.as_ref().map_or(1, |source| source.least_bytes(rule).max(1))
     }
 
+    /// The start rule.
     pub(crate) fn start(&self) -> RuleId {
         self.start
     }
 
-    /// May the end of a text depend on captured ones, too?
+    /// Whether the end of an array may depend on its items.
     pub(crate) fn has_repeats(&self) -> bool {
         self.repeats.get()
     }
 
-    /// Can what it allows depend on strings that were read?
+    /// Whether the program allows a continuation by strings that were captured.
     pub(crate) fn has_captures(&self) -> bool {
         self.captures.get()
     }
 
-    /// What a fork leads to.
-    pub(crate) fn ways(&self, span: Span) -> SmallVec<[PointId; 8]> {
-        SmallVec::from_slice(&self.inner.borrow().ways[span.from as usize..span.to as usize])
+    /// The points of a fork.
+    pub(crate) fn branches(&self, span: Span) -> SmallVec<[PointId; 8]> {
+        SmallVec::from_slice(
+            &self.tables.borrow().points.branches[span.from as usize..span.to as usize],
+        )
     }
 
-    /// The ways of a fork that may lead to a shortest text.
-    pub(crate) fn ways_to_shortest(&self, fork: PointId, span: Span) -> SmallVec<[PointId; 8]> {
-        let known = self.inner.borrow().shortest.get(&fork).copied();
+    /// The branches of a fork that may lead to a shortest text.
+    pub(crate) fn branches_to_shortest(&self, fork: PointId, span: Span) -> SmallVec<[PointId; 8]> {
+        let known = self.tables.borrow().points.shortest.get(&fork).copied();
         match known {
-            Some(way) => SmallVec::from_slice(&[way]),
-            None => self.ways(span),
+            Some(branch) => SmallVec::from_slice(&[branch]),
+            None => self.branches(span),
         }
     }
 
     /// The special tokens of a point.
     pub(crate) fn tokens(&self, span: Span) -> SmallVec<[u32; 4]> {
-        SmallVec::from_slice(&self.inner.borrow().tokens[span.from as usize..span.to as usize])
+        SmallVec::from_slice(
+            &self.tables.borrow().points.tokens[span.from as usize..span.to as usize],
+        )
     }
 
-    /// Is a JSON string read at this point?
-    pub(crate) fn is_json_text(&self, id: PointId) -> bool {
-        self.inner.borrow().texts[id as usize]
+    /// Whether a JSON string is read at a point.
+    pub(crate) fn reads_json_string(&self, id: PointId) -> bool {
+        self.tables.borrow().points.reads_json_string[id as usize]
     }
 
-    /// The counter with which a return comes to a point, from that of its frame.
+    /// The repeat count with which a return arrives at a point, from the counter of its frame.
     pub(crate) fn count_after(&self, id: PointId, count: u32) -> u32 {
         // A call goes on to a repeat that has run no times.
         let count = count.wrapping_add(1);
@@ -207,9 +195,9 @@ impl Program {
 
     /// The parts of the constraint that a point was compiled from: keywords, or a rule.
     pub(crate) fn sources(&self, id: PointId) -> Vec<ConstraintPart> {
-        let inner = self.inner.borrow();
-        match (&inner.labels[inner.sources[id as usize] as usize], &inner.source) {
-            // Nothing is asked of any value, and the first rule has no place either.
+        let tables = self.tables.borrow();
+        match (tables.points.origin(id), &tables.answers.source) {
+            // A source's rules without places: any value, and the first rule.
             (Origin::Kind(_), _) => Vec::new(),
             (Origin::Text(text), Some(_)) if text.is_empty() => Vec::new(),
             (Origin::Places(places), Some(source)) => {
@@ -218,24 +206,25 @@ impl Program {
                 pointers.map(ConstraintPart::Keyword).collect()
             }
             _ => {
-                let label = self.label_text(inner.sources[id as usize]);
+                let label = self.label_text(tables.points.label_of[id as usize]);
                 vec![ConstraintPart::from_label(label)]
             }
         }
     }
 
-    /// A limit that was reached while something was read from one of these points: where that is.
+    /// Adds to the error of a limit the place in the source of one of these points, which were being
+    /// read when it was reached.
     pub(crate) fn placed(&self, ids: impl Iterator<Item = PointId>, error: Error) -> Error {
         if error.kind() != ErrorKind::Limit {
             return error;
         }
-        let inner = self.inner.borrow();
-        let mut labels = ids.map(|id| &inner.labels[inner.sources[id as usize] as usize]);
+        let tables = self.tables.borrow();
+        let mut labels = ids.map(|id| tables.points.origin(id));
         let places = labels.find_map(|label| match label {
             Origin::Places(places) if !places.is_empty() => Some(places),
             _ => None,
         });
-        match (places, &inner.source) {
+        match (places, &tables.answers.source) {
             (Some(places), Some(source)) => source.placed(places, error),
             _ => error,
         }
@@ -243,8 +232,8 @@ impl Program {
 
     /// A label in words: a rule, or JSON pointers of keywords.
     pub(crate) fn label_text(&self, label: u32) -> String {
-        let inner = self.inner.borrow();
-        match (&inner.labels[label as usize], &inner.source) {
+        let tables = self.tables.borrow();
+        match (&tables.points.labels[label as usize], &tables.answers.source) {
             (Origin::Text(text) | Origin::Kind(text), _) => text.to_string(),
             (Origin::Places(places), Some(source)) => source.places(places),
             // Only sources speak of places.
@@ -252,42 +241,42 @@ impl Program {
         }
     }
 
-    /// About how many bytes it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        let inner = self.inner.borrow();
-        let source = inner.source.as_ref().map_or(0, |source| source.bytes());
-        inner.points.len() * 48 + inner.bytes + source
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let tables = self.tables.borrow();
+        let source = tables.answers.source.as_ref().map_or(0, |source| source.bytes());
+        tables.points.points.len() * 48 + tables.answers.memory + source
     }
 
-    /// Where a byte of a name leads.
+    /// The transition by a byte in the trie of a choice of names.
     pub(crate) fn name_step(&self, names: u32, node: u32, byte: u8) -> NameStep {
-        self.inner.borrow().names[names as usize].step(node, byte)
+        self.tables.borrow().names.names[names as usize].step(node, byte)
     }
 
-    /// Where a name leads, if it was asked for before.
+    /// The point behind a name of a choice, if it was asked for before.
     pub(crate) fn known_name(&self, names: u32, rank: u32) -> Option<PointId> {
-        self.inner.borrow().name_targets.get(&(names, rank)).copied()
+        self.tables.borrow().names.targets.get(&(names, rank)).copied()
     }
 
     /// The number of points compiled so far; those that are known never change.
     pub(crate) fn len(&self) -> usize {
-        self.inner.borrow().points.len()
+        self.tables.borrow().points.points.len()
     }
 
     /// The label of a point, for [`Self::label_text`].
     pub(crate) fn label(&self, point: PointId) -> u32 {
-        self.inner.borrow().sources[point as usize]
+        self.tables.borrow().points.label_of[point as usize]
     }
 
-    /// Looks at a choice of names.
-    pub(crate) fn with_names<T>(&self, names: u32, look: impl FnOnce(&Names) -> T) -> T {
-        look(&self.inner.borrow().names[names as usize])
+    /// A choice of names.
+    pub(crate) fn names(&self, names: u32) -> Arc<Names> {
+        Arc::clone(&self.tables.borrow().names.names[names as usize])
     }
 
     /// The names of a choice that are allowed, by rank.
     pub(crate) fn allowed_names(&self, names: u32) -> Vec<(u32, Vec<u8>)> {
-        let inner = self.inner.borrow();
-        let names = &inner.names[names as usize];
+        let tables = self.tables.borrow();
+        let names = &tables.names.names[names as usize];
         let mut found = Vec::new();
         let mut text = Vec::new();
         for (index, node) in names.trie.nodes().iter().enumerate().skip(1) {
@@ -302,35 +291,35 @@ impl Program {
         found
     }
 
-    /// The names worth writing from a node on if the text is to end soon, by rank, each with what
-    /// is left of it and where it leads, if that is known.
+    /// The names to try from a node on where the text is to end soon, each by its rank, the rest of
+    /// its bytes, and the point behind it, if that is made.
     pub(crate) fn shortest_names(
         &self,
         names: u32,
         node: u32,
     ) -> Vec<(u32, Vec<u8>, Option<PointId>)> {
-        let inner = self.inner.borrow();
-        let shortest = inner.names[names as usize].shortest(node).into_iter();
+        let tables = self.tables.borrow();
+        let shortest = tables.names.names[names as usize].shortest(node).into_iter();
         shortest
-            .map(|(rank, text)| (rank, text, inner.name_targets.get(&(names, rank)).copied()))
+            .map(|(rank, text)| (rank, text, tables.names.targets.get(&(names, rank)).copied()))
             .collect()
     }
 
-    /// The bytes that may follow within a name.
+    /// The bytes that may come next at a node of a choice of names.
     pub(crate) fn name_first(&self, names: u32, node: u32) -> ByteSet {
-        self.inner.borrow().names[names as usize].first(node)
+        self.tables.borrow().names.names[names as usize].first(node)
     }
 
     /// Compiles a grammar against a vocabulary; the arena of its terminals comes back beside it.
     pub(crate) fn new(
         grammar: Grammar,
         vocabulary: &Vocabulary,
-        spelling: &Spelling,
+        coverage: &ByteCoverage,
         limits: &Limits,
     ) -> Result<(Self, Languages)> {
         let mut grammar = normalize(grammar, limits.grammar_size)?;
         grammar.languages_mut().set_limit(limits.language_states);
-        let languages = spelled_languages(&mut grammar, spelling);
+        let languages = spellable_languages(&mut grammar, coverage);
         let specials = resolve_specials(&grammar, vocabulary)?;
         let mut live = FxHashMap::default();
         for &language in languages.values() {
@@ -346,31 +335,34 @@ impl Program {
                 .with_help("look for parts that exclude each other"));
         }
         check_nesting(&grammar)?;
-        let mut inner = Inner::new(limits);
+        let mut points = PointTable::new(limits);
+        let mut names = NameTable::default();
         let mut compiler = ProgramCompiler {
-            nodes: &Whole {
+            nodes: &WholeGrammar {
                 grammar: &grammar,
                 languages: &languages,
                 specials: &specials,
                 productive: &productive,
             },
-            inner: &mut inner,
+            points: &mut points,
+            names: &mut names,
             label: 0,
         };
         for rule in grammar.rules() {
             compiler.label = compiler.label_of(&Origin::Text(rule.name().into()));
-            let entry = match productive[rule.body().index()] {
-                true => compiler.compile(rule.body(), RETURN)?,
+            let entry = if productive[rule.body().index()] {
+                compiler.compile(rule.body(), RETURN)?
+            } else {
                 // Never called: calls of it are unproductive too.
-                false => RETURN,
+                RETURN
             };
-            compiler.inner.entries.push(entry);
+            compiler.points.entries.push(entry);
         }
-        // Only what grows needs to find its parts again.
-        inner.memo = FxHashMap::default();
-        let start = grammar.start();
-        let (inner, captures) = (RefCell::new(inner), Cell::new(false));
-        let program = Self { inner, start, captures, repeats: Cell::new(false), text_unit: None };
+        // Only programs that grow look nodes up again.
+        points.memo = FxHashMap::default();
+        points.label_ids = FxHashMap::default();
+        let tables = ProgramTables { points, ..ProgramTables::default() };
+        let program = Self::with_tables(tables, grammar.start(), None);
         Ok((program, grammar.into_languages()))
     }
 
@@ -384,28 +376,26 @@ impl Program {
         let text_unit = Some(source.text_unit());
         source.exchange(&mut languages);
         languages.set_limit(limits.language_states);
-        let mut inner = Inner::new(limits);
-        inner.source = Some(source);
-        let (inner, captures) = (RefCell::new(inner), Cell::new(false));
-        (Self { inner, start, captures, repeats: Cell::new(false), text_unit }, languages)
+        let mut tables = ProgramTables { points: PointTable::new(limits), ..Default::default() };
+        tables.answers.source = Some(source);
+        (Self::with_tables(tables, start, text_unit), languages)
     }
 
-    /// The same program, as far as it is known: all of it, if it has no source.
+    fn with_tables(tables: ProgramTables, start: RuleId, text_unit: Option<Language>) -> Self {
+        Self {
+            tables: RefCell::new(tables),
+            start,
+            captures: Cell::new(false),
+            repeats: Cell::new(false),
+            text_unit,
+        }
+    }
+
+    /// The same program; for one without a source, which is whole.
     pub(crate) fn copy(&self) -> Self {
-        let inner = self.inner.borrow();
-        let inner = Inner {
-            points: inner.points.clone(),
-            sources: inner.sources.clone(),
-            texts: inner.texts.clone(),
-            ways: inner.ways.clone(),
-            tokens: inner.tokens.clone(),
-            labels: inner.labels.clone(),
-            entries: inner.entries.clone(),
-            limit: inner.limit,
-            ..Inner::default()
-        };
-        let (start, captures, repeats) = (self.start, self.captures.clone(), self.repeats.clone());
-        Self { inner: RefCell::new(inner), start, captures, repeats, text_unit: None }
+        let points = self.tables.borrow().points.clone();
+        let tables = ProgramTables { points, ..ProgramTables::default() };
+        Self::with_tables(tables, self.start, None)
     }
 
     /// Asks the source for something, and compiles it.
@@ -415,9 +405,9 @@ impl Program {
         label: Option<RuleId>,
         question: impl FnOnce(&mut dyn Source) -> Result<Option<NodeId>>,
     ) -> Result<Option<PointId>> {
-        let inner = &mut *self.inner.borrow_mut();
-        // Only lazy programs have something to ask for.
-        let Some(mut source) = inner.source.take() else {
+        let ProgramTables { points, names, answers } = &mut *self.tables.borrow_mut();
+        // Only programs with a source have something to ask for.
+        let Some(mut source) = answers.source.take() else {
             return Err(Error::new(ErrorKind::Grammar, "a rule is missing"));
         };
         source.exchange(languages);
@@ -427,17 +417,16 @@ impl Program {
             let mut point = Ok(RETURN);
             let mut captures = false;
             source.with_builder(&mut |builder| {
-                let nodes = Part { builder, captures: Cell::new(false) };
-                let mut compiler = ProgramCompiler { nodes: &nodes, inner, label: 0 };
+                let nodes = PartialGrammar { builder, captures: Cell::new(false) };
+                let mut compiler = ProgramCompiler { nodes: &nodes, points, names, label: 0 };
                 if let Some(rule) = label {
                     compiler.label = compiler.label_of(builder.rule_origin(rule));
                 }
                 point = compiler.compile(node, RETURN);
                 captures |= nodes.captures.get();
             });
-            for tag in inner.new_names() {
-                let names = source.names(tag);
-                inner.names.push(names);
+            for at in names.names.len()..names.tags.len() {
+                names.names.push(Arc::new(source.names(names.tags[at])));
             }
             if captures {
                 self.captures.set(true);
@@ -446,7 +435,7 @@ impl Program {
             point.map(Some)
         });
         source.exchange(languages);
-        inner.source = Some(source);
+        answers.source = Some(source);
         point
     }
 
@@ -455,15 +444,15 @@ impl Program {
         let point = self.ask(languages, Some(rule), |source| source.body(rule).map(Some))?;
         // There is a body.
         let point = point.unwrap_or(RETURN);
-        let mut inner = self.inner.borrow_mut();
-        if inner.entries.len() <= rule.index() {
-            inner.entries.resize(rule.index() + 1, UNKNOWN_BODY);
+        let entries = &mut self.tables.borrow_mut().points.entries;
+        if entries.len() <= rule.index() {
+            entries.resize(rule.index() + 1, UNKNOWN_BODY);
         }
-        inner.entries[rule.index()] = point;
+        entries[rule.index()] = point;
         Ok(())
     }
 
-    /// Where a name leads.
+    /// The point behind a name of a choice; made if it is not yet.
     pub(crate) fn after_name(
         &self,
         names: u32,
@@ -471,26 +460,26 @@ impl Program {
         languages: &mut Languages,
     ) -> Result<PointId> {
         let tag = {
-            let inner = self.inner.borrow();
-            if let Some(&point) = inner.name_targets.get(&(names, rank)) {
+            let tables = self.tables.borrow();
+            if let Some(&point) = tables.names.targets.get(&(names, rank)) {
                 return Ok(point);
             }
-            inner.names[names as usize].tag
+            tables.names.names[names as usize].tag
         };
         let point = self.ask(languages, None, |source| source.after_name(tag, rank).map(Some))?;
         let point = point.unwrap_or(RETURN);
-        self.inner.borrow_mut().name_targets.insert((names, rank), point);
+        self.tables.borrow_mut().names.targets.insert((names, rank), point);
         Ok(point)
     }
 
-    /// Texts that what is captured must not be, though its language holds them.
+    /// Texts that a captured string must not be, though its language holds them.
     pub(crate) fn looked_up(&self, tag: u32) -> Option<(Arc<TextSets>, TextSet)> {
-        self.inner.borrow().source.as_ref()?.looked_up(tag)
+        self.tables.borrow().answers.source.as_ref()?.looked_up(tag)
     }
 
     /// Whether a captured string is an item that others may have to differ from.
     pub(crate) fn is_item(&self, tag: u32) -> bool {
-        self.inner.borrow().source.as_ref().is_some_and(|source| source.is_item(tag))
+        self.tables.borrow().answers.source.as_ref().is_some_and(|source| source.is_item(tag))
     }
 
     /// A short text of a rule, if its source tells one without the rule's body.
@@ -499,65 +488,67 @@ impl Program {
         rule: RuleId,
         languages: &mut Languages,
     ) -> Result<Option<Arc<[u8]>>> {
-        let inner = &mut *self.inner.borrow_mut();
-        if let Some(known) = inner.completions.get(&rule) {
+        let answers = &mut self.tables.borrow_mut().answers;
+        if let Some(known) = answers.completions.get(&rule) {
             return Ok(known.clone());
         }
-        let Some(source) = inner.source.as_mut().filter(|_| self.captures.get()) else {
+        let Some(source) = answers.source.as_mut().filter(|_| self.captures.get()) else {
             return Ok(None);
         };
         source.exchange(languages);
         let text = source.completion(rule);
         source.exchange(languages);
         let text: Option<Arc<[u8]>> = text?.map(Arc::from);
-        inner.bytes += 64 + text.as_ref().map_or(0, |text| text.len());
-        inner.completions.insert(rule, text.clone());
+        answers.memory += 64 + text.as_ref().map_or(0, |text| text.len());
+        answers.completions.insert(rule, text.clone());
         Ok(text)
     }
 
-    /// Where a captured string leads, as far as that is known; `None` is any.
-    pub(crate) fn leads(&self, tag: u32, text: Option<&[u8]>) -> Leads {
-        match self.inner.borrow().captured.get(&(tag, text.map(Box::from))) {
-            None => Leads::Unknown,
-            Some(None) => Leads::Nowhere,
-            Some(&Some(point)) => Leads::To(point),
+    /// The point behind a captured string (`None`: any string), as far as it is made.
+    pub(crate) fn capture_target(&self, tag: u32, text: Option<&[u8]>) -> CaptureTarget {
+        match self.tables.borrow().answers.capture_targets.get(&(tag, text.map(Box::from))) {
+            None => CaptureTarget::Unknown,
+            Some(None) => CaptureTarget::Refused,
+            Some(&Some(point)) => CaptureTarget::At(point),
         }
     }
 
-    /// Where a captured string leads, if anywhere; `None` is any.
+    /// The point behind a captured string (`None`: any string), made if it is not yet; `None` if the
+    /// string is not allowed after all.
     pub(crate) fn after_capture(
         &self,
         tag: u32,
         text: Option<&[u8]>,
         languages: &mut Languages,
     ) -> Result<Option<PointId>> {
-        match self.leads(tag, text) {
-            Leads::Unknown => {}
-            Leads::Nowhere => return Ok(None),
-            Leads::To(point) => return Ok(Some(point)),
+        match self.capture_target(tag, text) {
+            CaptureTarget::Unknown => {}
+            CaptureTarget::Refused => return Ok(None),
+            CaptureTarget::At(point) => return Ok(Some(point)),
         }
         let point = self.ask(languages, None, |source| source.after_capture(tag, text))?;
-        let mut inner = self.inner.borrow_mut();
-        inner.bytes += 96 + text.map_or(0, <[u8]>::len);
-        inner.captured.insert((tag, text.map(Box::from)), point);
+        let answers = &mut self.tables.borrow_mut().answers;
+        answers.memory += 96 + text.map_or(0, <[u8]>::len);
+        answers.capture_targets.insert((tag, text.map(Box::from)), point);
         Ok(point)
     }
 }
 
-impl Inner {
+impl PointTable {
+    /// [`RETURN`] and [`ACCEPT`](super::item::ACCEPT) alone.
     fn new(limits: &Limits) -> Self {
         Self {
             points: vec![Point::Border; 2],
-            sources: vec![0; 2],
-            texts: vec![false; 2],
+            label_of: vec![0; 2],
+            reads_json_string: vec![false; 2],
             labels: vec![Origin::Text("".into())],
             limit: limits.grammar_size,
             ..Self::default()
         }
     }
 
-    /// The tags of the choices of names that were mentioned and not asked for.
-    fn new_names(&self) -> Vec<u32> {
-        self.name_tags[self.names.len()..].to_vec()
+    /// The label of a point.
+    fn origin(&self, point: PointId) -> &Origin {
+        &self.labels[self.label_of[point as usize] as usize]
     }
 }

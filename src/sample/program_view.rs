@@ -21,11 +21,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::constraint::compiler::{Cell as MemoryCell, Constraint, Memory};
+use crate::completion::LeastDerivations;
+use crate::constraint::{Constraint, MemoryHandle};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;
-use crate::recognizer::program::{Point, Program, RETURN};
+use crate::recognizer::{Point, Program, RETURN};
 use crate::regular::{Language, Languages};
 
 /// The instruction at a point of a program.
@@ -57,7 +58,7 @@ pub(super) enum Instruction {
 /// A compiled program with memory of its own.
 #[derive(Debug)]
 pub(super) struct ProgramView {
-    cell: MemoryCell,
+    memory: MemoryHandle,
     /// Bytes that the memory may grow by.
     memory_limit: usize,
     /// Points from which no text to the end was found, with the number of points at that time.
@@ -70,15 +71,14 @@ impl ProgramView {
 
     /// A view with memory of its own. Errors as compiling the constraint may.
     pub(super) fn new(constraint: &Constraint) -> Result<Self> {
-        let (cell, memory_limit) = constraint.fresh()?;
-        Ok(Self { cell, memory_limit, failed_searches: RefCell::default() })
+        let (memory, memory_limit) = constraint.fresh_memory()?;
+        Ok(Self { memory, memory_limit, failed_searches: RefCell::default() })
     }
 
     /// Lends the program and the arena of its terminals.
     fn with<T>(&self, f: impl FnOnce(&Program, &mut Languages) -> T) -> T {
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        f(program, &mut machine.languages)
+        let recognizer = &mut self.memory.lock().recognizer;
+        f(&recognizer.program, &mut recognizer.languages)
     }
 
     /// Lends the arena of the terminals, for stepping them.
@@ -88,7 +88,7 @@ impl ProgramView {
 
     /// Whether its memory has outgrown the constraint's limit; a new view begins with empty memory.
     pub(super) fn is_outgrown(&self) -> bool {
-        self.cell.lock().bytes() > self.cell.bytes + self.memory_limit
+        self.memory.lock().bytes() > self.memory.initial_bytes + self.memory_limit
     }
 
     /// The point at which texts begin.
@@ -109,7 +109,9 @@ impl ProgramView {
             Point::Regular { language, next } => Instruction::Read { language, next },
             Point::Special { .. } => Instruction::Special,
             Point::Call { rule, next } => Instruction::Call { rule, next },
-            Point::Fork(ways) => Instruction::Fork(program.ways(ways).as_slice().into()),
+            Point::Fork(branches) => {
+                Instruction::Fork(program.branches(branches).as_slice().into())
+            }
             Point::Repeat { body, min, max, next } => Instruction::Repeat { body, min, max, next },
             Point::Names(names) => {
                 Instruction::Names { names, all: program.allowed_names(names).into() }
@@ -159,10 +161,11 @@ impl ProgramView {
         if self.failed_searches.borrow().get(&point).is_some_and(|&then| points / 2 < then) {
             return None;
         }
-        let mut memory = self.cell.lock();
-        let Memory { program, machine } = &mut *memory;
-        machine.plan_lengths();
-        let found = machine.point_bytes(program, point).ok().flatten();
+        let memory = &mut *self.memory.lock();
+        let plans = &mut memory.completions.plans;
+        plans.plan_lengths();
+        let found = LeastDerivations::new(&mut memory.recognizer, plans).point_bytes(point);
+        let found = found.ok().flatten();
         // A search that ran out of time says nothing.
         if found.is_none() && !deadline::is_over() {
             self.failed_searches.borrow_mut().insert(point, points);

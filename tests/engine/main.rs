@@ -5,6 +5,7 @@ mod combinations;
 #[path = "../common/mod.rs"]
 mod common;
 mod completion;
+mod mask_strategies;
 mod masks;
 mod matcher;
 #[path = "../common/messages.rs"]

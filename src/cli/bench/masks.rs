@@ -26,6 +26,7 @@ use crate::cli::output::{self, OutputFormat, Stop};
 use maskwright::constraint::{Compiler, Constraint};
 use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::json_schema::{Options, Whitespace};
+use maskwright::{Strategies, Strategy};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -45,6 +46,9 @@ pub(super) struct Args {
     /// Starts each schema with empty shared caches
     #[arg(long)]
     unshared: bool,
+    /// Makes masks without these strategies, which changes only how long it takes; `all` for none
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    without: Vec<String>,
     #[command(flatten)]
     json: JsonArgs,
     /// Writes each schema's times and answers, one JSON line each
@@ -123,8 +127,13 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
     }
     let clock = Instant::now();
     let json_options = args.json.options()?;
-    let compiler =
+    let mut compiler =
         Compiler::new(vocabulary(&args.tokenizer)?).with_json_options(json_options.clone());
+    let strategies = strategies(&args.without)?;
+    if strategies != Strategies::ALL {
+        compiler = compiler.with_strategies(strategies);
+    }
+    let compiler = compiler;
     let (init, loaded) = (clock.elapsed(), ProcessStats::read());
     let mut encoder = Encoder::new(&args.tokenizer, Arc::clone(compiler.vocabulary()))?;
     let encoder_kb = ProcessStats::read().rss_kb.saturating_sub(loaded.rss_kb);
@@ -170,6 +179,9 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         if args.unshared {
             let fresh = Compiler::new(Arc::clone(bench.compiler.vocabulary()));
             bench.compiler = fresh.with_json_options(json_options.clone());
+            if strategies != Strategies::ALL {
+                bench.compiler = bench.compiler.clone().with_strategies(strategies);
+            }
         }
         let record = bench.schema(corpus.id(index), case.schema.get(), &tests);
         if let Some(records) = &mut records {
@@ -190,6 +202,20 @@ pub(super) fn run(args: &Args) -> std::result::Result<Outcome, Stop> {
         OutputFormat::Text => print(&report)?,
     }
     Ok(Outcome::Success)
+}
+
+/// All strategies but those that are named; none where `all` is.
+fn strategies(without: &[String]) -> Result<Strategies> {
+    let mut strategies = Strategies::ALL;
+    for name in without {
+        if name == "all" {
+            return Ok(Strategies::NONE);
+        }
+        let strategy: Strategy =
+            name.parse().map_err(|message| Error::new(ErrorKind::Request, message))?;
+        strategies = strategies.without(strategy);
+    }
+    Ok(strategies)
 }
 
 struct Bench {
@@ -346,6 +372,7 @@ fn report(
             "formats": if json_options.formats { "enforce" } else { "annotate" },
             "schema_draft": json_options.draft.as_ref().map(named),
             "caches": if args.unshared { "cleared before each schema" } else { "shared between schemas" },
+            "without": (!args.without.is_empty()).then_some(&args.without),
             "threads": 1,
             "limit": args.limit,
             "seed": args.limit.map(|_| args.seed),

@@ -1,30 +1,51 @@
-//! From the nodes of a grammar to points.
+//! The compiler of grammar nodes into points.
+//!
+//! It compiles backwards: a node is compiled for the point behind it. A node that stands in several
+//! places with the same continuation becomes one point (`PointTable::memo`).
 
-use super::*;
-use crate::error::LimitName;
+use std::cell::Cell;
 
-/// The nodes that are compiled.
-pub(crate) trait Nodes {
+use rustc_hash::FxHashMap;
+
+use super::{NameTable, PointTable};
+use crate::error::{Error, ErrorKind, LimitName, Result};
+use crate::grammar::{Grammar, GrammarBuilder, Node, NodeId, Origin, SpecialToken};
+use crate::recognizer::byte_coverage::ByteCoverage;
+use crate::recognizer::item::{PointId, RETURN};
+use crate::recognizer::point::{Point, Span};
+use crate::regular::{ByteSet, Language};
+use crate::vocabulary::Vocabulary;
+
+/// Repeats up to this many times are written out: that is cheaper than a counter.
+const MAX_UNROLLED: u32 = 3;
+
+/// Groups nested in one rule. The compiler recurses over them.
+const MAX_GROUP_NESTING: u32 = 1_000;
+
+/// A view of the nodes to be compiled.
+pub(super) trait GrammarNodes {
     fn node(&self, id: NodeId) -> &Node;
     fn label(&self, id: NodeId) -> Option<&Origin>;
     fn language(&self, language: Language) -> Language;
     fn is_productive(&self, id: NodeId) -> bool;
     fn special(&self, id: NodeId) -> Option<u32>;
+    /// Whether the first part of a choice leads to a shortest text.
     fn is_by_length(&self, _: NodeId) -> bool {
         false
     }
-    fn captures(&self) {}
+    /// Notes that a string is captured.
+    fn note_capture(&self) {}
 }
 
-/// A grammar that is known whole.
-pub(crate) struct Whole<'a> {
-    pub(crate) grammar: &'a Grammar,
-    pub(crate) languages: &'a FxHashMap<Language, Language>,
-    pub(crate) specials: &'a FxHashMap<NodeId, u32>,
-    pub(crate) productive: &'a [bool],
+/// A grammar that is given whole.
+pub(super) struct WholeGrammar<'a> {
+    pub(super) grammar: &'a Grammar,
+    pub(super) languages: &'a FxHashMap<Language, Language>,
+    pub(super) specials: &'a FxHashMap<NodeId, u32>,
+    pub(super) productive: &'a [bool],
 }
 
-impl Nodes for Whole<'_> {
+impl GrammarNodes for WholeGrammar<'_> {
     fn node(&self, id: NodeId) -> &Node {
         self.grammar.node(id)
     }
@@ -46,13 +67,13 @@ impl Nodes for Whole<'_> {
     }
 }
 
-/// What a source has made so far.
-pub(crate) struct Part<'a> {
-    pub(crate) builder: &'a GrammarBuilder,
-    pub(crate) captures: Cell<bool>,
+/// The nodes that a source has made so far.
+pub(super) struct PartialGrammar<'a> {
+    pub(super) builder: &'a GrammarBuilder,
+    pub(super) captures: Cell<bool>,
 }
 
-impl Nodes for Part<'_> {
+impl GrammarNodes for PartialGrammar<'_> {
     fn node(&self, id: NodeId) -> &Node {
         self.builder.node(id)
     }
@@ -81,15 +102,15 @@ impl Nodes for Part<'_> {
         self.builder.is_by_length(choice)
     }
 
-    fn captures(&self) {
+    fn note_capture(&self) {
         self.captures.set(true);
     }
 }
 
-/// Each terminal, less the strings that no token can spell: bytes that stand in no token at all.
-pub(crate) fn spelled_languages(
+/// Each terminal of a grammar, without the strings that hold a byte that stands in no token.
+pub(super) fn spellable_languages(
     grammar: &mut Grammar,
-    spelling: &Spelling,
+    coverage: &ByteCoverage,
 ) -> FxHashMap<Language, Language> {
     let terminals: Vec<Language> = grammar
         .nodes()
@@ -100,14 +121,15 @@ pub(crate) fn spelled_languages(
         })
         .collect();
     let languages = grammar.languages_mut();
-    let one = languages.byte_set(spelling.any);
+    let one = languages.byte_set(coverage.any);
     let text = languages.repeat(one, 0, None);
-    let all = spelling.any == ByteSet::ALL;
+    let all = coverage.any == ByteSet::ALL;
     let map = |x: Language| (x, if all { x } else { languages.intersect([x, text]) });
     terminals.into_iter().map(map).collect()
 }
 
-pub(crate) fn resolve_specials(
+/// The ids of the special tokens that a grammar names.
+pub(super) fn resolve_specials(
     grammar: &Grammar,
     vocabulary: &Vocabulary,
 ) -> Result<FxHashMap<NodeId, u32>> {
@@ -137,6 +159,7 @@ pub(crate) fn find_special(vocabulary: &Vocabulary, token: &SpecialToken) -> Res
     found.ok_or_else(|| Error::new(ErrorKind::Grammar, message).with_help(help))
 }
 
+/// Errors if a rule nests groups too deep for the compiler's recursion.
 pub(crate) fn check_nesting(grammar: &Grammar) -> Result<()> {
     let mut depth: Vec<u32> = Vec::with_capacity(grammar.nodes().len());
     for node in grammar.nodes() {
@@ -149,52 +172,53 @@ pub(crate) fn check_nesting(grammar: &Grammar) -> Result<()> {
         };
         depth.push(below + 1);
     }
-    match depth.into_iter().max().unwrap_or(0) > NESTING {
-        true => Err(Error::new(
-            ErrorKind::Limit,
-            format!("a rule nests groups more than {NESTING} deep"),
-        )
-        .with_help("give the inner groups rules of their own")),
-        false => Ok(()),
+    if depth.into_iter().max().unwrap_or(0) > MAX_GROUP_NESTING {
+        let message = format!("a rule nests groups more than {MAX_GROUP_NESTING} deep");
+        return Err(Error::new(ErrorKind::Limit, message)
+            .with_help("give the inner groups rules of their own"));
     }
+    Ok(())
 }
 
-pub(crate) struct ProgramCompiler<'a> {
-    pub(crate) nodes: &'a dyn Nodes,
-    pub(crate) inner: &'a mut Inner,
+/// Compiles nodes into a program's points.
+pub(super) struct ProgramCompiler<'a> {
+    pub(super) nodes: &'a dyn GrammarNodes,
+    pub(super) points: &'a mut PointTable,
+    pub(super) names: &'a mut NameTable,
     /// The innermost label around the node being compiled.
-    pub(crate) label: u32,
+    pub(super) label: u32,
 }
 
 impl ProgramCompiler<'_> {
-    pub(crate) fn label_of(&mut self, label: &Origin) -> u32 {
-        if let Some(&id) = self.inner.label_ids.get(label) {
+    /// The number of a label.
+    pub(super) fn label_of(&mut self, label: &Origin) -> u32 {
+        if let Some(&id) = self.points.label_ids.get(label) {
             return id;
         }
-        let id = self.inner.labels.len() as u32;
-        self.inner.labels.push(label.clone());
-        self.inner.label_ids.insert(label.clone(), id);
+        let id = self.points.labels.len() as u32;
+        self.points.labels.push(label.clone());
+        self.points.label_ids.insert(label.clone(), id);
         id
     }
 
     fn push(&mut self, point: Point) -> Result<PointId> {
-        if self.inner.points.len() >= self.inner.limit {
+        if self.points.points.len() >= self.points.limit {
             let message =
-                format!("the compiled grammar needs more than {} points", self.inner.limit);
+                format!("the compiled grammar needs more than {} points", self.points.limit);
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_help("simplify it, or raise the limit `grammar_size`")
                 .with_limit(LimitName::GrammarSize));
         }
-        let id = self.inner.points.len() as PointId;
-        self.inner.points.push(point);
-        self.inner.sources.push(self.label);
-        self.inner.texts.push(false);
+        let id = self.points.points.len() as PointId;
+        self.points.points.push(point);
+        self.points.label_of.push(self.label);
+        self.points.reads_json_string.push(false);
         Ok(id)
     }
 
     /// The point that reads `node` and goes on at `next`. `node` is productive.
-    pub(crate) fn compile(&mut self, id: NodeId, next: PointId) -> Result<PointId> {
-        if let Some(&point) = self.inner.memo.get(&(id, next)) {
+    pub(super) fn compile(&mut self, id: NodeId, next: PointId) -> Result<PointId> {
+        if let Some(&point) = self.points.memo.get(&(id, next)) {
             return Ok(point);
         }
         let outer = self.label;
@@ -209,13 +233,13 @@ impl ProgramCompiler<'_> {
             },
             Node::Text(language) => {
                 let point = self.push(Point::Regular { language: *language, next })?;
-                self.inner.texts[point as usize] = true;
+                self.points.reads_json_string[point as usize] = true;
                 point
             }
             Node::Special(_) => {
-                let from = self.inner.tokens.len() as u32;
-                self.inner.tokens.extend(nodes.special(id));
-                let tokens = Span { from, to: self.inner.tokens.len() as u32 };
+                let from = self.points.tokens.len() as u32;
+                self.points.tokens.extend(nodes.special(id));
+                let tokens = Span { from, to: self.points.tokens.len() as u32 };
                 self.push(Point::Special { tokens, next })?
             }
             &Node::Call(rule) => self.push(Point::Call { rule, next })?,
@@ -227,15 +251,15 @@ impl ProgramCompiler<'_> {
                 next
             }
             Node::Choice(parts) => {
-                let mut ways = Vec::with_capacity(parts.len());
+                let mut branches = Vec::with_capacity(parts.len());
                 for &part in parts.iter().filter(|&&part| nodes.is_productive(part)) {
-                    ways.push(self.compile(part, next)?);
+                    branches.push(self.compile(part, next)?);
                 }
-                let first = ways.first().copied().filter(|_| nodes.is_by_length(id));
-                let point = self.fork(ways)?;
-                // Ways that are all the same make no fork.
+                let first = branches.first().copied().filter(|_| nodes.is_by_length(id));
+                let point = self.fork(branches)?;
+                // Branches that are all the same make no fork.
                 let first = first.filter(|&first| first != point);
-                self.inner.shortest.extend(first.map(|first| (point, first)));
+                self.points.shortest.extend(first.map(|first| (point, first)));
                 point
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
@@ -243,46 +267,46 @@ impl ProgramCompiler<'_> {
             Node::Hole(_) => self.push(Point::Border)?,
             // Both lead on by themselves: nothing follows them.
             &Node::Names(tag) => {
-                let super::Inner { name_ids, name_tags, .. } = &mut *self.inner;
-                let names = *name_ids.entry(tag).or_insert_with(|| {
-                    name_tags.push(tag);
-                    name_tags.len() as u32 - 1
+                let NameTable { ids, tags, .. } = &mut *self.names;
+                let names = *ids.entry(tag).or_insert_with(|| {
+                    tags.push(tag);
+                    tags.len() as u32 - 1
                 });
                 self.push(Point::Names(names))?
             }
             &Node::Scope(node, tag) => {
-                nodes.captures();
+                nodes.note_capture();
                 let body = self.compile(node, RETURN)?;
                 self.push(Point::Scope { body, tag })?
             }
             &Node::Capture(language, tag) => {
-                nodes.captures();
+                nodes.note_capture();
                 let point = self.push(Point::Capture { language, tag })?;
-                self.inner.texts[point as usize] = true;
+                self.points.reads_json_string[point as usize] = true;
                 point
             }
         };
         self.label = outer;
-        self.inner.memo.insert((id, next), point);
+        self.points.memo.insert((id, next), point);
         Ok(point)
     }
 
-    fn fork(&mut self, mut ways: Vec<PointId>) -> Result<PointId> {
-        ways.sort_unstable();
-        ways.dedup();
-        match ways[..] {
+    fn fork(&mut self, mut branches: Vec<PointId>) -> Result<PointId> {
+        branches.sort_unstable();
+        branches.dedup();
+        match branches[..] {
             [one] => Ok(one),
             _ => {
-                let span = self.span(&ways);
+                let span = self.span(&branches);
                 self.push(Point::Fork(span))
             }
         }
     }
 
-    fn span(&mut self, ways: &[PointId]) -> Span {
-        let from = self.inner.ways.len() as u32;
-        self.inner.ways.extend_from_slice(ways);
-        Span { from, to: self.inner.ways.len() as u32 }
+    fn span(&mut self, branches: &[PointId]) -> Span {
+        let from = self.points.branches.len() as u32;
+        self.points.branches.extend_from_slice(branches);
+        Span { from, to: self.points.branches.len() as u32 }
     }
 
     fn repeat(
@@ -296,7 +320,7 @@ impl ProgramCompiler<'_> {
             return Ok(next);
         }
         match max {
-            Some(max) if max <= UNROLL => {
+            Some(max) if max <= MAX_UNROLLED => {
                 let mut at = next;
                 for times in (0..max).rev() {
                     let once = self.compile(node, at)?;
@@ -304,11 +328,11 @@ impl ProgramCompiler<'_> {
                 }
                 Ok(at)
             }
-            None if min <= UNROLL => {
+            None if min <= MAX_UNROLLED => {
                 let again = self.push(Point::Border)?;
                 let body = self.compile(node, again)?;
                 let span = self.span(&[body, next]);
-                self.inner.points[again as usize] = Point::Fork(span);
+                self.points.points[again as usize] = Point::Fork(span);
                 let mut at = again;
                 for times in 0..min {
                     at = if times == 0 { body } else { self.compile(node, at)? };

@@ -23,7 +23,7 @@ use clap::Parser;
 use indicatif::ProgressBar;
 use maskwright::ebnf::GRAMMARS;
 use maskwright::json_schema::{Options, PropertyOrder, Spelling};
-use maskwright::{Compiler, Constraint, Limits, Vocabulary};
+use maskwright::{Compiler, Constraint, Limits, Strategies, Strategy, Vocabulary};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use twox_hash::XxHash3_128;
@@ -49,6 +49,9 @@ struct Args {
     /// Takes each Nth schema.
     #[arg(long, default_value_t = 1)]
     every: usize,
+    /// Makes masks without these strategies, by name; `all` for none. Rows must stay the same.
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<String>,
     /// Writes a line for each constraint.
     #[arg(long)]
     records: Option<PathBuf>,
@@ -206,6 +209,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         records: args.records.as_deref().map(File::create).transpose()?.map(BufWriter::new),
     };
     let compiler = Compiler::new(vocabulary).with_limits(limits).with_json_options(options);
+    let mut strategies = Strategies::ALL;
+    for name in &args.without {
+        strategies = match name.as_str() {
+            "all" => Strategies::NONE,
+            name => strategies.without(name.parse::<Strategy>()?),
+        };
+    }
+    let compiler =
+        if args.without.is_empty() { compiler } else { compiler.with_strategies(strategies) };
     if args.grammars {
         grammars(&compiler, &mut run)?;
     }

@@ -1,59 +1,96 @@
-//! How many of a unit begin in a token at most: so far from its bounds a repeat has none.
+//! The most repeats of a unit in any token: with so many left before its bound, a repeat has none that
+//! a token can reach.
+//!
+//! For the unit `[0-9a-f]{2}` and a vocabulary whose longest token of hexadecimal digits has eight,
+//! that is four times, and once more for a unit that is begun only. Tokens are read by their shapes,
+//! where a class holds bytes that the unit tells apart perhaps too often; and by their bytes only if
+//! their shape could have more than any token before.
 
-use super::*;
+use smallvec::SmallVec;
 
-impl Classes {
-    /// No token repeats a unit more often, the last time perhaps unfinished; [`u32::MAX`] for a unit
-    /// of many states.
-    ///
-    /// By shapes, where a class holds bytes that the unit tells apart perhaps too often; and by
-    /// bytes the tokens of those shapes that could have more than any token before.
-    pub(crate) fn most_units(
-        &self,
-        vocabulary: &Vocabulary,
-        languages: &mut Languages,
-        unit: Language,
-    ) -> Result<u32> {
-        let Some(units) = Units::new(languages, unit)? else { return Ok(u32::MAX) };
-        let (trie, nodes) = (&self.trie, self.trie.nodes());
-        let mut most = 0;
-        let mut node = 1;
-        let mut path = vec![Counts::default(); usize::from(self.deepest) + 1];
-        let (mut before, mut after) = (Counts::default(), Counts::default());
-        while let Some(at) = nodes.get(node) {
-            let [.., above, here] = &mut path[..=usize::from(at.depth)] else { break };
-            here.read(above, |state| units.steps_of(state, at.byte));
-            if here.most > most {
-                deadline::check()?;
-                for &token in trie.tokens(node) {
-                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-                    if !units.may_occur(bytes, most + 1) {
-                        continue;
-                    }
-                    before.clear();
-                    for &byte in bytes {
-                        after.read(&before, |state| units.step(state, byte));
-                        std::mem::swap(&mut before, &mut after);
-                    }
-                    most = most.max(before.most);
-                }
-            }
-            // Below, one may come to its end, and further ones take their bytes.
-            let further = 1 + u32::from(self.heights[node]) / units.least;
-            let few = here.most <= most && here.highest() + further <= most;
-            node = if few { at.subtree_end as usize } else { node + 1 };
-        }
-        Ok(most + 1)
+use super::byte_classes::{self, members};
+use super::tables::SplitTables;
+use crate::deadline;
+use crate::error::Result;
+use crate::mask::strategies::Strategy;
+use crate::regular::{ByteSet, Language, Languages};
+use crate::vocabulary::{Trie, Vocabulary};
+
+/// The states of a unit beyond which its repeats are not counted.
+const MOST_UNIT_STATES: usize = 64;
+
+/// The most repeats of a unit in any token, the last of which may be unfinished; [`u32::MAX`] for a
+/// unit of many states.
+pub(in crate::mask) fn max_repeats(
+    tables: &SplitTables,
+    vocabulary: &Vocabulary,
+    languages: &mut Languages,
+    unit: Language,
+) -> Result<u32> {
+    if !tables.strategies.has(Strategy::MaxRepeats) {
+        return Ok(u32::MAX);
     }
+    let Some(units) = UnitAutomaton::new(languages, unit)? else { return Ok(u32::MAX) };
+    let trie = tables.shapes.trie();
+    let nodes = trie.nodes();
+    let mut most = 0;
+    let mut node = 1;
+    let mut path = vec![RepeatCounts::default(); usize::from(tables.longest()) + 1];
+    let (mut before, mut after) = (RepeatCounts::default(), RepeatCounts::default());
+    while let Some(at) = nodes.get(node) {
+        let [.., above, here] = &mut path[..=usize::from(at.depth)] else { break };
+        here.read(above, |state| units.steps_of_class(state, at.byte));
+        if here.most > most {
+            deadline::check()?;
+            for &token in trie.tokens(node) {
+                let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+                if !units.may_repeat(bytes, most + 1) {
+                    continue;
+                }
+                before.clear();
+                for &byte in bytes {
+                    after.read(&before, |state| units.step(state, byte));
+                    std::mem::swap(&mut before, &mut after);
+                }
+                most = most.max(before.most);
+            }
+        }
+        // Below, one may come to its end, and further ones take their bytes.
+        let further = 1 + u32::from(tables.shapes.height(node)) / units.least;
+        let few = here.most <= most && here.highest() + further <= most;
+        node = if few { at.subtree_end as usize } else { node + 1 };
+    }
+    Ok(most + 1)
+}
+
+/// Of each set, the most bytes that stand side by side in a string of a trie.
+pub(in crate::mask) fn longest_runs<const N: usize>(trie: &Trie, sets: &[ByteSet; N]) -> [u32; N] {
+    let members: Vec<[u16; N]> =
+        (0..=u8::MAX).map(|byte| sets.map(|set| u16::from(set.contains(byte)))).collect();
+    // By depth: how many bytes of each set end the node's string.
+    let mut ending = vec![[0u16; N]];
+    let mut longest = [0u16; N];
+    for node in &trie.nodes()[1..] {
+        let depth = usize::from(node.depth);
+        ending.truncate(depth);
+        let mut run = ending[depth - 1];
+        let members = &members[usize::from(node.byte)];
+        for i in 0..N {
+            run[i] = (run[i] + 1) * members[i];
+            longest[i] = longest[i].max(run[i]);
+        }
+        ending.push(run);
+    }
+    longest.map(u32::from)
 }
 
 /// The automaton of a unit.
-struct Units {
-    /// By state: is the unit complete?
+struct UnitAutomaton {
+    /// By state: whether the unit is complete.
     complete: Vec<bool>,
     /// By state: where each byte leads.
     bytes: Vec<[u16; 256]>,
-    /// By state, by the first byte of a class: where its bytes lead, as a range of `targets`.
+    /// By state, by class: where its bytes lead, as a range of `targets`.
     classes: Vec<[(u16, u16); 256]>,
     targets: Vec<u16>,
     /// The bytes that occur in it.
@@ -62,12 +99,11 @@ struct Units {
     least: u32,
 }
 
-impl Units {
+impl UnitAutomaton {
     const DEAD: u16 = u16::MAX;
 
-    /// `None` if it has many states.
+    /// The automaton of a unit; `None` if it has many states.
     fn new(languages: &mut Languages, unit: Language) -> Result<Option<Self>> {
-        const STATES: usize = 64;
         let mut states = vec![unit];
         // By state: the bytes that lead there at first.
         let mut depths = vec![0];
@@ -103,13 +139,13 @@ impl Units {
                 }
                 bytes[usize::from(byte)] = id as u16;
             }
-            if states.len() > STATES {
+            if states.len() > MOST_UNIT_STATES {
                 return Ok(None);
             }
             let mut classes = [(0, 0); 256];
-            for class in (0..=u8::MAX).filter(|&byte| class_of(byte) == byte) {
+            for class in byte_classes::classes() {
                 let from = this.targets.len();
-                for byte in ByteSet::from_bits(MEMBERS[usize::from(class)]).iter() {
+                for byte in members(class).iter() {
                     let target = bytes[usize::from(byte)];
                     if target != Self::DEAD && !this.targets[from..].contains(&target) {
                         this.targets.push(target);
@@ -127,40 +163,44 @@ impl Units {
         targets.iter().map(|&state| (state, self.complete[usize::from(state)]))
     }
 
-    /// Where a byte leads, and is a unit complete there?
+    /// The state behind a byte, if any, and whether a unit is complete there.
     fn step(&self, state: u16, byte: u8) -> impl Iterator<Item = (u16, bool)> {
         let target = &self.bytes[usize::from(state)][usize::from(byte)];
         self.with_ends(if *target == Self::DEAD { &[] } else { std::slice::from_ref(target) })
     }
 
     /// The same for all bytes of a class.
-    fn steps_of(&self, state: u16, class: u8) -> impl Iterator<Item = (u16, bool)> {
+    fn steps_of_class(&self, state: u16, class: u8) -> impl Iterator<Item = (u16, bool)> {
         let (from, to) = self.classes[usize::from(state)][usize::from(class)];
         self.with_ends(&self.targets[usize::from(from)..usize::from(to)])
     }
 
-    /// Has a string so many bytes of units side by side as so many of these take?
-    fn may_occur(&self, bytes: &[u8], count: u32) -> bool {
+    /// Whether a string has as many bytes of the unit's alphabet side by side as `count` units take
+    /// at least.
+    fn may_repeat(&self, bytes: &[u8], count: u32) -> bool {
         let enough = count.saturating_mul(self.least);
-        let run = |run, &byte: &u8| match self.alphabet.contains(byte) {
-            true => Some(run + 1).filter(|&run| run < enough),
-            false => Some(0),
+        let run = |run, &byte: &u8| {
+            if self.alphabet.contains(byte) {
+                Some(run + 1).filter(|&run| run < enough)
+            } else {
+                Some(0)
+            }
         };
         bytes.iter().try_fold(0, run).is_none()
     }
 }
 
-/// Behind some bytes: the states that units which begin anywhere may be in, and how many are
-/// complete.
+/// The states behind some bytes of units that begin anywhere, and how many units are complete
+/// before.
 #[derive(Clone, Default)]
-struct Counts {
+struct RepeatCounts {
     states: SmallVec<[(u16, u32); 8]>,
     /// The most that were ever complete.
     most: u32,
 }
 
-impl Counts {
-    /// Becomes what is behind one byte more, by where it leads from each state.
+impl RepeatCounts {
+    /// Becomes the counts behind one byte more, by where it leads from each state.
     fn read<S: Iterator<Item = (u16, bool)>>(&mut self, before: &Self, steps: impl Fn(u16) -> S) {
         self.most = before.most;
         self.states.clear();
@@ -198,8 +238,8 @@ impl Counts {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::regular;
-    use crate::regular::Utf8;
+    use crate::mask::strategies::Strategies;
+    use crate::regular::{Options, Utf8, parse};
     use rand::{RngExt as _, SeedableRng as _};
     use rand_chacha::ChaCha8Rng;
 
@@ -230,16 +270,15 @@ mod tests {
             };
             let tokens = (0..1 + 30 * round).map(|_| Some(token())).collect();
             let vocabulary = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
-            let classes = Classes::new(&vocabulary);
+            let tables = SplitTables::new(&vocabulary, Strategies::ALL);
             for pattern in units {
                 let mut l = Languages::new();
-                let unit =
-                    regular::parse(&mut l, pattern, regular::Options::default(), &Utf8).unwrap();
+                let unit = parse(&mut l, pattern, Options::default(), &Utf8).unwrap();
                 let all = vocabulary.trie().ids().iter();
                 let bytes = all.map(|&id| vocabulary.token_bytes(id).unwrap());
                 let starts = bytes.flat_map(|bytes| (0..bytes.len()).map(|from| &bytes[from..]));
                 let most = starts.map(|bytes| most_from(&mut l, unit, bytes)).max().unwrap();
-                let found = classes.most_units(&vocabulary, &mut l, unit).unwrap();
+                let found = max_repeats(&tables, &vocabulary, &mut l, unit).unwrap();
                 assert_eq!(found, most + 1, "{pattern} in {} tokens", vocabulary.len());
             }
         }

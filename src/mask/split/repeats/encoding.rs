@@ -1,41 +1,45 @@
-//! Runs in an index.
+//! A repeat's split in a vocabulary's index, with what was asked of it.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{At, Border, Leaving, Run, Runs, new_trie};
-use crate::mask::shapes::Classes;
+use super::leaving::{Leaving, LeavingTokens};
+use super::{Border, BorderTokens, RepeatRun, RepeatSplit};
+use crate::mask::split::new_trie_id;
+use crate::mask::split::tables::SplitTables;
 use crate::vocabulary::{IndexReader, IndexWriter, Trie, Vocabulary};
 
-/// Kinds of what stands at a border.
+/// Kinds of [`BorderTokens`].
 const NODE: u8 = 0;
 const SHAPE: u8 = 1;
 const TOKEN: u8 = 2;
 
-impl Runs {
-    /// Writes them and what was asked of them.
+impl RepeatSplit {
+    /// Writes the split and the tails that were asked for.
     pub(crate) fn encode(&self, to: &mut IndexWriter) {
         to.number(self.node);
         to.list(self.inside.iter().copied());
         to.list(self.upto.iter().copied());
-        let mut borders: Vec<_> = self.borders.iter().collect();
+        let mut borders: Vec<_> = self.leaving.borders.iter().collect();
         borders.sort_unstable_by_key(|&(&byte, _)| byte);
         to.list(borders.iter().map(|&(&byte, _)| byte));
         for (_, list) in borders {
             let kind = |border: &Border| match border.tokens {
-                At::Node(_) => NODE,
-                At::Shape(_) => SHAPE,
-                At::Token(_) => TOKEN,
+                BorderTokens::BelowNode(_) => NODE,
+                BorderTokens::BelowShape(_) => SHAPE,
+                BorderTokens::Token(_) => TOKEN,
             };
             let number = |border: &Border| match border.tokens {
-                At::Node(number) | At::Shape(number) | At::Token(number) => number,
+                BorderTokens::BelowNode(number)
+                | BorderTokens::BelowShape(number)
+                | BorderTokens::Token(number) => number,
             };
             to.list(list.iter().map(kind));
             to.list(list.iter().map(number));
             put_runs(to, list.iter().map(|border| border.run));
         }
-        let known = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.leaving.sorted();
         let mut leaving: Vec<_> = known.iter().collect();
         leaving.sort_unstable_by_key(|&(&byte, _)| byte);
         to.list(leaving.iter().map(|&(&byte, _)| byte));
@@ -45,11 +49,11 @@ impl Runs {
         }
     }
 
-    /// Reads them; `None` if they cannot be runs below this node of the vocabulary's trie.
+    /// Reads a split; `None` if it cannot be one below this node of the vocabulary's trie.
     pub(crate) fn decode(
         from: &mut IndexReader<'_>,
         vocabulary: &Vocabulary,
-        classes: &Classes,
+        tables: &SplitTables,
         node: u32,
     ) -> Option<Self> {
         let top = usize::from(vocabulary.trie().nodes().get(node as usize)?.depth);
@@ -70,11 +74,11 @@ impl Runs {
             if numbers.len() != runs.len() || kinds.len() != runs.len() {
                 return None;
             }
-            let border = |((kind, number), run): ((u8, u32), Run)| {
+            let border = |((kind, number), run): ((u8, u32), RepeatRun)| {
                 let (tokens, count) = match kind {
-                    NODE => (At::Node(number), vocabulary.trie().nodes().len()),
-                    SHAPE => (At::Shape(number), classes.trie().nodes().len()),
-                    TOKEN => (At::Token(number), vocabulary.len()),
+                    NODE => (BorderTokens::BelowNode(number), vocabulary.trie().nodes().len()),
+                    SHAPE => (BorderTokens::BelowShape(number), tables.shapes.trie().nodes().len()),
+                    TOKEN => (BorderTokens::Token(number), vocabulary.len()),
                     _ => return None,
                 };
                 ((number as usize) < count).then_some(Border { tokens, run })
@@ -85,34 +89,24 @@ impl Runs {
         let mut leaving = FxHashMap::default();
         for byte in from.list::<u8>()? {
             let tails = Trie::decode(from, vocabulary.len())?;
-            let runs: Box<[Run]> = get_runs(from)?.into();
+            let runs: Box<[RepeatRun]> = get_runs(from)?.into();
             if runs.len() != tails.ids().len() {
                 return None;
             }
-            leaving.insert(byte, Arc::new(Leaving { tails, runs, id: new_trie() }));
+            leaving.insert(byte, Arc::new(LeavingTokens { tails, runs, id: new_trie_id() }));
         }
-        Some(Self {
-            masks: upto.iter().map(|_| OnceLock::new()).collect(),
-            upto,
-            inside,
-            borders,
-            node,
-            top,
-            leaving: Mutex::new(leaving),
-            of_class: Mutex::default(),
-            words: vocabulary.len(),
-            id: new_trie(),
-        })
+        let leaving = Leaving::new(borders, top, leaving);
+        Some(Self::of(inside, upto, leaving, node, vocabulary))
     }
 }
 
-fn put_runs(to: &mut IndexWriter, runs: impl ExactSizeIterator<Item = Run> + Clone) {
+fn put_runs(to: &mut IndexWriter, runs: impl ExactSizeIterator<Item = RepeatRun> + Clone) {
     to.list(runs.clone().map(|run| run.units));
     to.list(runs.map(|run| run.bytes));
 }
 
-fn get_runs(from: &mut IndexReader<'_>) -> Option<Vec<Run>> {
+fn get_runs(from: &mut IndexReader<'_>) -> Option<Vec<RepeatRun>> {
     let (units, bytes) = (from.list::<u16>()?, from.list::<u16>()?);
     let same = units.len() == bytes.len();
-    same.then(|| units.zip(bytes).map(|(units, bytes)| Run { units, bytes }).collect())
+    same.then(|| units.zip(bytes).map(|(units, bytes)| RepeatRun { units, bytes }).collect())
 }

@@ -1,0 +1,46 @@
+//! Compiled constraints.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::memory::MemoryHandle;
+use super::memory_pool::MemoryPool;
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::vocabulary::Vocabulary;
+
+/// A compiled constraint. Cheap to clone; `Send + Sync`; what matchers learn is shared by all of
+/// them, within [`Limits::cache_bytes`].
+#[derive(Clone)]
+pub struct Constraint {
+    pub(super) memories: Arc<MemoryPool>,
+}
+
+impl Constraint {
+    /// A memory of its own, as it is after compiling, so that what is learned there depends on no
+    /// matcher; and how many bytes it may take.
+    pub(crate) fn fresh_memory(&self) -> Result<(MemoryHandle, usize)> {
+        Ok((self.memories.fresh()?, self.limits().cache_bytes))
+    }
+
+    /// The vocabulary that it was compiled for.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        self.memories.vocabulary()
+    }
+
+    /// The limits that it was compiled with.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.memories.limits()
+    }
+
+    /// About how many bytes its memory takes now.
+    pub fn cache_bytes(&self) -> usize {
+        self.memories.bytes()
+    }
+}
+
+impl fmt::Debug for Constraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Constraint").finish_non_exhaustive()
+    }
+}

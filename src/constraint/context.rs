@@ -1,0 +1,46 @@
+//! Everything that compiling a constraint depends on, shared by a compiler and its constraints: a
+//! constraint compiles itself again whenever its matchers need a fresh memory.
+
+use std::sync::Arc;
+
+use crate::grammar::Grammar;
+use crate::json_schema::{self, Options};
+use crate::limits::Limits;
+use crate::mask::split_cache::SplitCache;
+use crate::mask::{Strategies, Strategy};
+use crate::recognizer::ByteCoverage;
+use crate::vocabulary::Vocabulary;
+
+/// The settings of a compiler and the tables that its constraints share.
+#[derive(Clone, Debug)]
+pub(super) struct CompileContext {
+    pub(super) vocabulary: Arc<Vocabulary>,
+    pub(super) coverage: ByteCoverage,
+    pub(super) limits: Limits,
+    pub(super) json_options: Options,
+    /// Splits of the vocabulary by states of terminals.
+    pub(super) splits: Arc<SplitCache>,
+    /// The tables that compiled schemas share.
+    pub(super) schemas: Arc<json_schema::Shared>,
+    /// A grammar whose text stands before every text.
+    pub(super) prefix: Option<Arc<Grammar>>,
+}
+
+impl CompileContext {
+    /// Default settings for a vocabulary, with the tables that nearly every constraint needs.
+    pub(super) fn new(vocabulary: Arc<Vocabulary>) -> Self {
+        let limits = Limits::default();
+        let splits = Arc::new(SplitCache::new(&limits, Strategies::ALL));
+        let coverage = ByteCoverage::new(&vocabulary);
+        splits.prepare(&vocabulary);
+        let schemas: Arc<json_schema::Shared> = Arc::default();
+        schemas.prepare();
+        let json_options = Options::default();
+        Self { vocabulary, coverage, limits, json_options, splits, schemas, prefix: None }
+    }
+
+    /// Whether items that must differ may be looked up where they end: every text can be spelled.
+    pub(super) fn looks_up_items(&self) -> bool {
+        self.coverage.has_every_byte() && self.splits.strategies().has(Strategy::LookedUp)
+    }
+}

@@ -1,0 +1,103 @@
+//! Computes the mask of a configuration.
+
+use std::sync::Arc;
+
+use super::cache::MaskCache;
+use super::packed_mask::PackedMask;
+use super::reader::TerminalReader;
+use crate::error::Result;
+use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer};
+use crate::vocabulary::Vocabulary;
+
+/// Tokens to be read in full, where that may matter.
+#[derive(Debug, Default)]
+pub(super) struct UncertainTokens {
+    /// Allowed tokens with a comma: captured texts matter to some of them.
+    pub(super) with_comma: Vec<u32>,
+    /// Tokens that are uncertain whatever is captured.
+    pub(super) tokens: Vec<u32>,
+}
+
+/// Computes masks; borrows a constraint's memory for a while.
+pub(crate) struct MaskBuilder<'a> {
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) recognizer: &'a mut Recognizer,
+    pub(super) cache: &'a mut MaskCache,
+}
+
+impl<'a> MaskBuilder<'a> {
+    pub(crate) fn new(
+        vocabulary: &'a Vocabulary,
+        recognizer: &'a mut Recognizer,
+        cache: &'a mut MaskCache,
+    ) -> Self {
+        Self { vocabulary, recognizer, cache }
+    }
+
+    /// The tokens allowed in a configuration. O(1) if it was asked for before.
+    pub(crate) fn mask(&mut self, id: ConfigId) -> Result<Arc<PackedMask>> {
+        if let Some(mask) = self.cache.known(id) {
+            return Ok(mask);
+        }
+        let (mask, uncertain) = if self.recognizer.spells_every_byte() {
+            self.compose(id)?
+        } else {
+            self.mask_by_walk(id)?
+        };
+        let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
+        self.cache.insert(id, &mask);
+        Ok(mask)
+    }
+
+    /// The reader of terminals, which knows no grammar.
+    pub(super) fn terminals(&mut self) -> TerminalReader<'_> {
+        TerminalReader {
+            vocabulary: self.vocabulary,
+            languages: &mut self.recognizer.languages,
+            cache: &mut self.cache.terminals,
+        }
+    }
+
+    /// The mask by one walk over the whole trie that asks at each token whether it leads to a dead
+    /// end.
+    fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
+        let mut tokens = self.special_tokens(id)?;
+        let vocabulary = self.vocabulary;
+        let trie = vocabulary.trie();
+        let items = self.recognizer.items(id).to_vec();
+        self.recognizer.captures = CaptureMode::Ignore;
+        let walked = self.recognizer.walk(trie, &items, &mut |recognizer, node, items| {
+            if !trie.tokens(node).is_empty() && recognizer.is_live(vocabulary, items)? {
+                tokens.extend_from_slice(trie.tokens(node));
+            }
+            Ok(())
+        });
+        self.recognizer.captures = CaptureMode::Record;
+        walked?;
+        let commas = &self.cache.terminals.shared.capture_tokens(vocabulary).commas;
+        let with_comma = tokens.iter().copied().filter(|&token| commas.contains(token)).collect();
+        let uncertain = UncertainTokens { with_comma, ..UncertainTokens::default() };
+        Ok((PackedMask { tokens: tokens.into(), ..PackedMask::default() }, uncertain))
+    }
+
+    /// The special tokens that the grammar names here, and end tokens where the text is complete.
+    pub(super) fn special_tokens(&mut self, id: ConfigId) -> Result<Vec<u32>> {
+        let mut allowed = Vec::new();
+        for i in 0..self.recognizer.items(id).len() {
+            let point = self.recognizer.items(id)[i].point;
+            match self.recognizer.program.point(point) {
+                Point::Special { tokens, .. } => {
+                    for token in self.recognizer.program.tokens(tokens) {
+                        let items = self.recognizer.read_special(id, token)?;
+                        if self.recognizer.is_live(self.vocabulary, &items)? {
+                            allowed.push(token);
+                        }
+                    }
+                }
+                _ if point == ACCEPT => allowed.extend_from_slice(self.vocabulary.end_tokens()),
+                _ => {}
+            }
+        }
+        Ok(allowed)
+    }
+}

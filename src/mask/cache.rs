@@ -1,0 +1,69 @@
+//! The masks of one constraint, and everything from which they are composed.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::hot_masks::HotMasks;
+use super::json_captures::JsonStrings;
+use super::packed_mask::PackedMask;
+use super::split_cache::SplitCache;
+use super::terminal_cache::TerminalCache;
+use crate::recognizer::{ByteCoverage, ConfigId, Item, PointId, Recognizer, StackId};
+
+/// Masks by configuration, and the memo tables from which they are composed.
+#[derive(Debug)]
+pub(crate) struct MaskCache {
+    pub(super) terminals: TerminalCache,
+    masks: FxHashMap<ConfigId, Arc<PackedMask>>,
+    pub(crate) hot: HotMasks,
+    /// The items that a point with its stacks leads to.
+    pub(super) items_after: FxHashMap<(PointId, StackId), Arc<[Item]>>,
+    /// Bytes of the masks and items.
+    pub(super) entry_bytes: usize,
+}
+
+impl MaskCache {
+    /// Nothing remembered yet; `shared` are the tables of all constraints of a compiler.
+    pub(crate) fn new(
+        shared: Arc<SplitCache>,
+        recognizer: &mut Recognizer,
+        coverage: &ByteCoverage,
+    ) -> Self {
+        let character = recognizer.program.text_unit;
+        let json = JsonStrings::new(character, &mut recognizer.languages);
+        Self {
+            terminals: TerminalCache::new(shared, json, coverage.longest),
+            masks: FxHashMap::default(),
+            hot: HotMasks::default(),
+            items_after: FxHashMap::default(),
+            entry_bytes: 0,
+        }
+    }
+
+    /// The mask of a configuration, if it was computed before.
+    #[inline]
+    pub(crate) fn known(&self, id: ConfigId) -> Option<Arc<PackedMask>> {
+        self.masks.get(&id).map(Arc::clone)
+    }
+
+    /// Remembers the mask of a configuration.
+    pub(super) fn insert(&mut self, id: ConfigId, mask: &Arc<PackedMask>) {
+        self.entry_bytes += mask.bytes();
+        self.masks.insert(id, Arc::clone(mask));
+    }
+
+    /// Approximate memory, in bytes, hot masks not counted.
+    pub(crate) fn memory(&self) -> usize {
+        self.terminals.memory() + self.entry_bytes + self.masks.len() * 128
+    }
+
+    /// Starts again with nothing remembered.
+    pub(crate) fn forget(&mut self) {
+        self.terminals.forget();
+        self.masks = FxHashMap::default();
+        self.items_after = FxHashMap::default();
+        self.entry_bytes = 0;
+        self.hot.forget();
+    }
+}

@@ -1,0 +1,348 @@
+//! Reads terminals from cursors, without a grammar.
+//!
+//! A *split* sorts tokens by what a terminal's state does with them: tokens that stay inside, and
+//! tokens that leave, by their tails. There are three ways to split the tokens below a cursor, the
+//! cheapest that applies is taken:
+//!
+//! 1. [Repeats](super::split::RepeatSplit), where the state begins with a repeat of a unit (characters of a string,
+//!    blanks, digits): the tokens that stay inside are known for every bound on the repeat.
+//! 2. A [split](super::split::TokenSplit), where the state is wide: one pass over the vocabulary, shared by
+//!    all constraints.
+//! 3. A [walk](super::walk) over the nodes of the trie that the state lets through. It is the
+//!    definition; the other two give the same tokens.
+
+use std::sync::Arc;
+
+use super::cursor_sets::CursorSetId;
+use super::packed_mask::{MaskBase, TokenList};
+use super::split::{RepeatSplit, TrieId};
+use super::split::{SplitEnds, SplitStart, TokenSplit, word_bytes};
+use super::strategies::Strategy;
+use super::terminal_cache::{StateShape, TerminalCache};
+use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder};
+use super::token_trie::TokenTrie;
+use super::trie_cursor::{RunCondition, TrieCursor, VOCABULARY};
+use crate::error::Result;
+use crate::regular::shape;
+use crate::regular::{ByteSet, Language, Languages};
+use crate::vocabulary::{TrieNode, Vocabulary};
+
+/// A subtree of the vocabulary's trie with at most so many nodes is walked: looking a split up
+/// takes as long.
+const MAX_WALKED_SUBTREE: u32 = 40;
+
+/// Below this depth everything is walked, so splits nest no deeper.
+const MAX_SPLIT_DEPTH: u16 = 64;
+
+/// A subtree with more nodes than this gets slices of its own for wide states (mostly what follows a
+/// blank); a smaller one is walked sooner than the slice is made.
+const MIN_SLICED_SUBTREE: u32 = 4_096;
+
+/// Nodes that a walk may visit before a slice is made instead: states that list a few texts are
+/// sooner walked.
+const MAX_LISTED_WALK: usize = 600;
+
+/// Finds the tokens that terminals allow; borrows the memo tables for a while.
+pub(super) struct TerminalReader<'a> {
+    pub(super) vocabulary: &'a Vocabulary,
+    /// The arena of the terminals' states.
+    pub(super) languages: &'a mut Languages,
+    pub(super) cache: &'a mut TerminalCache,
+}
+
+/// A repeat that is read as runs.
+struct RunsAhead {
+    unit: Language,
+    max: u32,
+    /// The terminal behind the repeat.
+    rest: Language,
+    /// A condition on the runs of the tokens that leave them.
+    condition: RunCondition,
+    /// Whether the repeat may have no unit at all.
+    may_be_absent: bool,
+}
+
+impl TerminalReader<'_> {
+    /// The tokens that a terminal allows from some cursors, and the set of its exits.
+    pub(super) fn terminal_tokens(
+        &mut self,
+        query: TerminalQuery,
+        cursors: CursorSetId,
+    ) -> Result<(Arc<TerminalTokens>, CursorSetId)> {
+        if let Some((tokens, exits)) = self.cache.tokens.get(&(query, cursors)) {
+            return Ok((Arc::clone(tokens), *exits));
+        }
+        let from = Arc::clone(self.cache.cursor_sets.cursors(cursors));
+        let is_shareable = query.is_shareable
+            && self.cache.shared.strategies().has(Strategy::SharedReadings)
+            && from.iter().all(TrieCursor::is_shareable);
+        let key = is_shareable.then(|| {
+            let fingerprint = self.languages.fingerprint(query.state);
+            let (any, all) =
+                (query.continuation == Continuation::Any, query.ends == SplitEnds::All);
+            (fingerprint, [query.is_json_string, any, all], Arc::clone(&from))
+        });
+        let tokens = match key.as_ref().and_then(|key| self.cache.shared.reading(key)) {
+            Some(tokens) => tokens,
+            None => {
+                let tokens = Arc::new(self.read_terminal(query, &from)?);
+                if let Some(key) = key
+                    && tokens.exits.iter().all(TrieCursor::is_shareable)
+                {
+                    self.cache.shared.share(key, &tokens);
+                }
+                tokens
+            }
+        };
+        for (id, trie) in &tokens.tries {
+            self.cache.add_trie(*id, || trie.clone());
+        }
+        let exits = self.cache.cursor_sets.intern(&mut tokens.exits.to_vec());
+        self.cache.token_bytes += tokens.bytes();
+        self.cache.tokens.insert((query, cursors), (Arc::clone(&tokens), exits));
+        Ok((tokens, exits))
+    }
+
+    fn read_terminal(
+        &mut self,
+        query: TerminalQuery,
+        cursors: &[TrieCursor],
+    ) -> Result<TerminalTokens> {
+        let mut found = TerminalTokensBuilder::default();
+        for &cursor in cursors {
+            self.read_from(query, cursor, &mut found)?;
+        }
+        let TerminalTokensBuilder {
+            mut tokens,
+            bases,
+            mut exits,
+            not_before,
+            words,
+            uncertain,
+            ..
+        } = found;
+        if cursors != [TrieCursor::TOKEN_START] {
+            // A token can stand in several tries of tails.
+            tokens.sort_unstable();
+            tokens.dedup();
+        }
+        exits.sort_unstable();
+        exits.dedup();
+        let exits = self.gather(exits, not_before.union(&words));
+        let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
+        tries.dedup();
+        let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
+        let commas = &self.cache.shared.capture_tokens(self.vocabulary).commas;
+        Ok(TerminalTokens {
+            with_comma: tokens.iter().copied().filter(|&token| commas.contains(token)).collect(),
+            tokens: TokenList::new(tokens, self.vocabulary),
+            bases,
+            tries: tries.into_iter().filter_map(trie).collect(),
+            exits: exits.into(),
+            not_before,
+            words,
+            uncertain: uncertain.into(),
+        })
+    }
+
+    /// Adds the tokens that a terminal's state allows below a cursor.
+    pub(super) fn read_from(
+        &mut self,
+        mut query: TerminalQuery,
+        cursor: TrieCursor,
+        found: &mut TerminalTokensBuilder,
+    ) -> Result<()> {
+        // As long as the state begins with a repeat that may be absent.
+        while self.is_wide(cursor) {
+            let ahead = match self.shape(query.state, query.is_json_string)? {
+                StateShape::UnitRepeat { rest, .. }
+                    if query.continuation == Continuation::Any
+                        && self.languages.is_nullable(rest) =>
+                {
+                    break;
+                }
+                StateShape::UnitRepeat { unit, min, max, rest } => {
+                    let condition = match (min, max) {
+                        (0..=1, u32::MAX) => RunCondition::Any,
+                        _ => RunCondition::Units(min.max(1), max),
+                    };
+                    RunsAhead { unit, max, rest, condition, may_be_absent: min == 0 }
+                }
+                StateShape::JsonText { text } => self.json_text_runs(text, cursor, found)?,
+                StateShape::Wide if self.is_worth_slice(cursor) => {
+                    if self.read_slice(query, cursor, found)? {
+                        return Ok(());
+                    }
+                    break;
+                }
+                StateShape::Narrow | StateShape::Wide => break,
+            };
+            let runs = self.runs(ahead.unit, cursor.node)?;
+            found.bases.push(MaskBase::Runs(Arc::clone(&runs), ahead.max));
+            query.state = ahead.rest;
+            self.read_behind_runs(query, (runs, ahead.unit), ahead.condition, found)?;
+            if !ahead.may_be_absent || ahead.rest == Language::EPSILON {
+                return Ok(());
+            }
+        }
+        self.walk_below(query, cursor, found)
+    }
+
+    /// A JSON text as runs of characters. Tokens that come to an end that the text excludes become
+    /// uncertain, where they are few; where not, each run must be a text.
+    fn json_text_runs(
+        &mut self,
+        text: Language,
+        cursor: TrieCursor,
+        found: &mut TerminalTokensBuilder,
+    ) -> Result<RunsAhead> {
+        let tokens = if self.cache.shared.strategies().has(Strategy::Exclusions) {
+            self.excluded_tokens(text, cursor)?
+        } else {
+            None
+        };
+        let condition = match tokens {
+            Some(tokens) => {
+                found.uncertain.extend_from_slice(&tokens);
+                RunCondition::Any
+            }
+            None => {
+                let from = self.vocabulary.trie().nodes()[cursor.node as usize].depth;
+                RunCondition::Text(text, from.into())
+            }
+        };
+        Ok(RunsAhead {
+            unit: self.cache.json.character,
+            max: u32::MAX,
+            rest: self.cache.json.quote,
+            condition,
+            may_be_absent: self.languages.is_nullable(text),
+        })
+    }
+
+    /// Adds the slice of a state, or walks where that is shorter. Returns false where the state is not
+    /// worth a slice.
+    fn read_slice(
+        &mut self,
+        query: TerminalQuery,
+        cursor: TrieCursor,
+        found: &mut TerminalTokensBuilder,
+    ) -> Result<bool> {
+        if self.cache.shared.strategies().has(Strategy::ShortWalks)
+            && shape::is_string_list(self.languages, query.state)
+            && self.walk_within_budget(query, cursor, found)?
+        {
+            return Ok(true);
+        }
+        let Some(slice) = self.slice(query.state, cursor.node, query.ends)? else {
+            return Ok(false);
+        };
+        found.words = found.words.union(&slice.words);
+        if !slice.tails.ids().is_empty() {
+            let trie = self.cache.add_trie(slice.id, || TokenTrie::Slice(Arc::clone(&slice)));
+            found.exits.push(TrieCursor::root(trie));
+        }
+        found.bases.push(MaskBase::Slice(slice));
+        Ok(true)
+    }
+
+    /// Walks if that takes few nodes, and says whether it did.
+    fn walk_within_budget(
+        &mut self,
+        query: TerminalQuery,
+        cursor: TrieCursor,
+        found: &mut TerminalTokensBuilder,
+    ) -> Result<bool> {
+        let mut few = TerminalTokensBuilder::with_budget(MAX_LISTED_WALK);
+        self.walk_below(query, cursor, &mut few)?;
+        let is_complete = few.node_budget > 0;
+        if is_complete {
+            found.append(few);
+        }
+        Ok(is_complete)
+    }
+
+    /// Adds the tokens allowed behind runs of a unit; the query's state is what follows the repeat.
+    fn read_behind_runs(
+        &mut self,
+        query: TerminalQuery,
+        (runs, unit): (Arc<RepeatSplit>, Language),
+        condition: RunCondition,
+        found: &mut TerminalTokensBuilder,
+    ) -> Result<()> {
+        let trie = self.cache.add_trie(runs.id, || TokenTrie::Departures(runs));
+        let cursor = TrieCursor { trie, node: 0, condition };
+        if self.languages.is_nullable(query.state) {
+            found.exits.push(cursor);
+            found.not_before = found.not_before.union(&self.languages.first_bytes(unit)?);
+        }
+        if query.state == Language::EPSILON {
+            return Ok(());
+        }
+        self.walk_below(query, cursor, found)
+    }
+
+    /// Whether the walk below a cursor is long enough to be worth avoiding.
+    pub(super) fn is_wide(&self, cursor: TrieCursor) -> bool {
+        let wide = |at: &TrieNode| {
+            at.subtree_end - cursor.node > MAX_WALKED_SUBTREE && at.depth <= MAX_SPLIT_DEPTH
+        };
+        cursor.trie == VOCABULARY
+            && self.vocabulary.trie().nodes().get(cursor.node as usize).is_some_and(wide)
+    }
+
+    /// Whether a slice of the tokens below a wide cursor is worth its memory.
+    pub(super) fn is_worth_slice(&self, cursor: TrieCursor) -> bool {
+        let top = self.vocabulary.trie().nodes()[cursor.node as usize];
+        top.subtree_end - cursor.node > MIN_SLICED_SUBTREE
+    }
+
+    fn runs(&mut self, unit: Language, node: u32) -> Result<Arc<RepeatSplit>> {
+        if let Some(runs) = self.cache.splits.runs.get(&(unit, node)) {
+            return Ok(Arc::clone(runs));
+        }
+        let runs = self.cache.shared.repeat_split(self.vocabulary, self.languages, (unit, node))?;
+        self.cache.splits.runs.insert((unit, node), Arc::clone(&runs));
+        Ok(runs)
+    }
+
+    /// The tails of the tokens that leave some runs at a byte.
+    pub(super) fn departures_at(&mut self, runs: &RepeatSplit, byte: u8) -> TrieId {
+        if let Some(&trie) = self.cache.splits.departures.get(&(runs.id, byte)) {
+            return trie;
+        }
+        let leaving = self.cache.shared.leaving(self.vocabulary, runs, byte);
+        let trie = self.cache.add_trie(leaving.id, || TokenTrie::DeparturesAt(leaving));
+        self.cache.splits.departures.insert((runs.id, byte), trie);
+        trie
+    }
+
+    fn slice(
+        &mut self,
+        state: Language,
+        node: u32,
+        ends: SplitEnds,
+    ) -> Result<Option<Arc<TokenSplit>>> {
+        if let Some(slice) = self.cache.splits.slices.get(&(state, node, ends)) {
+            return Ok(slice.clone());
+        }
+        if !self.cache.shared.strategies().has(Strategy::Splits) {
+            return Ok(None);
+        }
+        let start = SplitStart { state, node, ends };
+        let slice = self.cache.shared.split(self.vocabulary, self.languages, start)?;
+        self.cache.splits.slices.insert((state, node, ends), slice.clone());
+        Ok(slice)
+    }
+
+    /// The bytes with which a word goes on at a possible end of a terminal; none where the terminal
+    /// reads no words.
+    pub(super) fn word_continuation(&mut self, state: Language) -> Result<ByteSet> {
+        if let Some(&known) = self.cache.facts.word_continuations.get(&state) {
+            return Ok(known);
+        }
+        let bytes = word_bytes(self.languages.first_bytes(state)?);
+        self.cache.facts.word_continuations.insert(state, bytes);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,342 @@
+//! The cache of one compiler: splits, and other results for a vocabulary that all of its constraints
+//! share.
+//!
+//! States are known by fingerprints, so equal states of different constraints share a split. What
+//! takes too much memory goes by the [CLOCK](clock_cache) rule. What nearly every constraint needs is
+//! [made in advance](prebuilt), or read from the vocabulary's index.
+
+mod clock_cache;
+mod prebuilt;
+
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::split::{LeavingTokens, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit};
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::mask::capture_tokens::CaptureTokens;
+use crate::mask::split::byte_classes::class_of;
+use crate::mask::split::common_successor::{differing_tokens, usual_successor};
+use crate::mask::split::max_repeats::{longest_runs, max_repeats};
+use crate::mask::split::ordinary_text::split_by_ordinary_text;
+use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
+use crate::mask::split::reread::{Difference, KnownSplit, reread};
+use crate::mask::split::self_loop::split_of_self_loop;
+use crate::mask::split::tables::SplitTables;
+use crate::mask::strategies::{Strategies, Strategy};
+use crate::mask::terminal_tokens::TerminalTokens;
+use crate::mask::trie_cursor::TrieCursor;
+use crate::regular::computed_parts;
+use crate::regular::ordinary_text;
+use crate::regular::widening;
+use crate::regular::{ByteSet, Language, Languages};
+use crate::vocabulary::Vocabulary;
+use clock_cache::ClockCache;
+
+/// A split with more exits takes as long to lay out as to walk, so it is not copied where states
+/// meet soon.
+const MOST_COPIED_EXITS: usize = 4_096;
+
+/// One in so many of the trie's nodes: if two states differ below more, shapes are sooner walked.
+const DIFFERING_PART: usize = 8;
+
+/// The same for the nodes that leave a self-loop.
+const LOOP_EXITS_PART: usize = 3;
+
+/// A run of no more bytes is short enough that a wider set's does for a set.
+const SHORT_RUN: u32 = 16;
+
+/// The results for one vocabulary that the constraints of a compiler share; bounded in bytes.
+#[derive(Debug)]
+pub(crate) struct SplitCache {
+    /// Read far more often than written, by many threads at once.
+    known: RwLock<ClockCache>,
+    tables: OnceLock<Arc<SplitTables>>,
+    capture_tokens: OnceLock<CaptureTokens>,
+    /// Bytes of what is kept.
+    limit: usize,
+    /// A split that is made with less work is not kept.
+    worthwhile: usize,
+    strategies: Strategies,
+}
+
+/// The fingerprint of a terminal's state, how it is read, and from where.
+type ReadingKey = (u128, [bool; 3], Arc<[TrieCursor]>);
+
+impl SplitCache {
+    pub(crate) fn new(limits: &Limits, strategies: Strategies) -> Self {
+        Self {
+            known: RwLock::default(),
+            tables: OnceLock::new(),
+            capture_tokens: OnceLock::new(),
+            limit: limits.slice_bytes,
+            worthwhile: limits.slice_nodes,
+            strategies,
+        }
+    }
+
+    /// The strategies by which masks are made.
+    pub(crate) fn strategies(&self) -> Strategies {
+        self.strategies
+    }
+
+    /// The split of a terminal state; `None` if the state is not worth one.
+    pub(crate) fn split(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        start: SplitStart,
+    ) -> Result<Option<Arc<TokenSplit>>> {
+        let SplitStart { state, node, ends } = start;
+        let key = SplitKey { state: languages.fingerprint(state), node, ends };
+        if let Some(known) = self.read().split(&key) {
+            return Ok(known.clone());
+        }
+        // So many states without end are met that they are not kept; a split knows none of them.
+        let mark = computed_parts::starts_with_endless(languages, state).then(|| languages.mark());
+        let split = self.make(vocabulary, languages, start);
+        mark.into_iter().for_each(|mark| languages.release(mark));
+        let split = split?.map(Arc::new);
+        self.write().add_split(key, split.clone(), self.limit);
+        Ok(split)
+    }
+
+    /// Makes a split without the lock: two threads may make the same one, which is harmless.
+    fn make(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        start: SplitStart,
+    ) -> Result<Option<TokenSplit>> {
+        let (tables, node) = (self.tables(vocabulary), start.node);
+        let mut draft = None;
+        if node == 0 {
+            if let Some(split) = self.copied(vocabulary, languages, start)? {
+                return Ok(Some(split));
+            }
+            draft = self.around_text(vocabulary, languages, (start.state, start.ends))?;
+        }
+        let draft = match draft {
+            Some(draft) => draft,
+            None => tables.split_below(vocabulary, languages, start)?,
+        };
+        Ok((draft.work > self.worthwhile).then(|| TokenSplit::new(vocabulary, draft, node)))
+    }
+
+    /// The split of a state by that of another one: of one without its far bounds, or of one to
+    /// which most bytes lead.
+    fn copied(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        start @ SplitStart { state, ends, .. }: SplitStart,
+    ) -> Result<Option<TokenSplit>> {
+        let (tables, from) = (self.tables(vocabulary), (state, ends));
+        if self.strategies.has(Strategy::FarBounds)
+            && let Some((free, far)) = widening::without_far_bounds(languages, state)?
+            && let Some(longer) = tables.longer_tokens(vocabulary, far)
+            && let Some(known) =
+                self.split(vocabulary, languages, SplitStart { state: free, ..start })?
+        {
+            let difference = Difference::Tokens(longer);
+            return derive(tables, vocabulary, languages, from, &known, &difference).map(Some);
+        }
+        if self.strategies.has(Strategy::CommonSuccessor)
+            && let Some(usual) = usual_successor(languages, state)?
+            && let Some(known) =
+                self.split(vocabulary, languages, SplitStart { state: usual, ..start })?
+            && known.exits.len() <= MOST_COPIED_EXITS
+        {
+            let most = vocabulary.trie().nodes().len() / DIFFERING_PART;
+            let tokens = differing_tokens(tables, vocabulary, languages, from, usual, most)?;
+            if let Some(tokens) = tokens {
+                let difference = Difference::Tokens(&tokens);
+                return derive(tables, vocabulary, languages, from, &known, &difference).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The split of a state that stays where it is with most characters.
+    fn around_text(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        from: (Language, SplitEnds),
+    ) -> Result<Option<SplitDraft>> {
+        let tables = self.tables(vocabulary);
+        if self.strategies.has(Strategy::OrdinaryText)
+            && let Some(ordinary) = ordinary_text::ordinary_text(languages, from.0)?
+        {
+            let text = match ordinary.text {
+                Some(state) => {
+                    let start = SplitStart { state, node: 0, ends: SplitEnds::OutsideWords };
+                    self.split(vocabulary, languages, start)?
+                }
+                None => None,
+            };
+            let text = text.as_ref().map(|text| &text.inside);
+            return split_by_ordinary_text(tables, vocabulary, languages, from, &ordinary, text);
+        }
+        if !self.strategies.has(Strategy::SelfLoops) {
+            return Ok(None);
+        }
+        let most = vocabulary.trie().nodes().len() / LOOP_EXITS_PART;
+        split_of_self_loop(tables, vocabulary, languages, from, most)
+    }
+
+    /// No more bytes of a set than this stand side by side in a token: as many as do, or as do of a
+    /// set known already that holds it and is not much in tokens either, or of all bytes of the same
+    /// classes.
+    pub(crate) fn longest_run(&self, vocabulary: &Vocabulary, set: ByteSet) -> u32 {
+        if !self.strategies.has(Strategy::MaxRepeats) {
+            return u32::from(self.tables(vocabulary).longest());
+        }
+        {
+            let known = self.read();
+            if let Some(longest) = known.longest(&set) {
+                return longest;
+            }
+            let wider = known.all_longest().filter(|(wide, _)| set.intersection(wide) == set);
+            if let Some(longest) = wider.map(|(_, longest)| longest).min()
+                && longest <= SHORT_RUN
+            {
+                return longest;
+            }
+        }
+        let classes: ByteSet = set.iter().map(class_of).collect();
+        let [longest] = longest_runs(self.tables(vocabulary).shapes.trie(), &[classes]);
+        self.write().add_longest(set, longest, self.limit);
+        longest
+    }
+
+    /// The most repeats of a unit in a token.
+    pub(crate) fn max_repeats(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        unit: Language,
+    ) -> Result<u32> {
+        let fingerprint = languages.fingerprint(unit);
+        if let Some(known) = self.read().max_repeats(fingerprint) {
+            return Ok(known);
+        }
+        let most = max_repeats(self.tables(vocabulary), vocabulary, languages, unit)?;
+        self.write().add_max_repeats(fingerprint, most, self.limit);
+        Ok(most)
+    }
+
+    /// The tables of the vocabulary.
+    fn tables(&self, vocabulary: &Vocabulary) -> &SplitTables {
+        self.tables.get_or_init(|| Arc::new(SplitTables::new(vocabulary, self.strategies)))
+    }
+
+    /// The tokens in which text may depend on a captured one.
+    pub(crate) fn capture_tokens(&self, vocabulary: &Vocabulary) -> &CaptureTokens {
+        self.capture_tokens.get_or_init(|| CaptureTokens::new(vocabulary))
+    }
+
+    /// The tokens that a terminal allows from some places, if any constraint has asked for them.
+    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<Arc<TerminalTokens>> {
+        self.read().reading(key).map(Arc::clone)
+    }
+
+    /// Shares a reading with all constraints.
+    pub(crate) fn share(&self, key: ReadingKey, reading: &Arc<TerminalTokens>) {
+        self.write().add_reading(key, Arc::clone(reading), self.limit);
+    }
+
+    /// The split of a repeat of a unit below a node of the trie.
+    pub(crate) fn repeat_split(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        (unit, node): (Language, u32),
+    ) -> Result<Arc<RepeatSplit>> {
+        let key = RepeatKey { unit: languages.fingerprint(unit), node };
+        self.repeat_split_by(key, vocabulary, languages, unit)
+    }
+
+    fn repeat_split_by(
+        &self,
+        key: RepeatKey,
+        vocabulary: &Vocabulary,
+        languages: &mut Languages,
+        unit: Language,
+    ) -> Result<Arc<RepeatSplit>> {
+        if let Some(known) = self.read().repeat_split(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let tables = self.tables(vocabulary);
+        let split = RepeatSplit::new(vocabulary, tables, languages, unit, key.node as usize)?;
+        let split = Arc::new(split);
+        self.write().add_repeat_split(key, Arc::clone(&split), self.limit);
+        Ok(split)
+    }
+
+    /// The tokens that leave a repeat at a byte.
+    pub(crate) fn leaving(
+        &self,
+        vocabulary: &Vocabulary,
+        repeat: &RepeatSplit,
+        byte: u8,
+    ) -> Arc<LeavingTokens> {
+        repeat.leaving(vocabulary, self.tables(vocabulary), byte)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, ClockCache> {
+        // Consistent between any two operations.
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, ClockCache> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The split of a state by a known one and the tokens on which the two can differ. Mostly what
+/// differs comes to no end, and the tails are the same.
+fn derive(
+    tables: &SplitTables,
+    vocabulary: &Vocabulary,
+    languages: &mut Languages,
+    from: (Language, SplitEnds),
+    known: &TokenSplit,
+    difference: &Difference<'_>,
+) -> Result<TokenSplit> {
+    let copied = KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
+    let draft = reread(tables, vocabulary, languages, from, copied, difference)?;
+    Ok(known.derived(vocabulary, draft))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::mask::split::testing::{Compared, TestTokens};
+    use crate::mask::split::walk::plain_split;
+
+    #[test]
+    fn far_from_a_bound_only_long_tokens_are_read() {
+        let mut tokens = TestTokens::new(11, ["a", "b", "é", "-", "\"", "aaa", "bab", "éé"]);
+        tokens.most = 29;
+        let mut compared = Compared::new(&tokens, 3_000);
+        for pattern in [
+            "(?=[^\"]{0,40}\"$)[abé]+(-[abé]+)*\"",
+            "(?=[^\"]{0,30}\"$)([ab]{1,30}-?)+é*\"",
+            "(?=.{3,50}$)(aaa|b|é|-)*\"{0,2}",
+        ] {
+            compared.all_states(pattern, |tables, vocabulary, l, start| {
+                let Some((free, far)) = widening::without_far_bounds(l, start.state)? else {
+                    return Ok(None);
+                };
+                let Some(longer) = tables.longer_tokens(vocabulary, far) else { return Ok(None) };
+                let known = plain_split(vocabulary, l, SplitStart { state: free, ..start })?;
+                let known =
+                    KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
+                let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
+                reread(tables, vocabulary, l, from, known, &difference).map(Some)
+            });
+        }
+        compared.at_least(20);
+    }
+}

@@ -1,0 +1,45 @@
+//! The instructions of a program.
+
+use super::item::PointId;
+use crate::grammar::RuleId;
+use crate::regular::Language;
+
+/// A part of one of the program's lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// One instruction of a program: read something or branch, then go on at another point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Point {
+    /// [`RETURN`](super::item::RETURN) and [`ACCEPT`](super::item::ACCEPT) themselves.
+    Border,
+    /// Read a string of a language, then go on.
+    Regular { language: Language, next: PointId },
+    /// Read one of these special tokens, then go on.
+    Special { tokens: Span, next: PointId },
+    /// Go to a rule's body, which returns to `next`.
+    Call { rule: RuleId, next: PointId },
+    /// Any of these points.
+    Fork(Span),
+    /// `body` (which returns here) `min` to `max` times, then go on.
+    Repeat { body: PointId, min: u32, max: u32, next: PointId },
+    /// Read a name of the choice with this number, then go on where that name leads.
+    Names(u32),
+    /// Read a string of a language, then go on where that string leads.
+    Capture { language: Language, tag: u32 },
+    /// `body` (which returns here), then go on where the text that it has read leads.
+    Scope { body: PointId, tag: u32 },
+}
+
+/// The point behind a captured string, as far as it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CaptureTarget {
+    /// Not made yet: the source must be asked.
+    Unknown,
+    /// The string is not allowed after all.
+    Refused,
+    At(PointId),
+}

@@ -1,0 +1,268 @@
+//! Reads whole tokens: as their bytes, and as the special tokens that a grammar names.
+//!
+//! A token is allowed if its bytes can be read and the text can be completed by further tokens. The
+//! second half is free where every byte is a token by itself; elsewhere [`liveness`](super::liveness)
+//! tells it for most items, and a search over configurations for the rest.
+
+use std::mem;
+
+use rustc_hash::FxHashSet;
+
+use super::byte_coverage::ByteCoverage;
+use super::item::{ConfigId, Item};
+use super::liveness::{Liveness, LivenessCheck};
+use super::point::Point;
+use super::program::Program;
+use super::stepper::{ReadResult, Recognizer};
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::Limits;
+use crate::regular::Languages;
+use crate::vocabulary::{Trie, Vocabulary};
+
+/// Configurations that one search for a live one may visit.
+const MAX_SEARCHED_CONFIGURATIONS: usize = 20_000;
+
+/// Called by a walk for a node of the trie, with the items there.
+pub(crate) type VisitNode<'a> = dyn FnMut(&mut Recognizer, usize, &[Item]) -> Result<()> + 'a;
+
+impl Recognizer {
+    /// A recognizer for a program, and the configuration before any text; `languages` holds the
+    /// program's terminals.
+    ///
+    /// Errors if no text of the program can be spelled by the vocabulary.
+    pub(crate) fn new(
+        program: Program,
+        mut languages: Languages,
+        vocabulary: &Vocabulary,
+        coverage: &ByteCoverage,
+        limits: &Limits,
+    ) -> Result<(Self, ConfigId)> {
+        let liveness = Liveness::new(&mut languages, coverage);
+        let mut this = Self::empty(program, languages, liveness, limits);
+        let items = this.start_items()?;
+        if !this.is_live(vocabulary, &items)? {
+            let message = "no text that the vocabulary can spell satisfies the constraint";
+            return Err(Error::new(ErrorKind::Unsatisfiable, message));
+        }
+        let start = this.intern(&items);
+        Ok((this, start))
+    }
+
+    /// Whether every byte that tokens hold is a token by itself: then everything that can be read can
+    /// be completed.
+    pub(crate) fn spells_every_byte(&self) -> bool {
+        self.liveness.is_none()
+    }
+
+    /// Whether a text that is in these items can be completed by further tokens. Exact.
+    ///
+    /// Errors when the search visits more configurations than its limit.
+    pub(crate) fn is_live(&mut self, vocabulary: &Vocabulary, items: &[Item]) -> Result<bool> {
+        let Some(mut known) = self.liveness.take() else { return Ok(true) };
+        let live = self.search_live(vocabulary, items, &mut known);
+        self.liveness = Some(known);
+        live
+    }
+
+    /// Breadth-first search over whole tokens for a configuration that single-byte tokens complete. If
+    /// none is reached, everything visited is dead.
+    fn search_live(
+        &mut self,
+        vocabulary: &Vocabulary,
+        items: &[Item],
+        known: &mut Liveness,
+    ) -> Result<bool> {
+        if self.is_completed_by_bytes(items, known)? {
+            return Ok(true);
+        }
+        let start = self.intern(items);
+        if let Some(&live) = known.configurations.get(&start) {
+            return Ok(live);
+        }
+        let mut visited = vec![start];
+        let mut seen = FxHashSet::from_iter([start]);
+        let mut next = 0;
+        while let Some(&at) = visited.get(next) {
+            next += 1;
+            for successor in self.successors(vocabulary, at)? {
+                let live = match known.configurations.get(&successor) {
+                    Some(&live) => live,
+                    None => {
+                        let items = self.items(successor).to_vec();
+                        self.is_completed_by_bytes(&items, known)?
+                    }
+                };
+                if live {
+                    known.configurations.insert(start, true);
+                    return Ok(true);
+                }
+                if !known.configurations.contains_key(&successor) && seen.insert(successor) {
+                    visited.push(successor);
+                }
+            }
+            if visited.len() > MAX_SEARCHED_CONFIGURATIONS {
+                let message = format!(
+                    "more than {MAX_SEARCHED_CONFIGURATIONS} states searched for a way to finish \
+                     in this vocabulary, which has bytes that are no tokens by themselves"
+                );
+                return Err(Error::new(ErrorKind::Limit, message)
+                    .with_help("use a vocabulary with all single bytes"));
+            }
+        }
+        known.configurations.extend(visited.into_iter().map(|visited| (visited, false)));
+        Ok(false)
+    }
+
+    fn is_completed_by_bytes(&mut self, items: &[Item], known: &mut Liveness) -> Result<bool> {
+        let Self { program, languages, stacks, .. } = self;
+        LivenessCheck { program, languages, stacks, known }.has_completable(items)
+    }
+
+    /// The configurations to which any one token leads.
+    pub(crate) fn successors(
+        &mut self,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+    ) -> Result<FxHashSet<ConfigId>> {
+        let mut found = FxHashSet::default();
+        let items = self.items(from).to_vec();
+        self.walk(vocabulary.trie(), &items, &mut |recognizer, _, items| {
+            found.insert(recognizer.intern(items));
+            Ok(())
+        })?;
+        for i in 0..self.items(from).len() {
+            if let Point::Special { tokens, .. } = self.program.point(self.items(from)[i].point) {
+                for token in self.program.tokens(tokens) {
+                    let items = self.read_special(from, token)?;
+                    found.insert(self.intern(&items));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads one token: as the special token that the grammar names, and as its text.
+    pub(crate) fn read_token(
+        &mut self,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        token: u32,
+    ) -> Result<ReadResult> {
+        if let Some(next) = self.configurations.successor(from, token) {
+            return Ok(Ok(next));
+        }
+        let read = self.read_new_token(vocabulary, from, token)?;
+        if let Ok(next) = read {
+            self.configurations.remember_successor(from, token, next);
+        }
+        Ok(read)
+    }
+
+    fn read_new_token(
+        &mut self,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        token: u32,
+    ) -> Result<ReadResult> {
+        let mut items = self.read_special(from, token)?;
+        let text = match vocabulary.token_bytes(token) {
+            Some(bytes) if !bytes.is_empty() && !vocabulary.end_tokens().contains(&token) => {
+                self.read(from, bytes)?
+            }
+            _ => Err(0),
+        };
+        match text {
+            Ok(id) if items.is_empty() && self.liveness.is_none() => return Ok(Ok(id)),
+            Ok(id) => items.extend_from_slice(self.configurations.items(id)),
+            Err(read) if items.is_empty() => return Ok(Err(read)),
+            Err(_) => {}
+        }
+        self.merge(&mut items)?;
+        if self.is_live(vocabulary, &items)? {
+            Ok(Ok(self.configurations.intern(&items)))
+        } else {
+            // All of its bytes fit, but the vocabulary cannot spell what must follow.
+            Ok(Err(0))
+        }
+    }
+
+    /// Those of some tokens that are not allowed, each read with all that it captures.
+    pub(crate) fn rejected(
+        &mut self,
+        vocabulary: &Vocabulary,
+        from: ConfigId,
+        tokens: &[u32],
+    ) -> Result<Vec<u32>> {
+        let mut start = self.items(from).to_vec();
+        self.resume_scope_text(&mut start);
+        // What open scopes have read so far is the same for all.
+        let text = self.take_scope_text().unwrap_or_default();
+        let (mut items, mut next) = (Vec::new(), Vec::new());
+        let mut rejected = Vec::new();
+        for &token in tokens {
+            items.clone_from(&start);
+            self.set_scope_text(text.clone());
+            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
+            let read = bytes.iter().try_for_each(|&byte| {
+                self.step(&items, byte, &mut next)?;
+                mem::swap(&mut items, &mut next);
+                Ok(())
+            });
+            self.take_scope_text();
+            read?;
+            // Nothing steps to nothing.
+            let read = !bytes.is_empty()
+                && !items.is_empty()
+                && !vocabulary.end_tokens().contains(&token)
+                && self.is_live(vocabulary, &items)?;
+            if !read && self.read_special(from, token)?.is_empty() {
+                rejected.push(token);
+            }
+        }
+        Ok(rejected)
+    }
+
+    /// Calls `visit` for each node of a trie that holds tokens and can be reached from these items,
+    /// with the items there. One forward pass; subtrees below a rejected byte are skipped.
+    pub(crate) fn walk(
+        &mut self,
+        trie: &Trie,
+        items: &[Item],
+        visit: &mut VisitNode<'_>,
+    ) -> Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let nodes = trie.nodes();
+        let mut levels = mem::take(&mut self.levels);
+        if levels.is_empty() {
+            levels.push(Vec::new());
+        }
+        levels[0].clear();
+        levels[0].extend_from_slice(items);
+        for byte in self.first_bytes(items)?.iter() {
+            let Some(mut node) = trie.first(byte) else { continue };
+            let end = nodes[node].subtree_end as usize;
+            while node < end {
+                let at = nodes[node];
+                let depth = usize::from(at.depth);
+                if levels.len() == depth {
+                    levels.push(Vec::new());
+                }
+                let (above, below) = levels.split_at_mut(depth);
+                let (items, next) = (&above[depth - 1], &mut below[0]);
+                self.step(items, at.byte, next)?;
+                if next.is_empty() {
+                    node = at.subtree_end as usize;
+                    continue;
+                }
+                if !trie.tokens(node).is_empty() {
+                    visit(self, node, next)?;
+                }
+                node += 1;
+            }
+        }
+        self.levels = levels;
+        Ok(())
+    }
+}
