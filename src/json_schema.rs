@@ -30,6 +30,7 @@ pub(crate) mod number;
 pub(crate) mod options;
 pub(crate) mod punctuation;
 pub(crate) mod satisfiability;
+mod schema;
 pub(crate) mod set;
 pub(crate) mod string;
 mod unfold;
@@ -40,49 +41,14 @@ pub use document::resources::Resources;
 pub(crate) use emit::hole::{SchemaHole, named};
 pub(crate) use emit::source::SchemaSource;
 pub use options::{Options, PropertyOrder, Spelling, Whitespace};
+pub use schema::Schema;
 pub(crate) use set::Shared;
 
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::limits::Limits;
-use document::Document;
-
-/// A schema document.
-#[derive(Clone, Debug)]
-pub struct Schema {
-    pub(crate) document: Document,
-}
 
 impl Schema {
-    /// Reads a schema's text; errors know line and column, numbers stay as they are written.
-    pub fn from_text(text: &str) -> Result<Self> {
-        Ok(Self { document: Document::parse(text)? })
-    }
-
-    /// Takes a schema that is a value already.
-    pub fn from_value(value: &serde_json::Value) -> Result<Self> {
-        Ok(Self { document: Document::from_value(value)? })
-    }
-
-    /// Supplies a document that references may lead to, under the URI that they lead to; its own
-    /// `$id`s count too. Nothing is ever fetched: a reference to a document that is not supplied
-    /// is an error. The metaschemas of all drafts need not be supplied.
-    ///
-    /// ```
-    /// use maskwright::json_schema::{Options, Schema};
-    /// let schema = Schema::from_text(r#"{"items": {"$ref": "https://example.org/defs.json#/$defs/n"}}"#)?
-    ///     .with_document("https://example.org/defs.json", r#"{"$defs": {"n": {"type": "null"}}}"#)?;
-    /// assert!(schema.grammar(&Options::default()).is_ok());
-    /// # Ok::<(), maskwright::Error>(())
-    /// ```
-    pub fn with_document(mut self, uri: &str, text: &str) -> Result<Self> {
-        if self.document.supplied().any(|(known, _)| known == uri) {
-            return Err(document::resources::twice(uri));
-        }
-        self.document.supply(uri, text)?;
-        Ok(self)
-    }
-
     /// The grammar of the values that the schema accepts, for other grammars to embed: the values
     /// are what they are alone. Its rules are made when a text enters them, so it shows none.
     ///
@@ -98,12 +64,4 @@ impl Schema {
 /// Finds the errors in a grammar's schemas that compiling it would find.
 pub(crate) fn check_schemas(grammar: &Grammar) -> Result<()> {
     SchemaSource::new(grammar, &Limits::default(), &Shared::default()).map(drop)
-}
-
-impl std::str::FromStr for Schema {
-    type Err = crate::Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::from_text(text)
-    }
 }

@@ -20,6 +20,7 @@ use crate::cli::outcome::Outcome;
 /// The variable with keys, which other users of the machine cannot see as they see arguments.
 const KEY_VARIABLE: &str = "MASKWRIGHT_API_KEY";
 
+/// More than 12 fields: one an option of the command.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -24,6 +24,8 @@ pub enum Prompt {
 ///
 /// The struct is flat and has many fields, as the requests of OpenAI's API and of vLLM have; their
 /// names are kept where they exist there. Lengths are in tokens.
+///
+/// More than 12 fields: one a setting of the caller, each with a default.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The prompt.

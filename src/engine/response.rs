@@ -29,6 +29,8 @@ pub enum Event<'a> {
 pub(crate) type EventSink<'a> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'a;
 
 /// The report of one token's draw. Flat, as a line of a trace is.
+///
+/// More than 12 fields: all that is told about one token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// The token.
@@ -146,6 +148,8 @@ pub struct Timing {
 }
 
 /// A finished text, with what it cost.
+///
+/// More than 12 fields: the text, and all that is told about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// The text, up to a stop string if one ended it. Bytes that are no UTF-8 (only where a limit

@@ -36,6 +36,8 @@ pub(crate) type GuessedToken<'a> = (u32, &'a [(u32, f64)]);
 /// It has more than twelve fields, because each of the request's features that watches the text
 /// (constraint, penalties, stop strings, reasoning budget, healing, canonical tokens) keeps its own
 /// small state, and all advance together, token by token.
+///
+/// More than 12 fields: the state of one text, which lives and ends as a whole.
 #[derive(Clone)]
 pub(crate) struct Sequence<'a> {
     pub(crate) runner: &'a ModelRunner,

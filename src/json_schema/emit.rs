@@ -67,6 +67,8 @@ pub(super) type PunctuationNodes = Punctuation<NodeId>;
 
 /// Makes the rules of one schema. Its methods stand in the files that their concepts name; all of
 /// them need the sets, the rules made so far and the arena of terminals.
+///
+/// More than 40 methods: one for each kind of rule, which make each other in turn.
 pub(crate) struct Emitter<'d> {
     pub(super) sets: Sets<'d>,
     pub(super) builder: GrammarBuilder,

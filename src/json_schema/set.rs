@@ -20,6 +20,7 @@ pub(crate) mod object_set;
 pub(crate) mod shape;
 pub(crate) mod shared;
 pub(crate) mod sources;
+pub(crate) mod written_items;
 
 pub(crate) use arena::{Set, SetExpr};
 pub(crate) use base::BaseLanguages;

@@ -23,6 +23,8 @@ const FILE: &str = "config.json";
 
 /// Shape and constants of a decoder of the Llama family. A flat record of `config.json`, with
 /// Hugging Face's names.
+///
+/// More than 12 fields: one a key of `config.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Width of the residual stream.

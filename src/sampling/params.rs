@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// Names and ranges are those of the OpenAI API reference, of Hugging Face's generation config and
 /// of llama.cpp. The reference lets a temperature be 2 at most; it may be above that here, as in
 /// vLLM and llama.cpp, because min-p was made for it.
+///
+/// More than 12 fields: one a parameter of the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SamplingParams {
     /// Only these tokens may be drawn, as far as the mask allows one of them; empty allows all.

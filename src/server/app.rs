@@ -13,6 +13,8 @@ use crate::error::Error;
 use crate::vocabulary::Vocabulary;
 
 /// State that all handlers share.
+///
+/// More than 12 fields: all that handlers share.
 pub(super) struct App {
     /// Names of the model, one at least.
     pub(super) names: Vec<String>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::rust::{Modules, SourceFile, files, mentions, module_of};
+use crate::rust::{Modules, SourceFile, files, mentions, module_of, test_modules};
 
 /// Files that may import each other in a circle. A cycle of two or three can be one algorithm in
 /// parts; more is a module without a boundary.
@@ -31,7 +31,12 @@ fn layers() -> BTreeMap<String, u32> {
 /// The modules that each module imports, re-exports followed to the definition of a name.
 fn imports(files: &[SourceFile]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
     let modules: Modules<'_> = files.iter().map(|file| (file.module.clone(), file)).collect();
-    let found: Vec<_> = files.iter().map(|file| (file, mentions(file, &modules))).collect();
+    let tests = test_modules(files);
+    let found: Vec<_> = files
+        .iter()
+        .filter(|file| !tests.iter().any(|test| file.module.starts_with(test)))
+        .map(|file| (file, mentions(file, &modules)))
+        .collect();
     let mut exports = BTreeMap::new();
     for (file, mentions) in &found {
         for mention in mentions {

@@ -29,6 +29,25 @@ impl SourceFile {
     }
 }
 
+/// The modules that are compiled for tests alone: `#[cfg(test)] mod name;`.
+pub(crate) fn test_modules(files: &[SourceFile]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for file in files {
+        let lines: Vec<&str> = file.text.lines().collect();
+        for (index, _) in lines.iter().enumerate().filter(|(_, line)| **line == "#[cfg(test)]") {
+            let declared = lines[index + 1..].iter().find(|line| !line.starts_with("#["));
+            let words: Vec<&str> =
+                declared.map_or(vec![], |line| line.split_whitespace().collect());
+            if let [.., "mod", name] = words[..]
+                && let Some(name) = name.strip_suffix(';')
+            {
+                found.push([&file.module[..], &[name.to_owned()]].concat());
+            }
+        }
+    }
+    found
+}
+
 /// The `.rs` files below a folder of the package, sorted.
 pub(crate) fn files(folder: &str) -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

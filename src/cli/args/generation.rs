@@ -9,6 +9,8 @@ use maskwright::model::{Model, ModelOptions, ModelSource, SpecialNames};
 use super::model::ModelArgs;
 
 /// Options of generation.
+///
+/// More than 12 fields: one an option of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GenerationArgs {
     /// The most tokens that are written

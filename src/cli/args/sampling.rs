@@ -4,6 +4,8 @@ use maskwright::error::{Error, ErrorKind, Result};
 use maskwright::sampling::{ChainStep, PenaltyScope, SamplingParams};
 
 /// Parameters of the sampling chain, which draws from the allowed tokens.
+///
+/// More than 12 fields: one an option of the command.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingArgs {

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::Schema;
 
 /// Documents by URI that references may lead to. Nothing is ever fetched: a reference to a document
-/// that is neither here nor [supplied with the schema](Schema::with_document) is an error. The
+/// that is neither here nor [supplied with the schema](crate::json_schema::Schema::with_document) is an error. The
 /// metaschemas of all drafts are always known.
 ///
 /// ```
@@ -20,10 +19,10 @@ use crate::json_schema::Schema;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Resources(Arc<Vec<(String, ResourceContent)>>);
+pub struct Resources(pub(crate) Arc<Vec<(String, ResourceContent)>>);
 
 #[derive(Clone, Debug)]
-enum ResourceContent {
+pub(crate) enum ResourceContent {
     /// Errors within it know line and column.
     Text(String),
     Value(serde_json::Value),
@@ -69,25 +68,4 @@ impl Resources {
 pub(crate) fn twice(uri: &str) -> Error {
     let message = format!("the document `{uri}` is supplied twice");
     Error::new(ErrorKind::Schema, message).with_help("supply it once")
-}
-
-impl Schema {
-    /// The same with these documents supplied, besides those that are supplied with it already.
-    ///
-    /// Errors if a text is not JSON, or if a URI is one of those that are supplied already.
-    pub(crate) fn with_resources(mut self, resources: &Resources) -> Result<Self> {
-        for (uri, content) in resources.0.iter() {
-            if self.document.supplied().any(|(known, _)| known == uri) {
-                return Err(twice(uri));
-            }
-            match content {
-                ResourceContent::Text(text) => self.document.supply(uri, text)?,
-                ResourceContent::Value(value) => {
-                    let supplied = self.document.supply_value(uri, value);
-                    supplied.map_err(|error| error.in_file(uri.as_str()))?;
-                }
-            }
-        }
-        Ok(self)
-    }
 }

@@ -18,7 +18,7 @@ use crate::json_schema::document::canonical_text::canonical;
 use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::array_set::Repeats;
-use crate::json_schema::written::{ShortItem, Text};
+use crate::json_schema::set::written_items::{ShortItem, Text};
 use crate::regular::{Language, Languages, witness};
 
 /// Items beyond which a text is not told.

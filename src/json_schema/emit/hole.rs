@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, GrammarBuilder};
-use crate::json_schema::Schema;
 use crate::json_schema::options::Options;
+use crate::json_schema::schema::Schema;
 
 /// The values of a schema, written as the options say: the only
 /// [`Hole`](crate::grammar::hole::Hole) there is. Each has a

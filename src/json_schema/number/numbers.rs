@@ -67,6 +67,8 @@ impl NumberSet {
 }
 
 /// The languages that all number sets are made of.
+///
+/// More than 12 fields: a memo table for each operation on sets of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(super) digit: Language,

@@ -19,8 +19,8 @@ use crate::json_schema::layout::Layout;
 use crate::json_schema::number::{NumberSet, Numbers};
 use crate::json_schema::options::{DIGITS, Options};
 use crate::json_schema::punctuation::Punctuation;
+use crate::json_schema::set::written_items::WrittenItems;
 use crate::json_schema::string::StringSets;
-use crate::json_schema::written::WrittenItems;
 use crate::regular::{Language, Languages};
 
 /// The sets over one document, with everything that answers questions about them.
@@ -30,6 +30,9 @@ use crate::regular::{Language, Languages};
 /// (`shape` in `unfold`, `is_empty` in `satisfiability::emptiness`, …), since unfolding and
 /// emptiness call each other; everything else is a function of its own file that takes the context.
 /// Each field is one concern with its own methods, which is why there are more than a dozen.
+///
+/// More than 12 fields, since the tables grow together. More than 40 methods: queries that call
+/// each other, as unfolding and emptiness do.
 pub(crate) struct Sets<'d> {
     pub(crate) document: &'d Document,
     pub(crate) options: &'d Options,

@@ -27,6 +27,8 @@ const KEEP_ALIVE: &str = "keep-alive";
 
 /// Stream of events from the worker's replies. Dropping it, as happens when the client hangs up,
 /// cancels the job.
+///
+/// More than 12 fields: the state of one stream, which lives and ends as a whole.
 pub(crate) struct ChunkStream {
     head: CompletionHead,
     app: Arc<App>,

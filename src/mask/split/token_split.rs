@@ -1,0 +1,118 @@
+//! The data of a split: its key, the tokens that stay inside, and the tails of those that leave.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::regular::{ByteSet, Language};
+use crate::vocabulary::{TokenMask, Trie, Vocabulary};
+
+/// Tells the tries of tokens of a process apart; 0 is the vocabulary's.
+pub(crate) type TrieId = u64;
+
+/// An id that no other trie has.
+pub(crate) fn new_trie_id() -> TrieId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The ends of a terminal that a split has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SplitEnds {
+    All,
+    /// Those before a byte with which a word does not go on: what follows a name seldom begins with
+    /// a letter, and most places where a name may end stand before one.
+    OutsideWords,
+}
+
+/// The state of a terminal and the node of the vocabulary's trie below which tokens are split.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SplitStart {
+    pub(crate) state: Language,
+    pub(crate) node: u32,
+    pub(crate) ends: SplitEnds,
+}
+
+/// The name of a split that all constraints of a compiler share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SplitKey {
+    /// The fingerprint of the terminal's state.
+    pub(crate) state: u128,
+    pub(crate) node: u32,
+    pub(crate) ends: SplitEnds,
+}
+
+/// A token that passes an end of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TokenExit {
+    pub(in crate::mask) token: u32,
+    /// Bytes of the token up to the end.
+    pub(in crate::mask) at: u16,
+}
+
+/// The tokens that a terminal state allows by itself, and where the others leave the terminal.
+#[derive(Debug)]
+pub(crate) struct TokenSplit {
+    /// Tokens that can be read within the terminal, whole.
+    pub(crate) inside: TokenMask,
+    /// For every exit the bytes behind it, with the token's id.
+    pub(crate) tails: Arc<Trie>,
+    pub(in crate::mask) exits: Arc<[TokenExit]>,
+    /// The split holds if what follows the terminal begins with none of these bytes.
+    pub(crate) words: ByteSet,
+    /// The node of the vocabulary's trie below which the tokens stand.
+    pub(crate) node: u32,
+    pub(crate) id: TrieId,
+}
+
+impl TokenSplit {
+    pub(in crate::mask) fn new(vocabulary: &Vocabulary, draft: SplitDraft, node: u32) -> Self {
+        let SplitDraft { inside, exits, words, .. } = draft;
+        let tails = exits.iter().filter_map(|&TokenExit { token, at }| {
+            Some((vocabulary.token_bytes(token)?.get(usize::from(at)..)?, token))
+        });
+        let tails = Trie::from_unsorted(tails);
+        Self { inside, tails: tails.into(), exits: exits.into(), words, node, id: new_trie_id() }
+    }
+
+    /// A split at the root that was made from this one and shares its tails where they are the same.
+    pub(in crate::mask) fn derived(&self, vocabulary: &Vocabulary, draft: SplitDraft) -> Self {
+        if draft.exits[..] != self.exits[..] {
+            return Self::new(vocabulary, draft, 0);
+        }
+        let (tails, exits) = (Arc::clone(&self.tails), Arc::clone(&self.exits));
+        let SplitDraft { inside, words, .. } = draft;
+        Self { inside, tails, exits, words, node: 0, id: self.id }
+    }
+
+    pub(in crate::mask) fn bytes(&self) -> usize {
+        size_of_val(self.inside.words()) + self.tails.bytes() + size_of_val(&*self.exits)
+    }
+}
+
+/// A split while it is being made.
+#[derive(Debug)]
+pub(in crate::mask) struct SplitDraft {
+    pub(in crate::mask) inside: TokenMask,
+    pub(in crate::mask) exits: Vec<TokenExit>,
+    pub(in crate::mask) words: ByteSet,
+    /// Nodes and bytes that were looked at, and tokens that were found inside: what the split would
+    /// cost to make again.
+    pub(in crate::mask) work: usize,
+}
+
+impl SplitDraft {
+    pub(in crate::mask) fn empty(vocabulary: &Vocabulary) -> Self {
+        let (exits, words) = (Vec::new(), ByteSet::EMPTY);
+        Self { inside: TokenMask::new(vocabulary.len()), exits, words, work: 0 }
+    }
+}
+
+/// Fewer word bytes than this are letters of a suffix or of a keyword, not the rest of a word.
+const LEAST_WORD_BYTES: usize = 10;
+
+/// Of the bytes with which a terminal may go on where it may end, those of words, if it reads words.
+pub(crate) fn word_bytes(bytes: ByteSet) -> ByteSet {
+    let word = (0..=u8::MAX).filter(|&b| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80);
+    let word: ByteSet = word.filter(|&byte| bytes.contains(byte)).collect();
+    if word.len() < LEAST_WORD_BYTES { ByteSet::EMPTY } else { word }
+}
