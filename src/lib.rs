@@ -224,3 +224,8 @@ pub use vocabulary::{TokenMask, Vocabulary};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Runs the examples of `docs/library.md`.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+struct LibraryGuide;

@@ -42,6 +42,9 @@ struct Args {
     /// Members of objects in any order, on our side (the peer knows the schema's order alone)
     #[arg(long)]
     any_order: bool,
+    /// Every spelling of strings and numbers, on our side, as the specification has it
+    #[arg(long)]
+    any_spelling: bool,
     /// The peer's instances of one schema share its lexer, as ours share what they learn; its own
     /// benchmark gives each instance a copy
     #[arg(long)]
@@ -73,6 +76,9 @@ fn main() -> Result<()> {
     options.whitespace = maskwright::json_schema::Whitespace::Tidy;
     if args.any_order {
         options.property_order = maskwright::json_schema::PropertyOrder::Any;
+    }
+    if args.any_spelling {
+        options.spelling = maskwright::json_schema::Spelling::Any;
     }
     let ours = Ours::new(&words, options, args.unshared)?;
     println!(
