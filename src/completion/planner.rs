@@ -16,7 +16,7 @@ use super::least_derivation::LeastDerivations;
 use super::plans::{CaptureAssumption, CompletionTail};
 use super::token_cost::TokenCosts;
 use crate::deadline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, LimitName, Result};
 use crate::recognizer::{
     ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, Point, PointId, RETURN, Recognizer, StackFrame,
     StackId, TextId,
@@ -128,7 +128,8 @@ impl<'a> CompletionPlanner<'a> {
         let message =
             format!("the constraint cannot be satisfied within {tokens} tokens: {needed}");
         Err(Error::new(ErrorKind::Request, message)
-            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off"))
+            .with_help("raise `max_tokens`, shorten the prompt, or switch `budget` off")
+            .with_limit(LimitName::MaxTokens))
     }
 
     /// Bytes from a configuration to the end of the text; above what is worth planning a lower
