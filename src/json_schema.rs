@@ -5,7 +5,7 @@
 //! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
 //!
 //! Each keyword is enforced exactly or refused by name and JSON pointer. A
-//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`lazy`), and
+//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`emit`), and
 //! these know what was written: no key comes twice, items differ where they must. In the
 //! [`Grammar`] of a schema they are a hole, until that grammar is compiled.
 //!

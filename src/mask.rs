@@ -13,8 +13,9 @@
 //! ```text
 //! round 1   `"` from token starts       tokens  "        exit behind `"` of the others
 //! round 2   `:` from that exit          tokens  ":       exit behind `":` of the others
-//! round 3   blank, then number          tokens  ": 1     exit behind the digits of `": 12}`
-//! round 4   `}` from that exit          tokens  ": 12}
+//! round 3   blank from that exit        no tokens        exit behind the blank of `": 1` and `": 12}`
+//! round 4   number from that exit       tokens  ": 1     exit behind the digits of `": 12}`
+//! round 5   `}` from that exit          tokens  ": 12}
 //! ```
 //!
 //! Three things keep the answers cheap: within a repeat of units (characters of a string, digits,
@@ -26,8 +27,9 @@
 //! [uncertain] tokens are read in full in the end.
 //!
 //! Invariant: [`MaskBuilder::mask`](builder::MaskBuilder::mask) allows exactly the tokens after which
-//! the recognizer has a configuration that further tokens can complete. The walk over the whole
-//! vocabulary is the definition, and tests compare with it.
+//! the recognizer has a configuration that further tokens can complete. Its definition is
+//! `MaskBuilder::mask_by_walk`, the recognizer's walk over the whole vocabulary, and tests compare
+//! with it. The tokens of one terminal are defined by a smaller walk, `TokenWalk::below`.
 
 mod builder;
 mod cache;

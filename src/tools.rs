@@ -19,7 +19,7 @@
 //!
 //! To add a format of tool calls: write `tool_formats/<name>.json` (its members are documented at
 //! [`ToolFormat`]), add it to `TOOL_FORMATS` and its mark in chat templates to
-//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/messages.rs`. No code
+//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/engine/messages.rs`. No code
 //! writes or reads a particular format. A format of reasoning is added likewise.
 //!
 //! ```

@@ -21,7 +21,7 @@ use crate::vocabulary::Vocabulary;
 ///
 /// Making one prepares tables for the vocabulary (faster from an
 /// [index](Vocabulary::from_file_indexed)); constraints of one compiler share these and the token
-/// slices that they compute. Clones share them, too, and may differ in options:
+/// splits that they compute. Clones share them, too, and may differ in options:
 ///
 /// ```
 /// use maskwright::json_schema::{Options, Whitespace};
@@ -73,7 +73,8 @@ impl Compiler {
         Self { context: CompileContext::new(vocabulary.into()) }
     }
 
-    /// The same with other limits. Token slices beyond a smaller bound are dropped.
+    /// The same with other limits. If the new `split_bytes` is smaller, cached
+    /// splits are evicted down to it.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         let splits = Arc::new(self.context.splits.with_limits(&limits));

@@ -69,9 +69,9 @@ impl Matcher {
     }
 
     /// The tokens that may come next, end tokens included where the text is complete; empty after
-    /// an end token. Lent from a buffer of the matcher's own, which is written again only when the
-    /// configuration is another, or, where the constraint has been there many times, from one that
-    /// its matchers share.
+    /// an end token. The matcher has a buffer of its own, which is rewritten when the configuration
+    /// changes. Frequently requested masks come from a cache that the constraint's matchers share;
+    /// [`fill_mask`](Self::fill_mask) does not use it.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
@@ -119,7 +119,8 @@ impl Matcher {
     }
 
     /// Writes the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
-    /// token `t`.
+    /// token `t`. Written from the packed mask each time: unlike [`mask`](Self::mask), it uses no
+    /// cached rows.
     ///
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
@@ -154,9 +155,9 @@ impl Matcher {
         self.memory.lock().masks.known(self.here())
     }
 
-    /// A bound on the tokens that complete the text, the end token not counted, and whether it is exact.
-    /// Some allowed token always leads to where it says less, so a text that is begun within its
-    /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
+    /// An upper bound on the tokens that complete the text, the end token not counted, and whether it
+    /// is exact. Some allowed token always reaches a state whose bound is lower, so a text that is
+    /// begun within its budget can be kept within it by [`mask_within`](Matcher::mask_within).
     ///
     /// Computed when asked for: along the shortest text, and remembered.
     ///

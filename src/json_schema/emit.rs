@@ -12,9 +12,10 @@
 //! | `array`, `object` | members and items |
 //! | `state`, `tables` | the memory of rules |
 //! | `captured` | texts that decide what follows them |
-//! | `layout`, `punctuation` | whitespace, brackets, commas |
 //! | `completion`, `lower_bound` | the end of a text |
 //! | `regular` | a schema as a regular language |
+//!
+//! Whitespace, brackets and commas come from the parent's `layout` and `punctuation`.
 //!
 //! *Invariant:* what it makes is productive, never empty, and free of left recursion.
 

@@ -58,8 +58,8 @@ impl<'a> MaskBuilder<'a> {
         }
     }
 
-    /// The mask by one walk over the whole trie that asks at each token whether it leads to a dead
-    /// end.
+    /// The definition of a mask: the recognizer's walk over the whole vocabulary, which asks at each
+    /// token whether it leads to a dead end.
     fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
         let mut tokens = self.special_tokens(id)?;
         let vocabulary = self.vocabulary;

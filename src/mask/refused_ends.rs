@@ -28,12 +28,12 @@ impl MaskBuilder<'_> {
         let Some((texts, at)) = self.recognizer.refused_texts(item) else { return Ok(()) };
         let mut reader = self.terminals();
         for &cursor in Arc::clone(reader.cache.cursor_sets.cursors(cursors)).iter() {
-            let TokenTrie::Departures(runs) = reader.cache.trie_of(cursor) else {
+            let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {
                 reader.add_refused_below((&texts, at), item.state, cursor, uncertain)?;
                 continue;
             };
             for byte in texts.first_bytes(at).iter() {
-                let trie = reader.departures_at(&runs, byte);
+                let trie = reader.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, ..cursor };
                 reader.add_refused_below((&texts, at), item.state, cursor, uncertain)?;
             }

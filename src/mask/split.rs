@@ -15,7 +15,8 @@
 //! "}                                                                  }  of "}
 //! ```
 //!
-//! The definition is [`TokenWalk::below`], a walk over the vocabulary's trie of bytes. Each of the
+//! The definition of a split is [`TokenWalk::below`](walk::TokenWalk::below), a walk with one terminal
+//! over the vocabulary's trie of bytes; that of a whole mask is in [`mask`](super). Each of the
 //! following leaves out work and agrees with it:
 //!
 //! - [`byte_shapes`] walks the trie of the tokens' shapes while a state treats all bytes of a class
@@ -46,7 +47,7 @@ pub(super) mod testing;
 pub(super) mod token_split;
 pub(super) mod walk;
 
-pub(crate) use repeats::{LeavingTokens, RepeatSplit, is_prefix_free};
+pub(crate) use repeats::{RepeatExits, RepeatSplit, is_prefix_free};
 pub(super) use token_split::SplitDraft;
 pub(crate) use token_split::{
     SplitEnds, SplitKey, SplitStart, TokenExit, TokenSplit, TrieId, new_trie_id, word_bytes,

@@ -22,8 +22,8 @@ use crate::regular::{ByteSet, Language};
 /// The bytes with which the continuation of a terminal may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Continuation {
-    /// None with which a unit of the terminal's last repeat begins: then the repeat may be cut where it
-    /// ends.
+    /// The continuation starts with no byte that could start another unit of the terminal's last
+    /// repeat, so the repeat is read greedily.
     UnlikeUnit,
     /// Any.
     Any,

@@ -57,7 +57,7 @@ pub(crate) struct ArrayState {
     pub(crate) at: u32,
     pub(crate) progress: Progress,
     pub(crate) layout: Layout,
-    /// The number of items written of each counted kind: an index into the interned counts.
+    /// How many items written so far match each `contains`: an index into the interned counts.
     pub(crate) counts: u32,
     /// Items written that others must differ from.
     pub(crate) used: TextSet,

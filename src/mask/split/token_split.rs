@@ -19,8 +19,8 @@ pub(crate) fn new_trie_id() -> TrieId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SplitEnds {
     All,
-    /// Those before a byte with which a word does not go on: what follows a name seldom begins with
-    /// a letter, and most places where a name may end stand before one.
+    /// Only ends not followed by a word byte. Identifiers could end before any letter, but what
+    /// follows rarely starts with one.
     OutsideWords,
 }
 

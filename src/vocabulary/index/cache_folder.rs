@@ -222,11 +222,11 @@ mod tests {
             File::options().write(true).open(&path).unwrap().set_modified(used).unwrap();
             path
         };
-        let oldest = file("slices-KEY.index", 9);
+        let oldest = file("splits-KEY.index", 9);
         let kept = file("vocabulary-KEY.index", 8);
         let newer = file("vocabulary-00000000000000000000000000000000.index", 2);
         let (stale, unfinished) =
-            (file("slices-KEY.12-0.part", 2), file("slices-KEY.fedcba9876543210.part", 0));
+            (file("splits-KEY.12-0.part", 2), file("splits-KEY.fedcba9876543210.part", 0));
         let others = [
             file("vocabulary-KEY.index.json", 9),
             file("vocabulary-short.index", 9),
@@ -247,12 +247,12 @@ mod tests {
     fn reading_marks_a_file_as_used() {
         let folder = folder("used");
         let index = VocabularyIndex::new(&folder, &[b"x"]);
-        index.write(IndexPart::Slices, |to| to.number(7_u32)).unwrap();
-        let path = index.path(IndexPart::Slices);
+        index.write(IndexPart::Splits, |to| to.number(7_u32)).unwrap();
+        let path = index.path(IndexPart::Splits);
         let modified = || fs::metadata(&path).unwrap().modified().unwrap();
         let long_ago = SystemTime::now() - 2 * MARK_AGAIN;
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-        assert_eq!(index.read(IndexPart::Slices, |from| from.number::<u32>()), Some(7));
+        assert_eq!(index.read(IndexPart::Splits, |from| from.number::<u32>()), Some(7));
         assert!(modified() > long_ago + MARK_AGAIN);
         fs::remove_dir_all(folder).unwrap();
     }
