@@ -94,7 +94,7 @@ pub(crate) trait Source: Send + fmt::Debug {
 
     /// Whether some array made so far must hold two equal items, so that its end depends on the
     /// items that were read.
-    fn has_repeats(&self) -> bool;
+    fn has_required_duplicates(&self) -> bool;
 
     /// The given [`Origin::Places`](super::Origin::Places) in words: JSON pointers.
     fn places(&self, places: &[u32]) -> String;

@@ -118,7 +118,7 @@ impl TerminalReader<'_> {
             bases,
             mut exits,
             not_before,
-            words,
+            word_bytes,
             uncertain,
             ..
         } = found;
@@ -129,7 +129,7 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let exits = self.gather(exits, not_before.union(&words));
+        let exits = self.gather(exits, not_before.union(&word_bytes));
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
@@ -141,7 +141,7 @@ impl TerminalReader<'_> {
             tries: tries.into_iter().filter_map(trie).collect(),
             exits: exits.into(),
             not_before,
-            words,
+            word_bytes,
             uncertain: uncertain.into(),
         })
     }
@@ -238,7 +238,7 @@ impl TerminalReader<'_> {
         let Some(split) = self.split(query.state, cursor.node, query.ends)? else {
             return Ok(false);
         };
-        found.words = found.words.union(&split.words);
+        found.word_bytes = found.word_bytes.union(&split.word_bytes);
         if !split.tails.ids().is_empty() {
             let trie = self.cache.add_trie(split.id, || TokenTrie::Split(Arc::clone(&split)));
             found.exits.push(TrieCursor::root(trie));

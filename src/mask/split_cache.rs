@@ -312,7 +312,8 @@ fn derive(
     known: &TokenSplit,
     difference: &Difference<'_>,
 ) -> Result<TokenSplit> {
-    let copied = KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
+    let copied =
+        KnownSplit { inside: &known.inside, exits: &known.exits, word_bytes: known.word_bytes };
     let draft = reread(tables, vocabulary, languages, from, copied, difference)?;
     Ok(known.derived(vocabulary, draft))
 }
@@ -340,8 +341,11 @@ mod tests {
                 };
                 let Some(longer) = tables.longer_tokens(vocabulary, far) else { return Ok(None) };
                 let known = plain_split(vocabulary, l, SplitStart { state: free, ..start })?;
-                let known =
-                    KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
+                let known = KnownSplit {
+                    inside: &known.inside,
+                    exits: &known.exits,
+                    word_bytes: known.word_bytes,
+                };
                 let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
                 reread(tables, vocabulary, l, from, known, &difference).map(Some)
             });

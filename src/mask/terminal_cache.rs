@@ -118,7 +118,7 @@ impl TerminalCache {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let (facts, splits) = (&self.facts, &self.splits);
         let large = facts.shapes.len()
             + facts.word_continuations.len()
@@ -130,7 +130,7 @@ impl TerminalCache {
         let small =
             facts.is_total.len() + facts.is_unit.len() + facts.spans.len() + self.tries.len();
         self.token_bytes
-            + self.cursor_sets.memory()
+            + self.cursor_sets.memory_bytes()
             + self.tokens.len() * 128
             + large * 48
             + small * 32

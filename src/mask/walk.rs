@@ -99,7 +99,7 @@ impl TerminalReader<'_> {
                     if word.is_empty() || has_child_outside(trie, child, word) {
                         found.exits.push(here);
                     } else {
-                        found.words = found.words.union(&word);
+                        found.word_bytes = found.word_bytes.union(&word);
                     }
                 }
                 if state == Language::EPSILON {

@@ -145,7 +145,7 @@ impl Program {
     }
 
     /// Whether the end of an array may depend on its items.
-    pub(crate) fn has_repeats(&self) -> bool {
+    pub(crate) fn has_required_duplicates(&self) -> bool {
         self.repeats.get()
     }
 
@@ -242,7 +242,7 @@ impl Program {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let tables = self.tables.borrow();
         let source = tables.answers.source.as_ref().map_or(0, |source| source.bytes());
         tables.points.points.len() * 48 + tables.answers.memory + source
@@ -430,7 +430,7 @@ impl Program {
             }
             if captures {
                 self.captures.set(true);
-                self.repeats.set(source.has_repeats());
+                self.repeats.set(source.has_required_duplicates());
             }
             point.map(Some)
         });

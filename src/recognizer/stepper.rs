@@ -95,12 +95,12 @@ impl Recognizer {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.program.memory()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.program.memory_bytes()
             + self.languages.bytes()
-            + self.stacks.memory()
-            + self.configurations.memory()
-            + self.texts.memory()
+            + self.stacks.memory_bytes()
+            + self.configurations.memory_bytes()
+            + self.texts.memory_bytes()
     }
 
     /// The items of a configuration.

@@ -126,8 +126,9 @@ mod tests {
                 let from = (state, ends);
                 let tokens = differing_tokens(tables, vocabulary, l, from, usual, usize::MAX)?;
                 let tokens = tokens.unwrap();
-                let (inside, exits, words) = (&known.inside, &known.exits[..], known.words);
-                let known = KnownSplit { inside, exits, words };
+                let (inside, exits, word_bytes) =
+                    (&known.inside, &known.exits[..], known.word_bytes);
+                let known = KnownSplit { inside, exits, word_bytes };
                 reread(tables, vocabulary, l, from, known, &Difference::Tokens(&tokens)).map(Some)
             });
         }
