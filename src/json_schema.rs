@@ -24,6 +24,7 @@ pub(crate) mod algebra;
 mod corpora;
 pub(crate) mod document;
 mod emit;
+pub(crate) mod excluded_items;
 mod keywords;
 pub(crate) mod layout;
 pub(crate) mod number;
@@ -34,7 +35,6 @@ mod schema;
 pub(crate) mod set;
 pub(crate) mod string;
 mod unfold;
-pub(crate) mod written;
 
 pub use document::draft::Draft;
 pub use document::resources::Resources;

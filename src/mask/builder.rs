@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cache::MaskCache;
 use super::packed_mask::PackedMask;
-use super::reader::TerminalReader;
+use super::terminal_reader::TerminalReader;
 use crate::error::Result;
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer};
 use crate::vocabulary::Vocabulary;

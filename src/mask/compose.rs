@@ -201,7 +201,7 @@ impl MaskBuilder<'_> {
         cursors: CursorSetId,
         uncertain: &mut Vec<u32>,
     ) -> Result<(Arc<TerminalTokens>, TerminalExits)> {
-        self.add_refused_ends(item, cursors, uncertain)?;
+        self.add_duplicate_items(item, cursors, uncertain)?;
         let is_json_string = self.recognizer.program.reads_json_string(item.point);
         let strategies = self.cache.terminals.shared.strategies();
         let mut reader = self.terminals();

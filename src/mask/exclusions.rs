@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 
 use super::cursor_sets::CursorSetId;
 use super::json_captures::JsonStrings;
-use super::reader::TerminalReader;
 use super::terminal_cache::{FewTokens, StringWithExclusions};
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;

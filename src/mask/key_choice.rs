@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::builder::MaskBuilder;
 use super::cursor_sets::CursorSetId;
-use super::reader::TerminalReader;
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use super::walk::VisitedNode;

@@ -21,7 +21,7 @@
 //!
 //! - [`byte_shapes`] walks the trie of the tokens' shapes while a state treats all bytes of a class
 //!   alike, and [`byte_groups`] passes over subtrees that leave a state where it is;
-//! - [`reread`] copies the split of a similar state and reads only tokens on which the two can
+//! - [`derived_split`] copies the split of a similar state and reads only tokens on which the two can
 //!   differ: those that leave a self-loop ([`self_loop`]), those with a byte that is not ordinary
 //!   ([`ordinary_text`]), the longest where a bound is far, those on which a state differs from its
 //!   usual successor ([`common_successor`]);
@@ -35,13 +35,13 @@ mod byte_groups;
 mod byte_shapes;
 mod character_borders;
 pub(super) mod common_successor;
+pub(super) mod derived_split;
 pub(super) mod max_repeats;
 pub(super) mod ordinary_text;
 pub(super) mod repeats;
-pub(super) mod reread;
 pub(super) mod self_loop;
+pub(super) mod split_tables;
 mod state_table;
-pub(super) mod tables;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod token_split;

@@ -16,12 +16,12 @@ use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
 use crate::mask::split::byte_classes::class_of;
 use crate::mask::split::common_successor::{differing_tokens, usual_successor};
+use crate::mask::split::derived_split::{Difference, KnownSplit, derive_split};
 use crate::mask::split::max_repeats::{longest_runs, max_repeats};
 use crate::mask::split::ordinary_text::split_by_ordinary_text;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
-use crate::mask::split::reread::{Difference, KnownSplit, reread};
 use crate::mask::split::self_loop::split_of_self_loop;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::strategies::{Strategies, Strategy};
 use crate::mask::terminal_tokens::{Continuation, TerminalTokens};
 use crate::mask::trie_cursor::TrieCursor;
@@ -314,7 +314,7 @@ fn derive(
 ) -> Result<TokenSplit> {
     let copied =
         KnownSplit { inside: &known.inside, exits: &known.exits, word_bytes: known.word_bytes };
-    let draft = reread(tables, vocabulary, languages, from, copied, difference)?;
+    let draft = derive_split(tables, vocabulary, languages, from, copied, difference)?;
     Ok(known.derived(vocabulary, draft))
 }
 
@@ -347,7 +347,7 @@ mod tests {
                     word_bytes: known.word_bytes,
                 };
                 let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
-                reread(tables, vocabulary, l, from, known, &difference).map(Some)
+                derive_split(tables, vocabulary, l, from, known, &difference).map(Some)
             });
         }
         compared.at_least(20);

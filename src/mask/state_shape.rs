@@ -1,9 +1,9 @@
 //! The shape of a terminal's state, and states that no token tells apart.
 
-use super::reader::TerminalReader;
 use super::split::is_prefix_free;
 use super::strategies::Strategy;
 use super::terminal_cache::{StateFacts, StateShape, TerminalCache};
+use super::terminal_reader::TerminalReader;
 use crate::error::Result;
 use crate::regular::prefix_closure;
 use crate::regular::shape;

@@ -1,4 +1,4 @@
-//! The memo tables of a [`TerminalReader`](super::reader::TerminalReader).
+//! The memo tables of a [`TerminalReader`](super::terminal_reader::TerminalReader).
 
 use std::sync::Arc;
 

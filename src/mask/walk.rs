@@ -6,9 +6,9 @@
 //! with are visited; where a subtree is large and the state there has a split of its own, the walk
 //! leaves it to [`TerminalReader::read_from`].
 
-use super::reader::TerminalReader;
 use super::split::SplitEnds;
 use super::terminal_cache::StateShape;
+use super::terminal_reader::TerminalReader;
 use super::terminal_tokens::{TerminalQuery, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
 use super::trie_cursor::{RepeatCondition, TrieCursor};

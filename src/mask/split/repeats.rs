@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::byte_classes::{class_of, classes};
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::{TrieId, new_trie_id};
 use crate::error::Result;
 use crate::mask::strategies::Strategy;

@@ -3,7 +3,7 @@
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::walk::plain_split;
 use super::{SplitDraft, SplitEnds, SplitStart, TokenExit};
 use crate::error::Result;

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
 use crate::mask::split::max_repeats::longest_runs;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::strategies::Strategy;
 use crate::regular::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocabulary::{IndexPart, IndexReader, IndexWriter, Vocabulary};

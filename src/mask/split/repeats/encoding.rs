@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::exits::{ExitsByByte, RepeatExits};
 use super::{Border, BorderTokens, RepeatRun, RepeatSplit};
 use crate::mask::split::new_trie_id;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::vocabulary::{IndexReader, IndexWriter, Trie, Vocabulary};
 
 /// Kinds of [`BorderTokens`].

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Border, BorderTokens, RepeatRun};
 use crate::mask::split::byte_classes::class_of;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::split::{TrieId, new_trie_id};
 use crate::mask::strategies::Strategy;
 use crate::vocabulary::{Trie, Vocabulary, first_eight_bytes};

@@ -129,7 +129,7 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let exits = self.gather(exits, not_before.union(&word_bytes));
+        let exits = self.gather_cursors(exits, not_before.union(&word_bytes));
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));

@@ -1,4 +1,4 @@
-//! The items that an array holds already, where its items must differ.
+//! Exclusion of the items that an array holds already, where its items must differ.
 //!
 //! What was written is a persistent set of canonical texts ([`TextSets`]): an item more costs its
 //! own length, and whether an item was written before is a look-up. A later item must not end as

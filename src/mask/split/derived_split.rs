@@ -9,7 +9,7 @@
 //! *Invariant:* all tokens that the two states split otherwise are in the difference. It may have
 //! more.
 
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::{SplitDraft, SplitEnds, TokenExit};
 use crate::deadline;
 use crate::error::Result;
@@ -46,7 +46,7 @@ pub(in crate::mask) enum Difference<'a> {
 }
 
 /// The split of a state at the root of the trie, from a known one.
-pub(in crate::mask) fn reread(
+pub(in crate::mask) fn derive_split(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
