@@ -13,7 +13,7 @@
 //! ```text
 //! round 1   `"` from token starts       tokens  "        exit behind `"` of the others
 //! round 2   `:` from that exit          tokens  ":       exit behind `":` of the others
-//! round 3   blank from that exit        no tokens        exit behind the blank of `": 1` and `": 12}`
+//! round 3   blank from that exit        no tokens        exit behind the blank of the others
 //! round 4   number from that exit       tokens  ": 1     exit behind the digits of `": 12}`
 //! round 5   `}` from that exit          tokens  ": 12}
 //! ```

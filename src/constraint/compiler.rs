@@ -73,8 +73,8 @@ impl Compiler {
         Self { context: CompileContext::new(vocabulary.into()) }
     }
 
-    /// The same with other limits. If the new `split_bytes` is smaller, cached
-    /// splits are evicted down to it.
+    /// The same with other limits. If the new `split_bytes` is smaller, cached splits
+    /// are evicted down to it.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         let splits = Arc::new(self.context.splits.with_limits(&limits));

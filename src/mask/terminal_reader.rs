@@ -10,7 +10,8 @@
 //!    all constraints.
 //! 3. A [walk](super::walk) over the nodes of the trie that the state lets through.
 //!
-//! All three give the same tokens, those of [`TokenWalk::below`](super::split::walk::TokenWalk::below).
+//! All three give the same tokens, those of
+//! [`TokenWalk::below`](super::split::walk::TokenWalk::below).
 
 use std::sync::Arc;
 
@@ -189,8 +190,8 @@ impl TerminalReader<'_> {
         self.walk_below(query, cursor, found)
     }
 
-    /// A JSON text as a repeat of characters. Tokens that come to an end that the text excludes become
-    /// uncertain, where they are few; where not, each run must be a text.
+    /// A JSON text as a repeat of characters. Tokens that come to an end that the text excludes
+    /// become uncertain, where they are few; where not, each run must be a text.
     fn json_text_repeat(
         &mut self,
         text: Language,
@@ -221,8 +222,8 @@ impl TerminalReader<'_> {
         })
     }
 
-    /// Adds the split of a state, or walks where that is shorter. Returns false where the state is not
-    /// worth a split.
+    /// Adds the split of a state, or walks where that is shorter. Returns false where the state is
+    /// not worth a split.
     fn read_split(
         &mut self,
         query: TerminalQuery,

@@ -1,4 +1,5 @@
-//! The walk of one terminal over a trie of tokens or tails, where neither a repeat nor a split applies.
+//! The walk of one terminal over a trie of tokens or tails, where neither a repeat nor a split
+//! applies.
 //!
 //! It gives the tokens that [`TokenWalk::below`](super::split::walk::TokenWalk::below) defines.
 //!
