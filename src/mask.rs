@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Three things keep the answers cheap: within a repeat of units (characters of a string, digits,
-//! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split](split) of the
+//! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split] of the
 //! vocabulary each; only what is left is [walked](walk). A mask is kept [packed](packed_mask), as references to
 //! these shared sets and short lists.
 //!

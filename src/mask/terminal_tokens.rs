@@ -29,7 +29,7 @@ pub(super) enum Continuation {
     Any,
 }
 
-/// A question to a [`TerminalReader`].
+/// A question to a [`TerminalReader`](super::terminal_reader::TerminalReader).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TerminalQuery {
     pub(super) state: Language,

@@ -75,7 +75,8 @@ impl IndexPart {
     fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
-            Self::Splits => "splits",
+            // A part of file names: files of earlier versions are still found by it.
+            Self::Splits => "slices",
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `axum::serve` has no bound on either, so the loop that accepts connections is our own. A client
 //! that sends half a head, or nothing at all, is cut off by hyper; one that takes nothing of its
-//! answer is cut off by [`Delivered`].
+//! answer is cut off by [`WriteTimeoutStream`].
 
 use std::future::Future;
 use std::io;

@@ -222,11 +222,11 @@ mod tests {
             File::options().write(true).open(&path).unwrap().set_modified(used).unwrap();
             path
         };
-        let oldest = file("splits-KEY.index", 9);
+        let oldest = file("slices-KEY.index", 9);
         let kept = file("vocabulary-KEY.index", 8);
         let newer = file("vocabulary-00000000000000000000000000000000.index", 2);
         let (stale, unfinished) =
-            (file("splits-KEY.12-0.part", 2), file("splits-KEY.fedcba9876543210.part", 0));
+            (file("slices-KEY.12-0.part", 2), file("slices-KEY.fedcba9876543210.part", 0));
         let others = [
             file("vocabulary-KEY.index.json", 9),
             file("vocabulary-short.index", 9),
