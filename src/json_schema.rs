@@ -5,7 +5,7 @@
 //! `allOf`, an `enum` beside a `pattern`. What results is written down as a [`Grammar`] (`emit`).
 //!
 //! Each keyword is enforced exactly or refused by name and JSON pointer. A
-//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`lazy`), and
+//! [`Compiler`](crate::Compiler) makes the rules of a schema as a text enters them (`emit`), and
 //! these know what was written: no key comes twice, items differ where they must. In the
 //! [`Grammar`] of a schema they are a hole, until that grammar is compiled.
 //!
@@ -24,6 +24,7 @@ pub(crate) mod algebra;
 mod corpora;
 pub(crate) mod document;
 mod emit;
+pub(crate) mod excluded_items;
 mod keywords;
 pub(crate) mod layout;
 pub(crate) mod number;
@@ -34,7 +35,6 @@ mod schema;
 pub(crate) mod set;
 pub(crate) mod string;
 mod unfold;
-pub(crate) mod written;
 
 pub use document::draft::Draft;
 pub use document::resources::Resources;

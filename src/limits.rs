@@ -4,7 +4,7 @@
 //! error of kind [`Limit`](crate::ErrorKind::Limit) whose [`limit`](crate::Error::limit) is the
 //! [`LimitName`]; caches over their limits are emptied instead. To add a limit: a field of
 //! [`Limits`] with its default, a [`LimitName`] if reaching it is an error, and a row in the
-//! command line's table (`cli/limits.rs`), which a test compares with the struct.
+//! command line's table (`cli/args/limits.rs`), which a test compares with the struct.
 
 use std::time::Duration;
 
@@ -32,11 +32,11 @@ pub struct Limits {
     pub time_per_mask: Option<Duration>,
     /// Bytes that the caches of one constraint may hold before they are emptied.
     pub cache_bytes: usize,
-    /// Bytes of token slices that the constraints of one compiler share.
-    pub slice_bytes: usize,
-    /// Least number of trie nodes reachable within a terminal state for it to get a token slice;
-    /// a smaller subtree is walked as fast as a slice is looked up.
-    pub slice_nodes: usize,
+    /// Bytes of token splits that the constraints of one compiler share.
+    pub split_bytes: usize,
+    /// Least number of trie nodes reachable within a terminal state for it to get a token split;
+    /// a smaller subtree is walked as fast as a split is looked up.
+    pub split_nodes: usize,
 }
 
 impl Limits {
@@ -56,8 +56,8 @@ impl Default for Limits {
             time_per_constraint: Some(Duration::from_secs(30)),
             time_per_mask: Some(Duration::from_secs(10)),
             cache_bytes: 256 << 20,
-            slice_bytes: 64 << 20,
-            slice_nodes: 256,
+            split_bytes: 64 << 20,
+            split_nodes: 256,
         }
     }
 }

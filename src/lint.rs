@@ -27,7 +27,7 @@
 //!    with the value that the author should look at, a [`FindingKind`] and a message: lower case,
 //!    keywords in backticks, no full stop, the cure as `did you mean …?`. Call it from the first
 //!    method of that file.
-//! 3. Add the schema and the message to `tests/json_schema_lint.rs`, and a schema that must *not*
+//! 3. Add the schema and the message to `tests/json_schema/lint.rs`, and a schema that must *not*
 //!    get it: a hint that is wrong once in ten times is worse than none.
 
 mod effects;

@@ -13,12 +13,13 @@
 //! ```text
 //! round 1   `"` from token starts       tokens  "        exit behind `"` of the others
 //! round 2   `:` from that exit          tokens  ":       exit behind `":` of the others
-//! round 3   blank, then number          tokens  ": 1     exit behind the digits of `": 12}`
-//! round 4   `}` from that exit          tokens  ": 12}
+//! round 3   blank from that exit        no tokens        exit behind the blank of the others
+//! round 4   number from that exit       tokens  ": 1     exit behind the digits of `": 12}`
+//! round 5   `}` from that exit          tokens  ": 12}
 //! ```
 //!
 //! Three things keep the answers cheap: within a repeat of units (characters of a string, digits,
-//! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split](split) of the
+//! blanks) tokens are looked up as repeats ([`split::repeats`]); other wide states have a [split] of the
 //! vocabulary each; only what is left is [walked](walk). A mask is kept [packed](packed_mask), as references to
 //! these shared sets and short lists.
 //!
@@ -26,27 +27,28 @@
 //! [uncertain] tokens are read in full in the end.
 //!
 //! Invariant: [`MaskBuilder::mask`](builder::MaskBuilder::mask) allows exactly the tokens after which
-//! the recognizer has a configuration that further tokens can complete. The walk over the whole
-//! vocabulary is the definition, and tests compare with it.
+//! the recognizer has a configuration that further tokens can complete. Its definition is
+//! `MaskBuilder::mask_by_walk`, the recognizer's walk over the whole vocabulary, and tests compare
+//! with it. The tokens of one terminal are defined by a smaller walk, `TokenWalk::below`.
 
 mod builder;
 mod cache;
 mod capture_tokens;
 mod compose;
 mod cursor_sets;
+mod duplicate_items;
 mod exclusions;
-mod gather;
+mod gather_cursors;
 mod hot_masks;
 mod json_captures;
 mod key_choice;
 mod packed_mask;
-mod reader;
-mod refused_ends;
 pub(crate) mod split;
 pub(crate) mod split_cache;
 mod state_shape;
 mod strategies;
 mod terminal_cache;
+mod terminal_reader;
 mod terminal_tokens;
 mod token_trie;
 mod trie_cursor;

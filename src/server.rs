@@ -114,9 +114,11 @@ impl Server {
             parse_special,
             no_chat: engine.model().chat_template().err(),
             engine: engine.clone(),
-            worker: Worker::start(engine, bounds.request)?,
+            worker: Worker::start(engine, bounds.request_timeout)?,
             bodies: BodyReader::new(&bounds),
-            compiles: Arc::new(Semaphore::new(bounds.compiles.clamp(1, Semaphore::MAX_PERMITS))),
+            compiles: Arc::new(Semaphore::new(
+                bounds.max_compiles.clamp(1, Semaphore::MAX_PERMITS),
+            )),
             bounds,
         });
         Ok(Self { listener, address, app })

@@ -13,13 +13,13 @@
 //! - [`ToolCalls`] says which tools may be called, how often, and in which [`ToolFormat`].
 //! - [`ReasoningFormat`] is what a model writes in its thinking tags before that.
 //! - [`MessageReader`] takes a message apart as it comes: text, reasoning, calls.
-//! - [`Tags`] and [`structural_tag`] are the general case: bodies of any kind behind triggers.
+//! - [`Tags`] and [`structural_tag()`] are the general case: bodies of any kind behind triggers.
 //!
 //! Special tokens stand in grammars by name, so a model's own ids are used.
 //!
 //! To add a format of tool calls: write `tool_formats/<name>.json` (its members are documented at
 //! [`ToolFormat`]), add it to `TOOL_FORMATS` and its mark in chat templates to
-//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/messages.rs`. No code
+//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/engine/messages.rs`. No code
 //! writes or reads a particular format. A format of reasoning is added likewise.
 //!
 //! ```

@@ -110,17 +110,18 @@ impl BoundArgs {
     fn bounds(&self) -> ServerBounds {
         let mut bounds = ServerBounds::default();
         if let Some(megabytes) = self.max_body {
-            let room = bounds.bodies / bounds.body;
-            bounds.body = usize::try_from(megabytes).unwrap_or(usize::MAX) << 20;
-            bounds.bodies = bounds.body.saturating_mul(room);
+            let room = bounds.max_total_body_bytes / bounds.max_body_bytes;
+            bounds.max_body_bytes = usize::try_from(megabytes).unwrap_or(usize::MAX) << 20;
+            bounds.max_total_body_bytes = bounds.max_body_bytes.saturating_mul(room);
         }
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
-        bounds.connections = self.max_connections.map_or(bounds.connections, count);
-        bounds.compiles = self.max_compiles.map_or(bounds.compiles, count);
-        bounds.request = self.request_timeout.map_or(bounds.request, |Timeout(time)| time);
-        bounds.head = self.head_timeout.unwrap_or(bounds.head);
-        bounds.arrival = self.body_timeout.unwrap_or(bounds.arrival);
-        bounds.delivery = self.write_timeout.unwrap_or(bounds.delivery);
+        bounds.max_connections = self.max_connections.map_or(bounds.max_connections, count);
+        bounds.max_compiles = self.max_compiles.map_or(bounds.max_compiles, count);
+        bounds.request_timeout =
+            self.request_timeout.map_or(bounds.request_timeout, |Timeout(time)| time);
+        bounds.head_timeout = self.head_timeout.unwrap_or(bounds.head_timeout);
+        bounds.body_timeout = self.body_timeout.unwrap_or(bounds.body_timeout);
+        bounds.write_timeout = self.write_timeout.unwrap_or(bounds.write_timeout);
         bounds
     }
 }

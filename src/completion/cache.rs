@@ -66,7 +66,7 @@ pub(crate) struct CompletionCache {
 
 impl CompletionCache {
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let bounds = &self.bounds;
         let known = bounds.items.len()
             + bounds.walked.len()

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::compiled::Constraint;
 use super::context::CompileContext;
-use super::memory::MemoryRecipe;
+use super::memory::MemoryTemplate;
 use super::memory_pool::MemoryPool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grammar::Grammar;
@@ -21,7 +21,7 @@ use crate::vocabulary::Vocabulary;
 ///
 /// Making one prepares tables for the vocabulary (faster from an
 /// [index](Vocabulary::from_file_indexed)); constraints of one compiler share these and the token
-/// slices that they compute. Clones share them, too, and may differ in options:
+/// splits that they compute. Clones share them, too, and may differ in options:
 ///
 /// ```
 /// use maskwright::json_schema::{Options, Whitespace};
@@ -73,7 +73,8 @@ impl Compiler {
         Self { context: CompileContext::new(vocabulary.into()) }
     }
 
-    /// The same with other limits. Token slices beyond a smaller bound are dropped.
+    /// The same with other limits. If the new `split_bytes` is smaller, cached splits
+    /// are evicted down to it.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         let splits = Arc::new(self.context.splits.with_limits(&limits));
@@ -117,10 +118,10 @@ impl Compiler {
     /// Errors if no text satisfies it, if it names a special token that the vocabulary does not
     /// have, or if it is larger than the limits allow.
     pub fn compile(&self, grammar: Grammar) -> Result<Constraint> {
-        self.context.limits.compiling(|| self.compile_whole(grammar))
+        self.context.limits.compiling(|| self.compile_grammar(grammar))
     }
 
-    fn compile_whole(&self, grammar: Grammar) -> Result<Constraint> {
+    fn compile_grammar(&self, grammar: Grammar) -> Result<Constraint> {
         let grammar = match &self.context.prefix {
             Some(prefix) => prefix.then(&grammar)?,
             None => grammar,
@@ -129,7 +130,7 @@ impl Compiler {
         if grammar.holes().is_empty() {
             let (program, languages) = Program::new(grammar, vocabulary, coverage, limits)?;
             return self
-                .constraint(MemoryRecipe::Whole(Box::new(Mutex::new((program, languages)))));
+                .constraint(MemoryTemplate::Whole(Box::new(Mutex::new((program, languages)))));
         }
         let grammar = grammar.resolved(|token| find_special(vocabulary, token))?;
         let mut grammar = normalize(grammar, limits.grammar_size)?;
@@ -139,11 +140,11 @@ impl Compiler {
             return Err(Error::new(ErrorKind::Unsatisfiable, "no text satisfies the constraint")
                 .with_help("look for parts that exclude each other"));
         }
-        self.constraint(MemoryRecipe::WithSchemas(Box::new(grammar)))
+        self.constraint(MemoryTemplate::WithSchemas(Box::new(grammar)))
     }
 
-    fn constraint(&self, recipe: MemoryRecipe) -> Result<Constraint> {
-        Ok(Constraint { memories: Arc::new(MemoryPool::new(&self.context, recipe)?) })
+    fn constraint(&self, template: MemoryTemplate) -> Result<Constraint> {
+        Ok(Constraint { memories: Arc::new(MemoryPool::new(&self.context, template)?) })
     }
 
     /// JSON that a schema accepts, written by the compiler's [`Options`].
@@ -191,7 +192,7 @@ impl Compiler {
     pub fn json_schema_document(&self, schema: Schema) -> Result<Constraint> {
         self.context.limits.compiling(|| {
             let schema = SchemaHole::new(schema, &self.context.json_options, None)?;
-            self.compile_whole(schema.grammar()?)
+            self.compile_grammar(schema.grammar()?)
         })
     }
 }

@@ -110,7 +110,7 @@ impl Matcher {
         let text = if ends { &[] } else { vocabulary.token_bytes(token).unwrap_or_default() };
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
-        let here = self.here();
+        let here = self.current();
         if ends && recognizer.is_accepting(here) {
             why.allowed = true;
             return Ok(why);

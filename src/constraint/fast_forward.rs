@@ -22,7 +22,7 @@ impl Matcher {
         }
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
-        let mut at = self.here();
+        let mut at = self.current();
         while forced.len() < limit {
             let expected = expected(recognizer, at)?;
             if expected.end || !expected.special_tokens.is_empty() || expected.bytes.len() != 1 {
@@ -88,7 +88,7 @@ impl Matcher {
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
         // Forced text can be read.
-        let Ok(end) = recognizer.read(self.here(), forced)? else { return Ok(0) };
+        let Ok(end) = recognizer.read(self.current(), forced)? else { return Ok(0) };
         let follows = recognizer.next_bytes(end)?;
         let trie = self.constraint.vocabulary().trie();
         let nodes = trie.nodes();

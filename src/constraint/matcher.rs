@@ -24,7 +24,7 @@ pub struct Matcher {
     pub(super) finished: bool,
     mask: Option<TokenMask>,
     /// The configuration whose mask is in `mask`.
-    written: Option<ConfigId>,
+    buffered_config: Option<ConfigId>,
     /// A hot mask of the memory, and its configuration.
     hot: Option<(ConfigId, Arc<TokenMask>)>,
 }
@@ -45,7 +45,7 @@ impl Clone for Matcher {
             history: self.history.clone(),
             finished: self.finished,
             mask: None,
-            written: None,
+            buffered_config: None,
             hot: None,
         }
     }
@@ -54,7 +54,15 @@ impl Clone for Matcher {
 impl Matcher {
     fn new(constraint: Constraint, memory: MemoryHandle) -> Self {
         let history = vec![memory.start];
-        Self { constraint, memory, history, finished: false, mask: None, written: None, hot: None }
+        Self {
+            constraint,
+            memory,
+            history,
+            finished: false,
+            mask: None,
+            buffered_config: None,
+            hot: None,
+        }
     }
 
     /// The constraint that it follows.
@@ -63,27 +71,27 @@ impl Matcher {
     }
 
     /// The configuration of the text so far.
-    pub(super) fn here(&self) -> ConfigId {
+    pub(super) fn current(&self) -> ConfigId {
         // Never empty: `rollback` keeps the start.
         self.history[self.history.len() - 1]
     }
 
     /// The tokens that may come next, end tokens included where the text is complete; empty after
-    /// an end token. Lent from a buffer of the matcher's own, which is written again only when the
-    /// configuration is another, or, where the constraint has been there many times, from one that
-    /// its matchers share.
+    /// an end token. The matcher has a buffer of its own, which is rewritten when the configuration
+    /// changes. Frequently requested masks come from a cache that the constraint's matchers share;
+    /// [`fill_mask`](Self::fill_mask) does not use it.
     ///
     /// Errors when a limit is reached; the matcher stays as it was.
     pub fn mask(&mut self) -> Result<&TokenMask> {
         let is_hot = self.has_hot_mask();
-        if !is_hot && (self.written != Some(self.here()) || self.finished) {
+        if !is_hot && (self.buffered_config != Some(self.current()) || self.finished) {
             let len = self.constraint.vocabulary().len();
             let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
             let filled = self.fill_mask(mask.words_mut());
             self.mask = Some(mask);
-            self.written = None;
+            self.buffered_config = None;
             filled?;
-            self.written = (!self.finished).then(|| self.here());
+            self.buffered_config = (!self.finished).then(|| self.current());
         }
         let mask =
             if is_hot { self.hot.as_ref().map(|(_, mask)| &**mask) } else { self.mask.as_ref() };
@@ -96,7 +104,7 @@ impl Matcher {
 
     /// Whether the mask here is a hot one, which is then in `hot`.
     fn has_hot_mask(&mut self) -> bool {
-        let here = self.here();
+        let here = self.current();
         if self.finished || !self.constraint.memories.keeps_hot_masks() {
             return false;
         }
@@ -119,7 +127,8 @@ impl Matcher {
     }
 
     /// Writes the mask into a row of `ceil(V / 32)` words, bit `t % 32` of word `t / 32` being
-    /// token `t`.
+    /// token `t`. Written from the packed mask each time: unlike [`mask`](Self::mask), it uses no
+    /// cached rows.
     ///
     /// Errors if the row has another length, or when a limit is reached.
     pub fn fill_mask(&mut self, row: &mut [u32]) -> Result<()> {
@@ -136,7 +145,7 @@ impl Matcher {
         let memories = &self.constraint.memories;
         let mut memory = self.memory.lock();
         memories.evict(&mut memory);
-        let here = self.here();
+        let here = self.current();
         if let Some(mask) = memory.masks.known(here) {
             return Ok(mask);
         }
@@ -151,12 +160,12 @@ impl Matcher {
         if self.finished {
             return Some(Arc::default());
         }
-        self.memory.lock().masks.known(self.here())
+        self.memory.lock().masks.known(self.current())
     }
 
-    /// A bound on the tokens that complete the text, the end token not counted, and whether it is exact.
-    /// Some allowed token always leads to where it says less, so a text that is begun within its
-    /// budget can be kept within it by [`mask_within`](Matcher::mask_within).
+    /// An upper bound on the tokens that complete the text, the end token not counted, and whether it
+    /// is exact. Some allowed token always reaches a state whose bound is lower, so a text that is
+    /// begun within its budget can be kept within it by [`mask_within`](Matcher::mask_within).
     ///
     /// Computed when asked for: along the shortest text, and remembered.
     ///
@@ -180,7 +189,7 @@ impl Matcher {
             return Ok(TokensToFinish { tokens: 0, exact: true });
         }
         let mut memory = self.memory.lock();
-        let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
+        let (vocabulary, here) = (self.constraint.vocabulary(), self.current());
         self.constraint
             .memories
             .timed(|| memory.planner(vocabulary).tokens_to_finish(here))
@@ -210,7 +219,7 @@ impl Matcher {
             return Ok(());
         }
         let mut memory = self.memory.lock();
-        let (vocabulary, here) = (self.constraint.vocabulary(), self.here());
+        let (vocabulary, here) = (self.constraint.vocabulary(), self.current());
         self.constraint
             .memories
             .timed(|| memory.planner(vocabulary).check_budget(here, tokens))
@@ -228,7 +237,7 @@ impl Matcher {
         let len = self.constraint.vocabulary().len();
         let mut mask = self.mask.take().unwrap_or_else(|| TokenMask::new(len));
         let filled = self.fill_mask_within(mask.words_mut(), tokens);
-        self.written = None;
+        self.buffered_config = None;
         let mask = self.mask.insert(mask);
         filled.map(|()| &*mask)
     }
@@ -244,7 +253,7 @@ impl Matcher {
         let memories = &self.constraint.memories;
         let mut memory = self.memory.lock();
         memories.evict(&mut memory);
-        let (vocabulary, here) = (memories.vocabulary(), self.here());
+        let (vocabulary, here) = (memories.vocabulary(), self.current());
         memories.timed(|| memory.budget_masks(vocabulary).write(here, tokens, row))
     }
 
@@ -266,7 +275,7 @@ impl Matcher {
             return Err(Error::new(ErrorKind::Rejected, "the text is finished")
                 .with_help("roll back, or start a new matcher"));
         }
-        let here = self.here();
+        let here = self.current();
         let vocabulary = self.constraint.vocabulary();
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
@@ -314,7 +323,7 @@ impl Matcher {
         }
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
-        let here = self.here();
+        let here = self.current();
         let memories = &self.constraint.memories;
         match memories.timed(|| recognizer.read(here, bytes))? {
             Ok(next) => {
@@ -338,7 +347,7 @@ impl Matcher {
         }
         let mut memory = self.memory.lock();
         let Memory { recognizer, .. } = &mut *memory;
-        let here = self.here();
+        let here = self.current();
         self.constraint.memories.timed(|| expected_after(recognizer, here, b""))
     }
 
@@ -365,7 +374,7 @@ impl Matcher {
 
     /// Whether the text so far is complete.
     pub fn is_accepting(&self) -> bool {
-        self.memory.lock().recognizer.is_accepting(self.here())
+        self.memory.lock().recognizer.is_accepting(self.current())
     }
 
     /// Whether an end token was accepted.

@@ -23,11 +23,11 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Approximate size, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.recognizer.memory()
-            + self.masks.memory()
-            + self.masks.hot.memory()
-            + self.completions.memory()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.recognizer.memory_bytes()
+            + self.masks.memory_bytes()
+            + self.masks.hot.memory_bytes()
+            + self.completions.memory_bytes()
     }
 
     /// Computes masks.
@@ -52,10 +52,10 @@ impl Memory {
     /// Forgets masks and completions that have outgrown a limit while matchers use the memory. Their
     /// configurations stay.
     pub(super) fn evict(&mut self, max_bytes: usize) {
-        if self.masks.memory() > max_bytes {
+        if self.masks.memory_bytes() > max_bytes {
             self.masks.forget();
         }
-        if self.completions.memory() > max_bytes {
+        if self.completions.memory_bytes() > max_bytes {
             self.completions.forget();
         }
     }
@@ -93,16 +93,17 @@ impl MemoryHandle {
     }
 }
 
-/// A compiled constraint from which fresh memories are made.
+/// A compiled constraint from which fresh memories are made. Schemas are compiled again for each, as
+/// their rules are made within a memory.
 #[derive(Debug)]
-pub(super) enum MemoryRecipe {
-    /// A program that is whole, with its terminals: copied.
+pub(super) enum MemoryTemplate {
+    /// A complete program with its terminals, which are copied.
     Whole(Box<Mutex<(Program, Languages)>>),
     /// A grammar with schemas in it, in normal form, without dead parts.
     WithSchemas(Box<Grammar>),
 }
 
-impl MemoryRecipe {
+impl MemoryTemplate {
     /// A memory as it is after compiling.
     pub(super) fn make(&self, context: &CompileContext) -> Result<MemoryHandle> {
         let CompileContext { vocabulary, coverage, limits, schemas, .. } = context;
@@ -121,7 +122,8 @@ impl MemoryRecipe {
             Recognizer::new(program, languages, vocabulary, coverage, limits)?;
         let masks = MaskCache::new(Arc::clone(&context.splits), &mut recognizer, coverage);
         let memory = Memory { recognizer, masks, completions: CompletionCache::default() };
-        let (initial_bytes, initial_states) = (memory.bytes(), memory.recognizer.languages.len());
+        let (initial_bytes, initial_states) =
+            (memory.memory_bytes(), memory.recognizer.languages.len());
         let memory = Arc::new(Mutex::new(memory));
         Ok(MemoryHandle { memory, start, initial_bytes, initial_states })
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use super::context::CompileContext;
-use super::memory::{Memory, MemoryHandle, MemoryRecipe};
+use super::memory::{Memory, MemoryHandle, MemoryTemplate};
 use crate::deadline;
 use crate::error::LimitName;
 use crate::error::Result;
@@ -33,16 +33,16 @@ pub(super) fn cores() -> usize {
 #[derive(Debug)]
 pub(super) struct MemoryPool {
     context: CompileContext,
-    recipe: MemoryRecipe,
+    template: MemoryTemplate,
     /// Those that new matchers use, one at least.
     memories: Mutex<Vec<MemoryHandle>>,
 }
 
 impl MemoryPool {
     /// A pool with one memory.
-    pub(super) fn new(context: &CompileContext, recipe: MemoryRecipe) -> Result<Self> {
-        let memories = Mutex::new(vec![recipe.make(context)?]);
-        Ok(Self { context: context.clone(), recipe, memories })
+    pub(super) fn new(context: &CompileContext, template: MemoryTemplate) -> Result<Self> {
+        let memories = Mutex::new(vec![template.make(context)?]);
+        Ok(Self { context: context.clone(), template, memories })
     }
 
     pub(super) fn vocabulary(&self) -> &Arc<Vocabulary> {
@@ -55,7 +55,7 @@ impl MemoryPool {
 
     /// A memory that no matcher of the pool uses.
     pub(super) fn fresh(&self) -> Result<MemoryHandle> {
-        self.recipe.make(&self.context)
+        self.template.make(&self.context)
     }
 
     /// The memory for a new matcher.
@@ -83,14 +83,14 @@ impl MemoryPool {
         memories[index].clone()
     }
 
-    /// Whether one of so many memories has learned so much that the next text should begin without:
-    /// more than its share of bytes, or so many states of terminals that half of those that are left
-    /// may not be enough for a text.
+    /// Whether one of so many memories has learned so much that the next text begins with a fresh one:
+    /// it uses more than its share of `cache_bytes`, or more than half of the `language_states` that
+    /// compiling left.
     fn is_outgrown(&self, handle: &MemoryHandle, memories: usize) -> bool {
         let limits = self.limits();
         let memory = handle.lock();
         let states = memory.recognizer.languages.len() - handle.initial_states;
-        memory.bytes() > limits.cache_bytes / memories + handle.initial_bytes
+        memory.memory_bytes() > limits.cache_bytes / memories + handle.initial_bytes
             || states > limits.language_states.saturating_sub(handle.initial_states) / 2
     }
 
@@ -101,7 +101,7 @@ impl MemoryPool {
 
     /// Approximate size of all memories, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.lock().iter().map(|memory| memory.lock().bytes()).sum()
+        self.lock().iter().map(|memory| memory.lock().memory_bytes()).sum()
     }
 
     /// Whether masks that are asked for often are kept whole.

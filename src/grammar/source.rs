@@ -76,8 +76,8 @@ pub(crate) trait Source: Send + fmt::Debug {
     fn after_capture(&mut self, tag: SourceTag, text: Option<&[u8]>) -> Result<Option<NodeId>>;
 
     /// The texts that the capture `tag` must not be although its language holds them, with the set
-    /// table that interprets the set; `None` if there are none. A text of which one of them is a
-    /// prefix may be allowed, so they matter only where the capture ends.
+    /// table that interprets the set; `None` if there are none. A longer text that merely
+    /// starts with one of them is allowed; so compare only at the end of the capture.
     fn looked_up(&self, tag: SourceTag) -> Option<(Arc<TextSets>, TextSet)>;
 
     /// A short text of `rule`, where the source knows one without making the rule's body;
@@ -94,7 +94,7 @@ pub(crate) trait Source: Send + fmt::Debug {
 
     /// Whether some array made so far must hold two equal items, so that its end depends on the
     /// items that were read.
-    fn has_repeats(&self) -> bool;
+    fn has_required_duplicates(&self) -> bool;
 
     /// The given [`Origin::Places`](super::Origin::Places) in words: JSON pointers.
     fn places(&self, places: &[u32]) -> String;

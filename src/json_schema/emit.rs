@@ -12,9 +12,10 @@
 //! | `array`, `object` | members and items |
 //! | `state`, `tables` | the memory of rules |
 //! | `captured` | texts that decide what follows them |
-//! | `layout`, `punctuation` | whitespace, brackets, commas |
 //! | `completion`, `lower_bound` | the end of a text |
 //! | `regular` | a schema as a regular language |
+//!
+//! Whitespace, brackets and commas come from the parent's `layout` and `punctuation`.
 //!
 //! *Invariant:* what it makes is productive, never empty, and free of left recursion.
 
@@ -45,7 +46,7 @@ use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::Sets;
 use crate::json_schema::set::Shape;
 use crate::json_schema::set::Sources;
-use crate::json_schema::set::array_set::Repeats;
+use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::regular::compact;
 use crate::regular::{Language, TextSet};
@@ -144,16 +145,16 @@ impl<'d> Emitter<'d> {
     }
 
     /// The part behind the opening bracket of a container that may be empty: the closing bracket, or
-    /// members or items behind the `first` gap, where there may be any.
-    pub(crate) fn close_or(
+    /// its contents behind the `first` gap, where there may be any.
+    pub(crate) fn empty_or_contents(
         &mut self,
         end: NodeId,
         first: Option<NodeId>,
-        some: Option<NodeId>,
+        contents: Option<NodeId>,
     ) -> NodeId {
-        let Some(some) = some else { return end };
-        let some = self.builder.sequence(first.into_iter().chain([some]));
-        self.builder.choice([end, some])
+        let Some(contents) = contents else { return end };
+        let contents = self.builder.sequence(first.into_iter().chain([contents]));
+        self.builder.choice([end, contents])
     }
 
     /// A member or item with what stands between it and the text before.
@@ -170,7 +171,7 @@ impl<'d> Emitter<'d> {
     }
 
     /// A value that is the whole text, with the whitespace around it; `None` if there is none.
-    pub(crate) fn whole(&mut self, set: Set) -> Result<Option<NodeId>> {
+    pub(crate) fn document_value(&mut self, set: Set) -> Result<Option<NodeId>> {
         let layout = Layout::of(&self.sets.options.whitespace);
         let Some(value) = self.value(set, layout)? else { return Ok(None) };
         Ok(Some(match self.sets.options.whitespace {
@@ -293,7 +294,7 @@ impl<'d> Emitter<'d> {
         }
         if choices.is_empty() {
             // Items or members asked for that do not fit together.
-            let asks = shape.arrays.iter().any(|array| !array.some.is_empty())
+            let asks = shape.arrays.iter().any(|array| !array.contains_counts.is_empty())
                 || shape.objects.iter().any(|object| object.condition != MemberFormula::HOLDS);
             if !asks {
                 return Err(self.too_few_digits(set));
@@ -308,8 +309,8 @@ impl<'d> Emitter<'d> {
     }
 
     /// Whether two items of some array must be equal.
-    pub(crate) fn has_repeats(&self) -> bool {
-        let must = |array: &ArrayAutomaton| array.set.repeats == Repeats::Must;
+    pub(crate) fn has_required_duplicates(&self) -> bool {
+        let must = |array: &ArrayAutomaton| array.set.equality == ItemEquality::Must;
         self.arrays.automata.iter().any(must)
     }
 

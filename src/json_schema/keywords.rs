@@ -9,6 +9,21 @@
 //! own shape: strings of at most 3 characters; applied set: the schema at #/$defs/a
 //! ```
 //!
+//! # Adding a keyword
+//!
+//! 1. Dialect: `document/draft.rs` (its vocabulary in `Vocabularies::of`, its drafts in
+//!    `Dialect::knows`, the schemas it holds in `holds`, `constrains` if it is an annotation).
+//! 2. Well-formedness: `validate.rs`, and the hints of errors in `document/hints.rs`.
+//! 3. Reading: `numbers.rs`, `strings.rs`, `arrays.rs` or `objects.rs`; an applicator to the same
+//!    value: `in_place.rs`.
+//! 4. Typed set, if it cannot say the new condition yet: `set/array_set.rs`, `set/object_set.rs`
+//!    or `set/shape.rs`. Then everything that takes sets apart needs a case: `algebra/`
+//!    (intersection, complement), `set/membership.rs`, `satisfiability/` (the list of keywords in
+//!    `quick_satisfiability.rs` always) and `emit/`, with its `regular.rs`, `completion.rs` and
+//!    `lower_bound.rs`.
+//! 5. Lint: its row in `lint/effects.rs`, its findings in `lint/keywords.rs`.
+//! 6. Tests in `tests/json_schema/` beside the official suite, and a row in `docs/coverage.md`.
+//!
 //! Section numbers are those of JSON Schema Validation and Core, 2020-12.
 
 pub(crate) mod arrays;

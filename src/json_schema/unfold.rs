@@ -40,7 +40,7 @@ impl Sets<'_> {
             return Err(self.error(ErrorKind::Limit, set, message).with_help(help));
         }
         self.check_work(set)?;
-        self.spend(5 * STEPS_PER_NAME);
+        self.add_steps(5 * STEPS_PER_NAME);
         let open = self.unfolding.open.len();
         self.unfolding.open.push(set);
         let shape = unfold(self, set);

@@ -63,7 +63,13 @@ impl TextSizes<'_, '_> {
             for array in &shape.arrays {
                 needed.extend(array.prefix.iter().take(least_items(array)));
                 needed.push(array.rest);
-                needed.extend(array.some.iter().filter(|some| some.min > 0).map(|some| some.set));
+                needed.extend(
+                    array
+                        .contains_counts
+                        .iter()
+                        .filter(|contains| contains.min > 0)
+                        .map(|contains| contains.set),
+                );
             }
             for object in &shape.objects {
                 let all = object.min as usize > object.required();
@@ -226,12 +232,12 @@ impl TextSizes<'_, '_> {
     /// An upper bound on the items of an array: its own, or by counting all items that may come.
     fn most_items(&mut self, array: &ArraySet) -> Option<u32> {
         let mut most = array.max;
-        for some in &array.some {
-            let Some(max) = some.max else { continue };
-            let other = self.sets.not(some.set);
+        for contains in &array.contains_counts {
+            let Some(max) = contains.max else { continue };
+            let other = self.sets.not(contains.set);
             let other = self.sets.and([array.rest, other]);
             if matches!(self.sets.is_empty(other), Ok(true)) {
-                let before = some.from.max(array.prefix.len() as u32);
+                let before = contains.from.max(array.prefix.len() as u32);
                 let bound = before.saturating_add(max);
                 most = Some(most.map_or(bound, |most| most.min(bound)));
             }
@@ -276,8 +282,8 @@ fn without_comma(size: u64) -> u64 {
 
 /// A lower bound on the items of an array.
 fn least_items(array: &ArraySet) -> usize {
-    let asked = array.some.iter().filter(|some| some.min > 0);
-    let asked = asked.map(|some| some.from as usize + some.min as usize).max();
+    let asked = array.contains_counts.iter().filter(|contains| contains.min > 0);
+    let asked = asked.map(|contains| contains.from as usize + contains.min as usize).max();
     asked.unwrap_or(0).max(array.min as usize)
 }
 
@@ -297,9 +303,9 @@ fn least_array(array: &ArraySet, known: &FxHashMap<Set, u64>) -> Option<u64> {
     }
     // Counted items may be longer than those that their places demand.
     let mut counted = 0;
-    for some in array.some.iter().filter(|some| some.min > 0) {
-        let longer = known.get(&some.set)?.saturating_sub(largest);
-        counted = longer.saturating_mul(some.min.into()).max(counted);
+    for contains in array.contains_counts.iter().filter(|contains| contains.min > 0) {
+        let longer = known.get(&contains.set)?.saturating_sub(largest);
+        counted = longer.saturating_mul(contains.min.into()).max(counted);
     }
     Some(size.saturating_add(counted))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cache::MaskCache;
 use super::packed_mask::PackedMask;
-use super::reader::TerminalReader;
+use super::terminal_reader::TerminalReader;
 use crate::error::Result;
 use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Point, Recognizer};
 use crate::vocabulary::Vocabulary;
@@ -58,8 +58,8 @@ impl<'a> MaskBuilder<'a> {
         }
     }
 
-    /// The mask by one walk over the whole trie that asks at each token whether it leads to a dead
-    /// end.
+    /// The definition of a mask: the recognizer's walk over the whole vocabulary, which asks at each
+    /// token whether it leads to a dead end.
     fn mask_by_walk(&mut self, id: ConfigId) -> Result<(PackedMask, UncertainTokens)> {
         let mut tokens = self.special_tokens(id)?;
         let vocabulary = self.vocabulary;

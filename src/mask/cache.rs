@@ -54,8 +54,8 @@ impl MaskCache {
     }
 
     /// Approximate memory, in bytes, hot masks not counted.
-    pub(crate) fn memory(&self) -> usize {
-        self.terminals.memory() + self.entry_bytes + self.masks.len() * 128
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.terminals.memory_bytes() + self.entry_bytes + self.masks.len() * 128
     }
 
     /// Starts again with nothing remembered.

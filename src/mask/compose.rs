@@ -37,17 +37,17 @@ type TerminalFrom = (Item, CursorSetId);
 /// The cursors at which a terminal that was read may end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TerminalExits {
-    /// For continuations that begin with none of `words`.
+    /// For continuations that begin with none of `word_bytes`.
     cursors: CursorSetId,
-    words: ByteSet,
-    /// For continuations that begin with one of `words`.
+    word_bytes: ByteSet,
+    /// For continuations that begin with one of `word_bytes`.
     cursors_in_words: CursorSetId,
 }
 
 impl TerminalExits {
     /// The same cursors for every continuation.
     pub(super) fn for_all(cursors: CursorSetId) -> Self {
-        Self { cursors, words: ByteSet::EMPTY, cursors_in_words: NO_CURSORS }
+        Self { cursors, word_bytes: ByteSet::EMPTY, cursors_in_words: NO_CURSORS }
     }
 
     fn is_empty(&self) -> bool {
@@ -85,7 +85,7 @@ impl MaskBuilder<'_> {
                         uncertain.with_comma.extend_from_slice(&terminal.with_comma);
                         uncertain.tokens.extend_from_slice(&terminal.uncertain);
                         if !exits.is_empty() {
-                            let after = self.point_behind(item.point)?;
+                            let after = self.after_terminal(item.point)?;
                             self.continue_from(after, item.stack, exits, &mut next)?;
                         }
                     }
@@ -113,13 +113,13 @@ impl MaskBuilder<'_> {
         round: &mut Vec<TerminalFrom>,
     ) -> Result<()> {
         let items = self.items_after(point, stack)?;
-        if exits.words.is_empty() {
+        if exits.word_bytes.is_empty() {
             round.extend(items.iter().map(|&item| (item, exits.cursors)));
             return Ok(());
         }
         for &item in &*items {
             let first = self.recognizer.first_bytes(&[item])?;
-            let cursors = if first.intersection(&exits.words).is_empty() {
+            let cursors = if first.intersection(&exits.word_bytes).is_empty() {
                 exits.cursors
             } else {
                 exits.cursors_in_words
@@ -180,7 +180,7 @@ impl MaskBuilder<'_> {
     }
 
     /// The point behind a terminal, whatever text it has captured.
-    fn point_behind(&mut self, point: PointId) -> Result<PointId> {
+    fn after_terminal(&mut self, point: PointId) -> Result<PointId> {
         match self.recognizer.program.point(point) {
             Point::Regular { next, .. } => Ok(next),
             Point::Capture { tag, .. } => {
@@ -201,7 +201,7 @@ impl MaskBuilder<'_> {
         cursors: CursorSetId,
         uncertain: &mut Vec<u32>,
     ) -> Result<(Arc<TerminalTokens>, TerminalExits)> {
-        self.add_refused_ends(item, cursors, uncertain)?;
+        self.add_duplicate_items(item, cursors, uncertain)?;
         let is_json_string = self.recognizer.program.reads_json_string(item.point);
         let strategies = self.cache.terminals.shared.strategies();
         let mut reader = self.terminals();
@@ -230,10 +230,10 @@ impl MaskBuilder<'_> {
             is_shareable,
         };
         let (mut terminal, mut exits) = self.terminals().terminal_tokens(query, cursors)?;
-        if terminal.not_before.is_empty() && terminal.words.is_empty() {
+        if terminal.not_before.is_empty() && terminal.word_bytes.is_empty() {
             return Ok((terminal, TerminalExits::for_all(exits)));
         }
-        let after = self.point_behind(item.point)?;
+        let after = self.after_terminal(item.point)?;
         let items = self.items_after(after, item.stack)?;
         let first = self.recognizer.first_bytes(&items)?;
         let mut continuation = Continuation::UnlikeUnit;
@@ -242,13 +242,13 @@ impl MaskBuilder<'_> {
             let query = TerminalQuery { continuation, ..query };
             (terminal, exits) = self.terminals().terminal_tokens(query, cursors)?;
         }
-        if first.intersection(&terminal.words).is_empty() {
+        if first.intersection(&terminal.word_bytes).is_empty() {
             return Ok((terminal, TerminalExits::for_all(exits)));
         }
         let all_ends = TerminalQuery { continuation, ends: SplitEnds::All, ..query };
         let (_, cursors_in_words) = self.terminals().terminal_tokens(all_ends, cursors)?;
-        let words = terminal.words;
-        Ok((terminal, TerminalExits { cursors: exits, words, cursors_in_words }))
+        let word_bytes = terminal.word_bytes;
+        Ok((terminal, TerminalExits { cursors: exits, word_bytes, cursors_in_words }))
     }
 
     /// Whether an item allows tokens at token starts by a base, not one by one.

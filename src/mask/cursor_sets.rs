@@ -78,7 +78,7 @@ impl CursorSets {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.set_bytes + self.unions.len() * 48
     }
 }

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 
 use super::cursor_sets::CursorSetId;
 use super::json_captures::JsonStrings;
-use super::reader::TerminalReader;
 use super::terminal_cache::{FewTokens, StringWithExclusions};
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;
@@ -79,9 +79,9 @@ impl TerminalReader<'_> {
             let cursor =
                 if string.has_opening_quote { self.behind_quote(cursor) } else { Some(cursor) };
             let Some(cursor) = cursor else { continue };
-            // All departures, by whatever byte: they are many.
+            // All that leave the repeat, by whatever byte: they are many.
             let known = match self.cache.trie_of(cursor) {
-                TokenTrie::Departures(_) => None,
+                TokenTrie::RepeatTails(_) => None,
                 _ => self.excluded_tokens(string.text, cursor)?,
             };
             let Some(tokens) = known else { return Ok(None) };
@@ -92,8 +92,8 @@ impl TerminalReader<'_> {
 
     /// The cursor behind a quote, if tokens go on with one.
     fn behind_quote(&mut self, mut cursor: TrieCursor) -> Option<TrieCursor> {
-        if let TokenTrie::Departures(runs) = self.cache.trie_of(cursor) {
-            cursor.trie = self.departures_at(&runs, b'"');
+        if let TokenTrie::RepeatTails(repeat) = self.cache.trie_of(cursor) {
+            cursor.trie = self.repeat_tails_at(&repeat, b'"');
         }
         let tokens = self.cache.trie_of(cursor);
         let node = tokens.trie(self.vocabulary).child(cursor.node as usize, b'"')?;

@@ -58,7 +58,7 @@ impl HotMasks {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes + self.requests.len() * 16
     }
 }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::builder::MaskBuilder;
 use super::cursor_sets::CursorSetId;
-use super::reader::TerminalReader;
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use super::walk::VisitedNode;
@@ -31,12 +31,12 @@ impl MaskBuilder<'_> {
         let mut ends: Vec<(u32, TrieCursor)> = Vec::new();
         for i in 0..reader.cache.cursor_sets.cursors(cursors).len() {
             let cursor = reader.cache.cursor_sets.cursors(cursors)[i];
-            let TokenTrie::Departures(runs) = reader.cache.trie_of(cursor) else {
+            let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {
                 reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
                 continue;
             };
             for byte in first.iter() {
-                let trie = reader.departures_at(&runs, byte);
+                let trie = reader.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, node: 0, ..cursor };
                 reader.walk_names(&names, (node, first), cursor, tokens, &mut ends)?;
             }

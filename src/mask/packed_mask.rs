@@ -16,42 +16,42 @@ use crate::vocabulary::{TokenMask, Vocabulary};
 /// A shared set of tokens.
 #[derive(Clone, Debug)]
 pub(crate) enum MaskBase {
-    /// The tokens of runs that need at most so many units.
-    Runs(Arc<RepeatSplit>, u32),
-    /// The tokens inside a slice.
-    Slice(Arc<TokenSplit>),
+    /// Tokens consisting of at most this many units of the repeat.
+    Repeat(Arc<RepeatSplit>, u32),
+    /// The tokens that stay inside a terminal.
+    Split(Arc<TokenSplit>),
 }
 
 impl MaskBase {
     /// The set as a mask, unless it is small.
     fn mask(&self) -> Option<&TokenMask> {
         match self {
-            Self::Runs(runs, units) => runs.mask(*units),
-            Self::Slice(slice) => Some(&slice.inside),
+            Self::Repeat(repeat, units) => repeat.mask(*units),
+            Self::Split(split) => Some(&split.inside),
         }
     }
 
     /// Whether its terminal is read from the start of tokens, not from somewhere inside them.
     pub(crate) fn is_at_token_start(&self) -> bool {
         match self {
-            Self::Runs(runs, _) => runs.node == 0,
-            Self::Slice(slice) => slice.node == 0,
+            Self::Repeat(repeat, _) => repeat.node == 0,
+            Self::Split(split) => split.node == 0,
         }
     }
 
     /// Appends its tokens.
     pub(crate) fn append_tokens(&self, to: &mut Vec<u32>) {
         match self {
-            Self::Runs(runs, units) => to.extend_from_slice(runs.inside(*units)),
-            Self::Slice(slice) => to.extend(slice.inside.iter()),
+            Self::Repeat(repeat, units) => to.extend_from_slice(repeat.inside(*units)),
+            Self::Split(split) => to.extend(split.inside.iter()),
         }
     }
 
     /// The tokens one by one, where there is no mask of them.
     fn tokens(&self) -> &[u32] {
         match self {
-            Self::Runs(runs, units) => runs.inside(*units),
-            Self::Slice(_) => &[],
+            Self::Repeat(repeat, units) => repeat.inside(*units),
+            Self::Split(_) => &[],
         }
     }
 }

@@ -15,12 +15,13 @@
 //! "}                                                                  }  of "}
 //! ```
 //!
-//! The definition is [`TokenWalk::below`], a walk over the vocabulary's trie of bytes. Each of the
+//! The definition of a split is [`TokenWalk::below`](walk::TokenWalk::below), a walk with one terminal
+//! over the vocabulary's trie of bytes; that of a whole mask is in [`mask`](super). Each of the
 //! following leaves out work and agrees with it:
 //!
 //! - [`byte_shapes`] walks the trie of the tokens' shapes while a state treats all bytes of a class
 //!   alike, and [`byte_groups`] passes over subtrees that leave a state where it is;
-//! - [`reread`] copies the split of a similar state and reads only tokens on which the two can
+//! - [`derived_split`] copies the split of a similar state and reads only tokens on which the two can
 //!   differ: those that leave a self-loop ([`self_loop`]), those with a byte that is not ordinary
 //!   ([`ordinary_text`]), the longest where a bound is far, those on which a state differs from its
 //!   usual successor ([`common_successor`]);
@@ -34,19 +35,19 @@ mod byte_groups;
 mod byte_shapes;
 mod character_borders;
 pub(super) mod common_successor;
+pub(super) mod derived_split;
 pub(super) mod max_repeats;
 pub(super) mod ordinary_text;
 pub(super) mod repeats;
-pub(super) mod reread;
 pub(super) mod self_loop;
+pub(super) mod split_tables;
 mod state_table;
-pub(super) mod tables;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod token_split;
 pub(super) mod walk;
 
-pub(crate) use repeats::{LeavingTokens, RepeatSplit, is_prefix_free};
+pub(crate) use repeats::{RepeatExits, RepeatSplit, is_prefix_free};
 pub(super) use token_split::SplitDraft;
 pub(crate) use token_split::{
     SplitEnds, SplitKey, SplitStart, TokenExit, TokenSplit, TrieId, new_trie_id, word_bytes,

@@ -10,20 +10,20 @@ mod prebuilt;
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::split::{LeavingTokens, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit};
+use super::split::{RepeatExits, SplitDraft, SplitEnds, SplitKey, SplitStart, TokenSplit};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
 use crate::mask::split::byte_classes::class_of;
 use crate::mask::split::common_successor::{differing_tokens, usual_successor};
+use crate::mask::split::derived_split::{Difference, KnownSplit, derive_split};
 use crate::mask::split::max_repeats::{longest_runs, max_repeats};
 use crate::mask::split::ordinary_text::split_by_ordinary_text;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
-use crate::mask::split::reread::{Difference, KnownSplit, reread};
 use crate::mask::split::self_loop::split_of_self_loop;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::strategies::{Strategies, Strategy};
-use crate::mask::terminal_tokens::TerminalTokens;
+use crate::mask::terminal_tokens::{Continuation, TerminalTokens};
 use crate::mask::trie_cursor::TrieCursor;
 use crate::regular::computed_parts;
 use crate::regular::ordinary_text;
@@ -42,7 +42,8 @@ const DIFFERING_PART: usize = 8;
 /// The same for the nodes that leave a self-loop.
 const LOOP_EXITS_PART: usize = 3;
 
-/// A run of no more bytes is short enough that a wider set's does for a set.
+/// If the longest run of a superset has at most this many bytes, it is used instead of computing the
+/// exact one.
 const SHORT_RUN: u32 = 16;
 
 /// The results for one vocabulary that the constraints of a compiler share; bounded in bytes.
@@ -59,8 +60,16 @@ pub(crate) struct SplitCache {
     strategies: Strategies,
 }
 
-/// The fingerprint of a terminal's state, how it is read, and from where.
-type ReadingKey = (u128, [bool; 3], Arc<[TrieCursor]>);
+/// The name of the tokens of a terminal that all constraints of a compiler share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TerminalKey {
+    /// The fingerprint of the terminal's state.
+    pub(in crate::mask) state: u128,
+    pub(in crate::mask) is_json_string: bool,
+    pub(in crate::mask) continuation: Continuation,
+    pub(in crate::mask) ends: SplitEnds,
+    pub(in crate::mask) cursors: Arc<[TrieCursor]>,
+}
 
 impl SplitCache {
     pub(crate) fn new(limits: &Limits, strategies: Strategies) -> Self {
@@ -68,8 +77,8 @@ impl SplitCache {
             known: RwLock::default(),
             tables: OnceLock::new(),
             capture_tokens: OnceLock::new(),
-            limit: limits.slice_bytes,
-            worthwhile: limits.slice_nodes,
+            limit: limits.split_bytes,
+            worthwhile: limits.split_nodes,
             strategies,
         }
     }
@@ -236,12 +245,12 @@ impl SplitCache {
     }
 
     /// The tokens that a terminal allows from some places, if any constraint has asked for them.
-    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<Arc<TerminalTokens>> {
+    pub(crate) fn reading(&self, key: &TerminalKey) -> Option<Arc<TerminalTokens>> {
         self.read().reading(key).map(Arc::clone)
     }
 
     /// Shares a reading with all constraints.
-    pub(crate) fn share(&self, key: ReadingKey, reading: &Arc<TerminalTokens>) {
+    pub(crate) fn share(&self, key: TerminalKey, reading: &Arc<TerminalTokens>) {
         self.write().add_reading(key, Arc::clone(reading), self.limit);
     }
 
@@ -274,13 +283,13 @@ impl SplitCache {
     }
 
     /// The tokens that leave a repeat at a byte.
-    pub(crate) fn leaving(
+    pub(crate) fn repeat_exits(
         &self,
         vocabulary: &Vocabulary,
         repeat: &RepeatSplit,
         byte: u8,
-    ) -> Arc<LeavingTokens> {
-        repeat.leaving(vocabulary, self.tables(vocabulary), byte)
+    ) -> Arc<RepeatExits> {
+        repeat.exits_at(vocabulary, self.tables(vocabulary), byte)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ClockCache> {
@@ -303,8 +312,9 @@ fn derive(
     known: &TokenSplit,
     difference: &Difference<'_>,
 ) -> Result<TokenSplit> {
-    let copied = KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
-    let draft = reread(tables, vocabulary, languages, from, copied, difference)?;
+    let copied =
+        KnownSplit { inside: &known.inside, exits: &known.exits, word_bytes: known.word_bytes };
+    let draft = derive_split(tables, vocabulary, languages, from, copied, difference)?;
     Ok(known.derived(vocabulary, draft))
 }
 
@@ -331,10 +341,13 @@ mod tests {
                 };
                 let Some(longer) = tables.longer_tokens(vocabulary, far) else { return Ok(None) };
                 let known = plain_split(vocabulary, l, SplitStart { state: free, ..start })?;
-                let known =
-                    KnownSplit { inside: &known.inside, exits: &known.exits, words: known.words };
+                let known = KnownSplit {
+                    inside: &known.inside,
+                    exits: &known.exits,
+                    word_bytes: known.word_bytes,
+                };
                 let (from, difference) = ((start.state, start.ends), Difference::Tokens(longer));
-                reread(tables, vocabulary, l, from, known, &difference).map(Some)
+                derive_split(tables, vocabulary, l, from, known, &difference).map(Some)
             });
         }
         compared.at_least(20);

@@ -1,9 +1,9 @@
 //! The shape of a terminal's state, and states that no token tells apart.
 
-use super::reader::TerminalReader;
 use super::split::is_prefix_free;
 use super::strategies::Strategy;
 use super::terminal_cache::{StateFacts, StateShape, TerminalCache};
+use super::terminal_reader::TerminalReader;
 use crate::error::Result;
 use crate::regular::prefix_closure;
 use crate::regular::shape;
@@ -11,11 +11,11 @@ use crate::regular::widening;
 use crate::regular::{Language, RepeatedUnit};
 
 /// Behind a repeat of blanks, a continuation with so many first bytes, and twice as many as the unit,
-/// begins like a word. That is most of the vocabulary: too much to lay out by departures.
+/// begins like a word. That is most of the vocabulary: too much to sort by exit byte.
 const MIN_WORDLIKE_BYTES: usize = 32;
 
-/// A state with so many first bytes or fewer is a literal, mostly: its first byte leaves little of
-/// the trie, and where it does not, the runs behind it do.
+/// A state with so many first bytes or fewer is a literal, mostly: its first byte, or the repeat
+/// after it, restricts the trie enough to walk.
 const MAX_NARROW_BYTES: usize = 2;
 
 impl TerminalReader<'_> {

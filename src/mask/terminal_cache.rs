@@ -1,4 +1,4 @@
-//! The memo tables of a [`TerminalReader`](super::reader::TerminalReader).
+//! The memo tables of a [`TerminalReader`](super::terminal_reader::TerminalReader).
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub(super) struct StateFacts {
     pub(super) shapes: FxHashMap<(Language, bool), StateShape>,
     /// Whether every text of characters is a prefix of a text of the language.
     pub(super) is_total: FxHashMap<Language, bool>,
-    /// Whether a repeat of the language can be cut into runs.
+    /// Whether the language can be the unit of a [`RepeatSplit`].
     pub(super) is_unit: FxHashMap<Language, bool>,
     /// The bytes with which a word goes on at a possible end.
     pub(super) word_continuations: FxHashMap<Language, ByteSet>,
@@ -66,11 +66,11 @@ pub(super) struct StateFacts {
 #[derive(Debug, Default)]
 pub(super) struct KnownSplits {
     /// By unit and node of the vocabulary's trie.
-    pub(super) runs: FxHashMap<(Language, u32), Arc<RepeatSplit>>,
-    /// The tails of tokens that leave runs, by the trie of all tails and a byte.
-    pub(super) departures: FxHashMap<(TrieId, u8), TrieId>,
+    pub(super) repeats: FxHashMap<(Language, u32), Arc<RepeatSplit>>,
+    /// The tails of tokens that leave a repeat, by the id of its split and a byte.
+    pub(super) repeat_tails: FxHashMap<(TrieId, u8), TrieId>,
     /// By state, node of the vocabulary's trie, and the ends that are listed.
-    pub(super) slices: FxHashMap<(Language, u32, SplitEnds), Option<Arc<TokenSplit>>>,
+    pub(super) by_state: FxHashMap<(Language, u32, SplitEnds), Option<Arc<TokenSplit>>>,
     /// By text, trie and node: the tokens in which the text comes to an excluded end.
     pub(super) excluded_tokens: FxHashMap<(Language, TrieId, u32), FewTokens>,
 }
@@ -118,19 +118,19 @@ impl TerminalCache {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let (facts, splits) = (&self.facts, &self.splits);
         let large = facts.shapes.len()
             + facts.word_continuations.len()
             + facts.widened.len()
             + facts.exclusions.len()
-            + splits.slices.len()
-            + splits.runs.len()
+            + splits.by_state.len()
+            + splits.repeats.len()
             + splits.excluded_tokens.len();
         let small =
             facts.is_total.len() + facts.is_unit.len() + facts.spans.len() + self.tries.len();
         self.token_bytes
-            + self.cursor_sets.memory()
+            + self.cursor_sets.memory_bytes()
             + self.tokens.len() * 128
             + large * 48
             + small * 32

@@ -22,14 +22,14 @@ use crate::regular::{ByteSet, Language};
 /// The bytes with which the continuation of a terminal may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Continuation {
-    /// None with which a unit of the terminal's last repeat begins: then the repeat may be cut where it
-    /// ends.
+    /// The continuation starts with no byte that could start another unit of the terminal's last
+    /// repeat, so the repeat is read greedily.
     UnlikeUnit,
     /// Any.
     Any,
 }
 
-/// A question to a [`TerminalReader`].
+/// A question to a [`TerminalReader`](super::terminal_reader::TerminalReader).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TerminalQuery {
     pub(super) state: Language,
@@ -57,7 +57,7 @@ pub(crate) struct TerminalTokens {
     /// The answer holds if the continuation begins with none of these bytes.
     pub(super) not_before: ByteSet,
     /// Before these bytes the terminal may end elsewhere, too: within words.
-    pub(super) words: ByteSet,
+    pub(super) word_bytes: ByteSet,
     /// Tokens that are listed or stand in a base, but must be read in full to know.
     pub(super) uncertain: Box<[u32]>,
 }
@@ -83,7 +83,7 @@ pub(super) struct TerminalTokensBuilder {
     pub(super) bases: SmallVec<[MaskBase; 1]>,
     pub(super) exits: Vec<TrieCursor>,
     pub(super) not_before: ByteSet,
-    pub(super) words: ByteSet,
+    pub(super) word_bytes: ByteSet,
     pub(super) uncertain: Vec<u32>,
     /// Trie nodes that may still be visited.
     pub(super) node_budget: usize,
@@ -99,8 +99,8 @@ impl TerminalTokensBuilder {
     /// Nothing yet; a walk may visit so many nodes.
     pub(super) fn with_budget(node_budget: usize) -> Self {
         let (tokens, bases, exits, uncertain) = Default::default();
-        let (not_before, words) = (ByteSet::EMPTY, ByteSet::EMPTY);
-        Self { tokens, bases, exits, not_before, words, uncertain, node_budget }
+        let (not_before, word_bytes) = (ByteSet::EMPTY, ByteSet::EMPTY);
+        Self { tokens, bases, exits, not_before, word_bytes, uncertain, node_budget }
     }
 
     /// Adds everything of another.
@@ -110,6 +110,6 @@ impl TerminalTokensBuilder {
         self.exits.append(&mut other.exits);
         self.uncertain.append(&mut other.uncertain);
         self.not_before = self.not_before.union(&other.not_before);
-        self.words = self.words.union(&other.words);
+        self.word_bytes = self.word_bytes.union(&other.word_bytes);
     }
 }

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use super::split::TokenSplit;
-use super::split::{LeavingTokens, RepeatSplit};
-use super::trie_cursor::RunCondition;
+use super::split::{RepeatExits, RepeatSplit};
+use super::trie_cursor::RepeatCondition;
 use crate::vocabulary::{Trie, Vocabulary};
 
 /// A trie of tokens or of their tails.
 #[derive(Clone, Debug)]
 pub(crate) enum TokenTrie {
     Vocabulary,
-    /// The tails of the tokens that leave the runs of a unit; in truth one trie for each byte at which
-    /// they leave, made when it is asked for.
-    Departures(Arc<RepeatSplit>),
-    /// The tails of those that leave at one byte.
-    DeparturesAt(Arc<LeavingTokens>),
-    /// The tails of the tokens that leave a slice's terminal.
-    Slice(Arc<TokenSplit>),
+    /// The tails of the tokens that leave a repeat. Stands for one lazily built trie per exit byte;
+    /// [`RepeatTailsAt`](Self::RepeatTailsAt) is such a trie.
+    RepeatTails(Arc<RepeatSplit>),
+    /// The tails of the tokens that leave a repeat at one exit byte.
+    RepeatTailsAt(Arc<RepeatExits>),
+    /// The tails of the tokens that leave a terminal.
+    Split(Arc<TokenSplit>),
     /// The tails of tokens behind many cursors.
     Gathered(Arc<Trie>),
 }
@@ -26,19 +26,19 @@ impl TokenTrie {
     /// The trie itself.
     pub(super) fn trie<'a>(&'a self, vocabulary: &'a Vocabulary) -> &'a Trie {
         match self {
-            Self::DeparturesAt(leaving) => &leaving.tails,
-            Self::Slice(slice) => &slice.tails,
+            Self::RepeatTailsAt(exits) => &exits.tails,
+            Self::Split(split) => &split.tails,
             Self::Gathered(tails) => tails,
-            Self::Vocabulary | Self::Departures(..) => vocabulary.trie(),
+            Self::Vocabulary | Self::RepeatTails(..) => vocabulary.trie(),
         }
     }
 
     /// Whether a token, by its index in the trie, satisfies a condition other than
-    /// [`RunCondition::Text`].
-    pub(super) fn satisfies(&self, condition: RunCondition, index: usize) -> bool {
+    /// [`RepeatCondition::Text`].
+    pub(super) fn satisfies(&self, condition: RepeatCondition, index: usize) -> bool {
         match (self, condition) {
-            (Self::DeparturesAt(leaving), RunCondition::Units(min, max)) => {
-                (min..=max).contains(&leaving.runs[index].units.into())
+            (Self::RepeatTailsAt(exits), RepeatCondition::Units(min, max)) => {
+                (min..=max).contains(&exits.runs[index].units.into())
             }
             _ => true,
         }

@@ -13,7 +13,7 @@ pub(super) const VOCABULARY: TrieId = 0;
 
 /// A condition on the part of a token that stands before its tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum RunCondition {
+pub(super) enum RepeatCondition {
     Any,
     /// It has at least and at most so many units.
     Units(u32, u32),
@@ -26,7 +26,7 @@ pub(super) enum RunCondition {
 pub(crate) struct TrieCursor {
     pub(super) trie: TrieId,
     pub(super) node: u32,
-    pub(super) condition: RunCondition,
+    pub(super) condition: RepeatCondition,
 }
 
 impl TrieCursor {
@@ -35,11 +35,11 @@ impl TrieCursor {
 
     /// The root of a trie.
     pub(super) const fn root(trie: TrieId) -> Self {
-        Self { trie, node: 0, condition: RunCondition::Any }
+        Self { trie, node: 0, condition: RepeatCondition::Any }
     }
 
     /// Whether it means the same to all constraints of a compiler.
     pub(super) fn is_shareable(&self) -> bool {
-        !matches!(self.condition, RunCondition::Text(..))
+        !matches!(self.condition, RepeatCondition::Text(..))
     }
 }

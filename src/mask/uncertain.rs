@@ -30,7 +30,7 @@ impl MaskBuilder<'_> {
         if self.recognizer.program.has_captures() {
             self.add_capture_dependent(id, &mask, with_comma, &mut tokens)?;
         }
-        if self.recognizer.program.has_repeats() {
+        if self.recognizer.program.has_required_duplicates() {
             tokens.extend(self.tokens_with_end(id, &mask, [b']', b',']));
         }
         tokens.sort_unstable();

@@ -1,15 +1,18 @@
-//! The walk of a terminal over a trie: the definition of what the other splits compute faster.
+//! The walk of one terminal over a trie of tokens or tails, where neither a repeat nor a split
+//! applies.
+//!
+//! It gives the tokens that [`TokenWalk::below`](super::split::walk::TokenWalk::below) defines.
 //!
 //! A node costs one step of the terminal's automaton. Only children whose byte the state may begin
 //! with are visited; where a subtree is large and the state there has a split of its own, the walk
 //! leaves it to [`TerminalReader::read_from`].
 
-use super::reader::TerminalReader;
 use super::split::SplitEnds;
 use super::terminal_cache::StateShape;
+use super::terminal_reader::TerminalReader;
 use super::terminal_tokens::{TerminalQuery, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
-use super::trie_cursor::{RunCondition, TrieCursor};
+use super::trie_cursor::{RepeatCondition, TrieCursor};
 use crate::error::Result;
 use crate::regular::shape;
 use crate::regular::{ByteSet, Language};
@@ -36,9 +39,9 @@ impl TerminalReader<'_> {
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
         let first = self.languages.first_bytes(query.state)?;
-        if let TokenTrie::Departures(runs) = self.cache.trie_of(cursor) {
+        if let TokenTrie::RepeatTails(repeat) = self.cache.trie_of(cursor) {
             for byte in first.iter() {
-                let trie = self.departures_at(&runs, byte);
+                let trie = self.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, node: 0, ..cursor };
                 self.walk_children(query, cursor, first, found)?;
             }
@@ -97,7 +100,7 @@ impl TerminalReader<'_> {
                     if word.is_empty() || has_child_outside(trie, child, word) {
                         found.exits.push(here);
                     } else {
-                        found.words = found.words.union(&word);
+                        found.word_bytes = found.word_bytes.union(&word);
                     }
                 }
                 if state == Language::EPSILON {
@@ -106,7 +109,7 @@ impl TerminalReader<'_> {
                 let has_split = self.is_wide(here)
                     && match self.shape(state, query.is_json_string)? {
                         StateShape::UnitRepeat { .. } | StateShape::JsonText { .. } => true,
-                        StateShape::Wide => self.is_worth_slice(here),
+                        StateShape::Wide => self.is_worth_split(here),
                         StateShape::Narrow => false,
                     };
                 if has_split {
@@ -126,20 +129,20 @@ impl TerminalReader<'_> {
         found: &mut Vec<u32>,
     ) -> Result<()> {
         let all = trie.tokens(node);
-        let TokenTrie::DeparturesAt(leaving) = tokens else {
+        let TokenTrie::RepeatTailsAt(exits) = tokens else {
             found.extend_from_slice(all);
             return Ok(());
         };
-        if cursor.condition == RunCondition::Any {
+        if cursor.condition == RepeatCondition::Any {
             found.extend_from_slice(all);
             return Ok(());
         }
         let from = trie.nodes()[node].first_token as usize;
-        for (&token, run) in all.iter().zip(&leaving.runs[from..]) {
+        for (&token, run) in all.iter().zip(&exits.runs[from..]) {
             let fits = match cursor.condition {
-                RunCondition::Any => true,
-                RunCondition::Units(min, max) => (min..=max).contains(&run.units.into()),
-                RunCondition::Text(text, from) => {
+                RepeatCondition::Any => true,
+                RepeatCondition::Units(min, max) => (min..=max).contains(&run.units.into()),
+                RepeatCondition::Text(text, from) => {
                     let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
                     let run = &bytes[from as usize..from as usize + usize::from(run.bytes)];
                     self.has_text(text, run)?

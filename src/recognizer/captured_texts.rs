@@ -34,7 +34,7 @@ impl CapturedTexts {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.texts.len() * (2 * size_of::<(TextId, u8)>() + 8)
     }
 }

@@ -58,7 +58,7 @@ impl Configurations {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.items.len() * size_of::<Item>() + self.ends.len() * 24 + self.successors.len() * 24
     }
 }

@@ -187,7 +187,7 @@ impl ReturnStacks {
     }
 
     /// Approximate memory, in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let frames = 2 * (size_of::<Frames>() + 16) + 4;
         self.sets.len() * frames + self.unions.len() * 24
     }

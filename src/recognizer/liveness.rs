@@ -1,4 +1,4 @@
-//! Liveness of items in vocabularies that cannot spell every byte.
+//! Liveness of items in vocabularies with a byte that occurs in tokens but is no token by itself.
 //!
 //! Where every byte is a token by itself, every configuration can be completed: terminals are
 //! never in an empty state, and no point is unproductive. Bytes that stand in no token at all are

@@ -113,7 +113,7 @@ pub(crate) struct Program {
     /// Whether a point so far captures a string.
     captures: Cell<bool>,
     /// Whether the end of an array may depend on its items.
-    repeats: Cell<bool>,
+    required_duplicates: Cell<bool>,
     /// One character of the JSON strings in it.
     pub(crate) text_unit: Option<Language>,
 }
@@ -145,8 +145,8 @@ impl Program {
     }
 
     /// Whether the end of an array may depend on its items.
-    pub(crate) fn has_repeats(&self) -> bool {
-        self.repeats.get()
+    pub(crate) fn has_required_duplicates(&self) -> bool {
+        self.required_duplicates.get()
     }
 
     /// Whether the program allows a continuation by strings that were captured.
@@ -242,7 +242,7 @@ impl Program {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let tables = self.tables.borrow();
         let source = tables.answers.source.as_ref().map_or(0, |source| source.bytes());
         tables.points.points.len() * 48 + tables.answers.memory + source
@@ -386,7 +386,7 @@ impl Program {
             tables: RefCell::new(tables),
             start,
             captures: Cell::new(false),
-            repeats: Cell::new(false),
+            required_duplicates: Cell::new(false),
             text_unit,
         }
     }
@@ -430,7 +430,7 @@ impl Program {
             }
             if captures {
                 self.captures.set(true);
-                self.repeats.set(source.has_repeats());
+                self.required_duplicates.set(source.has_required_duplicates());
             }
             point.map(Some)
         });

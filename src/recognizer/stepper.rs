@@ -39,7 +39,7 @@ pub(crate) enum CaptureMode {
     Ignore,
 }
 
-/// A program with everything that following it has made: states of terminals, stacks,
+/// A program and the state accumulated while parsing with it: terminal states, stacks,
 /// configurations, captured texts. Belongs to one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Recognizer {
@@ -47,7 +47,7 @@ pub(crate) struct Recognizer {
     /// The arena of the program's terminals and their states.
     pub(crate) languages: Languages,
     pub(crate) stacks: ReturnStacks,
-    /// Present where the vocabulary cannot spell every byte.
+    /// Absent if every byte that tokens hold is a token by itself.
     pub(super) liveness: Option<Liveness>,
     pub(super) configurations: Configurations,
     pub(crate) captures: CaptureMode,
@@ -95,12 +95,12 @@ impl Recognizer {
     }
 
     /// Approximate memory, in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.program.memory()
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.program.memory_bytes()
             + self.languages.bytes()
-            + self.stacks.memory()
-            + self.configurations.memory()
-            + self.texts.memory()
+            + self.stacks.memory_bytes()
+            + self.configurations.memory_bytes()
+            + self.texts.memory_bytes()
     }
 
     /// The items of a configuration.

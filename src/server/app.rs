@@ -48,6 +48,6 @@ impl App {
 
     /// The error for a request that the model has worked on for too long.
     pub(super) fn out_of_time(&self) -> ApiError {
-        ApiError::out_of_time(self.bounds.request.unwrap_or_default())
+        ApiError::out_of_time(self.bounds.request_timeout.unwrap_or_default())
     }
 }

@@ -31,7 +31,7 @@ pub(super) async fn completions(
     if prepared.stream {
         // The status line waits for the first reply, so that a request which the model's thread
         // refuses is refused as such, streamed or not; but not so long that a proxy gives up.
-        let first = match tokio::time::timeout(app.bounds.silence, replies.recv()).await {
+        let first = match tokio::time::timeout(app.bounds.keep_alive_delay, replies.recv()).await {
             Ok(first) => Some(first_reply(first, &app, prepared.budget)?),
             Err(_) => None,
         };

@@ -13,7 +13,7 @@
 //!
 //! To add a field: read it in the file of its group (`fields.number("x", 0.0..=1.0)?`), put it into
 //! [`ChatRequest`] or one of its parts, add a wrong value to the tests below, and name it in
-//! `docs/http.md`. A field that cannot change the answer goes into [`refuse_what_is_not_done`], to the
+//! `docs/http.md`. A field that cannot change the answer goes into [`ignore_or_refuse_rest`], to the
 //! ignored ones.
 
 mod answer_format;
@@ -100,7 +100,7 @@ impl ChatRequest {
         })?;
         let stream = fields.flag("stream")?.unwrap_or(false);
         let include_usage = stream_options(&mut fields, stream)?;
-        refuse_what_is_not_done(&mut fields)?;
+        ignore_or_refuse_rest(&mut fields)?;
         fields.finish()?;
         let choices = choices.unwrap_or(1);
         let several = settings.beam.as_ref().map_or(settings.best_of, |beam| beam.width);
@@ -182,7 +182,7 @@ fn stream_options(fields: &mut Fields, stream: bool) -> Result<bool, ApiError> {
 
 /// Accepts the fields that cannot change the answer, and refuses those of OpenAI's API that are not
 /// implemented.
-fn refuse_what_is_not_done(fields: &mut Fields) -> Result<(), ApiError> {
+fn ignore_or_refuse_rest(fields: &mut Fields) -> Result<(), ApiError> {
     // Bookkeeping of the caller, and hints to a scheduler or a cache.
     for field in [
         "cache_prompt",

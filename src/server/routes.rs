@@ -45,7 +45,7 @@ async fn admit(
     let headers = request.headers();
     app.keys.check(headers)?;
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let most = app.bounds.body;
+    let most = app.bounds.max_body_bytes;
     if length.is_some_and(|length: u64| length > most as u64) {
         return Err(ApiError::too_large(most));
     }

@@ -17,7 +17,7 @@
 //! | 16 | checksum: XXH3-128 of all bytes before it |
 //!
 //! The content of [`IndexPart::Vocabulary`] is written by `Vocabulary::write_index`: the token
-//! table, the end tokens, the names of special tokens, then the trie. [`IndexPart::Slices`] is the
+//! table, the end tokens, the names of special tokens, then the trie. [`IndexPart::Splits`] is the
 //! compiler's.
 //!
 //! # Invariants
@@ -65,17 +65,18 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 pub(crate) enum IndexPart {
     /// Token table, names, end tokens and trie of a vocabulary.
     Vocabulary,
-    /// Token slices that a compiler prepares for the vocabulary.
-    Slices,
+    /// Token splits that a compiler prepares for the vocabulary.
+    Splits,
 }
 
 impl IndexPart {
-    const ALL: [Self; 2] = [Self::Vocabulary, Self::Slices];
+    const ALL: [Self; 2] = [Self::Vocabulary, Self::Splits];
 
     fn name(self) -> &'static str {
         match self {
             Self::Vocabulary => "vocabulary",
-            Self::Slices => "slices",
+            // A part of file names: files of earlier versions are still found by it.
+            Self::Splits => "slices",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! ServerBounds on what a client can take: bytes, connections and time.
+//! Bounds on what a client can take: bytes, connections and time.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -39,7 +39,7 @@ fn half_a_request_is_not_waited_for() {
     let address = serve_by(
         hey("http-halves"),
         // Long enough for a whole head on a busy machine.
-        bounded(|bounds| (bounds.head, bounds.arrival) = (20 * SOON, SOON)),
+        bounded(|bounds| (bounds.head_timeout, bounds.body_timeout) = (20 * SOON, SOON)),
     );
     assert_eq!(rest(half(address, "")), "");
     assert_eq!(rest(half(address, "POST /v1/chat/completions HTTP/1.1\r\nHost: lo")), "");
@@ -55,7 +55,7 @@ fn half_a_request_is_not_waited_for() {
 
 #[test]
 fn connections_beyond_the_bound_are_told_so() {
-    let address = serve_by(hey("http-connections"), bounded(|bounds| bounds.connections = 2));
+    let address = serve_by(hey("http-connections"), bounded(|bounds| bounds.max_connections = 2));
     let idle: Vec<TcpStream> = (0..2).map(|_| half(address, "GET /health HTTP/1.1\r\n")).collect();
     let get = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let stream = half(address, get);
@@ -73,8 +73,10 @@ fn connections_beyond_the_bound_are_told_so() {
 #[test]
 fn bodies_are_bounded_alone_and_together() {
     let model = "http-bodies";
-    let mut options = bounded(|bounds| (bounds.body, bounds.bodies) = (100 << 10, 150 << 10));
-    options.bounds.compiles = 1;
+    let mut options = bounded(|bounds| {
+        (bounds.max_body_bytes, bounds.max_total_body_bytes) = (100 << 10, 150 << 10)
+    });
+    options.bounds.max_compiles = 1;
     let address = serve_by(hey(model), options);
     let padded = |length: usize| {
         let body = json!({ "model": model, "messages": [{ "role": "user", "content": "x" }],
@@ -112,7 +114,8 @@ fn bodies_are_bounded_alone_and_together() {
     let address = serve_by(
         hey("http-no-room"),
         bounded(|bounds| {
-            (bounds.body, bounds.bodies, bounds.arrival) = (100 << 10, 150 << 10, 10 * SOON);
+            (bounds.max_body_bytes, bounds.max_total_body_bytes, bounds.body_timeout) =
+                (100 << 10, 150 << 10, 10 * SOON);
         }),
     );
     let _slow: Vec<TcpStream> = (0..3).map(|_| half(address, &head)).collect();
@@ -126,7 +129,7 @@ fn bodies_are_bounded_alone_and_together() {
 fn a_request_has_its_time() {
     // A text that would not end in this test's lifetime.
     let endless = parrot("http-out-of-time", &[(b'>', 97), (b'a', 97)], 1 << 30);
-    let address = serve_by(endless, bounded(|bounds| bounds.request = Some(SOON)));
+    let address = serve_by(endless, bounded(|bounds| bounds.request_timeout = Some(SOON)));
     let answer = chat(address, "http-out-of-time", json!({}));
     assert_eq!(answer.status, 504, "{}", answer.body);
     assert_eq!(answer.json()["error"]["code"], "timeout");
@@ -141,7 +144,7 @@ fn a_request_has_its_time() {
 #[test]
 fn a_stream_that_waits_is_kept_alive() {
     let endless = parrot("http-silence", &[(b'>', 97), (b'a', 97)], 1 << 30);
-    let address = serve_by(endless, bounded(|bounds| bounds.silence = SOON));
+    let address = serve_by(endless, bounded(|bounds| bounds.keep_alive_delay = SOON));
     let body = |tokens: Option<u64>| {
         json!({ "model": "http-silence", "messages": [{ "role": "user", "content": "x" }],
             "temperature": 0, "stream": true, "max_tokens": tokens })
@@ -168,9 +171,9 @@ fn a_stream_that_waits_is_kept_alive() {
 fn an_answer_that_nobody_takes_is_given_up() {
     let endless = parrot("http-undelivered", &[(b'>', 97), (b'a', 97)], 1 << 30);
     let options = bounded(|bounds| {
-        bounds.delivery = SOON;
-        bounds.connections = 1;
-        bounds.request = None;
+        bounds.write_timeout = SOON;
+        bounds.max_connections = 1;
+        bounds.request_timeout = None;
     });
     let address = serve_by(endless, options);
     let body = json!({ "model": "http-undelivered", "stream": true,
@@ -187,7 +190,7 @@ fn an_answer_that_nobody_takes_is_given_up() {
 #[test]
 fn constraints_are_compiled_in_turn() {
     let model = "http-turns";
-    let address = serve_by(hey(model), bounded(|bounds| bounds.compiles = 1));
+    let address = serve_by(hey(model), bounded(|bounds| bounds.max_compiles = 1));
     let fields = |n: usize| json!({ "guided_json": { "const": n } });
     for n in 0..8 {
         let mut body = fields(n);

@@ -115,7 +115,7 @@ fn what_it_says_is_what_loading_says() {
         let compiler = check(&path, &folder);
         assert!(compiler.vocabulary().index_error().is_none());
         assert_eq!(masks(&compiler), plain);
-        let limits = Limits { slice_nodes: 16, ..Limits::default() };
+        let limits = Limits { split_nodes: 16, ..Limits::default() };
         assert_eq!(masks(&compiler.with_limits(limits)), plain);
     }
     assert_eq!(folder.files().len(), 2);

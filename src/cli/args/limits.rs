@@ -35,8 +35,8 @@ const LIMITS: &[(&str, LimitField)] = &[
     ("time_per_constraint", Time(|limits| &mut limits.time_per_constraint)),
     ("time_per_mask", Time(|limits| &mut limits.time_per_mask)),
     ("cache_bytes", Count(|limits, _| &mut limits.cache_bytes)),
-    ("slice_bytes", Count(|limits, _| &mut limits.slice_bytes)),
-    ("slice_nodes", Count(|limits, _| &mut limits.slice_nodes)),
+    ("split_bytes", Count(|limits, _| &mut limits.split_bytes)),
+    ("split_nodes", Count(|limits, _| &mut limits.split_nodes)),
 ];
 
 /// A limit that was given.

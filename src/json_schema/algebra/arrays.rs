@@ -1,6 +1,6 @@
 //! Intersection and complement of sets of arrays.
 
-use crate::json_schema::set::array_set::{ArraySet, ContainsCount, Repeats, smaller};
+use crate::json_schema::set::array_set::{ArraySet, ContainsCount, ItemEquality, smaller};
 use crate::json_schema::set::{Set, Sets};
 
 /// Arrays in both sets; `None` if bounds alone show that there are none.
@@ -9,9 +9,9 @@ pub(crate) fn intersect_arrays(
     a: &ArraySet,
     b: &ArraySet,
 ) -> Option<ArraySet> {
-    let mut some = a.some.clone();
-    for new in &b.some {
-        match some.iter_mut().find(|s| (s.from, s.set) == (new.from, new.set)) {
+    let mut contains_counts = a.contains_counts.clone();
+    for new in &b.contains_counts {
+        match contains_counts.iter_mut().find(|s| (s.from, s.set) == (new.from, new.set)) {
             Some(known) => {
                 known.min = known.min.max(new.min);
                 known.max = smaller(known.max, new.max);
@@ -19,11 +19,11 @@ pub(crate) fn intersect_arrays(
                     return None;
                 }
             }
-            None => some.push(*new),
+            None => contains_counts.push(*new),
         }
     }
-    let repeats = match (a.repeats, b.repeats) {
-        (Repeats::May, one) | (one, Repeats::May) => one,
+    let equality = match (a.equality, b.equality) {
+        (ItemEquality::May, one) | (one, ItemEquality::May) => one,
         (one, other) if one == other => one,
         _ => return None,
     };
@@ -33,8 +33,8 @@ pub(crate) fn intersect_arrays(
         rest: sets.and([a.rest, b.rest]),
         min: a.min.max(b.min),
         max: smaller(a.max, b.max),
-        some,
-        repeats,
+        contains_counts,
+        equality,
         sources: a.sources.merged(&b.sources),
     })
 }
@@ -52,7 +52,7 @@ pub(crate) fn complement_arrays(sets: &mut Sets<'_>, a: &ArraySet) -> Vec<ArrayS
     }
     for (i, &item) in a.prefix.iter().enumerate() {
         let not = sets.not(item);
-        sets.spend(10 + i);
+        sets.add_steps(10 + i);
         if not != Set::NEVER {
             let prefix = std::iter::repeat_n(Set::ANY, i).chain([not]).collect();
             result.push(ArraySet { prefix, min: i as u32 + 1, ..any() });
@@ -65,32 +65,35 @@ pub(crate) fn complement_arrays(sets: &mut Sets<'_>, a: &ArraySet) -> Vec<ArrayS
             Set::NEVER => {}
             Set::ANY => result.push(ArraySet { min: from + 1, ..any() }),
             set => {
-                let some = vec![ContainsCount { from, set, min: 1, max: None }];
-                result.push(ArraySet { some, ..any() });
+                let contains_counts = vec![ContainsCount { from, set, min: 1, max: None }];
+                result.push(ArraySet { contains_counts, ..any() });
             }
         }
     }
-    for some in &a.some {
-        match some.min {
+    for contains in &a.contains_counts {
+        match contains.min {
             0 => {}
             1 => {
-                let prefix = vec![Set::ANY; some.from as usize];
-                result.push(ArraySet { prefix, rest: sets.not(some.set), ..any() });
+                let prefix = vec![Set::ANY; contains.from as usize];
+                result.push(ArraySet { prefix, rest: sets.not(contains.set), ..any() });
             }
             min => {
-                let some = vec![ContainsCount { min: 0, max: Some(min - 1), ..*some }];
-                result.push(ArraySet { some, ..any() });
+                let contains_counts =
+                    vec![ContainsCount { min: 0, max: Some(min - 1), ..*contains }];
+                result.push(ArraySet { contains_counts, ..any() });
             }
         }
-        if let Some(min) = some.max.and_then(|max| max.checked_add(1)) {
-            let some = vec![ContainsCount { min, max: None, ..*some }];
-            result.push(ArraySet { some, ..any() });
+        if let Some(min) = contains.max.and_then(|max| max.checked_add(1)) {
+            let contains_counts = vec![ContainsCount { min, max: None, ..*contains }];
+            result.push(ArraySet { contains_counts, ..any() });
         }
     }
-    match a.repeats {
-        Repeats::May => {}
-        Repeats::Never => result.push(ArraySet { repeats: Repeats::Must, min: 2, ..any() }),
-        Repeats::Must => result.push(ArraySet { repeats: Repeats::Never, ..any() }),
+    match a.equality {
+        ItemEquality::May => {}
+        ItemEquality::Never => {
+            result.push(ArraySet { equality: ItemEquality::Must, min: 2, ..any() })
+        }
+        ItemEquality::Must => result.push(ArraySet { equality: ItemEquality::Never, ..any() }),
     }
     result
 }

@@ -195,7 +195,7 @@ pub(crate) fn settle(sets: &mut Sets<'_>, mut object: ObjectSet) -> Result<Optio
             MemberFormula::FAILS => return Ok(None),
             _ => {}
         }
-        sets.spend(object.named.len());
+        sets.add_steps(object.named.len());
         sets.check_work(Set::ANY)?;
         let statements = sets.conditions.statements(object.condition);
         if sets.conditions.size(object.condition) > MAX_FORMULA_SIZE

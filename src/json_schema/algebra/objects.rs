@@ -32,7 +32,7 @@ pub(crate) fn intersect_objects_unsettled(
     a: &ObjectSet,
     b: &ObjectSet,
 ) -> Result<Option<ObjectSet>> {
-    sets.spend(40 + 4 * (a.named.len() + b.named.len() + a.classes.len() * b.classes.len()));
+    sets.add_steps(40 + 4 * (a.named.len() + b.named.len() + a.classes.len() * b.classes.len()));
     sets.check_work(Set::ANY)?;
     let mut others: FxHashMap<&str, &NamedKey> =
         b.named.iter().map(|named| (&*named.key, named)).collect();
@@ -118,7 +118,7 @@ pub(crate) fn complement_objects(sets: &mut Sets<'_>, a: &ObjectSet) -> Result<V
 
 /// Whether every text of an object in `a` is provably one of an object in `b`, by names alone.
 fn is_provably_object_subset(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
-    sets.spend(2 + b.named.len());
+    sets.add_steps(2 + b.named.len());
     sets.check_work(Set::ANY)?;
     if a.min < b.min
         || !sets.conditions.says(a.condition, b.condition)

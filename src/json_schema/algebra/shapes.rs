@@ -99,7 +99,7 @@ fn intersect_partly_settled(
 ) -> Result<Shape> {
     let mut arrays = Vec::new();
     for (x, y) in pairs(&a.arrays, &b.arrays) {
-        sets.spend(1 + x.prefix.len() + y.prefix.len() + arrays.len());
+        sets.add_steps(1 + x.prefix.len() + y.prefix.len() + arrays.len());
         sets.check_work(Set::ANY)?;
         if let Some(both) = intersect_arrays(sets, x, y) {
             push_new(&mut arrays, both);
@@ -193,7 +193,7 @@ fn intersect_object_lists(
 
 /// The union of two shapes.
 pub(crate) fn unite(sets: &mut Sets<'_>, a: &Shape, b: &Shape) -> Result<Shape> {
-    sets.spend(a.arrays.len() * b.arrays.len() + a.objects.len() * b.objects.len());
+    sets.add_steps(a.arrays.len() * b.arrays.len() + a.objects.len() * b.objects.len());
     sets.check_work(Set::ANY)?;
     let mut arrays = a.arrays.clone();
     b.arrays.iter().for_each(|array| push_new(&mut arrays, array.clone()));

@@ -10,7 +10,7 @@ use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::SetExpr;
 use crate::json_schema::set::array_set::ArraySet;
-use crate::json_schema::set::array_set::Repeats;
+use crate::json_schema::set::array_set::ItemEquality;
 
 /// Items that are listed one by one beyond which each waits for a text.
 const MAX_INLINE_ITEMS: usize = 64;
@@ -22,7 +22,7 @@ impl Emitter<'_> {
         name: &Origin,
         layout: Layout,
     ) -> Result<Option<NodeId>> {
-        if !array.some.is_empty() || array.repeats != Repeats::May {
+        if !array.contains_counts.is_empty() || array.equality != ItemEquality::May {
             return self.array_by_states(array, name, layout);
         }
         if layout == Layout::Undecided {
@@ -32,7 +32,7 @@ impl Emitter<'_> {
         let signs = self.punctuation(layout);
         let node = match (array.min, some) {
             (0, some) => {
-                let inside = self.close_or(signs.end_array, signs.first, some);
+                let inside = self.empty_or_contents(signs.end_array, signs.first, some);
                 self.builder.sequence([signs.open_array, inside])
             }
             (_, Some(some)) => self.builder.sequence([signs.begin_array, some]),

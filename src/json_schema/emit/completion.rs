@@ -17,7 +17,7 @@ use crate::grammar::{Node, NodeId, RuleId};
 use crate::json_schema::document::canonical_text::canonical;
 use crate::json_schema::layout::Layout;
 use crate::json_schema::set::Set;
-use crate::json_schema::set::array_set::Repeats;
+use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::written_items::{ShortItem, Text};
 use crate::regular::{Language, Languages, witness};
 
@@ -29,18 +29,18 @@ impl Emitter<'_> {
     pub(super) fn completion(&mut self, rule: RuleId) -> Result<Option<Vec<u8>>> {
         let Some(&OpenRule::Array(id, state)) = self.open.get(&rule) else { return Ok(None) };
         let array = &self.arrays.automata[id as usize].set;
-        if array.repeats != Repeats::Never {
+        if array.equality != ItemEquality::Never {
             return Ok(None);
         }
         let (array, counts) = (array.clone(), self.arrays.counts.get(state.counts).clone());
         // Items that are counted and still missing come first.
         let mut counted = Vec::new();
-        for (some, &count) in array.some.iter().zip(&counts) {
-            if some.max.is_some() || some.from > state.at {
+        for (contains, &count) in array.contains_counts.iter().zip(&counts) {
+            if contains.max.is_some() || contains.from > state.at {
                 return Ok(None);
             }
-            let missing = some.min.saturating_sub(count) as usize;
-            counted.extend(std::iter::repeat_n(some.set, missing));
+            let missing = contains.min.saturating_sub(count) as usize;
+            counted.extend(std::iter::repeat_n(contains.set, missing));
         }
         let length = array.min.max(state.at.saturating_add(counted.len() as u32));
         if array.max.is_some_and(|max| max < length) {

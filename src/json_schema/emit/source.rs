@@ -152,7 +152,7 @@ impl SchemaSource {
                 return Err(unsatisfiable(document, options));
             }
             let mut emitter = Emitter::new(sets, builder, numbering, text_nodes)?;
-            let Some(body) = emitter.whole(root).map_err(at_root)? else {
+            let Some(body) = emitter.document_value(root).map_err(at_root)? else {
                 // A set that is not empty has a node.
                 return Err(unsatisfiable(document, options));
             };
@@ -237,7 +237,7 @@ impl SchemaSource {
         let first_new = self.builder.next_rule();
         self.exchange_with(schema);
         let made = self.schemas[schema].with_dependent_mut(|_, emitter| {
-            emitter.sets.go_on();
+            emitter.sets.begin_task_budget();
             make(emitter).map_err(|error| emitter.sets.document.placed(error, place(emitter)))
         });
         self.exchange_with(schema);
@@ -316,8 +316,10 @@ impl Source for SchemaSource {
         self.schemas.iter().map(bytes).sum()
     }
 
-    fn has_repeats(&self) -> bool {
-        let has = |schema: &OpenSchema| schema.with_dependent(|_, emitter| emitter.has_repeats());
+    fn has_required_duplicates(&self) -> bool {
+        let has = |schema: &OpenSchema| {
+            schema.with_dependent(|_, emitter| emitter.has_required_duplicates())
+        };
         self.schemas.iter().any(has)
     }
 

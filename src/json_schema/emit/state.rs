@@ -57,7 +57,8 @@ pub(crate) struct ArrayState {
     pub(crate) at: u32,
     pub(crate) progress: Progress,
     pub(crate) layout: Layout,
-    /// The number of items written of each counted kind: an index into the interned counts.
+    /// The number of items written so far that match each `contains`: an index into the interned
+    /// counts.
     pub(crate) counts: u32,
     /// Items written that others must differ from.
     pub(crate) used: TextSet,

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::json_schema::document::Value;
 use crate::json_schema::keywords::values::{count_of, schema_list};
 use crate::json_schema::set::Sets;
-use crate::json_schema::set::array_set::{ArraySet, ContainsCount, Repeats};
+use crate::json_schema::set::array_set::{ArraySet, ContainsCount, ItemEquality};
 use crate::json_schema::set::keyword_reader::KeywordReader;
 
 /// The arrays that a schema accepts (Validation, section 6.4; Core, section 10.3.1); `None` if its
@@ -38,7 +38,7 @@ pub(crate) fn array_set(
     }
     if let Some(at) = reader.get("uniqueItems") {
         match sets.document.value(at) {
-            Value::Bool(true) => array.repeats = Repeats::Never,
+            Value::Bool(true) => array.equality = ItemEquality::Never,
             Value::Bool(false) => {}
             _ => return Err(sets.malformed(at, "`uniqueItems` must be a boolean")),
         }
@@ -56,7 +56,7 @@ pub(crate) fn array_set(
                 }
             }
             None if min == 0 => {}
-            _ => array.some.push(ContainsCount { from: 0, set, min, max }),
+            _ => array.contains_counts.push(ContainsCount { from: 0, set, min, max }),
         }
     }
     let keywords =

@@ -39,7 +39,8 @@ const MAX_CHECKED_SETS: usize = 2_000;
 impl Sets<'_> {
     /// The error for a set whose arrays count too many kinds of items, if they do.
     pub(crate) fn too_many_counts(&self, set: Set, shape: &Shape) -> Option<Error> {
-        let many = shape.arrays.iter().find(|array| array.some.len() > MAX_COUNTED_KINDS)?;
+        let many =
+            shape.arrays.iter().find(|array| array.contains_counts.len() > MAX_COUNTED_KINDS)?;
         let message =
             format!("more than {MAX_COUNTED_KINDS} kinds of items are counted in one array");
         let error = match many.sources.0.first() {

@@ -26,7 +26,7 @@ use crate::json_schema::satisfiability::quick_satisfiability;
 use crate::json_schema::satisfiability::scalar_emptiness::is_provably_scalar_empty;
 use crate::json_schema::satisfiability::unique_items::can_complete;
 use crate::json_schema::satisfiability::value_listing::count_strings;
-use crate::json_schema::set::array_set::{ArraySet, MAX_COUNTED_KINDS, Repeats};
+use crate::json_schema::set::array_set::{ArraySet, ItemEquality, MAX_COUNTED_KINDS};
 use crate::json_schema::set::member_formula::MemberFormula;
 use crate::json_schema::set::membership::{contains_empty_object, has_no_scalar};
 use crate::json_schema::set::object_set::ObjectSet;
@@ -105,7 +105,7 @@ impl ArrayAlternatives {
         if max < min || !self.enough {
             return false;
         }
-        if self.set.repeats == Repeats::Must {
+        if self.set.equality == ItemEquality::Must {
             let prefix = |length: u32| {
                 let items = self.set.prefix.iter().take(length as usize);
                 items.copied().all(known)
@@ -115,18 +115,21 @@ impl ArrayAlternatives {
                 return false;
             }
         }
-        let some = &self.set.some;
-        if some.is_empty() || some.len() > MAX_COUNTED_KINDS {
+        let contains_counts = &self.set.contains_counts;
+        if contains_counts.is_empty() || contains_counts.len() > MAX_COUNTED_KINDS {
             let named = self.set.prefix.iter().take(min as usize);
             let mut named = named.copied();
             return named.all(known)
                 && (min as usize <= self.set.prefix.len() || known(self.set.rest));
         }
-        let enough = |counts: &[u32]| some.iter().zip(counts).all(|(some, &n)| n >= some.min);
+        let enough = |counts: &[u32]| {
+            contains_counts.iter().zip(counts).all(|(contains, &n)| n >= contains.min)
+        };
         // Sets of counts that arrays of each length can have.
-        let asked = some.iter().fold(0u32, |sum, some| sum.saturating_add(some.min));
+        let asked =
+            contains_counts.iter().fold(0u32, |sum, contains| sum.saturating_add(contains.min));
         let last = max.min((self.places.len() as u32).max(min).saturating_add(asked));
-        let mut open = BTreeSet::from([SmallVec::<[u32; 4]>::from_elem(0, some.len())]);
+        let mut open = BTreeSet::from([SmallVec::<[u32; 4]>::from_elem(0, contains_counts.len())]);
         let mut work = 0;
         for length in 0..=last {
             if length >= min && open.iter().any(|counts| enough(counts)) {
@@ -137,11 +140,14 @@ impl ArrayAlternatives {
             for &(mask, _) in place.iter().filter(|&&(_, set)| known(set)) {
                 for counts in &open {
                     let mut counts = counts.clone();
-                    let fits = some.iter().zip(&mut counts).enumerate().all(|(i, (some, n))| {
-                        let cap = some.max.map_or(some.min, |max| max.saturating_add(1));
-                        *n = (*n + (mask >> i & 1)).min(cap);
-                        some.max.is_none_or(|max| *n <= max)
-                    });
+                    let fits = contains_counts.iter().zip(&mut counts).enumerate().all(
+                        |(i, (contains, n))| {
+                            let cap =
+                                contains.max.map_or(contains.min, |max| max.saturating_add(1));
+                            *n = (*n + (mask >> i & 1)).min(cap);
+                            contains.max.is_none_or(|max| *n <= max)
+                        },
+                    );
                     if fits {
                         next.insert(counts);
                     }
@@ -278,7 +284,7 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
         if has_quick_value(sets, next) {
             continue;
         }
-        sets.spend(50);
+        sets.add_steps(50);
         sets.check_work(next)?;
         match undecided_alternatives(sets, next, &mut open)
             .map_err(|error| sets.placed(error, next))?
@@ -293,7 +299,7 @@ fn is_empty_assuming(sets: &mut Sets<'_>, set: Set, assumed: &FxHashSet<Set>) ->
     }
     loop {
         let before = undecided.len();
-        sets.spend(before);
+        sets.add_steps(before);
         sets.check_work(set)?;
         // What was goals last leads to nothing else, mostly.
         undecided.reverse();
@@ -397,38 +403,40 @@ fn array_alternatives(
         let may = &mut |this: &mut Sets<'_>, set| Ok(!is_provably_scalar_empty(this, set));
         can_complete(sets, array, may)?
     };
-    let equals = match array.repeats {
-        Repeats::Must => equal_item_pairs(sets, array),
+    let equals = match array.equality {
+        ItemEquality::Must => equal_item_pairs(sets, array),
         _ => Vec::new(),
     };
     needed.extend(equals.iter().map(|&(set, _)| set));
-    if array.repeats == Repeats::Must {
+    if array.equality == ItemEquality::Must {
         needed.extend(&array.prefix);
     }
     let mut places: Vec<Vec<(u32, Set)>> = Vec::new();
-    if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
+    if array.contains_counts.is_empty() || array.contains_counts.len() > MAX_COUNTED_KINDS {
         needed.extend(array.prefix.iter().take(array.min as usize));
         if array.min as usize > array.prefix.len() {
             needed.push(array.rest);
         }
         return Ok(ArrayAlternatives { set: array.clone(), places, enough, equals });
     }
-    let from = array.some.iter().map(|some| some.from as usize).max().unwrap_or(0);
+    let from =
+        array.contains_counts.iter().map(|contains| contains.from as usize).max().unwrap_or(0);
     for place in 0..=array.prefix.len().max(from) {
-        let counted: Vec<usize> =
-            (0..array.some.len()).filter(|&i| array.some[i].from as usize <= place).collect();
-        sets.spend(20 << counted.len());
+        let counted: Vec<usize> = (0..array.contains_counts.len())
+            .filter(|&i| array.contains_counts[i].from as usize <= place)
+            .collect();
+        sets.add_steps(20 << counted.len());
         sets.check_work(array.rest)?;
         let mut graph = Vec::new();
         for choice in 0..1u32 << counted.len() {
             let (mut mask, mut item) = (0, array.item(place));
             for (k, &i) in counted.iter().enumerate() {
-                let some = array.some[i];
+                let contains = array.contains_counts[i];
                 if choice >> k & 1 == 1 {
                     mask |= 1 << i;
-                    item = sets.and([item, some.set]);
-                } else if some.max.is_some() {
-                    let not = sets.not(some.set);
+                    item = sets.and([item, contains.set]);
+                } else if contains.max.is_some() {
+                    let not = sets.not(contains.set);
                     item = sets.and([item, not]);
                 }
             }

@@ -82,7 +82,7 @@ impl Sets<'_> {
             }
             steps += 1;
             check_search_steps(self, steps)?;
-            self.spend(10 + 4 * asked.len());
+            self.add_steps(10 + 4 * asked.len());
             self.check_work(cell)?;
             let left = self.conditions.statements(condition);
             for at in from..asked.len() {
@@ -247,7 +247,7 @@ fn alternatives_by_partition<'d>(
     let Some(cells) = partition_values(sets, set, &cuts)? else { return Ok(None) };
     let mut ways: Vec<(Set, MemberFormula)> = Vec::with_capacity(cells.len());
     for &(cell, inside) in cells.iter() {
-        sets.spend(10 + asked.len());
+        sets.add_steps(10 + asked.len());
         sets.check_work(cell)?;
         let mut by = FxHashMap::default();
         for &(statement, at, negated) in &decided {
@@ -293,7 +293,7 @@ fn partition_values(
         let apart = both || reach_of(sets, cut) == Reach::Simple;
         let mut next = Vec::with_capacity(cells.len() + 1);
         for (cell, inside) in cells {
-            sets.spend(10);
+            sets.add_steps(10);
             sets.check_work(cell)?;
             if is_provably_subset(sets, cell, cut) {
                 next.push((cell, inside | 1 << at));

@@ -142,7 +142,7 @@ impl<'d> Sets<'d> {
             }
         }
         // What tells most alternatives apart is looked at first.
-        self.spend(relevant.len() * (1 + classes.len()));
+        self.add_steps(relevant.len() * (1 + classes.len()));
         relevant.sort_by_key(|member| member.0);
         let relevant = relevant.into_iter().map(|(_, member)| member).collect();
         let count = if counts { count + passed } else { 0 };
@@ -175,7 +175,7 @@ impl<'d> Sets<'d> {
         let mut open = vec![start];
         let mut work = 0;
         while let Some(place) = open.pop() {
-            self.spend(10);
+            self.add_steps(10);
             self.check_work(Set::ANY)?;
             let mut last = false;
             let mut is_end = |this: &mut Self, (set, to): SearchStep| {

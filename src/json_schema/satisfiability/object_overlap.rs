@@ -108,7 +108,7 @@ fn has_provably_no_object(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
 
 /// Whether every object of `a`, which has no formula, is provably one of `b`.
 fn is_provably_subsumed(sets: &mut Sets<'_>, a: &ObjectSet, b: &ObjectSet) -> Result<bool> {
-    sets.spend(2 + a.named.len() + b.named.len());
+    sets.add_steps(2 + a.named.len() + b.named.len());
     sets.check_work(Set::ANY)?;
     let least = (a.min as usize).max(a.required());
     if b.condition != MemberFormula::HOLDS

@@ -89,7 +89,7 @@ impl Sets<'_> {
                 }
                 None => (i + 1..branches.len()).collect(),
             };
-            self.spend(1 + later.len());
+            self.add_steps(1 + later.len());
             later.sort_unstable();
             later.dedup();
             later.retain(|&j| seen[j].types & branch.types != 0);

@@ -55,7 +55,7 @@ fn may_hold_containers(sets: &mut Sets<'_>, set: Set) -> Result<[bool; 2]> {
 
 /// Whether an intersection of reference-free scalars is empty; no for any other set.
 fn scalar_intersection_is_empty(sets: &mut Sets<'_>, set: Set) -> Result<bool> {
-    sets.spend(5);
+    sets.add_steps(5);
     let set = canonical_set(sets, set);
     let parts = match sets.expr(set) {
         SetExpr::Never => return Ok(true),

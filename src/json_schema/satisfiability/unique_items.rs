@@ -19,7 +19,7 @@ use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::canonical_text::CanonicalText;
 use crate::json_schema::satisfiability::value_listing::{MAX_LISTED_VALUES, values_if_fewer};
 use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
-use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::array_set::{ArraySet, ItemEquality};
 use crate::json_schema::set::{Set, Sets};
 use crate::regular::TextSet;
 
@@ -48,7 +48,7 @@ enum EqualPair {
 
 /// The number of items from which on all further places have the same sets and bounds.
 pub(crate) fn uniform_from(array: &ArraySet) -> u32 {
-    let from = array.some.iter().map(|some| some.from).max().unwrap_or(0);
+    let from = array.contains_counts.iter().map(|contains| contains.from).max().unwrap_or(0);
     let cap = (array.prefix.len() as u32).max(array.min).max(from);
     array.max.map_or(cap, |max| max.max(array.min))
 }
@@ -56,7 +56,11 @@ pub(crate) fn uniform_from(array: &ArraySet) -> u32 {
 /// Whether an array may end here, as far as counts go.
 fn may_end(array: &ArraySet, begun: &ArrayProgress) -> bool {
     begun.at >= array.min
-        && array.some.iter().zip(&begun.counts).all(|(some, &count)| count >= some.min)
+        && array
+            .contains_counts
+            .iter()
+            .zip(&begun.counts)
+            .all(|(contains, &count)| count >= contains.min)
 }
 
 /// The sets of the items that must still come where none are counted, each with its number of
@@ -80,7 +84,7 @@ fn cells_ahead(array: &ArraySet, at: u32) -> Vec<(Set, u32)> {
 /// prefix.
 fn shortened(array: &ArraySet, at: u32) -> ArraySet {
     let enough = at.max(array.prefix.len() as u32).saturating_add(2);
-    if array.some.is_empty() {
+    if array.contains_counts.is_empty() {
         ArraySet {
             min: array.min.min(enough),
             max: Some(array.max.map_or(enough, |max| max.min(enough))),
@@ -139,8 +143,9 @@ impl Sets<'_> {
     ) -> Vec<(Set, ArrayProgress)> {
         let at = (begun.at + 1).min(uniform_from(array));
         let item = array.item(begun.at as usize);
-        let counted: Vec<usize> =
-            (0..array.some.len()).filter(|&i| array.some[i].from <= begun.at).collect();
+        let counted: Vec<usize> = (0..array.contains_counts.len())
+            .filter(|&i| array.contains_counts[i].from <= begun.at)
+            .collect();
         let mut ways = Vec::new();
         if array.max.is_some_and(|max| begun.at >= max) {
             return ways;
@@ -148,14 +153,14 @@ impl Sets<'_> {
         for choice in 0..1u32 << counted.len().min(MAX_COUNTED_KINDS) {
             let (mut counts, mut item, mut fits) = (begun.counts.clone(), item, true);
             for (k, &i) in counted.iter().enumerate() {
-                let some = array.some[i];
+                let contains = array.contains_counts[i];
                 if choice >> k & 1 == 1 {
-                    item = self.and([item, some.set]);
-                    let most = some.max.map_or(some.min, |max| max.saturating_add(1));
+                    item = self.and([item, contains.set]);
+                    let most = contains.max.map_or(contains.min, |max| max.saturating_add(1));
                     counts[i] = (counts[i] + 1).min(most);
-                    fits &= some.max.is_none_or(|max| counts[i] <= max);
-                } else if some.max.is_some() {
-                    let not = self.not(some.set);
+                    fits &= contains.max.is_none_or(|max| counts[i] <= max);
+                } else if contains.max.is_some() {
+                    let not = self.not(contains.set);
                     item = self.and([item, not]);
                 }
             }
@@ -174,10 +179,10 @@ impl Sets<'_> {
         (set, next): (Set, &ArrayProgress),
         used: TextSet,
     ) -> Result<Set> {
-        match array.repeats {
-            Repeats::May => Ok(set),
-            Repeats::Never => items_that_leave_enough(self, array, (set, next), used),
-            Repeats::Must => items_that_may_repeat(self, array, (set, next), used),
+        match array.equality {
+            ItemEquality::May => Ok(set),
+            ItemEquality::Never => items_that_leave_enough(self, array, (set, next), used),
+            ItemEquality::Must => items_that_may_repeat(self, array, (set, next), used),
         }
     }
 }
@@ -189,7 +194,7 @@ fn can_differ(
     begun: &ArrayProgress,
     used: TextSet,
 ) -> Result<bool> {
-    if array.some.is_empty() || array.some.len() > MAX_COUNTED_KINDS {
+    if array.contains_counts.is_empty() || array.contains_counts.len() > MAX_COUNTED_KINDS {
         let cells = cells_ahead(array, begun.at);
         return has_enough_values(sets, &cells, used);
     }
@@ -279,11 +284,12 @@ pub(crate) fn can_complete<'d>(
     array: &ArraySet,
     has_value: &mut dyn FnMut(&mut Sets<'d>, Set) -> Result<bool>,
 ) -> Result<bool> {
-    let begun = ArrayProgress { at: 0, counts: SmallVec::from_elem(0, array.some.len()) };
-    match array.repeats {
-        Repeats::May => Ok(true),
-        Repeats::Never => can_differ(sets, array, &begun, TextSet::EMPTY),
-        Repeats::Must => can_repeat(sets, array, &begun, Set::NEVER, None, None, has_value),
+    let begun =
+        ArrayProgress { at: 0, counts: SmallVec::from_elem(0, array.contains_counts.len()) };
+    match array.equality {
+        ItemEquality::May => Ok(true),
+        ItemEquality::Never => can_differ(sets, array, &begun, TextSet::EMPTY),
+        ItemEquality::Must => can_repeat(sets, array, &begun, Set::NEVER, None, None, has_value),
     }
 }
 
@@ -296,7 +302,7 @@ fn items_that_leave_enough(
     if !can_differ(sets, array, next, used)? {
         return Ok(Set::NEVER);
     }
-    let ahead = if array.some.is_empty() {
+    let ahead = if array.contains_counts.is_empty() {
         cells_ahead(array, next.at)
     } else {
         item_sets_with_counts(sets, array, next)?
@@ -311,7 +317,7 @@ fn items_that_leave_enough(
         if free.len() as u32 > places {
             continue;
         }
-        if ahead.len() == 1 && array.some.is_empty() {
+        if ahead.len() == 1 && array.contains_counts.is_empty() {
             // All are alike.
             let not = sets.not(cell);
             return Ok(sets.and([set, not]));
@@ -366,11 +372,12 @@ fn item_sets_with_counts(
     array: &ArraySet,
     begun: &ArrayProgress,
 ) -> Result<Vec<(Set, u32)>> {
-    let array = &match array.repeats {
-        Repeats::Must => shortened(array, begun.at),
+    let array = &match array.equality {
+        ItemEquality::Must => shortened(array, begun.at),
         _ => array.clone(),
     };
-    let asked = array.some.iter().fold(0u32, |sum, some| sum.saturating_add(some.min));
+    let asked =
+        array.contains_counts.iter().fold(0u32, |sum, contains| sum.saturating_add(contains.min));
     let most = uniform_from(array).saturating_add(asked);
     let mut cells: Vec<(Set, u32)> = Vec::new();
     let mut seen = FxHashSet::default();

@@ -16,14 +16,14 @@ pub(crate) struct ArraySet {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
     /// `contains` constraints; one item may count for several.
-    pub(crate) some: Vec<ContainsCount>,
+    pub(crate) contains_counts: Vec<ContainsCount>,
     /// Whether two items may, must or must not be equal.
-    pub(crate) repeats: Repeats,
+    pub(crate) equality: ItemEquality,
     pub(crate) sources: Sources,
 }
 
 /// `contains` with its bounds: the number of items in a set, from an index on, is at least `min`
-/// and at most `max`, one of which excludes something (`max` is never 0).
+/// and at most `max`. At least one of the bounds excludes something, and `max` is never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContainsCount {
     pub(crate) from: u32,
@@ -34,7 +34,7 @@ pub(crate) struct ContainsCount {
 
 /// Equality among the items of an array (as values: 1 and 1.0 are equal).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Repeats {
+pub(crate) enum ItemEquality {
     #[default]
     May,
     /// `uniqueItems`: no two items are equal.
@@ -51,15 +51,17 @@ impl ArraySet {
             rest: Set::ANY,
             min: 0,
             max: None,
-            some: Vec::new(),
-            repeats: Repeats::May,
+            contains_counts: Vec::new(),
+            equality: ItemEquality::May,
             sources: Sources::default(),
         }
     }
 
     /// Whether the set holds the empty array.
     pub(crate) fn holds_empty(&self) -> bool {
-        self.min == 0 && self.repeats != Repeats::Must && self.some.iter().all(|some| some.min == 0)
+        self.min == 0
+            && self.equality != ItemEquality::Must
+            && self.contains_counts.iter().all(|contains| contains.min == 0)
     }
 
     /// The set of the item at an index.

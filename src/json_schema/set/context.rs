@@ -142,14 +142,14 @@ impl<'d> Sets<'d> {
     }
 
     /// Begins a new budget if the languages have begun a new task.
-    pub(crate) fn go_on(&mut self) {
+    pub(crate) fn begin_task_budget(&mut self) {
         if self.budget.begin_task(self.languages.budget.tasks()) {
             self.conditions.work = 0;
         }
     }
 
-    /// Counts steps of the present task; [`check_work`](Self::check_work) compares them.
-    pub(crate) fn spend(&mut self, steps: usize) {
+    /// Adds steps to those of the present task; [`check_work`](Self::check_work) compares them.
+    pub(crate) fn add_steps(&mut self, steps: usize) {
         self.budget.steps += steps;
     }
 

@@ -3,7 +3,7 @@
 use crate::error::{ErrorKind, Result};
 use crate::json_schema::document::{Members, Value, ValueId};
 use crate::json_schema::number::Decimal;
-use crate::json_schema::set::array_set::{ArraySet, Repeats};
+use crate::json_schema::set::array_set::{ArraySet, ItemEquality};
 use crate::json_schema::set::keys::KeyClass;
 use crate::json_schema::set::member_formula::{FormulaNode, MemberFormula};
 use crate::json_schema::set::object_set::ObjectSet;
@@ -82,19 +82,19 @@ fn array_accepts(sets: &mut Sets<'_>, array: &ArraySet, value: ValueId) -> Resul
             return Ok(false);
         }
     }
-    for some in &array.some {
+    for contains in &array.contains_counts {
         let mut found = 0;
-        for &item in items.iter().skip(some.from as usize) {
-            found += u32::from(set_accepts(sets, some.set, item)?);
+        for &item in items.iter().skip(contains.from as usize) {
+            found += u32::from(set_accepts(sets, contains.set, item)?);
         }
-        if found < some.min || some.max.is_some_and(|max| found > max) {
+        if found < contains.min || contains.max.is_some_and(|max| found > max) {
             return Ok(false);
         }
     }
-    Ok(match array.repeats {
-        Repeats::May => true,
-        Repeats::Never => !has_equal_values(sets, items)?,
-        Repeats::Must => has_equal_values(sets, items)?,
+    Ok(match array.equality {
+        ItemEquality::May => true,
+        ItemEquality::Never => !has_equal_values(sets, items)?,
+        ItemEquality::Must => has_equal_values(sets, items)?,
     })
 }
 

@@ -7,8 +7,8 @@
 use smallvec::SmallVec;
 
 use super::SplitEnds;
+use super::split_tables::SplitTables;
 use super::state_table::StateTable;
-use super::tables::SplitTables;
 use crate::deadline;
 use crate::error::Result;
 use crate::regular::{Language, Languages};
@@ -101,10 +101,10 @@ pub(in crate::mask) fn differing_tokens(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::SplitStart;
-    use super::super::reread::{Difference, KnownSplit, reread};
     use super::super::testing::{Compared, TestTokens};
     use super::super::walk::plain_split;
     use super::*;
+    use crate::mask::split::derived_split::{Difference, KnownSplit, derive_split};
 
     #[test]
     fn reading_where_two_states_differ_is_a_plain_walk() {
@@ -126,9 +126,11 @@ mod tests {
                 let from = (state, ends);
                 let tokens = differing_tokens(tables, vocabulary, l, from, usual, usize::MAX)?;
                 let tokens = tokens.unwrap();
-                let (inside, exits, words) = (&known.inside, &known.exits[..], known.words);
-                let known = KnownSplit { inside, exits, words };
-                reread(tables, vocabulary, l, from, known, &Difference::Tokens(&tokens)).map(Some)
+                let (inside, exits, word_bytes) =
+                    (&known.inside, &known.exits[..], known.word_bytes);
+                let known = KnownSplit { inside, exits, word_bytes };
+                derive_split(tables, vocabulary, l, from, known, &Difference::Tokens(&tokens))
+                    .map(Some)
             });
         }
         compared.at_least(20);

@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use super::byte_classes::{self, members};
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use crate::deadline;
 use crate::error::Result;
 use crate::mask::strategies::Strategy;

@@ -9,9 +9,9 @@
 use super::SplitDraft;
 use super::SplitEnds;
 use super::character_borders::NodeMarks;
-use super::reread::{Difference, KnownSplit, Subtree, reread};
+use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
+use super::split_tables::SplitTables;
 use super::state_table::StateTable;
-use super::tables::SplitTables;
 use crate::error::Result;
 #[cfg(test)]
 use crate::regular::ordinary_text;
@@ -63,7 +63,8 @@ pub(in crate::mask) fn split_by_ordinary_text(
         subtrees.push(Subtree { node, before: states.state(before) });
     }
     let (from, known) = ((state, ends), KnownSplit::without_exits(text));
-    reread(tables, vocabulary, languages, from, known, &Difference::Subtrees(subtrees)).map(Some)
+    derive_split(tables, vocabulary, languages, from, known, &Difference::Subtrees(subtrees))
+        .map(Some)
 }
 
 #[cfg(test)]

@@ -12,14 +12,14 @@
 //!
 //! ```text
 //! inside, by units needed     7: 1    2024: 4
-//! leaving at `.`              12. behind 2 units, tail `.`
-//! leaving at `,`              3,4 behind 1 unit, tail `,4`
+//! exits at `.`                12. behind 2 units, tail `.`
+//! exits at `,`                3,4 behind 1 unit, tail `,4`
 //! ```
 //!
 //! *Invariant:* the unit is [prefix-free](is_prefix_free), so there is one way to count units.
 
 mod encoding;
-mod leaving;
+mod exits;
 mod walk;
 
 use std::sync::{Arc, OnceLock};
@@ -27,16 +27,16 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashMap;
 
 use super::byte_classes::{class_of, classes};
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::{TrieId, new_trie_id};
 use crate::error::Result;
 use crate::mask::strategies::Strategy;
 use crate::regular::{Language, Languages};
 use crate::vocabulary::{TokenMask, Vocabulary};
-use leaving::Leaving;
+use exits::ExitsByByte;
 use walk::RepeatWalk;
 
-pub(crate) use leaving::LeavingTokens;
+pub(crate) use exits::RepeatExits;
 pub(crate) use walk::is_prefix_free;
 
 /// More tokens than this are kept as masks, too.
@@ -87,7 +87,7 @@ pub(crate) struct RepeatSplit {
     upto: Box<[u32]>,
     /// By number of units: the mask of those, once asked for.
     masks: Box<[OnceLock<TokenMask>]>,
-    leaving: Leaving,
+    exits: ExitsByByte,
     /// The node.
     pub(crate) node: u32,
     /// The number of the vocabulary's token ids.
@@ -132,14 +132,14 @@ impl RepeatSplit {
         let RepeatWalk { inside, borders, .. } = walk;
         let (inside, upto) = sorted_by_units(&inside);
         let top = usize::from(vocabulary.trie().nodes()[node].depth);
-        let leaving = Leaving::new(borders, top, FxHashMap::default());
-        Ok(Self::of(inside, upto, leaving, node as u32, vocabulary))
+        let exits = ExitsByByte::new(borders, top, FxHashMap::default());
+        Ok(Self::of(inside, upto, exits, node as u32, vocabulary))
     }
 
     fn of(
         inside: Box<[u32]>,
         upto: Box<[u32]>,
-        leaving: Leaving,
+        exits: ExitsByByte,
         node: u32,
         vocabulary: &Vocabulary,
     ) -> Self {
@@ -147,7 +147,7 @@ impl RepeatSplit {
             masks: upto.iter().map(|_| OnceLock::new()).collect(),
             upto,
             inside,
-            leaving,
+            exits,
             node,
             vocabulary_len: vocabulary.len(),
             id: new_trie_id(),
@@ -155,13 +155,13 @@ impl RepeatSplit {
     }
 
     /// The tokens that leave the repeat, after at least one unit, at a byte that is no unit's first.
-    pub(crate) fn leaving(
+    pub(crate) fn exits_at(
         &self,
         vocabulary: &Vocabulary,
         tables: &SplitTables,
         byte: u8,
-    ) -> Arc<LeavingTokens> {
-        self.leaving.at(vocabulary, tables, byte)
+    ) -> Arc<RepeatExits> {
+        self.exits.at(vocabulary, tables, byte)
     }
 
     /// The tokens that need at most so many units.
@@ -200,7 +200,7 @@ impl RepeatSplit {
 
     pub(crate) fn bytes(&self) -> usize {
         let masks = self.masks.iter().filter(|mask| mask.get().is_some()).count();
-        size_of_val(&*self.inside) + masks * self.vocabulary_len / 8 + self.leaving.bytes()
+        size_of_val(&*self.inside) + masks * self.vocabulary_len / 8 + self.exits.bytes()
     }
 }
 

@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use super::SplitDraft;
 use super::SplitEnds;
 use super::character_borders::{CharacterPosition, NodeMarks};
-use super::reread::{Difference, KnownSplit, Subtree, reread};
-use super::tables::SplitTables;
+use super::derived_split::{Difference, KnownSplit, Subtree, derive_split};
+use super::split_tables::SplitTables;
 use crate::error::Result;
 use crate::regular::{ByteSet, Language, Languages};
 use crate::vocabulary::Vocabulary;
@@ -143,7 +143,7 @@ pub(in crate::mask) fn split_of_self_loop(
     let subtree = |(node, mark)| Subtree { node, before: states[usize::from(mark) - 1] };
     let difference = Difference::Subtrees(nodes.into_iter().map(subtree).collect());
     let known = KnownSplit::without_exits(borders.text());
-    reread(tables, vocabulary, languages, (home, ends), known, &difference).map(Some)
+    derive_split(tables, vocabulary, languages, (home, ends), known, &difference).map(Some)
 }
 
 #[cfg(test)]

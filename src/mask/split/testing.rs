@@ -3,7 +3,7 @@
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::walk::plain_split;
 use super::{SplitDraft, SplitEnds, SplitStart, TokenExit};
 use crate::error::Result;
@@ -93,7 +93,7 @@ impl Compared {
             return;
         };
         let plain = plain_split(&self.vocabulary, l, start).unwrap();
-        assert_eq!(found.words.union(&plain.words), found.words, "{name}");
+        assert_eq!(found.word_bytes.union(&plain.word_bytes), found.word_bytes, "{name}");
         assert!(listed(found) == listed(plain), "{name}");
         self.count += 1;
     }

@@ -19,8 +19,8 @@ pub(crate) fn new_trie_id() -> TrieId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SplitEnds {
     All,
-    /// Those before a byte with which a word does not go on: what follows a name seldom begins with
-    /// a letter, and most places where a name may end stand before one.
+    /// Only ends not followed by a word byte. Identifiers could end before any letter, but what
+    /// follows rarely starts with one.
     OutsideWords,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct TokenSplit {
     pub(crate) tails: Arc<Trie>,
     pub(in crate::mask) exits: Arc<[TokenExit]>,
     /// The split holds if what follows the terminal begins with none of these bytes.
-    pub(crate) words: ByteSet,
+    pub(crate) word_bytes: ByteSet,
     /// The node of the vocabulary's trie below which the tokens stand.
     pub(crate) node: u32,
     pub(crate) id: TrieId,
@@ -66,12 +66,19 @@ pub(crate) struct TokenSplit {
 
 impl TokenSplit {
     pub(in crate::mask) fn new(vocabulary: &Vocabulary, draft: SplitDraft, node: u32) -> Self {
-        let SplitDraft { inside, exits, words, .. } = draft;
+        let SplitDraft { inside, exits, word_bytes, .. } = draft;
         let tails = exits.iter().filter_map(|&TokenExit { token, at }| {
             Some((vocabulary.token_bytes(token)?.get(usize::from(at)..)?, token))
         });
         let tails = Trie::from_unsorted(tails);
-        Self { inside, tails: tails.into(), exits: exits.into(), words, node, id: new_trie_id() }
+        Self {
+            inside,
+            tails: tails.into(),
+            exits: exits.into(),
+            word_bytes,
+            node,
+            id: new_trie_id(),
+        }
     }
 
     /// A split at the root that was made from this one and shares its tails where they are the same.
@@ -80,8 +87,8 @@ impl TokenSplit {
             return Self::new(vocabulary, draft, 0);
         }
         let (tails, exits) = (Arc::clone(&self.tails), Arc::clone(&self.exits));
-        let SplitDraft { inside, words, .. } = draft;
-        Self { inside, tails, exits, words, node: 0, id: self.id }
+        let SplitDraft { inside, word_bytes, .. } = draft;
+        Self { inside, tails, exits, word_bytes, node: 0, id: self.id }
     }
 
     pub(in crate::mask) fn bytes(&self) -> usize {
@@ -94,7 +101,7 @@ impl TokenSplit {
 pub(in crate::mask) struct SplitDraft {
     pub(in crate::mask) inside: TokenMask,
     pub(in crate::mask) exits: Vec<TokenExit>,
-    pub(in crate::mask) words: ByteSet,
+    pub(in crate::mask) word_bytes: ByteSet,
     /// Nodes and bytes that were looked at, and tokens that were found inside: what the split would
     /// cost to make again.
     pub(in crate::mask) work: usize,
@@ -102,8 +109,8 @@ pub(in crate::mask) struct SplitDraft {
 
 impl SplitDraft {
     pub(in crate::mask) fn empty(vocabulary: &Vocabulary) -> Self {
-        let (exits, words) = (Vec::new(), ByteSet::EMPTY);
-        Self { inside: TokenMask::new(vocabulary.len()), exits, words, work: 0 }
+        let (exits, word_bytes) = (Vec::new(), ByteSet::EMPTY);
+        Self { inside: TokenMask::new(vocabulary.len()), exits, word_bytes, work: 0 }
     }
 }
 

@@ -215,7 +215,7 @@ impl<'a> TokenWalk<'a> {
             let word = self.states.word_bytes(state)?;
             let next = if at < self.depth { self.path[usize::from(at) + 1].1 } else { byte };
             if word.contains(next) {
-                self.draft.words = self.draft.words.union(&word);
+                self.draft.word_bytes = self.draft.word_bytes.union(&word);
             } else {
                 self.draft.exits.extend(tokens.iter().map(|&token| TokenExit { token, at }));
             }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use super::ReadingKey;
+use super::TerminalKey;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
 use crate::mask::split::{SplitKey, TokenSplit};
 use crate::mask::terminal_tokens::TerminalTokens;
@@ -61,7 +61,7 @@ impl<K: Eq + Hash, V> ClockMap<K, V> {
 #[derive(Clone, Debug)]
 enum AnyKey {
     Split(SplitKey),
-    TerminalTokens(ReadingKey),
+    TerminalTokens(TerminalKey),
     RepeatSplit(RepeatKey),
     MaxRepeats(u128),
     Longest(ByteSet),
@@ -71,7 +71,7 @@ enum AnyKey {
 #[derive(Debug, Default)]
 pub(crate) struct ClockCache {
     splits: ClockMap<SplitKey, Option<Arc<TokenSplit>>>,
-    readings: ClockMap<ReadingKey, Arc<TerminalTokens>>,
+    readings: ClockMap<TerminalKey, Arc<TerminalTokens>>,
     repeat_splits: ClockMap<RepeatKey, Arc<RepeatSplit>>,
     /// By the fingerprint of a unit: its most repeats in a token.
     max_repeats: ClockMap<u128, u32>,
@@ -100,8 +100,8 @@ fn split_bytes(split: Option<&TokenSplit>) -> usize {
     SMALL_BYTES + split.map_or(0, TokenSplit::bytes)
 }
 
-fn reading_bytes(key: &ReadingKey, reading: &TerminalTokens) -> usize {
-    SMALL_BYTES + reading.bytes() + size_of_val(&*key.2)
+fn reading_bytes(key: &TerminalKey, reading: &TerminalTokens) -> usize {
+    SMALL_BYTES + reading.bytes() + size_of_val(&*key.cursors)
 }
 
 impl ClockCache {
@@ -109,7 +109,7 @@ impl ClockCache {
         self.splits.get(key)
     }
 
-    pub(crate) fn reading(&self, key: &ReadingKey) -> Option<&Arc<TerminalTokens>> {
+    pub(crate) fn reading(&self, key: &TerminalKey) -> Option<&Arc<TerminalTokens>> {
         self.readings.get(key)
     }
 
@@ -143,7 +143,7 @@ impl ClockCache {
 
     pub(crate) fn add_reading(
         &mut self,
-        key: ReadingKey,
+        key: TerminalKey,
         reading: Arc<TerminalTokens>,
         limit: usize,
     ) {

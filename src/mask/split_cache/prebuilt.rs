@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::mask::capture_tokens::CaptureTokens;
 use crate::mask::split::max_repeats::longest_runs;
 use crate::mask::split::repeats::{RepeatKey, RepeatSplit};
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::strategies::Strategy;
 use crate::regular::{ByteSet, CodePoints, JsonString, Language, Languages};
 use crate::vocabulary::{IndexPart, IndexReader, IndexWriter, Vocabulary};
@@ -88,11 +88,11 @@ impl SplitCache {
             return self.compute(&mut languages, vocabulary, &all);
         };
         let known =
-            index.read(IndexPart::Slices, |from| self.decode(from, &languages, vocabulary, &all));
+            index.read(IndexPart::Splits, |from| self.decode(from, &languages, vocabulary, &all));
         if known.is_none() {
             self.compute(&mut languages, vocabulary, &all);
             let _ =
-                index.write(IndexPart::Slices, |to| self.encode(to, &languages, vocabulary, &all));
+                index.write(IndexPart::Splits, |to| self.encode(to, &languages, vocabulary, &all));
         }
     }
 
@@ -109,7 +109,7 @@ impl SplitCache {
             if let Ok(split) = self.repeat_split_by(key, vocabulary, languages, repeat.unit) {
                 split.make_masks();
                 for &byte in repeat.after {
-                    split.leaving(vocabulary, self.tables(vocabulary), byte);
+                    split.exits_at(vocabulary, self.tables(vocabulary), byte);
                 }
             }
         }

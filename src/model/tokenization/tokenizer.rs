@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::vocabulary::{Encode, Vocabulary};
 
 /// A model's tokenizer. The way back from tokens to text is the
-/// [`Vocabulary`](crate::vocabulary::Vocabulary)'s.
+/// [`Vocabulary`]'s.
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Reads names of special tokens in a text as these tokens.

@@ -153,7 +153,14 @@ impl Chain {
                 steps::dry(candidates, self.repetitions(), settings);
             }
             ChainStep::Temperature => steps::temperature(candidates, exact(params.temperature)),
-            _ => {}
+            // Truncations, which `run` has taken.
+            ChainStep::TopNSigma
+            | ChainStep::TopK
+            | ChainStep::TopP
+            | ChainStep::MinP
+            | ChainStep::TypicalP
+            | ChainStep::Xtc
+            | ChainStep::Mirostat => {}
         }
     }
 
@@ -179,7 +186,12 @@ impl Chain {
                 }
             }
             ChainStep::Mirostat => steps::mirostat(candidates, self.max_surprise),
-            _ => self.adjust(step, candidates),
+            ChainStep::LogitBias
+            | ChainStep::RepetitionPenalty
+            | ChainStep::FrequencyPenalty
+            | ChainStep::PresencePenalty
+            | ChainStep::Dry
+            | ChainStep::Temperature => self.adjust(step, candidates),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Bodies of requests: bounds on the length of one, on the bytes of all together, and on the time of
-//! arrival.
+//! body_timeout.
 //!
 //! A large body takes permits of a semaphore, one for each KiB, from before it is read until its
 //! request is answered: what is parsed from a body is larger than the body.
@@ -46,7 +46,7 @@ impl ReceivedBody {
 
 impl BodyReader {
     pub(crate) fn new(bounds: &ServerBounds) -> Self {
-        let total = (bounds.bodies / PERMIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        let total = (bounds.max_total_body_bytes / PERMIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
         Self { permits: Arc::new(Semaphore::new(total)), total, bounds: bounds.clone() }
     }
 
@@ -57,8 +57,8 @@ impl BodyReader {
     pub(crate) async fn read(&self, body: Body) -> Result<ReceivedBody, ApiError> {
         let announced = body.size_hint().exact();
         let length = announced.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-        if length.is_some_and(|length| length > self.bounds.body) {
-            return Err(ApiError::too_large(self.bounds.body));
+        if length.is_some_and(|length| length > self.bounds.max_body_bytes) {
+            return Err(ApiError::too_large(self.bounds.max_body_bytes));
         }
         let mut reading = PartialBody {
             bodies: self,
@@ -74,14 +74,14 @@ impl BodyReader {
             // could wait for the others.
             None => {
                 if !reading.read_up_to(SMALL_BODY_BYTES).await? {
-                    reading.acquire(self.bounds.body).await?;
+                    reading.acquire(self.bounds.max_body_bytes).await?;
                 }
             }
         }
-        if reading.read_up_to(self.bounds.body).await? {
+        if reading.read_up_to(self.bounds.max_body_bytes).await? {
             Ok(reading.received)
         } else {
-            Err(ApiError::too_large(self.bounds.body))
+            Err(ApiError::too_large(self.bounds.max_body_bytes))
         }
     }
 }
@@ -102,13 +102,13 @@ impl PartialBody<'_> {
         let count = u32::try_from(length.div_ceil(PERMIT_BYTES).min(self.bodies.total));
         let acquired =
             Arc::clone(&self.bodies.permits).acquire_many_owned(count.unwrap_or(u32::MAX));
-        let arrival = self.bodies.bounds.arrival;
-        if let Ok(Ok(permits)) = tokio::time::timeout(arrival, acquired).await {
+        let body_timeout = self.bodies.bounds.body_timeout;
+        if let Ok(Ok(permits)) = tokio::time::timeout(body_timeout, acquired).await {
             self.received.permit = Some(permits);
             return Ok(());
         }
         // A client that is still sending would not see an answer.
-        let _ = tokio::time::timeout(arrival, async {
+        let _ = tokio::time::timeout(body_timeout, async {
             while let Some(Ok(_)) = self.pieces.next().await {}
         })
         .await;
@@ -117,7 +117,7 @@ impl PartialBody<'_> {
 
     /// Reads until the body ends (true) or has more bytes than `length` (false).
     async fn read_up_to(&mut self, length: usize) -> Result<bool, ApiError> {
-        let arrival = self.bodies.bounds.arrival;
+        let body_timeout = self.bodies.bounds.body_timeout;
         let read = async {
             while self.received.bytes.len() <= length {
                 match self.pieces.next().await {
@@ -128,8 +128,8 @@ impl PartialBody<'_> {
             }
             Ok(false)
         };
-        let read = tokio::time::timeout(arrival, read).await;
-        read.unwrap_or_else(|_| Err(ApiError::slow_body(arrival)))
+        let read = tokio::time::timeout(body_timeout, read).await;
+        read.unwrap_or_else(|_| Err(ApiError::slow_body(body_timeout)))
     }
 }
 
@@ -149,7 +149,11 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_have_room_as_long_as_they_are_held() {
-        let bounds = ServerBounds { body: 100_000, bodies: 150_000, ..ServerBounds::default() };
+        let bounds = ServerBounds {
+            max_body_bytes: 100_000,
+            max_total_body_bytes: 150_000,
+            ..ServerBounds::default()
+        };
         let bodies = BodyReader::new(&bounds);
         let whole = |length: usize| bodies.read(Body::from(vec![b' '; length]));
         assert_eq!(status(whole(100_001).await), 413);
@@ -171,9 +175,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_no_room_is_told_to_come_back() {
-        let arrival = std::time::Duration::from_millis(1);
-        let bounds =
-            ServerBounds { body: 100_000, bodies: 150_000, arrival, ..ServerBounds::default() };
+        let body_timeout = std::time::Duration::from_millis(1);
+        let bounds = ServerBounds {
+            max_body_bytes: 100_000,
+            max_total_body_bytes: 150_000,
+            body_timeout,
+            ..ServerBounds::default()
+        };
         let bodies = BodyReader::new(&bounds);
         let _held = bodies.read(Body::from(vec![b' '; 100_000])).await.unwrap();
         assert_eq!(status(bodies.read(Body::from(vec![b' '; 100_000])).await), 503);
@@ -182,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_does_not_arrive_is_given_up() {
         let bounds = ServerBounds {
-            arrival: std::time::Duration::from_millis(1),
+            body_timeout: std::time::Duration::from_millis(1),
             ..ServerBounds::default()
         };
         let never = tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>();

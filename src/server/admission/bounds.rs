@@ -7,43 +7,43 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct ServerBounds {
     /// Bytes of one body; schemas of several megabytes exist.
-    pub body: usize,
+    pub max_body_bytes: usize,
     /// Bytes of all bodies whose requests are not answered yet; another one waits for room, and
     /// is told to come back where there is none for as long as a body may take to arrive. Small
     /// bodies (64 KiB) do not count.
-    pub bodies: usize,
+    pub max_total_body_bytes: usize,
     /// Connections that are open at a time, less where the system lets the process open fewer files.
-    pub connections: usize,
+    pub max_connections: usize,
     /// Longest time for the head of a request to arrive, since the connection was made or the last
     /// answer was sent; an idle connection is closed after it.
-    pub head: Duration,
+    pub head_timeout: Duration,
     /// Longest time for a body to arrive.
-    pub arrival: Duration,
+    pub body_timeout: Duration,
     /// Longest time for which a client may take no byte of its answer.
-    pub delivery: Duration,
+    pub write_timeout: Duration,
     /// Longest time for which the model works on one request; `None` for no limit.
-    pub request: Option<Duration>,
+    pub request_timeout: Option<Duration>,
     /// Time after which a streamed answer that has not begun begins with comments, so that no proxy
     /// takes the connection for dead.
-    pub silence: Duration,
+    pub keep_alive_delay: Duration,
     /// Constraints that are compiled, and large bodies that are parsed, at a time. One less than the
     /// cores by default, which leaves one to the model's thread.
-    pub compiles: usize,
+    pub max_compiles: usize,
 }
 
 impl Default for ServerBounds {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            body: 16 << 20,
-            bodies: 64 << 20,
-            connections: 1024,
-            head: Duration::from_secs(30),
-            arrival: Duration::from_secs(60),
-            delivery: Duration::from_secs(60),
-            request: Some(Duration::from_secs(600)),
-            silence: Duration::from_secs(10),
-            compiles: (cores - 1).max(1),
+            max_body_bytes: 16 << 20,
+            max_total_body_bytes: 64 << 20,
+            max_connections: 1024,
+            head_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
+            request_timeout: Some(Duration::from_secs(600)),
+            keep_alive_delay: Duration::from_secs(10),
+            max_compiles: (cores - 1).max(1),
         }
     }
 }

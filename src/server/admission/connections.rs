@@ -2,7 +2,7 @@
 //!
 //! `axum::serve` has no bound on either, so the loop that accepts connections is our own. A client
 //! that sends half a head, or nothing at all, is cut off by hyper; one that takes nothing of its
-//! answer is cut off by [`Delivered`].
+//! answer is cut off by [`WriteTimeoutStream`].
 
 use std::future::Future;
 use std::io;
@@ -46,14 +46,14 @@ pub(crate) async fn serve(
     stop: impl Future<Output = ()>,
     drain: Duration,
 ) {
-    let most = open_files().map_or(bounds.connections, |files| {
-        bounds.connections.min(files.saturating_sub(RESERVED_FILES).max(1))
+    let most = open_files().map_or(bounds.max_connections, |files| {
+        bounds.max_connections.min(files.saturating_sub(RESERVED_FILES).max(1))
     });
     let slots = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
     let (refusal, refusals) = (refusal(), Arc::new(Semaphore::new(MAX_AWAITED_REFUSALS)));
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
+    http.timer(TokioTimer::new()).header_read_timeout(bounds.head_timeout);
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -83,7 +83,8 @@ pub(crate) async fn serve(
             }
             continue;
         };
-        let io = TokioIo::new(WriteTimeoutStream { stream, within: bounds.delivery, late: None });
+        let io =
+            TokioIo::new(WriteTimeoutStream { stream, within: bounds.write_timeout, late: None });
         let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {

@@ -247,12 +247,12 @@ mod tests {
     fn reading_marks_a_file_as_used() {
         let folder = folder("used");
         let index = VocabularyIndex::new(&folder, &[b"x"]);
-        index.write(IndexPart::Slices, |to| to.number(7_u32)).unwrap();
-        let path = index.path(IndexPart::Slices);
+        index.write(IndexPart::Splits, |to| to.number(7_u32)).unwrap();
+        let path = index.path(IndexPart::Splits);
         let modified = || fs::metadata(&path).unwrap().modified().unwrap();
         let long_ago = SystemTime::now() - 2 * MARK_AGAIN;
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-        assert_eq!(index.read(IndexPart::Slices, |from| from.number::<u32>()), Some(7));
+        assert_eq!(index.read(IndexPart::Splits, |from| from.number::<u32>()), Some(7));
         assert!(modified() > long_ago + MARK_AGAIN);
         fs::remove_dir_all(folder).unwrap();
     }

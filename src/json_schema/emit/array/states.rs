@@ -20,8 +20,8 @@ use crate::json_schema::satisfiability::unique_items::ArrayProgress;
 use crate::json_schema::satisfiability::unique_items::uniform_from;
 use crate::json_schema::set::Set;
 use crate::json_schema::set::array_set::ArraySet;
+use crate::json_schema::set::array_set::ItemEquality;
 use crate::json_schema::set::array_set::MAX_COUNTED_KINDS;
-use crate::json_schema::set::array_set::Repeats;
 use crate::regular::TextSet;
 
 /// Pairs of a number of items and counts of kinds that one array may go through; each is kept.
@@ -71,9 +71,9 @@ impl Emitter<'_> {
         if self.sets.array_is_empty(array)? {
             return Ok(None);
         }
-        self.check_counted_kinds(array.some.len(), array.rest)?;
+        self.check_counted_kinds(array.contains_counts.len(), array.rest)?;
         let cap = uniform_from(array);
-        let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.some.len());
+        let zeros: SmallVec<[u32; 4]> = SmallVec::from_elem(0, array.contains_counts.len());
         let counts = self.arrays.counts.id(zeros);
         let id = self.arrays.automata.len() as u32;
         self.arrays.automata.push(ArrayAutomaton {
@@ -82,7 +82,7 @@ impl Emitter<'_> {
             alive: FxHashSet::default(),
             name: name.clone(),
         });
-        if !array.some.is_empty() {
+        if !array.contains_counts.is_empty() {
             self.find_completable(id, counts)?;
         }
         let start = ArrayState { at: 0, counts, ..ArrayState::default() };
@@ -121,13 +121,14 @@ impl Emitter<'_> {
     pub(crate) fn has_enough_items(&mut self, id: u32, at: u32, counts: u32) -> bool {
         let array = &self.arrays.automata[id as usize].set;
         let counts = self.arrays.counts.get(counts);
-        at >= array.min && array.some.iter().zip(counts).all(|(some, &n)| n >= some.min)
+        at >= array.min
+            && array.contains_counts.iter().zip(counts).all(|(contains, &n)| n >= contains.min)
     }
 
     /// Whether the array may end in a state, if its text so far allows a closing bracket.
     pub(crate) fn may_close_array(&mut self, id: u32, state: ArrayState) -> bool {
-        let repeats = self.arrays.automata[id as usize].set.repeats;
-        let enough = repeats != Repeats::Must || state.repeated || state.unknown;
+        let equality = self.arrays.automata[id as usize].set.equality;
+        let enough = equality != ItemEquality::Must || state.repeated || state.unknown;
         enough && self.has_enough_items(id, state.at, state.counts)
     }
 
@@ -182,11 +183,11 @@ impl Emitter<'_> {
     pub(crate) fn can_complete_array(&mut self, id: u32, state: ArrayState) -> Result<bool> {
         let array = &self.arrays.automata[id as usize];
         let missing = array.set.min.saturating_sub(state.at);
-        let needed = match array.set.repeats {
-            Repeats::Must if !state.repeated && !state.unknown => missing.max(1),
+        let needed = match array.set.equality {
+            ItemEquality::Must if !state.repeated && !state.unknown => missing.max(1),
             _ => missing,
         };
-        if !array.set.some.is_empty() {
+        if !array.set.contains_counts.is_empty() {
             return Ok(array.alive.contains(&(state.at, state.counts)));
         }
         if needed > missing && array.set.max.is_some_and(|max| state.at >= max) {
@@ -213,7 +214,7 @@ impl Emitter<'_> {
 
     /// The body of a state's rule.
     pub(crate) fn array_state(&mut self, id: u32, state: ArrayState) -> Result<NodeId> {
-        let repeats = self.arrays.automata[id as usize].set.repeats;
+        let equality = self.arrays.automata[id as usize].set.equality;
         let signs = self.punctuation(state.layout);
         let mut ways = Vec::new();
         if state.progress != Progress::AfterGap && self.may_close_array(id, state) {
@@ -246,7 +247,7 @@ impl Emitter<'_> {
                 if !self.has_value(set)? {
                     continue;
                 }
-                if repeats == Repeats::May || state.repeated || state.unknown {
+                if equality == ItemEquality::May || state.repeated || state.unknown {
                     if let Some(value) = self.value(set, inside)? {
                         let further = self.call_array(id, next);
                         items.push(self.builder.sequence([value, further]));
@@ -254,7 +255,7 @@ impl Emitter<'_> {
                 } else {
                     let tag = self.numbering.tag(self.captures.len());
                     self.captures.push(Captured::Item(id, state, counts));
-                    items.extend(self.captured_items(set, state, tag, repeats)?);
+                    items.extend(self.captured_items(set, state, tag, equality)?);
                 }
             }
         }
@@ -290,10 +291,10 @@ impl Emitter<'_> {
         set: Set,
         state: ArrayState,
         tag: u32,
-        repeats: Repeats,
+        equality: ItemEquality,
     ) -> Result<Vec<NodeId>> {
-        let used = match repeats {
-            Repeats::Never => state.used,
+        let used = match equality {
+            ItemEquality::Never => state.used,
             _ => TextSet::EMPTY,
         };
         let shape = self.sets.shape(set)?;
@@ -386,14 +387,14 @@ impl Emitter<'_> {
         item: Option<&[u8]>,
     ) -> Result<Option<NodeId>> {
         let (mut used, mut repeated) = (state.used, state.repeated);
-        let must = self.arrays.automata[id as usize].set.repeats == Repeats::Must;
+        let must = self.arrays.automata[id as usize].set.equality == ItemEquality::Must;
         let unknown = state.unknown || must && item.is_none();
         if let Some(item) = item {
             // A text that the grammar has accepted is JSON.
             let value = canonical(item)
                 .ok_or_else(|| Error::new(ErrorKind::Schema, "an item that is no JSON"))?;
             if self.sets.written.contains(used, &value) {
-                if self.arrays.automata[id as usize].set.repeats == Repeats::Never {
+                if self.arrays.automata[id as usize].set.equality == ItemEquality::Never {
                     return Ok(None);
                 }
                 (repeated, used) = (true, TextSet::EMPTY);

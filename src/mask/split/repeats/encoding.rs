@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::leaving::{Leaving, LeavingTokens};
+use super::exits::{ExitsByByte, RepeatExits};
 use super::{Border, BorderTokens, RepeatRun, RepeatSplit};
 use crate::mask::split::new_trie_id;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::vocabulary::{IndexReader, IndexWriter, Trie, Vocabulary};
 
 /// Kinds of [`BorderTokens`].
@@ -21,7 +21,7 @@ impl RepeatSplit {
         to.number(self.node);
         to.list(self.inside.iter().copied());
         to.list(self.upto.iter().copied());
-        let mut borders: Vec<_> = self.leaving.borders.iter().collect();
+        let mut borders: Vec<_> = self.exits.borders.iter().collect();
         borders.sort_unstable_by_key(|&(&byte, _)| byte);
         to.list(borders.iter().map(|&(&byte, _)| byte));
         for (_, list) in borders {
@@ -39,13 +39,13 @@ impl RepeatSplit {
             to.list(list.iter().map(number));
             put_runs(to, list.iter().map(|border| border.run));
         }
-        let known = self.leaving.sorted();
-        let mut leaving: Vec<_> = known.iter().collect();
-        leaving.sort_unstable_by_key(|&(&byte, _)| byte);
-        to.list(leaving.iter().map(|&(&byte, _)| byte));
-        for (_, leaving) in leaving {
-            leaving.tails.encode(to);
-            put_runs(to, leaving.runs.iter().copied());
+        let known = self.exits.sorted();
+        let mut exits: Vec<_> = known.iter().collect();
+        exits.sort_unstable_by_key(|&(&byte, _)| byte);
+        to.list(exits.iter().map(|&(&byte, _)| byte));
+        for (_, exits) in exits {
+            exits.tails.encode(to);
+            put_runs(to, exits.runs.iter().copied());
         }
     }
 
@@ -86,17 +86,17 @@ impl RepeatSplit {
             let list: Option<Vec<Border>> = kinds.zip(numbers).zip(runs).map(border).collect();
             borders.insert(byte, list?);
         }
-        let mut leaving = FxHashMap::default();
+        let mut exits = FxHashMap::default();
         for byte in from.list::<u8>()? {
             let tails = Trie::decode(from, vocabulary.len())?;
             let runs: Box<[RepeatRun]> = get_runs(from)?.into();
             if runs.len() != tails.ids().len() {
                 return None;
             }
-            leaving.insert(byte, Arc::new(LeavingTokens { tails, runs, id: new_trie_id() }));
+            exits.insert(byte, Arc::new(RepeatExits { tails, runs, id: new_trie_id() }));
         }
-        let leaving = Leaving::new(borders, top, leaving);
-        Some(Self::of(inside, upto, leaving, node, vocabulary))
+        let exits = ExitsByByte::new(borders, top, exits);
+        Some(Self::of(inside, upto, exits, node, vocabulary))
     }
 }
 

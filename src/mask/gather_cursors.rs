@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use super::reader::TerminalReader;
 use super::split::new_trie_id;
 use super::strategies::Strategy;
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::regular::ByteSet;
@@ -27,7 +27,7 @@ const MAX_GATHERED_TAILS: usize = 150_000;
 impl TerminalReader<'_> {
     /// The same cursors, or fewer with the same tails, for continuations that begin with none of
     /// `not_before`.
-    pub(super) fn gather(
+    pub(super) fn gather_cursors(
         &mut self,
         cursors: Vec<TrieCursor>,
         not_before: ByteSet,

@@ -1,4 +1,4 @@
-//! Tokens in which a captured text ends as one that it must not be.
+//! Tokens in which an item of a `uniqueItems` array ends as one that the array holds already.
 //!
 //! Items of an array that must differ are looked up where they end; their language lacks none of
 //! those that were written ([`refused_texts`](crate::recognizer::Recognizer::refused_texts)). So a
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::builder::MaskBuilder;
 use super::cursor_sets::CursorSetId;
-use super::reader::TerminalReader;
+use super::terminal_reader::TerminalReader;
 use super::token_trie::TokenTrie;
 use super::trie_cursor::TrieCursor;
 use crate::error::Result;
@@ -18,8 +18,8 @@ use crate::regular::{Language, TextPlace, TextSets};
 use crate::vocabulary::{TrieNode, Vocabulary};
 
 impl MaskBuilder<'_> {
-    /// Adds the tokens in which the text of an item ends as one that it must not be.
-    pub(super) fn add_refused_ends(
+    /// Adds the tokens in which the text of an array item ends as one that was written before.
+    pub(super) fn add_duplicate_items(
         &mut self,
         item: Item,
         cursors: CursorSetId,
@@ -28,14 +28,14 @@ impl MaskBuilder<'_> {
         let Some((texts, at)) = self.recognizer.refused_texts(item) else { return Ok(()) };
         let mut reader = self.terminals();
         for &cursor in Arc::clone(reader.cache.cursor_sets.cursors(cursors)).iter() {
-            let TokenTrie::Departures(runs) = reader.cache.trie_of(cursor) else {
-                reader.add_refused_below((&texts, at), item.state, cursor, uncertain)?;
+            let TokenTrie::RepeatTails(repeat) = reader.cache.trie_of(cursor) else {
+                reader.add_duplicates_below((&texts, at), item.state, cursor, uncertain)?;
                 continue;
             };
             for byte in texts.first_bytes(at).iter() {
-                let trie = reader.departures_at(&runs, byte);
+                let trie = reader.repeat_tails_at(&repeat, byte);
                 let cursor = TrieCursor { trie, ..cursor };
-                reader.add_refused_below((&texts, at), item.state, cursor, uncertain)?;
+                reader.add_duplicates_below((&texts, at), item.state, cursor, uncertain)?;
             }
         }
         Ok(())
@@ -44,7 +44,7 @@ impl MaskBuilder<'_> {
 
 impl TerminalReader<'_> {
     /// The same below one cursor, from a state of the item.
-    fn add_refused_below(
+    fn add_duplicates_below(
         &mut self,
         (texts, at): (&TextSets, TextPlace),
         state: Language,

@@ -8,8 +8,10 @@
 //!    blanks, digits): the tokens that stay inside are known for every bound on the repeat.
 //! 2. A [split](super::split::TokenSplit), where the state is wide: one pass over the vocabulary, shared by
 //!    all constraints.
-//! 3. A [walk](super::walk) over the nodes of the trie that the state lets through. It is the
-//!    definition; the other two give the same tokens.
+//! 3. A [walk](super::walk) over the nodes of the trie that the state lets through.
+//!
+//! All three give the same tokens, those of
+//! [`TokenWalk::below`](super::split::walk::TokenWalk::below).
 
 use std::sync::Arc;
 
@@ -17,11 +19,12 @@ use super::cursor_sets::CursorSetId;
 use super::packed_mask::{MaskBase, TokenList};
 use super::split::{RepeatSplit, TrieId};
 use super::split::{SplitEnds, SplitStart, TokenSplit, word_bytes};
+use super::split_cache::TerminalKey;
 use super::strategies::Strategy;
 use super::terminal_cache::{StateShape, TerminalCache};
 use super::terminal_tokens::{Continuation, TerminalQuery, TerminalTokens, TerminalTokensBuilder};
 use super::token_trie::TokenTrie;
-use super::trie_cursor::{RunCondition, TrieCursor, VOCABULARY};
+use super::trie_cursor::{RepeatCondition, TrieCursor, VOCABULARY};
 use crate::error::Result;
 use crate::regular::shape;
 use crate::regular::{ByteSet, Language, Languages};
@@ -34,11 +37,11 @@ const MAX_WALKED_SUBTREE: u32 = 40;
 /// Below this depth everything is walked, so splits nest no deeper.
 const MAX_SPLIT_DEPTH: u16 = 64;
 
-/// A subtree with more nodes than this gets slices of its own for wide states (mostly what follows a
-/// blank); a smaller one is walked sooner than the slice is made.
-const MIN_SLICED_SUBTREE: u32 = 4_096;
+/// A subtree with more nodes than this gets splits of its own for wide states (mostly what follows a
+/// blank); a smaller one is walked sooner than the split is made.
+const MIN_SPLIT_SUBTREE: u32 = 4_096;
 
-/// Nodes that a walk may visit before a slice is made instead: states that list a few texts are
+/// Nodes that a walk may visit before a split is made instead: states that list a few texts are
 /// sooner walked.
 const MAX_LISTED_WALK: usize = 600;
 
@@ -50,14 +53,14 @@ pub(super) struct TerminalReader<'a> {
     pub(super) cache: &'a mut TerminalCache,
 }
 
-/// A repeat that is read as runs.
-struct RunsAhead {
+/// The repeat of a unit with which a state begins.
+struct LeadingRepeat {
     unit: Language,
     max: u32,
     /// The terminal behind the repeat.
     rest: Language,
-    /// A condition on the runs of the tokens that leave them.
-    condition: RunCondition,
+    /// A condition on the units of the tokens that leave the repeat.
+    condition: RepeatCondition,
     /// Whether the repeat may have no unit at all.
     may_be_absent: bool,
 }
@@ -77,10 +80,9 @@ impl TerminalReader<'_> {
             && self.cache.shared.strategies().has(Strategy::SharedReadings)
             && from.iter().all(TrieCursor::is_shareable);
         let key = is_shareable.then(|| {
-            let fingerprint = self.languages.fingerprint(query.state);
-            let (any, all) =
-                (query.continuation == Continuation::Any, query.ends == SplitEnds::All);
-            (fingerprint, [query.is_json_string, any, all], Arc::clone(&from))
+            let TerminalQuery { state, is_json_string, continuation, ends, .. } = query;
+            let state = self.languages.fingerprint(state);
+            TerminalKey { state, is_json_string, continuation, ends, cursors: Arc::clone(&from) }
         });
         let tokens = match key.as_ref().and_then(|key| self.cache.shared.reading(key)) {
             Some(tokens) => tokens,
@@ -117,7 +119,7 @@ impl TerminalReader<'_> {
             bases,
             mut exits,
             not_before,
-            words,
+            word_bytes,
             uncertain,
             ..
         } = found;
@@ -128,7 +130,7 @@ impl TerminalReader<'_> {
         }
         exits.sort_unstable();
         exits.dedup();
-        let exits = self.gather(exits, not_before.union(&words));
+        let exits = self.gather_cursors(exits, not_before.union(&word_bytes));
         let mut tries: Vec<TrieId> = exits.iter().map(|exit| exit.trie).collect();
         tries.dedup();
         let trie = |id| Some((id, self.cache.tries.get(&id)?.clone()));
@@ -140,7 +142,7 @@ impl TerminalReader<'_> {
             tries: tries.into_iter().filter_map(trie).collect(),
             exits: exits.into(),
             not_before,
-            words,
+            word_bytes,
             uncertain: uncertain.into(),
         })
     }
@@ -163,24 +165,24 @@ impl TerminalReader<'_> {
                 }
                 StateShape::UnitRepeat { unit, min, max, rest } => {
                     let condition = match (min, max) {
-                        (0..=1, u32::MAX) => RunCondition::Any,
-                        _ => RunCondition::Units(min.max(1), max),
+                        (0..=1, u32::MAX) => RepeatCondition::Any,
+                        _ => RepeatCondition::Units(min.max(1), max),
                     };
-                    RunsAhead { unit, max, rest, condition, may_be_absent: min == 0 }
+                    LeadingRepeat { unit, max, rest, condition, may_be_absent: min == 0 }
                 }
-                StateShape::JsonText { text } => self.json_text_runs(text, cursor, found)?,
-                StateShape::Wide if self.is_worth_slice(cursor) => {
-                    if self.read_slice(query, cursor, found)? {
+                StateShape::JsonText { text } => self.json_text_repeat(text, cursor, found)?,
+                StateShape::Wide if self.is_worth_split(cursor) => {
+                    if self.read_split(query, cursor, found)? {
                         return Ok(());
                     }
                     break;
                 }
                 StateShape::Narrow | StateShape::Wide => break,
             };
-            let runs = self.runs(ahead.unit, cursor.node)?;
-            found.bases.push(MaskBase::Runs(Arc::clone(&runs), ahead.max));
+            let repeat = self.repeat_split(ahead.unit, cursor.node)?;
+            found.bases.push(MaskBase::Repeat(Arc::clone(&repeat), ahead.max));
             query.state = ahead.rest;
-            self.read_behind_runs(query, (runs, ahead.unit), ahead.condition, found)?;
+            self.read_after_repeat(query, (repeat, ahead.unit), ahead.condition, found)?;
             if !ahead.may_be_absent || ahead.rest == Language::EPSILON {
                 return Ok(());
             }
@@ -188,14 +190,14 @@ impl TerminalReader<'_> {
         self.walk_below(query, cursor, found)
     }
 
-    /// A JSON text as runs of characters. Tokens that come to an end that the text excludes become
-    /// uncertain, where they are few; where not, each run must be a text.
-    fn json_text_runs(
+    /// A JSON text as a repeat of characters. Tokens that come to an end that the text excludes
+    /// become uncertain, where they are few; where not, each run must be a text.
+    fn json_text_repeat(
         &mut self,
         text: Language,
         cursor: TrieCursor,
         found: &mut TerminalTokensBuilder,
-    ) -> Result<RunsAhead> {
+    ) -> Result<LeadingRepeat> {
         let tokens = if self.cache.shared.strategies().has(Strategy::Exclusions) {
             self.excluded_tokens(text, cursor)?
         } else {
@@ -204,14 +206,14 @@ impl TerminalReader<'_> {
         let condition = match tokens {
             Some(tokens) => {
                 found.uncertain.extend_from_slice(&tokens);
-                RunCondition::Any
+                RepeatCondition::Any
             }
             None => {
                 let from = self.vocabulary.trie().nodes()[cursor.node as usize].depth;
-                RunCondition::Text(text, from.into())
+                RepeatCondition::Text(text, from.into())
             }
         };
-        Ok(RunsAhead {
+        Ok(LeadingRepeat {
             unit: self.cache.json.character,
             max: u32::MAX,
             rest: self.cache.json.quote,
@@ -220,9 +222,9 @@ impl TerminalReader<'_> {
         })
     }
 
-    /// Adds the slice of a state, or walks where that is shorter. Returns false where the state is not
-    /// worth a slice.
-    fn read_slice(
+    /// Adds the split of a state, or walks where that is shorter. Returns false where the state is
+    /// not worth a split.
+    fn read_split(
         &mut self,
         query: TerminalQuery,
         cursor: TrieCursor,
@@ -234,15 +236,15 @@ impl TerminalReader<'_> {
         {
             return Ok(true);
         }
-        let Some(slice) = self.slice(query.state, cursor.node, query.ends)? else {
+        let Some(split) = self.split(query.state, cursor.node, query.ends)? else {
             return Ok(false);
         };
-        found.words = found.words.union(&slice.words);
-        if !slice.tails.ids().is_empty() {
-            let trie = self.cache.add_trie(slice.id, || TokenTrie::Slice(Arc::clone(&slice)));
+        found.word_bytes = found.word_bytes.union(&split.word_bytes);
+        if !split.tails.ids().is_empty() {
+            let trie = self.cache.add_trie(split.id, || TokenTrie::Split(Arc::clone(&split)));
             found.exits.push(TrieCursor::root(trie));
         }
-        found.bases.push(MaskBase::Slice(slice));
+        found.bases.push(MaskBase::Split(split));
         Ok(true)
     }
 
@@ -262,15 +264,15 @@ impl TerminalReader<'_> {
         Ok(is_complete)
     }
 
-    /// Adds the tokens allowed behind runs of a unit; the query's state is what follows the repeat.
-    fn read_behind_runs(
+    /// Adds the tokens allowed behind a repeat; the query's state is what follows it.
+    fn read_after_repeat(
         &mut self,
         query: TerminalQuery,
-        (runs, unit): (Arc<RepeatSplit>, Language),
-        condition: RunCondition,
+        (repeat, unit): (Arc<RepeatSplit>, Language),
+        condition: RepeatCondition,
         found: &mut TerminalTokensBuilder,
     ) -> Result<()> {
-        let trie = self.cache.add_trie(runs.id, || TokenTrie::Departures(runs));
+        let trie = self.cache.add_trie(repeat.id, || TokenTrie::RepeatTails(repeat));
         let cursor = TrieCursor { trie, node: 0, condition };
         if self.languages.is_nullable(query.state) {
             found.exits.push(cursor);
@@ -291,48 +293,49 @@ impl TerminalReader<'_> {
             && self.vocabulary.trie().nodes().get(cursor.node as usize).is_some_and(wide)
     }
 
-    /// Whether a slice of the tokens below a wide cursor is worth its memory.
-    pub(super) fn is_worth_slice(&self, cursor: TrieCursor) -> bool {
+    /// Whether a split of the tokens below a wide cursor is worth its memory.
+    pub(super) fn is_worth_split(&self, cursor: TrieCursor) -> bool {
         let top = self.vocabulary.trie().nodes()[cursor.node as usize];
-        top.subtree_end - cursor.node > MIN_SLICED_SUBTREE
+        top.subtree_end - cursor.node > MIN_SPLIT_SUBTREE
     }
 
-    fn runs(&mut self, unit: Language, node: u32) -> Result<Arc<RepeatSplit>> {
-        if let Some(runs) = self.cache.splits.runs.get(&(unit, node)) {
-            return Ok(Arc::clone(runs));
+    fn repeat_split(&mut self, unit: Language, node: u32) -> Result<Arc<RepeatSplit>> {
+        if let Some(repeat) = self.cache.splits.repeats.get(&(unit, node)) {
+            return Ok(Arc::clone(repeat));
         }
-        let runs = self.cache.shared.repeat_split(self.vocabulary, self.languages, (unit, node))?;
-        self.cache.splits.runs.insert((unit, node), Arc::clone(&runs));
-        Ok(runs)
+        let repeat =
+            self.cache.shared.repeat_split(self.vocabulary, self.languages, (unit, node))?;
+        self.cache.splits.repeats.insert((unit, node), Arc::clone(&repeat));
+        Ok(repeat)
     }
 
-    /// The tails of the tokens that leave some runs at a byte.
-    pub(super) fn departures_at(&mut self, runs: &RepeatSplit, byte: u8) -> TrieId {
-        if let Some(&trie) = self.cache.splits.departures.get(&(runs.id, byte)) {
+    /// The tails of the tokens that leave a repeat at a byte.
+    pub(super) fn repeat_tails_at(&mut self, repeat: &RepeatSplit, byte: u8) -> TrieId {
+        if let Some(&trie) = self.cache.splits.repeat_tails.get(&(repeat.id, byte)) {
             return trie;
         }
-        let leaving = self.cache.shared.leaving(self.vocabulary, runs, byte);
-        let trie = self.cache.add_trie(leaving.id, || TokenTrie::DeparturesAt(leaving));
-        self.cache.splits.departures.insert((runs.id, byte), trie);
+        let exits = self.cache.shared.repeat_exits(self.vocabulary, repeat, byte);
+        let trie = self.cache.add_trie(exits.id, || TokenTrie::RepeatTailsAt(exits));
+        self.cache.splits.repeat_tails.insert((repeat.id, byte), trie);
         trie
     }
 
-    fn slice(
+    fn split(
         &mut self,
         state: Language,
         node: u32,
         ends: SplitEnds,
     ) -> Result<Option<Arc<TokenSplit>>> {
-        if let Some(slice) = self.cache.splits.slices.get(&(state, node, ends)) {
-            return Ok(slice.clone());
+        if let Some(split) = self.cache.splits.by_state.get(&(state, node, ends)) {
+            return Ok(split.clone());
         }
         if !self.cache.shared.strategies().has(Strategy::Splits) {
             return Ok(None);
         }
         let start = SplitStart { state, node, ends };
-        let slice = self.cache.shared.split(self.vocabulary, self.languages, start)?;
-        self.cache.splits.slices.insert((state, node, ends), slice.clone());
-        Ok(slice)
+        let split = self.cache.shared.split(self.vocabulary, self.languages, start)?;
+        self.cache.splits.by_state.insert((state, node, ends), split.clone());
+        Ok(split)
     }
 
     /// The bytes with which a word goes on at a possible end of a terminal; none where the terminal

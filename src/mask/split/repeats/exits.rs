@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 
 use super::{Border, BorderTokens, RepeatRun};
 use crate::mask::split::byte_classes::class_of;
-use crate::mask::split::tables::SplitTables;
+use crate::mask::split::split_tables::SplitTables;
 use crate::mask::split::{TrieId, new_trie_id};
 use crate::mask::strategies::Strategy;
 use crate::vocabulary::{Trie, Vocabulary, first_eight_bytes};
 
 /// Tokens that leave a repeat at a certain byte.
 #[derive(Debug)]
-pub(crate) struct LeavingTokens {
+pub(crate) struct RepeatExits {
     /// The bytes behind the last whole unit, from that byte on.
     pub(crate) tails: Trie,
     /// The runs before them, in the order of the trie's ids.
@@ -37,28 +37,28 @@ struct ClassTokens {
 
 /// All tokens that leave a repeat.
 #[derive(Debug)]
-pub(in crate::mask) struct Leaving {
+pub(in crate::mask) struct ExitsByByte {
     /// By the class of the byte at which they leave.
     pub(in crate::mask) borders: FxHashMap<u8, Vec<Border>>,
     /// The bytes of a token before the repeat.
     top: usize,
-    by_byte: Mutex<FxHashMap<u8, Arc<LeavingTokens>>>,
+    by_byte: Mutex<FxHashMap<u8, Arc<RepeatExits>>>,
     /// By class. The tails of a byte are sorted when it is asked for, but its tokens are mostly found
     /// with those of all others of its class.
     by_class: Mutex<FxHashMap<u8, ClassTokens>>,
 }
 
-impl Leaving {
+impl ExitsByByte {
     pub(in crate::mask) fn new(
         borders: FxHashMap<u8, Vec<Border>>,
         top: usize,
-        by_byte: FxHashMap<u8, Arc<LeavingTokens>>,
+        by_byte: FxHashMap<u8, Arc<RepeatExits>>,
     ) -> Self {
         Self { borders, top, by_byte: Mutex::new(by_byte), by_class: Mutex::default() }
     }
 
     /// Those sorted already.
-    pub(in crate::mask) fn sorted(&self) -> MutexGuard<'_, FxHashMap<u8, Arc<LeavingTokens>>> {
+    pub(in crate::mask) fn sorted(&self) -> MutexGuard<'_, FxHashMap<u8, Arc<RepeatExits>>> {
         // Consistent between any two operations.
         self.by_byte.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,12 +69,12 @@ impl Leaving {
         vocabulary: &Vocabulary,
         tables: &SplitTables,
         byte: u8,
-    ) -> Arc<LeavingTokens> {
+    ) -> Arc<RepeatExits> {
         let mut known = self.sorted();
         Arc::clone(known.entry(byte).or_insert_with(|| self.sort(vocabulary, tables, byte)))
     }
 
-    fn sort(&self, vocabulary: &Vocabulary, tables: &SplitTables, byte: u8) -> Arc<LeavingTokens> {
+    fn sort(&self, vocabulary: &Vocabulary, tables: &SplitTables, byte: u8) -> Arc<RepeatExits> {
         let mut by_class = self.by_class.lock().unwrap_or_else(PoisonError::into_inner);
         let class = class_of(byte);
         let of_class =
@@ -96,7 +96,7 @@ impl Leaving {
         tails.sort_by_key(|&(head, tail, token, _)| (head, tail, token));
         let runs = tails.iter().map(|tail| tail.3).collect();
         let tails = Trie::from_sorted(tails.iter().map(|&(_, tail, token, _)| (tail, token)));
-        Arc::new(LeavingTokens { tails, runs, id: new_trie_id() })
+        Arc::new(RepeatExits { tails, runs, id: new_trie_id() })
     }
 
     /// The tokens that leave at each byte of a class, in the order of their texts within one border.

@@ -9,7 +9,7 @@
 //! *Invariant:* all tokens that the two states split otherwise are in the difference. It may have
 //! more.
 
-use super::tables::SplitTables;
+use super::split_tables::SplitTables;
 use super::{SplitDraft, SplitEnds, TokenExit};
 use crate::deadline;
 use crate::error::Result;
@@ -21,13 +21,13 @@ use crate::vocabulary::{TokenMask, Vocabulary};
 pub(in crate::mask) struct KnownSplit<'a> {
     pub(in crate::mask) inside: &'a TokenMask,
     pub(in crate::mask) exits: &'a [TokenExit],
-    pub(in crate::mask) words: ByteSet,
+    pub(in crate::mask) word_bytes: ByteSet,
 }
 
 impl<'a> KnownSplit<'a> {
     /// The split of a state that never ends, with these tokens inside.
     pub(in crate::mask) fn without_exits(inside: &'a TokenMask) -> Self {
-        Self { inside, exits: &[], words: ByteSet::EMPTY }
+        Self { inside, exits: &[], word_bytes: ByteSet::EMPTY }
     }
 }
 
@@ -46,7 +46,7 @@ pub(in crate::mask) enum Difference<'a> {
 }
 
 /// The split of a state at the root of the trie, from a known one.
-pub(in crate::mask) fn reread(
+pub(in crate::mask) fn derive_split(
     tables: &SplitTables,
     vocabulary: &Vocabulary,
     languages: &mut Languages,
@@ -54,11 +54,11 @@ pub(in crate::mask) fn reread(
     known: KnownSplit<'_>,
     difference: &Difference<'_>,
 ) -> Result<SplitDraft> {
-    let KnownSplit { inside, words, .. } = known;
+    let KnownSplit { inside, word_bytes, .. } = known;
     let trie = vocabulary.trie();
     // What was worth a split is worth one again.
     let work = usize::MAX / 2;
-    let draft = SplitDraft { inside: inside.clone(), exits: Vec::new(), words, work };
+    let draft = SplitDraft { inside: inside.clone(), exits: Vec::new(), word_bytes, work };
     let mut walk = tables.walk(vocabulary, languages, from).with_draft(draft);
     match difference {
         Difference::Tokens(tokens) => {
