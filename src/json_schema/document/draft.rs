@@ -1,5 +1,7 @@
 //! Drafts of JSON Schema: which keyword means what in which of them.
 
+use crate::json_schema::string::quotation::QUOTE_FROM;
+
 /// A draft, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Draft {
@@ -180,10 +182,10 @@ impl Dialect {
     }
 }
 
-/// Whether a keyword of some draft may take values away.
+/// Whether a keyword, of some draft or of this crate, may take values away.
 pub(crate) fn constrains(keyword: &str) -> bool {
     let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
-    refers || Vocabularies::of(keyword).is_some()
+    refers || keyword == QUOTE_FROM || Vocabularies::of(keyword).is_some()
 }
 
 /// The schemas that the value of a keyword holds.
