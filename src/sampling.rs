@@ -73,7 +73,7 @@
 //! 4. Call it in `Chain::adjust` or `Chain::run` (`sampler/chain.rs`). A fast path is a separate
 //!    matter, with a test against the definition.
 //! 5. Add it to the reference in `tests/sampling/reference.rs`; command line and server take it by
-//!    its field (`cli/sampling.rs`, `server/sampling.rs`).
+//!    its field (`cli/args/sampling.rs`, `server/request/generation.rs`).
 
 mod chain_step;
 mod exp;

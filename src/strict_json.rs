@@ -3,7 +3,7 @@
 //! `serde_json` keeps the last of two members with the same key and drops the others without a
 //! word. What a user wrote is honoured or refused, so the text of requests and of files on the
 //! command line goes through this reader. (Schemas that are given as text have a reader of their
-//! own, `json_schema/json_text.rs`, which also keeps numbers as they are written.)
+//! own, `json_schema/document/json_text.rs`, which also keeps numbers as they are written.)
 
 use std::cell::RefCell;
 use std::fmt;
