@@ -25,7 +25,8 @@ pub(crate) enum WitnessKind {
     Short,
 }
 
-/// The numbers of units of the strings of a text that begins within a unit or between two.
+/// How many units the strings reachable from this state can have. The state lies within a unit or
+/// between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitCounts {
     /// There is no string.
