@@ -32,8 +32,8 @@ impl Promise {
 #[derive(Debug, Default)]
 pub(super) struct TokenBounds {
     pub(super) items: FxHashMap<ScopedItem, Option<u32>>,
-    /// How many tokens an item's bound exceeds a plan in which captured texts restrict nothing; absent
-    /// if none.
+    /// The number of tokens by which an item's bound exceeds a plan in which captured texts restrict
+    /// nothing; absent if 0.
     pub(super) excess_tokens: FxHashMap<ScopedItem, u32>,
     /// Bounds that assume that captured texts restrict nothing.
     pub(super) capture_free_bounds: FxHashMap<Item, Option<u32>>,

@@ -279,8 +279,8 @@ impl<'a> CompletionPlanner<'a> {
         Ok(found.map(with_excess))
     }
 
-    /// How many tokens longer a completion of the configuration is than a plan in which captured texts
-    /// restrict nothing.
+    /// The number of tokens by which a completion of the configuration exceeds a plan in which captured
+    /// texts restrict nothing.
     ///
     /// Reading a token does not increase it: of `n` planned texts that differ from all captured ones, a
     /// newly captured text equals at most one, so `n - 1` still differ from all. If `b` and `c` are

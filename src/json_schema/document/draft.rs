@@ -45,7 +45,7 @@ impl Draft {
 /// The draft that a schema is read by, and whether it says so itself: where it does not, keywords
 /// of older drafts that 2020-12 does not define keep their old meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect {
+pub(crate) struct SchemaDialect {
     pub(crate) draft: Draft,
     pub(crate) declared: bool,
     /// Those that a metaschema of its own names; `None`: all of the draft.
@@ -119,7 +119,7 @@ impl Vocabularies {
     }
 }
 
-impl Dialect {
+impl SchemaDialect {
     pub(crate) const UNDECLARED: Self =
         Self { draft: Draft::Draft202012, declared: false, vocabularies: None };
 

@@ -25,8 +25,8 @@ pub(crate) enum WitnessKind {
     Short,
 }
 
-/// How many units the strings reachable from this state can have. The state lies within a unit or
-/// between two.
+/// The numbers of units that the strings reachable from a state can have. The state lies within a
+/// unit or between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitCounts {
     /// There is no string.
