@@ -24,7 +24,7 @@ use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point};
 use crate::regular::Language;
 use crate::regular::automaton::Slack;
 use crate::regular::computed_parts;
-use crate::regular::spans;
+use crate::regular::longest_witness;
 use crate::regular::witness;
 
 /// States of terminals whose tokens are kept sorted.
@@ -211,8 +211,10 @@ impl<'a> BudgetMaskBuilder<'a> {
                 else {
                     continue;
                 };
-                let rest =
-                    spans::longest_witness(&mut self.planner.recognizer.languages, item.state)?;
+                let rest = longest_witness::longest_witness(
+                    &mut self.planner.recognizer.languages,
+                    item.state,
+                )?;
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = within_limits(self.planner.shortest_path(after))?;
                 most = match (rest, after) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plans::Plans;
+use super::plan_memo::Plans;
 use crate::recognizer::{ConfigId, Item, TextId};
 use crate::regular::Language;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::plans::{CaptureAssumption, Plans, ShortestText, Unmade};
+use super::plan_memo::{CaptureAssumption, Plans, ShortestText, Unmade};
 use super::token_cost::special;
 use crate::deadline;
 use crate::error::{ErrorKind, Result};

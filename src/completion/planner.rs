@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::bounds::{TokensToFinish, no_bound, within_limits};
 use super::cache::{CompletionCache, Promise, ScopedItem};
 use super::least_derivation::LeastDerivations;
-use super::plans::{CaptureAssumption, CompletionTail};
+use super::plan_memo::{CaptureAssumption, CompletionTail};
 use super::token_cost::TokenCosts;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, Result};
