@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// UTF-8's byte order mark, which some editors and clients put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Parses one JSON value, behind an optional byte order mark.
+/// Parses one JSON value, after an optional byte order mark.
 ///
 /// Errors with line and column if the text is not JSON, and besides with the JSON pointer of the
 /// member if an object has two members with the same key.

@@ -196,7 +196,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
-    /// A bound on the tokens left behind any allowed token.
+    /// A bound on the tokens left after any allowed token.
     fn max_left(&mut self, id: ConfigId, mask: &PackedMask) -> Result<u32> {
         if let Some(&known) = self.planner.cache.budget.max_left.get(&id) {
             return Ok(known);
@@ -300,7 +300,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(items)
     }
 
-    /// A bound on the tokens left behind a token; [`u32::MAX`] if none was found.
+    /// A bound on the tokens left after a token; [`u32::MAX`] if none was found.
     fn rest_after(&mut self, id: ConfigId, token: u32) -> Result<u32> {
         let rest = match self.planner.recognizer.read_token(self.planner.vocabulary, id, token) {
             Ok(Ok(next)) => self.planner.tokens_left(next),

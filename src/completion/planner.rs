@@ -65,8 +65,8 @@ impl<'a> CompletionPlanner<'a> {
         LeastDerivations::new(self.recognizer, &mut self.cache.plans)
     }
 
-    /// Makes completions planned that could fit into so many tokens. Of longer ones only lower bounds
-    /// on their length are computed, by arithmetic: what cannot fit costs nothing.
+    /// Plans completions that could fit into `tokens` tokens. Of longer ones only lower bounds on their
+    /// length are computed, by arithmetic: they cost nothing.
     pub(super) fn plan_within(&mut self, tokens: u32) {
         if self.cache.plans.plan_within(tokens, self.vocabulary.longest_token()) {
             // What was too long may not be any more.
@@ -102,7 +102,7 @@ impl<'a> CompletionPlanner<'a> {
         Ok(TokensToFinish { tokens, exact })
     }
 
-    /// Errors if so many tokens are not enough to complete a configuration. Where no completion is
+    /// Errors if `tokens` tokens cannot complete a configuration. Where no completion is
     /// found within the limits of the search, nothing is refused.
     pub(crate) fn check_budget(&mut self, id: ConfigId, tokens: u32) -> Result<()> {
         self.plan_within(tokens);
@@ -190,7 +190,7 @@ impl<'a> CompletionPlanner<'a> {
         Ok(least.into_iter().chain(promised).min())
     }
 
-    /// Remembers the promised path of a configuration, and its rest for the configuration behind its
+    /// Remembers the promised path of a configuration, and its rest for the configuration after its
     /// first token. Returns that token.
     pub(super) fn promise(&mut self, id: ConfigId) -> Result<Option<u32>> {
         let mut best: Option<(u32, ScopedItem)> = None;

@@ -176,7 +176,7 @@ impl Reader {
         *known = self.languages.union([*known, text]);
     }
 
-    /// Adds what a node at the end of a rule stands for, behind some text.
+    /// Adds what a node at the end of a rule stands for, after some text.
     fn tail(&mut self, id: NodeId, before: Language, equation: &mut Equation) -> Result<()> {
         match self.node(id) {
             Node::Sequence(parts) => {
@@ -260,7 +260,7 @@ impl Reader {
                 let part = self.inside(node)?;
                 self.languages.repeat(part, min, max)
             }
-            // Names and captured texts have nothing behind them.
+            // Names and captured texts have nothing after them.
             _ => return Err(not_regular("holds a JSON Schema that depends on what was read")),
         })
     }

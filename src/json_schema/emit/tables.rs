@@ -51,7 +51,7 @@ pub(crate) struct Member {
 }
 
 impl ObjectAutomaton {
-    /// Whether an object with `count` members has room for so many required ones.
+    /// Whether an object with `count` members has room for `required` more.
     pub(crate) fn fits(&self, count: u32, required: u32) -> bool {
         self.max.is_none_or(|max| count + required <= max)
     }

@@ -117,7 +117,7 @@ impl<'d> QuickTest<'d, '_> {
                 "exclusiveMinimum" => numbers.at_least(bound().map(|bound| bound + 1)),
                 "exclusiveMaximum" => numbers.at_most(bound().map(|bound| bound - 1)),
                 "multipleOf" => divided = true,
-                // Any format has texts; of which lengths, is not looked into.
+                // Any format has texts; their lengths are not looked into.
                 "format" => string &= self.document.string(value).is_some(),
                 "pattern" | QUOTE_FROM => string = false,
                 "minItems" => counts.at_least(bound()),

@@ -45,7 +45,7 @@ pub(super) type StatePair = (Language, Language);
 pub(crate) struct RequiredBytes {
     /// By language: a superset of the bytes that occur in its strings.
     pub(super) possible: FxHashMap<Language, ByteSet>,
-    /// By language: sets of which every string contains a byte.
+    /// By language: byte sets that have a byte in common with every string.
     pub(super) required: FxHashMap<Language, ByteSets>,
 }
 

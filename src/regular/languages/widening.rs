@@ -27,7 +27,7 @@ use crate::regular::ByteSet;
 pub(crate) enum RepeatedUnit {
     /// One byte of a set.
     Byte(ByteSet),
-    /// At least so many bytes.
+    /// A lower bound on the number of bytes.
     Bytes(u32),
 }
 
