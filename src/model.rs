@@ -34,8 +34,8 @@
 //! # Adding a model family
 //!
 //! - A family that computes what Llama computes up to defaults (Mistral, Qwen2): an entry in
-//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a case in
-//!   `tests/model/llama.rs`, which compares logits with a reference in `f64`. If a difference is a number or a switch, it becomes
+//!   `FAMILIES` of `config.rs`, its keys in `config/keys.rs`, and a case in `tests/llama.rs`, which
+//!   compares logits with a reference in `f64`. If a difference is a number or a switch, it becomes
 //!   a field of [`Config`] that `llama.rs` reads.
 //! - Another architecture: a file beside `llama.rs` with the same three functions (`load` takes all
 //!   tensors out of the checkpoint and refuses left-over ones; `forward` and `forward_tree` append

@@ -23,7 +23,7 @@ pub(crate) struct ArraySet {
 }
 
 /// `contains` with its bounds: the number of items in a set, from an index on, is at least `min`
-/// and at most `max`; at least one of the bounds is effective (`max` is never 0).
+/// and at most `max`, one of which excludes something (`max` is never 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContainsCount {
     pub(crate) from: u32,
