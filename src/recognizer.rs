@@ -14,8 +14,8 @@
 //! configuration 8 = { word at its start }
 //! ```
 //!
-//! Invariants: no two items of a configuration differ in their stacks only; every item of a
-//! configuration can be completed by bytes. Nothing here knows of token masks.
+//! Invariants: items equal in point, state and text are merged: their stack sets are united. Every
+//! item of a configuration can be completed by bytes. Nothing here knows of token masks.
 
 pub(crate) mod byte_coverage;
 mod captured_texts;

@@ -44,13 +44,13 @@ pub(crate) use computed_automata::{
     quotation_automaton, spelled,
 };
 pub use encoding::{AnyJsonString, CodePoints, JsonString, Utf8, any_text};
-pub(crate) use languages::spans::SpanMemo;
+pub(crate) use languages::longest_witness::SpanMemo;
 pub(crate) use languages::widening::RepeatedUnit;
 pub(crate) use languages::witness::MAX_WITNESS_BYTES;
 pub use languages::{Language, Languages, Row};
 pub(crate) use languages::{
-    SharedResults, compact, computed_parts, lengths, prefix_closure, product, shape, spans,
-    transfer, unit_bounds, variables, widening, witness, witness_length,
+    SharedResults, arena_copy, compact, computed_parts, lengths, longest_witness, prefix_closure,
+    product, shape, unit_bounds, variables, widening, witness, witness_length,
 };
 pub(crate) use syntax::check;
 pub use syntax::{Anchoring, Dialect, Options, parse};

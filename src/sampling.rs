@@ -66,7 +66,7 @@
 //!    token) or `steps/truncations.rs` (removes candidates, never all), with its paper and with how
 //!    Hugging Face and llama.cpp differ.
 //! 2. Give it a variant of [`ChainStep`] with name and place in the default order, and a line in
-//!    the table above. A step that changes single logits also goes into `ChainStep::adjusts`, and
+//!    the table above. A step that changes single logits also goes into `ChainStep::is_bias_or_penalty`, and
 //!    the tokens that it may change into `Chain::changing`.
 //! 3. Give it fields of [`SamplingParams`], their ranges in `validate`, and its off-value in
 //!    `switches_on`.

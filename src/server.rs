@@ -21,9 +21,9 @@
 //! Reading and compiling run on tokio's blocking pool, as many at a time as leave the model a core.
 //! To add a field of a request, see `server/request.rs`; to add a route, `server/routes.rs`.
 //!
-//! Deliberately absent: a field that would change the answer is never ignored. It is enforced, or
-//! the request is refused with the field's name. There is no batching across requests: the worker
-//! does one job after another.
+//! A field that would change the answer is enforced or refused by name.
+//!
+//! Deliberately absent: batching across requests. The worker does one job after another.
 
 mod admission;
 mod api_error;

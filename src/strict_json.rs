@@ -3,7 +3,7 @@
 //! `serde_json` keeps the last of two members with the same key and drops the others without a
 //! word. What a user wrote is honoured or refused, so the text of requests and of files on the
 //! command line goes through this reader. (Schemas that are given as text have a reader of their
-//! own, `json_schema/json_text.rs`, which also keeps numbers as they are written.)
+//! own, `json_schema/document/json_text.rs`, which also keeps numbers as they are written.)
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// UTF-8's byte order mark, which some editors and clients put before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Parses one JSON value, behind an optional byte order mark.
+/// Parses one JSON value, after an optional byte order mark.
 ///
 /// Errors with line and column if the text is not JSON, and besides with the JSON pointer of the
 /// member if an object has two members with the same key.

@@ -24,7 +24,7 @@ use crate::recognizer::{ACCEPT, CaptureMode, ConfigId, Item, NO_TEXT, Point};
 use crate::regular::Language;
 use crate::regular::automaton::Slack;
 use crate::regular::computed_parts;
-use crate::regular::spans;
+use crate::regular::longest_witness;
 use crate::regular::witness;
 
 /// States of terminals whose tokens are kept sorted.
@@ -196,7 +196,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(())
     }
 
-    /// A bound on the tokens left behind any allowed token.
+    /// A bound on the tokens left after any allowed token.
     fn max_left(&mut self, id: ConfigId, mask: &PackedMask) -> Result<u32> {
         if let Some(&known) = self.planner.cache.budget.max_left.get(&id) {
             return Ok(known);
@@ -211,8 +211,10 @@ impl<'a> BudgetMaskBuilder<'a> {
                 else {
                     continue;
                 };
-                let rest =
-                    spans::longest_witness(&mut self.planner.recognizer.languages, item.state)?;
+                let rest = longest_witness::longest_witness(
+                    &mut self.planner.recognizer.languages,
+                    item.state,
+                )?;
                 let after = Item { state: Language::EPSILON, ..item };
                 let after = within_limits(self.planner.shortest_path(after))?;
                 most = match (rest, after) {
@@ -225,14 +227,14 @@ impl<'a> BudgetMaskBuilder<'a> {
             }
         }
         if self.planner.recognizer.program.has_captures() {
-            most = with_room(most.saturating_add(self.planner.extra_tokens(id)?));
+            most = with_room(most.saturating_add(self.planner.excess_tokens(id)?));
         }
         self.planner.cache.budget.max_left.insert(id, most);
         Ok(most)
     }
 
     /// The tokens of a mask that stand in no base at the start of tokens, each with a bound on the tokens
-    /// left behind it; without end tokens.
+    /// needed after it; without end tokens.
     fn listed(&mut self, id: ConfigId, mask: &PackedMask) -> Result<Arc<[(u32, u32)]>> {
         if let Some(known) = self.planner.cache.budget.listed.get(&id) {
             return Ok(Arc::clone(known));
@@ -245,14 +247,14 @@ impl<'a> BudgetMaskBuilder<'a> {
         tokens.sort_unstable();
         tokens.dedup();
         let many = self.planner.recognizer.program.has_captures() && tokens.len() > MAX_READ_TOKENS;
-        let extra = if many { self.planner.extra_tokens(id)? } else { 0 };
+        let excess = if many { self.planner.excess_tokens(id)? } else { 0 };
         let mut rests = Vec::with_capacity(tokens.len());
         for token in tokens {
             let text = self.planner.vocabulary.token_bytes(token).filter(|_| many);
             let rest = match text {
                 Some(text) => {
                     let rest = self.rest_by_walk(id, text)?;
-                    if rest == 0 { 0 } else { with_room(rest.saturating_add(extra)) }
+                    if rest == 0 { 0 } else { with_room(rest.saturating_add(excess)) }
                 }
                 None => self.rest_after(id, token)?,
             };
@@ -263,8 +265,8 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(rests)
     }
 
-    /// A bound on the tokens left behind a text, found without capturing anything, since each text that
-    /// is captured makes rules of its own, and as if captured texts forbade nothing.
+    /// A bound on the tokens needed after a text, as if captured texts restricted nothing. Captures
+    /// nothing, since each captured text makes rules of its own.
     fn rest_by_walk(&mut self, id: ConfigId, text: &[u8]) -> Result<u32> {
         let mut items: Vec<Item> = self.planner.recognizer.items(id).to_vec();
         items.retain(|item| !item.is_scope_text());
@@ -276,19 +278,19 @@ impl<'a> BudgetMaskBuilder<'a> {
             if item.point == ACCEPT {
                 return Ok(0);
             }
-            if let Some(&known) = self.planner.cache.bounds.walked.get(&item) {
+            if let Some(&known) = self.planner.cache.bounds.capture_free_bounds.get(&item) {
                 least = least.into_iter().chain(known).min();
                 continue;
             }
             let path = within_limits(self.planner.shortest_path(item))?;
             let rest = path.map(|path| path.tokens.len() as u32);
-            self.planner.cache.bounds.walked.insert(item, rest);
+            self.planner.cache.bounds.capture_free_bounds.insert(item, rest);
             least = least.into_iter().chain(rest).min();
         }
         Ok(least.unwrap_or(u32::MAX))
     }
 
-    /// The items behind a text.
+    /// The items after a text.
     fn walk_text(&mut self, mut items: Vec<Item>, text: &[u8]) -> Result<Vec<Item>> {
         let mut next = Vec::new();
         for &byte in text {
@@ -298,7 +300,7 @@ impl<'a> BudgetMaskBuilder<'a> {
         Ok(items)
     }
 
-    /// A bound on the tokens left behind a token; [`u32::MAX`] if none was found.
+    /// A bound on the tokens left after a token; [`u32::MAX`] if none was found.
     fn rest_after(&mut self, id: ConfigId, token: u32) -> Result<u32> {
         let rest = match self.planner.recognizer.read_token(self.planner.vocabulary, id, token) {
             Ok(Ok(next)) => self.planner.tokens_left(next),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::plans::Plans;
+use super::plan_memo::Plans;
 use crate::recognizer::{ConfigId, Item, TextId};
 use crate::regular::Language;
 
@@ -32,21 +32,21 @@ impl Promise {
 #[derive(Debug, Default)]
 pub(super) struct TokenBounds {
     pub(super) items: FxHashMap<ScopedItem, Option<u32>>,
-    /// The tokens by which an item's bound exceeds a plan in which captured texts forbid nothing, if
-    /// it does.
-    pub(super) extra: FxHashMap<ScopedItem, u32>,
-    /// Bounds as if captured texts forbade nothing.
-    pub(super) walked: FxHashMap<Item, Option<u32>>,
+    /// The number of tokens by which an item's bound exceeds a plan in which captured texts restrict
+    /// nothing; absent if 0.
+    pub(super) excess_tokens: FxHashMap<ScopedItem, u32>,
+    /// Bounds that assume that captured texts restrict nothing.
+    pub(super) capture_free_bounds: FxHashMap<Item, Option<u32>>,
     pub(super) configurations: FxHashMap<ConfigId, Option<u32>>,
 }
 
 /// Tables of budget masks.
 #[derive(Debug, Default)]
 pub(super) struct BudgetTables {
-    /// By configuration: the tokens of its mask that stand in no base, each with the tokens left
-    /// behind it.
+    /// By configuration: the tokens of its mask that stand in no base, each with the number of tokens
+    /// needed after it.
     pub(super) listed: FxHashMap<ConfigId, Arc<[(u32, u32)]>>,
-    /// By configuration: a bound on the tokens left behind any token.
+    /// By configuration: a bound on the tokens needed after any token.
     pub(super) max_left: FxHashMap<ConfigId, u32>,
     /// By state of a terminal, the newest last.
     pub(super) by_state: Vec<(Language, TokensByState)>,
@@ -69,7 +69,7 @@ impl CompletionCache {
     pub(crate) fn memory_bytes(&self) -> usize {
         let bounds = &self.bounds;
         let known = bounds.items.len()
-            + bounds.walked.len()
+            + bounds.capture_free_bounds.len()
             + bounds.configurations.len()
             + self.promises.len();
         self.list_bytes + 48 * (known + self.plans.entries())

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::plans::{CaptureAssumption, Plans, ShortestText, Unmade};
+use super::plan_memo::{CaptureAssumption, Plans, ShortestText, Unmade};
 use super::token_cost::special;
 use crate::deadline;
 use crate::error::{ErrorKind, Result};
@@ -39,10 +39,10 @@ const INFINITE: u64 = u64::MAX;
 /// The factor on the lower bound of an unmade rule where captured texts are spelled. Each text makes
 /// rules of its own there, and with the bound itself all ways to choose a row of texts would be tried
 /// before one is followed to its end: fifty items that differ took 5^50. Texts that differ are
-/// seldom longer than so many times the shortest.
+/// seldom longer than this multiple of the shortest.
 const SPELLED_BOUND_FACTOR: u64 = 4;
 
-/// Points, each so many times.
+/// Points, each with a number of times.
 pub(super) type Points = SmallVec<[(PointId, u32); 2]>;
 
 /// One alternative to go on at a point.
@@ -53,7 +53,7 @@ struct Alternative {
     /// The points it goes through.
     then: Points,
     unmade: Option<Unmade>,
-    /// Whether it captures a text and goes on as behind any.
+    /// Whether it captures a text that is assumed to restrict nothing.
     is_approximate: bool,
     /// As in [`ShortestText`].
     pick: u32,
@@ -99,7 +99,7 @@ impl<'a> LeastDerivations<'a> {
     /// bound.
     ///
     /// A rule that is not made yet counts with a lower bound on its length until the shortest text
-    /// leads through it. Where it leads through one such rule after another (an object of so many
+    /// leads through it. Where it leads through one such rule after another (an object of many
     /// members), each round makes twice as many of them ahead as the one before, so that the rounds
     /// together look at no more than a few times the points of the last one.
     pub(crate) fn point_bytes(&mut self, start: PointId) -> Result<Option<u64>> {
@@ -459,7 +459,7 @@ impl<'a> LeastDerivations<'a> {
         Ok(())
     }
 
-    /// The point behind a text that a plan captures.
+    /// The point after a text that a plan captures.
     pub(super) fn after_captured(&mut self, tag: u32, text: &[u8]) -> Result<Option<PointId>> {
         let text = match self.plans.assumption {
             CaptureAssumption::Any => None,
@@ -474,7 +474,7 @@ impl<'a> LeastDerivations<'a> {
     }
 }
 
-/// The alternatives behind a captured text (`None`: any).
+/// The alternatives after a captured text (`None`: any).
 fn captured(
     program: &Program,
     tag: u32,

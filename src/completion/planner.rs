@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::bounds::{TokensToFinish, no_bound, within_limits};
 use super::cache::{CompletionCache, Promise, ScopedItem};
 use super::least_derivation::LeastDerivations;
-use super::plans::{CaptureAssumption, CompletionTail};
+use super::plan_memo::{CaptureAssumption, CompletionTail};
 use super::token_cost::TokenCosts;
 use crate::deadline;
 use crate::error::{Error, ErrorKind, LimitName, Result};
@@ -65,8 +65,8 @@ impl<'a> CompletionPlanner<'a> {
         LeastDerivations::new(self.recognizer, &mut self.cache.plans)
     }
 
-    /// Makes completions planned that could fit into so many tokens. Of longer ones only lower bounds
-    /// on their length are computed, by arithmetic: what cannot fit costs nothing.
+    /// Plans completions that could fit into `tokens` tokens. Of longer ones only lower bounds on their
+    /// length are computed, by arithmetic: they cost nothing.
     pub(super) fn plan_within(&mut self, tokens: u32) {
         if self.cache.plans.plan_within(tokens, self.vocabulary.longest_token()) {
             // What was too long may not be any more.
@@ -102,7 +102,7 @@ impl<'a> CompletionPlanner<'a> {
         Ok(TokensToFinish { tokens, exact })
     }
 
-    /// Errors if so many tokens are not enough to complete a configuration. Where no completion is
+    /// Errors if `tokens` tokens cannot complete a configuration. Where no completion is
     /// found within the limits of the search, nothing is refused.
     pub(crate) fn check_budget(&mut self, id: ConfigId, tokens: u32) -> Result<()> {
         self.plan_within(tokens);
@@ -191,7 +191,7 @@ impl<'a> CompletionPlanner<'a> {
         Ok(least.into_iter().chain(promised).min())
     }
 
-    /// Remembers the promised path of a configuration, and its rest for the configuration behind its
+    /// Remembers the promised path of a configuration, and its rest for the configuration after its
     /// first token. Returns that token.
     pub(super) fn promise(&mut self, id: ConfigId) -> Result<Option<u32>> {
         let mut best: Option<(u32, ScopedItem)> = None;
@@ -235,9 +235,9 @@ impl<'a> CompletionPlanner<'a> {
             return Ok(known);
         }
         let path = within_limits(self.item_path(scoped))?;
-        let tokens = path.map(|(tokens, extra)| {
-            if extra > 0 {
-                self.cache.bounds.extra.insert(scoped, extra);
+        let tokens = path.map(|(tokens, excess)| {
+            if excess > 0 {
+                self.cache.bounds.excess_tokens.insert(scoped, excess);
             }
             tokens.len() as u32
         });
@@ -245,10 +245,10 @@ impl<'a> CompletionPlanner<'a> {
         Ok(tokens)
     }
 
-    /// Few tokens from an item to the end of the text. First it is assumed that captured texts may be
-    /// any; where that does not come true, that they are the texts that are written; and where that
-    /// does not, either (items that are arrays or objects), a path is searched for. The number beside
-    /// the tokens is by how many they exceed the first path.
+    /// A short path, in tokens, from an item to the end of the text. Three plans are tried in turn: one
+    /// in which captured texts restrict nothing, one with the captured texts that it spells itself, and
+    /// a search (needed for items that are arrays or objects). Returns the path and how many tokens
+    /// longer it is than the first plan.
     fn item_path(&mut self, (text, item): ScopedItem) -> Result<Option<(Vec<u32>, u32)>> {
         let path = self.shortest_path(item)?;
         let Some(TokenPath { tokens, is_approximate }) = path else { return Ok(None) };
@@ -260,9 +260,9 @@ impl<'a> CompletionPlanner<'a> {
             return Ok(Some((tokens, 0)));
         }
         let least = tokens.len();
-        let with_extra = |tokens: Vec<u32>| {
-            let extra = tokens.len().saturating_sub(least) as u32;
-            (tokens, extra)
+        let with_excess = |tokens: Vec<u32>| {
+            let excess = tokens.len().saturating_sub(least) as u32;
+            (tokens, excess)
         };
         self.cache.plans.assume(CaptureAssumption::Spelled);
         let path = within_limits(self.shortest_path(item));
@@ -270,25 +270,28 @@ impl<'a> CompletionPlanner<'a> {
         if let Some(TokenPath { tokens, is_approximate }) = path?
             && (!is_approximate || self.completes(from, &tokens)?)
         {
-            return Ok(Some(with_extra(tokens)));
+            return Ok(Some(with_excess(tokens)));
         }
         // Blanks make a path longer and seldom help, but each of them would be looked at.
         let found = match self.search_by_bytes(from, Blanks::Skipped)? {
             Some(tokens) => Some(tokens),
             None => self.search_by_bytes(from, Blanks::Tried)?,
         };
-        Ok(found.map(with_extra))
+        Ok(found.map(with_excess))
     }
 
-    /// The tokens by which completing a configuration exceeds a plan in which captured texts forbid
-    /// nothing. After any token it is no more: of `n` texts that are planned here and differ from those
-    /// that are written, `n - 1` differ from one more.
-    pub(super) fn extra_tokens(&mut self, id: ConfigId) -> Result<u32> {
+    /// The number of tokens by which a completion of the configuration exceeds a plan in which captured
+    /// texts restrict nothing.
+    ///
+    /// Reading a token does not increase it: of `n` planned texts that differ from all captured ones, a
+    /// newly captured text equals at most one, so `n - 1` still differ from all. If `b` and `c` are
+    /// planned and the token completes the item `b`, the plan goes on with `c`.
+    pub(super) fn excess_tokens(&mut self, id: ConfigId) -> Result<u32> {
         let mut most = 0;
         for i in 0..self.recognizer.items(id).len() {
             let scoped = (self.recognizer.scope_text(id), self.recognizer.items(id)[i]);
             self.item_tokens(scoped)?;
-            most = most.max(self.cache.bounds.extra.get(&scoped).copied().unwrap_or(0));
+            most = most.max(self.cache.bounds.excess_tokens.get(&scoped).copied().unwrap_or(0));
         }
         Ok(most)
     }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::planner::{Blanks, CompletionPlanner};
-use super::rest::TerminalRest;
+use super::remaining_text::TerminalRest;
 use super::token_cost::TokenCosts;
 use crate::deadline;
 use crate::error::Result;

@@ -67,7 +67,7 @@ impl TokenCosts {
     }
 }
 
-/// Calls `found` with each token that spells the text from an offset on, and the offset behind it.
+/// Calls `found` with each token that spells the text from an offset on, and the offset after it.
 fn each_token(vocabulary: &Vocabulary, text: &[u32], at: usize, found: &mut dyn FnMut(u32, usize)) {
     let trie = vocabulary.trie();
     let byte = |at: usize| text.get(at).and_then(|&symbol| u8::try_from(symbol).ok());

@@ -6,7 +6,7 @@ use super::analysis::least_fixed_point;
 use super::builder::GrammarBuilder;
 use super::form::{Grammar, Node, NodeId, RuleId, SpecialToken};
 use crate::error::Result;
-use crate::regular::{ByteSet, Language, transfer};
+use crate::regular::{ByteSet, Language, arena_copy};
 
 impl GrammarBuilder {
     /// Copies a finished grammar into this one; the rule whose language it is. Its rules keep their
@@ -35,7 +35,7 @@ impl GrammarBuilder {
             let copy = match known {
                 Node::Regular(language) => {
                     let from = grammar.languages();
-                    Node::Regular(transfer::transfer(
+                    Node::Regular(arena_copy::copy(
                         from,
                         *language,
                         &mut self.languages,

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::{Grammar, Node, NodeId, RuleId};
 use crate::error::{Error, ErrorKind, Result};
-use crate::regular::{Language, Languages, Utf8, any_text, transfer};
+use crate::regular::{Language, Languages, Utf8, any_text, arena_copy};
 
 /// Nesting of calls and groups that is followed; bounds the depth of the native stack.
 const MAX_DEPTH: u32 = 1_000;
@@ -108,7 +108,7 @@ impl RegularReader<'_> {
         let grammar = self.grammar;
         let depth = depth + 1;
         match grammar.node(id) {
-            Node::Regular(language) | Node::Text(language) => transfer::transfer(
+            Node::Regular(language) | Node::Text(language) => arena_copy::copy(
                 &grammar.languages,
                 *language,
                 self.languages,

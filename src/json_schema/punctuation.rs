@@ -129,7 +129,7 @@ pub(crate) fn flexible(l: &mut Languages) -> Language {
     l.concat([blanks, next_line])
 }
 
-/// The white space that a pattern matches, all of which must be JSON's.
+/// The white space that a pattern matches; all of it must be JSON's.
 fn white_space(l: &mut Languages, pattern: &str, space: Language) -> Result<Language> {
     let whole = regular::Options::default();
     let error = |message: &str| {

@@ -1,6 +1,6 @@
 //! Satisfiability of sets: exact emptiness, and the cheaper tests that are asked first.
 //!
-//! From cheap to dear, each with a "no" that means "perhaps" but the last:
+//! From cheap to expensive. All tests but the last are one-sided: `false` means "not proven".
 //!
 //! | test | decides by |
 //! |---|---|
@@ -12,7 +12,8 @@
 //! | `emptiness` | everything a value needs: a least fixed point |
 //!
 //! `member_alternatives` and `member_search` find members that meet a formula, `unique_items`
-//! matches items and values, `unsat_core` explains why nothing is left.
+//! matches items and values, `unsat_core` explains why nothing is left. `equivalence` compares sets,
+//! `reference_free` marks those without references, `value_listing` lists the values of finite ones.
 
 pub(crate) mod emptiness;
 pub(crate) mod equivalence;

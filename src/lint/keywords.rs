@@ -4,7 +4,7 @@ use super::finding::FindingKind;
 use super::linter::Linter;
 use super::mistakes::quoted_list;
 use super::{effects, foreign};
-use crate::json_schema::document::draft::{Dialect, Draft};
+use crate::json_schema::document::draft::{Draft, SchemaDialect};
 use crate::json_schema::document::hints::{TYPES, nearest};
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::number::decimal::Decimal;
@@ -24,7 +24,7 @@ impl Linter<'_> {
         schema: ValueId,
         keyword: &str,
         value: ValueId,
-        dialect: Dialect,
+        dialect: SchemaDialect,
     ) {
         let Some(effect) = effects::effect(keyword) else {
             return self.unknown_keyword(schema, keyword, value);
@@ -225,7 +225,13 @@ impl Linter<'_> {
     }
 
     /// The effect of `format`; `words` say what it enforces.
-    pub(super) fn format(&mut self, schema: ValueId, at: ValueId, words: &str, dialect: Dialect) {
+    pub(super) fn format(
+        &mut self,
+        schema: ValueId,
+        at: ValueId,
+        words: &str,
+        dialect: SchemaDialect,
+    ) {
         let Some(name) = self.document.string(at) else { return };
         match format(name) {
             Format::Unknown => {

@@ -5,7 +5,7 @@ use super::finding::FindingKind;
 use super::linter::{Linter, REFINING_KEYWORDS};
 use crate::deadline;
 use crate::error::ErrorKind;
-use crate::json_schema::document::draft::Dialect;
+use crate::json_schema::document::draft::SchemaDialect;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::satisfiability::unsat_core::contradiction;
 use crate::json_schema::set::Set;
@@ -34,7 +34,7 @@ const MAX_REFERENCES: usize = 100;
 
 impl Linter<'_> {
     /// All probable mistakes in a schema.
-    pub(super) fn mistakes(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
+    pub(super) fn mistakes(&mut self, schema: ValueId, role: &str, dialect: SchemaDialect) {
         self.missing_type(schema, role, dialect);
         self.members(schema, role);
         self.loose_patterns(schema);
@@ -45,7 +45,7 @@ impl Linter<'_> {
     }
 
     /// Keywords of one type without a `type`.
-    fn missing_type(&mut self, schema: ValueId, role: &str, dialect: Dialect) {
+    fn missing_type(&mut self, schema: ValueId, role: &str, dialect: SchemaDialect) {
         let elsewhere = ["type", "enum", "const", "$ref", "$dynamicRef", "$recursiveRef", "allOf"];
         if REFINING_KEYWORDS.contains(&role)
             || elsewhere.iter().any(|keyword| self.has(schema, keyword))

@@ -74,7 +74,7 @@ pub(super) struct Closure {
 }
 
 /// The end of the one path from a start.
-enum PathEnd {
+enum OnlyPathEnd {
     Item(Item),
     /// A position from which more than one path leads on.
     Branch((Position, StackId)),
@@ -95,9 +95,9 @@ fn follow_only_path(
     languages: &Languages,
     stacks: &mut ReturnStacks,
     ((mut point, count), mut stack): (Position, StackId),
-) -> Result<PathEnd> {
+) -> Result<OnlyPathEnd> {
     if count > 0 {
-        return Ok(PathEnd::Branch(((point, count), stack)));
+        return Ok(OnlyPathEnd::Branch(((point, count), stack)));
     }
     loop {
         let state = match program.point(point) {
@@ -106,12 +106,12 @@ fn follow_only_path(
                 Language::EPSILON
             }
             Point::Special { .. } => Language::EPSILON,
-            Point::Names(_) => return Ok(PathEnd::Item(Item::first_name(point, stack))),
+            Point::Names(_) => return Ok(OnlyPathEnd::Item(Item::first_name(point, stack))),
             Point::Capture { language, .. } => language,
             Point::Regular { language, .. } if !languages.is_nullable(language) => language,
             Point::Call { rule, next } => {
                 let Some(entry) = program.entry(rule) else {
-                    return Ok(PathEnd::Pending(rule));
+                    return Ok(OnlyPathEnd::Pending(rule));
                 };
                 point = entry;
                 // A tail call returns to where its caller does.
@@ -131,11 +131,11 @@ fn follow_only_path(
                     (point, stack) = (frame.point, frame.below);
                     continue;
                 }
-                _ => return Ok(PathEnd::Branch(((point, 0), stack))),
+                _ => return Ok(OnlyPathEnd::Branch(((point, 0), stack))),
             },
-            _ => return Ok(PathEnd::Branch(((point, 0), stack))),
+            _ => return Ok(OnlyPathEnd::Branch(((point, 0), stack))),
         };
-        return Ok(PathEnd::Item(Item::new(point, state, stack)));
+        return Ok(OnlyPathEnd::Item(Item::new(point, state, stack)));
     }
 }
 
@@ -184,12 +184,12 @@ impl Closure {
         if let [start] = self.starts[..] {
             self.starts.clear();
             match follow_only_path(program, languages, stacks, start)? {
-                PathEnd::Item(item) => {
+                OnlyPathEnd::Item(item) => {
                     items.push(item);
                     return Ok(None);
                 }
-                PathEnd::Pending(rule) => return Ok(Some(Pending::Rule(rule))),
-                PathEnd::Branch(start) => self.starts.push(start),
+                OnlyPathEnd::Pending(rule) => return Ok(Some(Pending::Rule(rule))),
+                OnlyPathEnd::Branch(start) => self.starts.push(start),
             }
         }
         self.limit = limit;

@@ -71,7 +71,7 @@ pub(crate) trait Automaton: Debug + Send + Sync {
         false
     }
 
-    /// Whether the state stands between two characters of an automaton all of whose strings are
+    /// Whether the state stands between two characters of an automaton whose strings are all
     /// texts.
     fn is_between(&self, _state: &[i64]) -> bool {
         false

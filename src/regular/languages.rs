@@ -15,12 +15,12 @@
 //!
 //! | layer | files |
 //! |---|---|
-//! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results` |
-//! | arena | `store` (interning), `construct` with `concatenation` and `union_merge`, `fingerprint`, `variables`, `transfer` |
+//! | data | `expression`, `properties`, `arena`, `dfa`, `transition_table`, `counted_product`, `memo`, `budget`, `shared_results`, `keyed_hash`, `search_queue` |
+//! | arena | `store` (interning), `construct` with `concatenation` and `union_merge`, `fingerprint`, `variables`, `arena_copy` |
 //! | structure | `subexpressions`, `shape`, `prefix_closure`, `lengths`, `computed_parts`, `surely_live` |
-//! | reading | `derivative` (perhaps dead successors), `reading` (exact ones) |
+//! | reading | `derivative` (perhaps dead successors), `exact_derivative` (none dead) |
 //! | emptiness | `emptiness`, with `required_bytes`, `unit_counts`, `counted_text`, `common_successor` |
-//! | strings | `witness`, `witness_length`, `spans`, `unit_bounds` |
+//! | strings | `witness`, `witness_length`, `longest_witness`, `unit_bounds` |
 //! | compilation | `determinize`, `product`, `compact` |
 //! | masks | `widening` |
 //!
@@ -30,6 +30,7 @@
 //! exact rows of other languages only in analyses that are bounded in steps.
 
 mod arena;
+pub(crate) mod arena_copy;
 mod budget;
 mod common_successor;
 pub(crate) mod compact;
@@ -42,24 +43,23 @@ mod derivative;
 mod determinize;
 mod dfa;
 mod emptiness;
+mod exact_derivative;
 mod expression;
 mod fingerprint;
 mod keyed_hash;
 pub(crate) mod lengths;
+pub(crate) mod longest_witness;
 mod memo;
 pub(crate) mod prefix_closure;
 pub(crate) mod product;
 mod properties;
-mod reading;
 mod required_bytes;
 mod search_queue;
 pub(crate) mod shape;
 mod shared_results;
-pub(crate) mod spans;
 mod store;
 mod subexpressions;
 mod surely_live;
-pub(crate) mod transfer;
 mod transition_table;
 mod union_merge;
 pub(crate) mod unit_bounds;

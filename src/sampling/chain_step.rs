@@ -103,8 +103,9 @@ impl ChainStep {
         Ok(steps)
     }
 
-    /// Whether the step changes logits token by token, without regard to the others.
-    pub(super) fn adjusts(self) -> bool {
+    /// Whether the step is the bias or a penalty: it changes the logits of some tokens, each without
+    /// regard to the others. (The temperature changes all logits alike.)
+    pub(super) fn is_bias_or_penalty(self) -> bool {
         matches!(
             self,
             Self::LogitBias

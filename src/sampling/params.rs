@@ -143,7 +143,8 @@ impl SamplingParams {
     /// The first step that is switched on and must know every allowed token: a truncation.
     /// Rejection sampling ([`Sampler::draw_checked`](super::Sampler::draw_checked)) excludes those.
     pub fn first_truncation(&self) -> Option<ChainStep> {
-        let is_local = |step: &ChainStep| step.adjusts() || *step == ChainStep::Temperature;
+        let is_local =
+            |step: &ChainStep| step.is_bias_or_penalty() || *step == ChainStep::Temperature;
         self.samplers.iter().copied().find(|step| self.switches_on(*step) && !is_local(step))
     }
 

@@ -260,3 +260,13 @@ fn long_items_that_differ_cost_what_they_are_long() {
     matcher.accept_bytes(b"b\"]").unwrap();
     assert!(matcher.is_accepting());
 }
+
+#[test]
+fn a_quotation_that_is_too_short_has_no_value() {
+    let compiler = Compiler::new(Vocabulary::from_tokens(vec![], &[], &[]).unwrap());
+    let error = |schema: Value| compiler.json_schema(&schema).unwrap_err().to_string();
+    let quotation = error(json!({"type": "string", "x-quote-from": "abc", "minLength": 100}));
+    let pattern = error(json!({"type": "string", "pattern": "^a$", "minLength": 100}));
+    assert!(quotation.contains("no value satisfies the schema"), "{quotation}");
+    assert!(pattern.contains("no value satisfies the schema"), "{pattern}");
+}

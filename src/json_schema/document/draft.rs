@@ -1,5 +1,7 @@
 //! Drafts of JSON Schema: which keyword means what in which of them.
 
+use crate::json_schema::string::quotation::QUOTE_FROM;
+
 /// A draft, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Draft {
@@ -43,7 +45,7 @@ impl Draft {
 /// The draft that a schema is read by, and whether it says so itself: where it does not, keywords
 /// of older drafts that 2020-12 does not define keep their old meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect {
+pub(crate) struct SchemaDialect {
     pub(crate) draft: Draft,
     pub(crate) declared: bool,
     /// Those that a metaschema of its own names; `None`: all of the draft.
@@ -117,7 +119,7 @@ impl Vocabularies {
     }
 }
 
-impl Dialect {
+impl SchemaDialect {
     pub(crate) const UNDECLARED: Self =
         Self { draft: Draft::Draft202012, declared: false, vocabularies: None };
 
@@ -180,10 +182,10 @@ impl Dialect {
     }
 }
 
-/// Whether a keyword of some draft may take values away.
+/// Whether a keyword, of some draft or of this crate, may take values away.
 pub(crate) fn constrains(keyword: &str) -> bool {
     let refers = matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef" | "dependencies");
-    refers || Vocabularies::of(keyword).is_some()
+    refers || keyword == QUOTE_FROM || Vocabularies::of(keyword).is_some()
 }
 
 /// The schemas that the value of a keyword holds.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::METASCHEMAS;
-use super::draft::{Dialect, Draft, Holds, Vocabularies, holds};
+use super::draft::{Draft, Holds, SchemaDialect, Vocabularies, holds};
 use super::hints;
 use super::uri::{join, percent_decoded};
 use crate::error::{ErrorKind, Result};
@@ -84,10 +84,14 @@ impl References {
 
     /// The dialect in force at a schema: that of the innermost resource that names one. Documents
     /// supplied by the caller that name none are read as the schema that refers to them is.
-    pub(crate) fn dialect(&mut self, document: &Document, schema: ValueId) -> Result<Dialect> {
+    pub(crate) fn dialect(
+        &mut self,
+        document: &Document,
+        schema: ValueId,
+    ) -> Result<SchemaDialect> {
         if let Some((at, uri)) = self.metaschema(document, schema) {
             return match Draft::from_uri(uri) {
-                Some(draft) => Ok(Dialect::declared(draft)),
+                Some(draft) => Ok(SchemaDialect::declared(draft)),
                 None => self.custom(document, at, uri),
             };
         }
@@ -98,7 +102,7 @@ impl References {
                 return self.dialect(document, main);
             }
         }
-        Ok(self.draft.map_or(Dialect::UNDECLARED, Dialect::declared))
+        Ok(self.draft.map_or(SchemaDialect::UNDECLARED, SchemaDialect::declared))
     }
 
     fn top(&self, document: &Document, mut at: ValueId) -> ValueId {
@@ -138,13 +142,14 @@ impl References {
 
     /// The dialect of a metaschema that is of no draft: the draft that it is written in, with the
     /// vocabularies that it names (2020-12 Core, section 8.1.2).
-    fn custom(&mut self, document: &Document, at: ValueId, uri: &str) -> Result<Dialect> {
+    fn custom(&mut self, document: &Document, at: ValueId, uri: &str) -> Result<SchemaDialect> {
         let uri = uri.trim_end_matches('#');
         let root = document.supplied().find(|&(supplied, _)| supplied == uri);
-        let Some((_, root)) = root else { return Ok(Dialect::UNDECLARED) };
+        let Some((_, root)) = root else { return Ok(SchemaDialect::UNDECLARED) };
         let own = document.get(root, "$schema").and_then(|uri| document.string(uri));
-        let mut dialect =
-            own.and_then(Draft::from_uri).map_or(Dialect::UNDECLARED, Dialect::declared);
+        let mut dialect = own
+            .and_then(Draft::from_uri)
+            .map_or(SchemaDialect::UNDECLARED, SchemaDialect::declared);
         dialect.declared = true;
         let Some(listed) = document.get(root, "$vocabulary").and_then(|v| document.members(v))
         else {
@@ -167,11 +172,11 @@ impl References {
     }
 
     /// The draft of a schema, as far as finding its identifiers needs it.
-    fn draft_of(&self, document: &Document, schema: ValueId) -> Dialect {
+    fn draft_of(&self, document: &Document, schema: ValueId) -> SchemaDialect {
         let declared = self.metaschema(document, schema).and_then(|(_, uri)| Draft::from_uri(uri));
         match declared.or(self.draft) {
-            Some(draft) => Dialect::declared(draft),
-            None => Dialect::UNDECLARED,
+            Some(draft) => SchemaDialect::declared(draft),
+            None => SchemaDialect::UNDECLARED,
         }
     }
 

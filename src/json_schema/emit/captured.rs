@@ -9,7 +9,7 @@ use crate::grammar::NodeId;
 use crate::regular::{TextSet, TextSets};
 
 impl Emitter<'_> {
-    /// The part behind a captured text, if the text may stand there; without a text, behind any.
+    /// The part after a captured text, if the text may stand there; without a text, after any.
     pub(super) fn after_capture(
         &mut self,
         tag: u32,

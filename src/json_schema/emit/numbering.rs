@@ -46,7 +46,7 @@ impl Numbering {
         if value.is_builtin() { value } else { ValueId::from_number(place - self.first_place) }
     }
 
-    /// Whether a number was made here, or by a schema behind this one.
+    /// Whether a number was made here, or by a schema after this one.
     pub(crate) fn is_at_or_before(self, place: u32) -> bool {
         self.first_place <= place
     }

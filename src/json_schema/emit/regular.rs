@@ -31,7 +31,7 @@ use crate::grammar::source::Source;
 use crate::grammar::{GrammarBuilder, Node, NodeId, RuleId};
 use crate::json_schema::set::Shared;
 use crate::limits::Limits;
-use crate::regular::transfer;
+use crate::regular::arena_copy;
 use crate::regular::{Language, Languages};
 
 /// Rules that one language may be made of.
@@ -58,7 +58,7 @@ fn language(hole: &SchemaHole, languages: &mut Languages) -> Result<Language> {
         Reader { source, languages: Languages::new(), rules: FxHashMap::default(), made: 0 };
     std::mem::swap(&mut reader.languages, reader.source.languages());
     let language = reader.rule(start)?;
-    transfer::transfer(&reader.languages, language, languages, &mut FxHashMap::default())
+    arena_copy::copy(&reader.languages, language, languages, &mut FxHashMap::default())
 }
 
 /// The end of the rules that are read together.
@@ -176,7 +176,7 @@ impl Reader {
         *known = self.languages.union([*known, text]);
     }
 
-    /// Adds what a node at the end of a rule stands for, behind some text.
+    /// Adds what a node at the end of a rule stands for, after some text.
     fn tail(&mut self, id: NodeId, before: Language, equation: &mut Equation) -> Result<()> {
         match self.node(id) {
             Node::Sequence(parts) => {
@@ -260,7 +260,7 @@ impl Reader {
                 let part = self.inside(node)?;
                 self.languages.repeat(part, min, max)
             }
-            // Names and captured texts have nothing behind them.
+            // Names and captured texts have nothing after them.
             _ => return Err(not_regular("holds a JSON Schema that depends on what was read")),
         })
     }

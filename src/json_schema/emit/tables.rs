@@ -51,7 +51,7 @@ pub(crate) struct Member {
 }
 
 impl ObjectAutomaton {
-    /// Whether an object with `count` members has room for so many required ones.
+    /// Whether an object with `count` members has room for `required` more.
     pub(crate) fn fits(&self, count: u32, required: u32) -> bool {
         self.max.is_none_or(|max| count + required <= max)
     }
@@ -66,8 +66,8 @@ pub(crate) struct ObjectTables {
     /// By object that was met in an indented text, where each depth meets it again: its automaton
     /// and the state in which it begins, or `None` if it has no values.
     pub(crate) declared: FxHashMap<ObjectSet, Option<(u32, ObjectState)>>,
-    /// Answers to whether a condition can still be met.
-    pub(crate) met: FxHashMap<ConditionQuery, Option<Met>>,
+    /// Whether a condition can still be met.
+    pub(crate) condition_answers: FxHashMap<ConditionQuery, Option<Satisfiable>>,
     /// Sets of named members that are written, in any order, as bits.
     pub(crate) seen: Interned<Box<[u64]>>,
     /// Sets of other keys that are written, sorted.
@@ -76,14 +76,14 @@ pub(crate) struct ObjectTables {
     pub(crate) choices: Vec<(u32, ObjectState, Vec<u32>)>,
 }
 
-/// A question to whether a condition can still be met: the object, where the search begins, those of the
-/// members still to come that the condition names, and the number of keys left of each class.
+/// Key of the memo of condition answers: object, start state, remaining named members, keys left per
+/// class.
 pub(crate) type ConditionQuery = (u32, SearchState, Box<[u32]>, Arc<[u32]>);
 
-/// A condition can be met.
+/// The positive answer to whether a condition can still be met.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Met {
-    /// The named member that is one of those which meet it, by index: the one to write first.
+pub(crate) struct Satisfiable {
+    /// Index of the named member to write first so that the condition is met.
     pub(crate) by: Option<u32>,
 }
 

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::json_schema::document::draft::{Dialect, Draft, Holds, holds};
+use crate::json_schema::document::draft::{Draft, Holds, SchemaDialect, holds};
 use crate::json_schema::document::hints::TYPES;
 use crate::json_schema::document::{Value, ValueId};
 use crate::json_schema::keywords::quote_from::validate_quotation;
@@ -162,7 +162,12 @@ fn visit_schemas(
     Ok(counting)
 }
 
-fn validate_keyword(sets: &Sets<'_>, keyword: &str, at: ValueId, dialect: Dialect) -> Result<()> {
+fn validate_keyword(
+    sets: &Sets<'_>,
+    keyword: &str,
+    at: ValueId,
+    dialect: SchemaDialect,
+) -> Result<()> {
     if COUNT_KEYWORDS.contains(&keyword) {
         return count_at(sets, at, keyword).map(drop);
     }
@@ -270,7 +275,7 @@ fn validate_name(
     keyword: &str,
     name: &str,
     at: ValueId,
-    dialect: Dialect,
+    dialect: SchemaDialect,
 ) -> Result<()> {
     let anchors = ["$anchor", "$dynamicAnchor"].contains(&keyword);
     let fragment = name.split_once('#').is_some_and(|(_, fragment)| !fragment.is_empty());

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::json_schema::document::draft;
 use crate::json_schema::document::references::References;
 use crate::json_schema::document::{Document, Members, Value, ValueId};
+use crate::json_schema::string::quotation::QUOTE_FROM;
 
 /// Levels of required members that are followed.
 const MAX_DEPTH: u32 = 8;
@@ -24,7 +25,7 @@ pub(crate) fn has_value(
     schema: ValueId,
     digits: u32,
 ) -> bool {
-    QuickTest { document, references, digits, left: MAX_SCHEMAS }.of(schema, 0)
+    QuickTest { document, references, digits, left: MAX_SCHEMAS }.has_value_within(schema, 0)
 }
 
 struct QuickTest<'d, 'r> {
@@ -79,7 +80,8 @@ impl<'d> QuickTest<'d, '_> {
         }
     }
 
-    fn of(&mut self, schema: ValueId, depth: u32) -> bool {
+    /// Whether some value provably satisfies the schema, within the levels and schemas that are left.
+    fn has_value_within(&mut self, schema: ValueId, depth: u32) -> bool {
         let document = self.document;
         let members = match document.value(schema) {
             Value::Bool(allowed) => return *allowed,
@@ -115,9 +117,9 @@ impl<'d> QuickTest<'d, '_> {
                 "exclusiveMinimum" => numbers.at_least(bound().map(|bound| bound + 1)),
                 "exclusiveMaximum" => numbers.at_most(bound().map(|bound| bound - 1)),
                 "multipleOf" => divided = true,
-                // Any format has texts; of which lengths, is not looked into.
+                // Any format has texts; their lengths are not looked into.
                 "format" => string &= self.document.string(value).is_some(),
-                "pattern" => string = false,
+                "pattern" | QUOTE_FROM => string = false,
                 "minItems" => counts.at_least(bound()),
                 "maxItems" => counts.at_most(bound()),
                 "items" => items = Some(value),
@@ -136,12 +138,16 @@ impl<'d> QuickTest<'d, '_> {
         if let Some(reference) = reference {
             let alone = spoken == 1 && required.is_none();
             let target = || self.references.resolve(document, reference).ok();
-            return alone.then(target).flatten().is_some_and(|target| self.of(target, depth + 1));
+            return alone
+                .then(target)
+                .flatten()
+                .is_some_and(|target| self.has_value_within(target, depth + 1));
         }
         if let Some(branches) = branches {
             let Value::Array(branches) = document.value(branches) else { return false };
             let alone = spoken == 1 && required.is_none();
-            return alone && branches.iter().any(|&branch| self.of(branch, depth + 1));
+            return alone
+                && branches.iter().any(|&branch| self.has_value_within(branch, depth + 1));
         }
         if let Some(listed) = listed {
             let alone = spoken == 1 + u32::from(kinds.is_some()) && required.is_none();
@@ -159,7 +165,9 @@ impl<'d> QuickTest<'d, '_> {
             // The empty one, or as many items as must be.
             "array" => match counts.nearest() {
                 Some(0) => true,
-                Some(_) => array && items.is_none_or(|items| self.of(items, depth + 1)),
+                Some(_) => {
+                    array && items.is_none_or(|items| self.has_value_within(items, depth + 1))
+                }
                 None => false,
             },
             "object" => {
@@ -178,7 +186,7 @@ impl<'d> QuickTest<'d, '_> {
         let Some(properties) = properties else { return required.is_empty() };
         required.iter().all(|&name| {
             let member = document.string(name).and_then(|name| properties.get(name));
-            member.is_some_and(|member| self.of(member, depth + 1))
+            member.is_some_and(|member| self.has_value_within(member, depth + 1))
         })
     }
 }
@@ -253,6 +261,7 @@ mod tests {
             "false",
             r#"{"type": "string", "minLength": 4, "maxLength": 3}"#,
             r#"{"type": "string", "pattern": "a"}"#,
+            r#"{"type": "string", "x-quote-from": "abc", "minLength": 100}"#,
             r#"{"type": "number", "minimum": 1, "maximum": 0}"#,
             r#"{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}"#,
             r#"{"type": "integer", "minimum": 1000000}"#,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::error::Result;
-use crate::json_schema::document::draft::Dialect;
+use crate::json_schema::document::draft::SchemaDialect;
 use crate::json_schema::document::{Members, ValueId};
 use crate::json_schema::set::{Sets, Sources};
 
@@ -14,7 +14,7 @@ use crate::json_schema::set::{Sets, Sources};
 pub(crate) struct KeywordReader<'d> {
     pub(crate) schema: ValueId,
     members: &'d Members,
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: SchemaDialect,
     ignored: Arc<FxHashSet<ValueId>>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) enum FormulaNode {
     Some(KeyClass),
     /// Every member with one of these keys has a value in their set.
     All(KeyClass),
-    /// There are at least so many members.
+    /// A lower bound on the number of members.
     AtLeast(u32),
     AtMost(u32),
     /// Sorted, without duplicates, at least two.

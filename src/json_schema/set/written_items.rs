@@ -20,13 +20,13 @@ pub(crate) struct WrittenItems {
     pub(crate) texts: Arc<TextSets>,
     /// By set: one that lacks an item of it, and that item.
     pub(crate) added: FxHashMap<TextSet, (TextSet, Text)>,
-    /// Of the items that may come, by their set, what was written takes away.
+    /// By candidate set and written set: the candidates no longer allowed.
     pub(crate) taken: FxHashMap<(Set, TextSet), Taken>,
     /// Whether each number of a set is spelled in one way.
     pub(crate) spelled_once: FxHashMap<Set, bool>,
     /// Whether a language has more texts than an array has items.
     pub(crate) inexhaustible: FxHashMap<Language, bool>,
-    /// By set: of so many that were asked for, the shortest items.
+    /// By set: the number of items that was asked for, and the shortest items.
     pub(crate) short: FxHashMap<Set, (usize, Arc<[ShortItem]>)>,
     /// Whether every text can be spelled in tokens, byte by byte. If not, texts are not counted.
     pub(crate) every_byte: bool,
@@ -35,12 +35,13 @@ pub(crate) struct WrittenItems {
 /// The part of a set of items that written items take away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// Items as they are spelled, which no further item must end as.
+    /// Spelled items that are looked up: a further item must not end as one of them.
     pub(crate) looked_up: TextSet,
     /// Strings that the language of items must lack, as they are spelled between quotes.
     pub(crate) strings: TextSet,
-    /// The literals of numbers that it must lack, and these numbers once more.
+    /// The literals of numbers that the language of items must lack.
     pub(crate) numbers: TextSet,
+    /// The same numbers as a formula.
     pub(crate) formula: NumberFormula,
 }
 
@@ -85,7 +86,7 @@ impl WrittenItems {
         self.texts.len(set) as usize
     }
 
-    /// Those of some values that are not written.
+    /// The values that are not written.
     pub(crate) fn others(&self, set: TextSet, values: &[Text]) -> Vec<Text> {
         values.iter().filter(|value| !self.contains(set, value)).cloned().collect()
     }
@@ -100,7 +101,7 @@ impl WrittenItems {
         values
     }
 
-    /// About how many bytes it takes.
+    /// Approximate memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.texts.bytes() + self.added.len() * 64 + self.taken.len() * 48
     }

@@ -40,9 +40,10 @@ enum SpellingState {
     Plain,
     /// After a backslash.
     Escape,
-    /// After `\u` and so many digits of this value; the high surrogate before, or 0.
+    /// After `\u` and some of its digits: their number, their value, and the high surrogate before,
+    /// or 0.
     Digits(i64, i64, i64),
-    /// After a high surrogate, and after the backslash behind it.
+    /// After a high surrogate; then, after its backslash.
     Surrogate(i64),
     SurrogateEscape(i64),
 }
@@ -173,7 +174,7 @@ impl Automaton for AnySpelling {
 
     fn is_live(&self, state: &[i64]) -> Option<bool> {
         let (place, inner) = SpellingState::read(state)?;
-        // Whether a unit of which `count` digits are read may be this one.
+        // Whether a unit whose first `count` digits are read may be this one.
         let begins = |unit: i64, count: i64, value: i64| unit >> (4 * (4 - count)) == value;
         let fits = |&(first, second): &Utf16Units| match place {
             SpellingState::Plain | SpellingState::Escape => true,

@@ -90,7 +90,7 @@ impl TokenCountBound {
     }
 
     /// A lower bound of the bytes of a kind that a character has after normalization, in [`PARTS`]
-    /// of a byte. `next` is the character behind it.
+    /// of a byte. `next` is the character after `c`.
     fn weight(&self, c: char, next: Option<char>, kind: fn(u8) -> bool) -> usize {
         if self.strips && c.is_whitespace() {
             return 0;
@@ -104,7 +104,7 @@ impl TokenCountBound {
                 // Some that are no letters become ASCII punctuation.
                 if c.is_alphanumeric() { c.len_utf8() } else { 0 }
             } else if next.is_some_and(|next| !next.is_ascii()) {
-                // A combining mark behind it would make it another character.
+                // A combining mark after it would make it another character.
                 0
             } else if kind(c as u8) {
                 PARTS

@@ -305,7 +305,7 @@ mod tests {
         let (mut patterns, mut modes) = (0, std::collections::HashSet::new());
         for _ in 0..3_000 {
             let (mut text, mut state) = (String::new(), PatternState::start());
-            // How long the rest can become, from places behind which no backslash stands.
+            // How long the rest can become, from places without a backslash after them.
             let mut bounds: Vec<(usize, Slack)> = Vec::new();
             for _ in 0..draw(25) {
                 let piece = pieces[draw(pieces.len())];

@@ -43,7 +43,7 @@ pub(crate) struct CountedProduct {
     places: Box<[[u8; 256]]>,
     min: u32,
     max: u32,
-    /// By number of units: the states from which exactly so many lead to acceptance, as bits.
+    /// By number of units: the states from which exactly that many units lead to acceptance, as bits.
     /// Numbers beyond the last are like the last.
     accepting_after: Vec<Box<[u64]>>,
     /// By state and place within a unit: the states in which the unit may end.

@@ -282,7 +282,7 @@ fn derive_row(languages: &mut Languages, x: Language) -> (Row, ByteSet) {
     }
 }
 
-/// The row each of whose entries `f` makes of the entries of other rows, and its border. `f` is
+/// A row whose entries `f` computes from the entries of other rows, and its border. `f` is
 /// called once for each run of bytes that none of the rows distinguishes.
 fn combine(
     languages: &mut Languages,

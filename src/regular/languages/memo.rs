@@ -25,7 +25,8 @@ pub(crate) enum WitnessKind {
     Short,
 }
 
-/// The numbers of units of the strings of a text that begins within a unit or between two.
+/// The numbers of units that the strings reachable from a state can have. The state lies within a
+/// unit or between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnitCounts {
     /// There is no string.
@@ -44,7 +45,7 @@ pub(super) type StatePair = (Language, Language);
 pub(crate) struct RequiredBytes {
     /// By language: a superset of the bytes that occur in its strings.
     pub(super) possible: FxHashMap<Language, ByteSet>,
-    /// By language: sets of which every string contains a byte.
+    /// By language: byte sets that have a byte in common with every string.
     pub(super) required: FxHashMap<Language, ByteSets>,
 }
 

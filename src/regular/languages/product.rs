@@ -284,7 +284,7 @@ mod tests {
     use crate::regular::{JsonString, any_text};
     use rustc_hash::FxHashSet;
 
-    /// Texts of JSON strings that each of the patterns matches, of so many characters.
+    /// Texts of JSON strings of `min` to `max` characters that all patterns match.
     fn texts(l: &mut Languages, patterns: &[&str], min: u32, max: u32) -> (Language, Language) {
         let any = any_text(l, &JsonString);
         let Expression::Repeat(unit, ..) = *l.arena.expr(any) else {

@@ -65,7 +65,7 @@ fn possible_bytes(languages: &mut Languages, x: Language, depth: u32) -> ByteSet
     bytes
 }
 
-/// Sets of which every string contains a byte; not all such sets.
+/// Byte sets that have a byte in common with every string; not all such sets.
 fn required_byte_sets(languages: &mut Languages, x: Language, depth: u32) -> ByteSets {
     if languages.is_nullable(x) || depth == MAX_DEPTH {
         return ByteSets::new();

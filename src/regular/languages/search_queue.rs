@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use super::expression::Language;
 
-/// Every so many takes, the oldest state is taken instead of the best.
+/// Period in takes: one take in this number takes the oldest state instead of the best.
 const OLDEST_EVERY: usize = 4;
 
 /// States that a search has met and not looked at yet.

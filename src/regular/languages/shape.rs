@@ -94,7 +94,7 @@ pub(crate) fn before_suffix(
     Some(languages.concat(firsts))
 }
 
-/// The first of a concatenation of two, the second of which is `end`.
+/// `first`, if the language is the concatenation of `first` and `end`.
 pub(crate) fn single_before_suffix(
     languages: &Languages,
     x: Language,

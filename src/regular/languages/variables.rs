@@ -23,7 +23,7 @@ pub(crate) fn new_variable(languages: &mut Languages, nullable: bool) -> Languag
 }
 
 /// Gives a variable its body. The body contains the empty string exactly if the variable was said
-/// to, and variables in it that may be defined in terms of this one stand behind at least one byte.
+/// to, and variables in it that may be defined in terms of this one stand after at least one byte.
 pub(crate) fn define(languages: &mut Languages, variable: Language, body: Language) {
     debug_assert_eq!(languages.is_nullable(variable), languages.is_nullable(body));
     if let Expression::Variable(v) = *languages.arena.expr(variable) {

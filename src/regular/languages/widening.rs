@@ -15,8 +15,8 @@ use smallvec::SmallVec;
 use super::counted_text::without_redundant_texts;
 use super::expression::{Expression, Language, UNBOUNDED};
 use super::lengths::min_length_bound;
+use super::longest_witness::{SpanMemo, searched_span, structural_span};
 use super::shape::leading_counter;
-use super::spans::{SpanMemo, searched_span, structural_span};
 use super::store::Languages;
 use super::subexpressions::subexpressions;
 use crate::error::Result;
@@ -27,7 +27,7 @@ use crate::regular::ByteSet;
 pub(crate) enum RepeatedUnit {
     /// One byte of a set.
     Byte(ByteSet),
-    /// At least so many bytes.
+    /// A lower bound on the number of bytes.
     Bytes(u32),
 }
 

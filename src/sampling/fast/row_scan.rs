@@ -227,7 +227,7 @@ fn partial_block(block: &[f32; BLOCK], words: &[u32], sums: &mut [Lanes; CHAINS]
     fold(maxima)
 }
 
-/// A copy of a block with −∞ for forbidden tokens (NaN if their logit is NaN or +∞) and behind its
+/// A copy of a block with −∞ for forbidden tokens (NaN if their logit is NaN or +∞) and after its
 /// end.
 pub(crate) fn masked(block: &[f32], words: &[u32]) -> [f32; BLOCK] {
     let mut masked = [f32::NEG_INFINITY; BLOCK];

@@ -1,4 +1,4 @@
-//! Top-p over a long row of which few tokens stay: lists those and sums the others roughly.
+//! Top-p over a long row that keeps few tokens: lists those and sums the others roughly.
 //!
 //! A peaked distribution has a nucleus of a few tokens among 150,000. The weight of the others
 //! matters only as a total:

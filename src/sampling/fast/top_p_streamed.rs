@@ -23,7 +23,7 @@ use crate::sampling::exp::exp;
 use crate::sampling::steps::{self, Candidate, CandidateKey};
 use crate::sampling::weighted_select::reach;
 
-/// Distance of the blocks of the sample: one of so many is weighed in advance.
+/// Distance of the blocks of the sample: one block of this number is weighed in advance.
 const SAMPLE_INTERVAL: usize = 16;
 /// Number of greatest logits that are weighed exactly instead of by the sample: a row's weight may
 /// lie on few tokens.
@@ -32,10 +32,11 @@ const EXACT_GREATEST_LOGITS: usize = 512;
 const BRACKET_STANDARD_ERRORS: f64 = 4.0;
 /// Relative error of sums in `f64`.
 const ROUNDING: f64 = 1e-12;
-/// At most one of so many tokens may lie deeper than the table reaches; each costs a call of `exp`.
+/// At most one token of this number may lie deeper than the table reaches; each costs a call of
+/// `exp`.
 const TOKENS_PER_DEEP_TOKEN: usize = 16;
-/// At most one of so many tokens of the sample may lie in the bracket; for more, listing costs
-/// less.
+/// At most one token of this number of sampled tokens may lie in the bracket; for more, listing
+/// costs less.
 const TOKENS_PER_BRACKETED_TOKEN: usize = 4;
 
 /// Scratch memory of the search, kept between draws.

@@ -48,7 +48,7 @@ impl AllowedRow {
         let yielded = fill_words(chain.params(), logits.len(), mask, words)?;
         let mut changed = Vec::new();
         let mut invalid = None;
-        if chain.adjusts() {
+        if chain.has_bias_or_penalty() {
             for token in chain.changing() {
                 let Some(&logit) = logits.get(token as usize) else { continue };
                 let (word, bit) = (&mut words[token as usize / 32], 1 << (token % 32));

@@ -54,19 +54,20 @@ impl Chain {
     }
 
     /// Whether some step changes single logits.
-    pub(super) fn adjusts(&self) -> bool {
-        self.steps.iter().any(|step| step.adjusts())
+    pub(super) fn has_bias_or_penalty(&self) -> bool {
+        self.steps.iter().any(|step| step.is_bias_or_penalty())
     }
 
     /// Whether some step counts tokens of the history.
     pub(super) fn counts_history(&self) -> bool {
-        self.steps.iter().any(|&step| step.adjusts() && step != ChainStep::LogitBias)
+        self.steps.iter().any(|&step| step.is_bias_or_penalty() && step != ChainStep::LogitBias)
     }
 
     /// The number of *local* steps at the chain's head, which treat each token by itself. They need
     /// no list of the tokens that none of them changes.
     pub(super) fn local_steps(&self) -> usize {
-        let is_local = |step: &&ChainStep| step.adjusts() || **step == ChainStep::Temperature;
+        let is_local =
+            |step: &&ChainStep| step.is_bias_or_penalty() || **step == ChainStep::Temperature;
         self.steps.iter().take_while(is_local).count()
     }
 
@@ -115,7 +116,7 @@ impl Chain {
 
     /// Runs the steps that change single logits, wherever they stand in the chain.
     pub(super) fn run_adjusting_steps(&self, changed: &mut [Candidate]) {
-        for &step in self.steps.iter().filter(|step| step.adjusts()) {
+        for &step in self.steps.iter().filter(|step| step.is_bias_or_penalty()) {
             self.adjust(step, changed);
         }
     }

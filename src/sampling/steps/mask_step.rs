@@ -47,7 +47,7 @@ pub(crate) fn invalid_logit(token: u32, logit: f32) -> Error {
         .with_help("the weights are damaged or the dtype is too narrow: try f32")
 }
 
-/// An error for a mask of `allowed` tokens of which none can be drawn.
+/// An error for a mask none of whose `allowed` tokens can be drawn.
 pub(crate) fn nothing_allowed(allowed: usize) -> Error {
     let message = match allowed {
         0 => "mask step: the mask allows no token".to_owned(),

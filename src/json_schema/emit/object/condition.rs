@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::error::Result;
 use crate::json_schema::emit::Emitter;
 use crate::json_schema::emit::state::ObjectState;
-use crate::json_schema::emit::tables::{Member, Met};
+use crate::json_schema::emit::tables::{Member, Satisfiable};
 use crate::json_schema::options::PropertyOrder;
 use crate::json_schema::satisfiability::member_search::KEY_COUNT_CAP;
 use crate::json_schema::satisfiability::member_search::SearchOutcome;
@@ -99,7 +99,7 @@ impl<'d> Emitter<'d> {
         id: u32,
         state: ObjectState,
         class: Option<usize>,
-    ) -> Result<Option<Met>> {
+    ) -> Result<Option<Satisfiable>> {
         // Which other keys are written does not matter, only how many are left.
         let keys = self.keys_left(id, state, class)?;
         let object = &self.objects.automata[id as usize];
@@ -116,7 +116,7 @@ impl<'d> Emitter<'d> {
         let asked = search.names().filter_map(|name| indices.get(name).copied());
         let asked: Box<[u32]> = asked.collect();
         let key = (id, start, asked.clone(), keys);
-        if let Some(&known) = self.objects.met.get(&key) {
+        if let Some(&known) = self.objects.condition_answers.get(&key) {
             return Ok(known);
         }
         let has_value = &mut |sets: &mut Sets<'d>, set| Ok(!sets.is_empty(set)?);
@@ -129,7 +129,7 @@ impl<'d> Emitter<'d> {
                     PropertyOrder::Any => written.into_iter().next(),
                     PropertyOrder::Schema => written.min(),
                 };
-                Some(Met { by })
+                Some(Satisfiable { by })
             }
             None => {
                 let members = &self.objects.automata[id as usize].members;
@@ -146,10 +146,10 @@ impl<'d> Emitter<'d> {
                     ..ObjectSet::any(Language::EMPTY)
                 };
                 let any = self.sets.finds_any(object, has_value, &mut 0)?;
-                any.then_some(Met { by: None })
+                any.then_some(Satisfiable { by: None })
             }
         };
-        self.objects.met.insert(key, met);
+        self.objects.condition_answers.insert(key, met);
         Ok(met)
     }
 

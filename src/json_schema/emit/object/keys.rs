@@ -129,7 +129,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The part behind a name: colon, value, and the rest of the object.
+    /// The part after a name: colon, value, and the rest of the object.
     pub(crate) fn after_name(&mut self, tag: u32, rank: u32) -> Result<NodeId> {
         let (id, state) = (
             self.objects.choices[self.numbering.index(tag)].0,
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         self.member(id, &ways)
     }
 
-    /// The part behind a name that is not spelled canonically; without a text, behind any of its
+    /// The part after a name that is not spelled canonically; without a text, after any of its
     /// choice.
     pub(crate) fn after_escaped_name(
         &mut self,
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         Ok(self.builder.choice(ways?))
     }
 
-    /// The part behind a key without a name of its own; without a text, behind any.
+    /// The part after a key without a name of its own; without a text, after any.
     pub(crate) fn after_key(
         &mut self,
         (id, state, class): (u32, ObjectState, usize),

@@ -237,7 +237,7 @@ fn evaluators_of_keywords<'d>(
     Ok(found)
 }
 
-/// Values of which every unevaluated member or item is in a set.
+/// Values whose unevaluated members and items are all in a set.
 fn unevaluated_set(
     sets: &mut Sets<'_>,
     seen: Evaluated,

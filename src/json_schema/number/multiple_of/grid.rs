@@ -84,7 +84,7 @@ impl MultipleGrid {
         }
     }
 
-    /// The divisor, as an integer times ten to the power of minus so many places.
+    /// The divisor: an integer, and the decimal places by which it is shifted.
     pub(crate) fn unit(&self) -> (&BigInt, u32) {
         (&self.step, self.places)
     }

@@ -351,7 +351,8 @@ impl PatternState {
         }
     }
 
-    /// After the character behind a backslash: `AtomEscape`, `ClassEscape`, or an escape in a name.
+    /// Reads the character that a backslash escapes: `AtomEscape`, `ClassEscape`, or an escape in a
+    /// name.
     fn escape(self, then: EscapeTarget, tail: OpenEscape, c: char) -> Option<Self> {
         let in_class = matches!(then, EscapeTarget::ClassMember | EscapeTarget::RangeEnd(_));
         if c == 'u' {

@@ -192,7 +192,7 @@ fn unknown_escape(at: usize, c: char) -> Error {
     }
 }
 
-/// A number of so many hexadecimal digits at the beginning of `text`.
+/// The number written in the first `digits` bytes of `text`, all hexadecimal digits.
 fn parse_hex(text: &str, digits: usize) -> Option<u32> {
     let text = text.get(..digits)?;
     let all = text.bytes().all(|b| b.is_ascii_hexdigit());

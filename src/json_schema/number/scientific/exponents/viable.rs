@@ -10,7 +10,7 @@
 //! is nothing to search for but the first few.
 //!
 //! Of the many digits only their remainder by the common multiple of all divisors need be known: a
-//! number whose last digit other than 0 stands behind the places of a divisor is no multiple of it,
+//! number whose last digit other than 0 stands after the places of a divisor is no multiple of it,
 //! and before that, a multiple of the modulus can be taken from `D`.
 
 use num_bigint::BigInt;
@@ -169,7 +169,7 @@ impl Exponents {
         Ok(false)
     }
 
-    /// The place of an atom's value among the numbers of a run: before it and behind it, if the
+    /// The place of an atom's value among the numbers of a run: before it and after it, if the
     /// numbers are all larger and all smaller.
     fn cut(&self, m: &Mantissa, atom: usize, left: u32, power: i64, end: &BigInt) -> BigInt {
         let (NumberAtom::Bound { value, .. } | NumberAtom::Value(value)) = &self.atoms[atom] else {

@@ -9,7 +9,7 @@ use super::variables::{define, new_variable, set_identity};
 use crate::error::Result;
 
 /// The same language in another arena. `done` maps the languages that were copied before.
-pub(crate) fn transfer(
+pub(crate) fn copy(
     languages: &Languages,
     x: Language,
     to: &mut Languages,

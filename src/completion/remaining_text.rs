@@ -1,11 +1,11 @@
-//! The rest of a text: what is left of an item's terminal, and what follows down its stack.
+//! The remaining text of an item: the rest of its terminal, then what follows down its stack.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::least_derivation::{LeastDerivations, Points};
-use super::plans::CaptureAssumption;
+use super::plan_memo::CaptureAssumption;
 use super::token_cost::special;
 use crate::error::Result;
 use crate::grammar::RuleId;
@@ -21,14 +21,14 @@ use crate::regular::witness_length;
 pub(super) struct TerminalRest {
     /// Bytes, and special tokens as [`special`] writes them.
     pub(super) text: Vec<u32>,
-    /// The point behind it.
+    /// The point after the terminal.
     pub(super) next: PointId,
-    /// Whether it is a captured text behind which the text goes on as behind any.
+    /// Whether the terminal is a captured text that is assumed to restrict nothing.
     pub(super) is_approximate: bool,
 }
 
 impl LeastDerivations<'_> {
-    /// The points that come after a frame's return, each so many times.
+    /// The points that come after a frame's return, each with the number of times.
     fn after_frame(&mut self, frame: StackFrame) -> Result<Option<Points>> {
         let count = self.recognizer.program.count_after(frame.point, frame.count);
         Ok(match self.recognizer.program.point(frame.point) {
@@ -57,7 +57,7 @@ impl LeastDerivations<'_> {
         Ok(Some(sum))
     }
 
-    /// Whether the text behind a frame's return is approximate.
+    /// Whether the text after a frame's return is approximate.
     pub(super) fn is_frame_approximate(&self, frame: StackFrame) -> bool {
         let plan = &self.plans.current;
         match self.recognizer.program.point(frame.point) {
@@ -69,7 +69,7 @@ impl LeastDerivations<'_> {
         }
     }
 
-    /// Appends the text behind a frame's return.
+    /// Appends the text after a frame's return.
     pub(super) fn write_frame(&mut self, frame: StackFrame, to: &mut Vec<u32>) -> Result<()> {
         for (point, times) in self.after_frame(frame)?.unwrap_or_default() {
             for _ in 0..times {
@@ -109,7 +109,7 @@ impl LeastDerivations<'_> {
     }
 
     /// The name with which the shortest text from an item goes on: the rest of its bytes, and the
-    /// point behind it.
+    /// point after it.
     fn name_rest(&mut self, item: Item, names: u32) -> Result<Option<(Vec<u8>, PointId)>> {
         let mut best: Option<(u64, Vec<u8>, PointId)> = None;
         for (rank, text, _) in self.recognizer.program.shortest_names(names, item.name_node()) {
@@ -123,7 +123,7 @@ impl LeastDerivations<'_> {
         Ok(best.map(|(_, text, next)| (text, next)))
     }
 
-    /// The bytes of the rest of an item's terminal, and the point behind it.
+    /// The number of bytes left of an item's terminal, and the point after it.
     fn item_rest_bytes(&mut self, item: Item) -> Result<Option<(u64, PointId)>> {
         let most = self.plans.max_bytes;
         match self.recognizer.program.point(item.point) {
@@ -172,7 +172,8 @@ impl LeastDerivations<'_> {
                 }))
             }
             Point::Capture { language, tag } => {
-                // Of one that was walked, or that is taken to be read, it is not known what was.
+                // The captured text is unknown where captures are ignored or the terminal is
+                // assumed to be read.
                 let is_known = item.state == language
                     || item.text != NO_TEXT && item.state != Language::EPSILON;
                 if is_known && self.recognizer.program.is_item(tag) {
@@ -198,8 +199,8 @@ impl LeastDerivations<'_> {
         }
     }
 
-    /// A short rest of an array's item, of which some was read, with which it differs from those
-    /// before, where it must.
+    /// A short rest of an array's item that is partly read. With this rest the item differs from the
+    /// earlier items, where it must.
     pub(super) fn item_that_differs(
         &mut self,
         tag: u32,
@@ -215,7 +216,7 @@ impl LeastDerivations<'_> {
                 let text = rest.iter().map(|&byte| u32::from(byte)).collect();
                 return Ok(Some(TerminalRest { text, next, is_approximate: false }));
             }
-            // It is among those before: once without all of them.
+            // The item equals an earlier one: try once more without all earlier ones.
             let Some((texts, set)) =
                 self.recognizer.program.looked_up(tag).filter(|_| left == state)
             else {
@@ -229,7 +230,7 @@ impl LeastDerivations<'_> {
         }
     }
 
-    /// A short text of a rule, if its source tells one and it is worth planning.
+    /// A short text of a rule, if its source knows one that is within the limit on planned bytes.
     pub(super) fn completion(&mut self, rule: RuleId) -> Result<Option<Arc<[u8]>>> {
         if self.recognizer.program.least_bytes(rule) > self.plans.max_spelled_bytes() {
             return Ok(None);
@@ -237,8 +238,8 @@ impl LeastDerivations<'_> {
         self.recognizer.program.completion(rule, &mut self.recognizer.languages)
     }
 
-    /// Bytes from an item to the end of the text; above what is
-    /// [worth planning](super::plans::Plans::plan_within) a lower bound.
+    /// Bytes from an item to the end of the text; a lower bound above the
+    /// [limit on planned bytes](super::plan_memo::Plans::plan_within).
     pub(super) fn item_bytes(&mut self, item: Item) -> Result<Option<u64>> {
         match item.point {
             ACCEPT => return Ok(Some(0)),

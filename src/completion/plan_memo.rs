@@ -10,18 +10,17 @@ use crate::grammar::RuleId;
 use crate::recognizer::{PointId, StackId};
 use crate::regular::MAX_WITNESS_BYTES;
 
-/// Texts of so many bytes are always worth planning, however small the budget.
+/// Texts of up to this many bytes are planned, however small the budget.
 const MIN_PLANNED_BYTES: u64 = 1 << 12;
 
 /// The assumption of a plan on captured texts (keys without a name, items that must differ).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CaptureAssumption {
-    /// Any text: what follows is what may follow some text. One plan serves for all texts that were
-    /// captured before, and may not come true.
+    /// The captured text restricts nothing. One plan serves all texts, but may turn out invalid.
     #[default]
     Any,
-    /// The short text that the plan spells: what follows is what really follows. Costs a rule for each
-    /// captured text.
+    /// The captured text is the short one that the plan spells, and restricts what follows it. Costs
+    /// one rule for each captured text.
     Spelled,
 }
 
@@ -29,9 +28,9 @@ pub(super) enum CaptureAssumption {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Unmade {
     Rule(RuleId),
-    /// The point behind a name, by choice and rank.
+    /// The point after a name, by choice and rank.
     Name(u32, u32),
-    /// The point behind a captured text, by tag; `None` is any text.
+    /// The point after a captured text, by tag; `None` is any text.
     Capture(u32, Option<Arc<[u8]>>),
 }
 
@@ -57,7 +56,7 @@ pub(super) struct CompletionTail {
 #[derive(Debug, Default)]
 pub(super) struct CompletionPlan {
     pub(super) shortest: FxHashMap<PointId, ShortestText>,
-    /// Points from which more bytes are needed than are worth planning: lower bounds.
+    /// Lower bounds, in bytes, for points whose shortest text is longer than `max_bytes`.
     pub(super) long: FxHashMap<PointId, u64>,
     /// Parts of the program that are beyond the limits of their source.
     pub(super) refused: FxHashSet<Unmade>,
@@ -90,8 +89,8 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Makes completions planned that could fit into so many tokens of at most so many bytes. Returns
-    /// whether more are planned than before: then what was too long may not be any more.
+    /// Raises the limit to completions that fit into `tokens` tokens of at most `longest_token` bytes.
+    /// Returns whether the limit rose: then a text that was too long may be within it.
     pub(super) fn plan_within(&mut self, tokens: u32, longest_token: usize) -> bool {
         let bytes = u64::from(tokens).saturating_mul(longest_token as u64);
         let most = bytes.clamp(MIN_PLANNED_BYTES, MAX_WITNESS_BYTES).next_power_of_two();
