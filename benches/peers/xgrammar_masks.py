@@ -1,12 +1,13 @@
 """XGrammar on what `schemas --export FILE` wrote: the same vocabulary, schemas and tokens.
 
     pip install xgrammar
-    python benches/peers/xgrammar_masks.py export.jsonl xgrammar.json
+    python benches/peers/xgrammar_masks.py export.jsonl xgrammar.json [SECONDS]
 
 Writes {"version": …, "masks_us": […], "passing": …, "schemas": …} for `schemas --beside`. One thread;
-the clock runs over `fill_next_token_bitmask` alone. A schema that takes longer than SECONDS is given up.
+the clock runs over `fill_next_token_bitmask` alone. A schema that takes longer than SECONDS (20) is given up.
 """
 
+import importlib.metadata
 import json
 import signal
 import sys
@@ -15,7 +16,6 @@ import time
 import torch
 import xgrammar
 
-SECONDS = 20
 
 
 class TooLong(Exception):
@@ -50,7 +50,7 @@ def follow(compiler, bitmask, case, masks):
     return right
 
 
-def main(source, target):
+def main(source, target, seconds="20"):
     torch.set_num_threads(1)
     signal.signal(signal.SIGALRM, give_up)
     masks, passing, schemas = [], 0, 0
@@ -66,14 +66,14 @@ def main(source, target):
         bitmask = xgrammar.allocate_token_bitmask(1, info.vocab_size)
         for line in lines:
             schemas += 1
-            signal.alarm(SECONDS)
+            signal.alarm(int(seconds))
             try:
                 passing += follow(compiler, bitmask, json.loads(line), masks)
             except (TooLong, RuntimeError, ValueError, TypeError) as error:
                 print(schemas, type(error).__name__, str(error)[:100], file=sys.stderr)
             finally:
                 signal.alarm(0)
-    version = getattr(xgrammar, "__version__", "")
+    version = importlib.metadata.version("xgrammar")
     with open(target, "w") as out:
         json.dump(
             {"version": version, "masks_us": masks, "passing": passing, "schemas": schemas}, out
