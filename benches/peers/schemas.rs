@@ -124,14 +124,18 @@ fn draw(path: &Path, args: &Args, corpus: &[Case], outcomes: &[Vec<Outcome>; 2])
         outcomes.iter().flat_map(|o| &o.masks).map(|&us| f64::from(us)).collect()
     };
     let [peer, ours] = outcomes;
-    let mut engines = vec![Bars::new("Maskwright", masks(ours)), Bars::new("llguidance 1.9.1", masks(peer))];
+    let mut engines =
+        vec![Bars::new("Maskwright", masks(ours)), Bars::new("llguidance 1.9.1", masks(peer))];
     for beside in &args.beside {
         let (name, file) = beside.split_once('=').context("`--beside` takes NAME=FILE")?;
         let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
         let other: Elsewhere = serde_json::from_str(&text).with_context(|| file.to_owned())?;
         println!(
             "{name} {}: {} of {} schemas pass, {} masks",
-            other.version, other.passing, other.schemas, other.masks_us.len()
+            other.version,
+            other.passing,
+            other.schemas,
+            other.masks_us.len()
         );
         engines.push(Bars::new(&format!("{name} {}", other.version), other.masks_us));
     }
