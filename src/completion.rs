@@ -2,8 +2,9 @@
 //! them.
 //!
 //! For each point the shortest text to the end of its rule is a [least derivation](least_derivation).
-//! What completes a configuration is the [rest](remaining_text) of a terminal, then such texts down the stack, in the
-//! fewest [tokens](token_cost) that spell them: the [planner] adds them up. Where captured texts decide
+//! The completion of a configuration is the [rest](remaining_text) of a terminal, then the shortest
+//! texts of the points on the stack, in the fewest [tokens](token_cost) that spell them: the [planner]
+//! adds them up. Where captured texts decide
 //! (keys without a name, items that must differ), a plan is made under an [assumption](plan_memo) and
 //! tried, and where it fails, a [search] finds a way. A [budget mask](budget_mask) is the part of a
 //! mask that leaves few enough tokens.

@@ -6,9 +6,9 @@ use crate::error::{Error, ErrorKind, LimitName, Result};
 /// A bound on the tokens that complete a text; the end token is not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokensToFinish {
-    /// So many are enough.
+    /// A number of tokens that is enough to complete the text.
     pub tokens: u32,
-    /// Whether fewer are not enough.
+    /// Whether it is the least such number.
     pub exact: bool,
 }
 

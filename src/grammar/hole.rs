@@ -1,7 +1,7 @@
 //! Parts of a grammar whose rules are made while a text is read.
 //!
-//! What a JSON Schema accepts is no finished grammar: an object that remembers its keys would need a
-//! rule for each set of keys. Such a part is a *hole*: one opaque leaf, carried along wherever its
+//! The values of a JSON Schema have no finished grammar: an object that remembers its keys would need
+//! a rule for each set of keys. Such a part is a *hole*: one opaque leaf, carried along wherever its
 //! grammar is embedded, that is known never to hold the empty string. When the grammar is compiled,
 //! a [`Source`](super::source::Source) makes the rules of its holes as a text enters them.
 

@@ -1,7 +1,8 @@
 //! Exclusion of the items that an array holds already, where its items must differ.
 //!
-//! What was written is a persistent set of canonical texts ([`TextSets`](crate::regular::TextSets)): an item more costs its
-//! own length, and whether an item was written before is a look-up. A later item must not end as
+//! The written items are a persistent set of canonical texts
+//! ([`TextSets`](crate::regular::TextSets)): adding an item costs its own length, and whether an item
+//! was written before is a look-up. A later item must not end as
 //! one of them; whether its *beginning* can still become another item is a matter of counting. An
 //! item after whose text a great many others can still come (`"ab"`, where any string will do)
 //! leaves every beginning of it alive, so nothing is taken out of the language of items, and only

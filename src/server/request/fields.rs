@@ -93,7 +93,7 @@ impl Fields {
         self.map.shift_remove(field);
     }
 
-    /// Refuses a known field that is not implemented, unless its value is `harmless`.
+    /// Refuses a field of the API that this server does not honour, unless its value is `harmless`.
     pub(crate) fn only(
         &mut self,
         field: &str,
