@@ -18,9 +18,9 @@
 //! Special tokens stand in grammars by name, so a model's own ids are used.
 //!
 //! To add a format of tool calls: write `tool_formats/<name>.json` (its members are documented at
-//! [`ToolFormat`]), add it to `TOOL_FORMATS` and its mark in chat templates to
-//! [`ToolFormat::of_template`] (`tool_format.rs`), and a message to `tests/engine/messages.rs`. No code
-//! writes or reads a particular format. A format of reasoning is added likewise.
+//! [`ToolFormat`]), add its name to `TOOL_FORMATS` (`tool_format.rs`), and messages to
+//! `tests/engine/messages.rs`. No code writes or reads a particular format. A format of reasoning is
+//! added likewise.
 //!
 //! ```
 //! use maskwright::tools::{Tool, ToolCalls, ToolFormat};
@@ -55,7 +55,7 @@ mod tool_format;
 
 pub use message::{AssistantMessage, MessagePart, ToolCall};
 pub use message_reader::MessageReader;
-pub use reasoning_format::{Marker, ReasoningFormat};
+pub use reasoning_format::{AfterReasoning, Marker, ReasoningFormat, ReasoningStart};
 pub use structural_tag::structural_tag;
 pub use tags::{Tag, TagBody, Tags};
 pub use tool::Tool;

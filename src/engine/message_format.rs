@@ -5,7 +5,9 @@ use super::reasoning_budget::Thinking;
 use super::request::Request;
 use crate::constraint::Compiler;
 use crate::error::Result;
-use crate::tools::{MessageReader, ReasoningFormat, ToolCalls, ToolFormat};
+use crate::tools::{
+    AfterReasoning, MessageReader, ReasoningFormat, ReasoningStart, ToolCalls, ToolFormat,
+};
 
 /// The parts of a model's message beside the answer, and the format that the model writes them in.
 /// Sets up requests and compilers for it, and splits the text that comes back.
@@ -24,8 +26,8 @@ use crate::tools::{MessageReader, ReasoningFormat, ToolCalls, ToolFormat};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Protocol {
-    /// The format of the reasoning, and whether the prompt ends in its opening tag.
-    reasoning: Option<(ReasoningFormat, bool)>,
+    /// The format of the reasoning, and where it begins.
+    reasoning: Option<(ReasoningFormat, ReasoningStart)>,
     calls: Option<ToolCalls>,
 }
 
@@ -65,13 +67,15 @@ impl Protocol {
             Some(reasoning) => reasoning,
             None => ReasoningFormat::named("think")?,
         };
-        let opened = reasoning.is_open_after(&engine.prompt(request)?);
         let vocabulary = engine.vocabulary();
-        let begin = if opened { None } else { Some(reasoning.begin(vocabulary)?) };
+        let (start, begin) = match reasoning.is_open_after(&engine.prompt(request)?) {
+            true => (ReasoningStart::Prompt, None),
+            false => (ReasoningStart::Message, Some(reasoning.begin(vocabulary)?)),
+        };
         let end = reasoning.end(vocabulary)?;
         request.thinking = Some(Thinking { begin, end, budget });
         request.special_tokens = true;
-        Ok(Self { reasoning: Some((reasoning, opened)), ..self })
+        Ok(Self { reasoning: Some((reasoning, start)), ..self })
     }
 
     /// A compiler whose constraints describe what comes after the reasoning, which is put before
@@ -79,9 +83,12 @@ impl Protocol {
     pub fn compiler(&self, compiler: &Compiler) -> Result<Compiler> {
         match &self.reasoning {
             None => Ok(compiler.clone()),
-            Some((reasoning, opened)) => {
-                let calls = self.calls.is_some();
-                let prefix = reasoning.grammar(compiler.vocabulary(), *opened, calls)?;
+            Some((reasoning, start)) => {
+                let after = match self.calls {
+                    Some(_) => AfterReasoning::ToolFormat,
+                    None => AfterReasoning::Answer,
+                };
+                let prefix = reasoning.grammar(compiler.vocabulary(), *start, after)?;
                 compiler.clone().with_prefix(&prefix)
             }
         }
@@ -99,7 +106,7 @@ impl Protocol {
 
     /// A reader that splits one message.
     pub fn reader(&self) -> MessageReader {
-        let reasoning = self.reasoning.as_ref().map(|(reasoning, opened)| (reasoning, *opened));
+        let reasoning = self.reasoning.as_ref().map(|(reasoning, start)| (reasoning, *start));
         match &self.calls {
             Some(calls) => calls.reader(reasoning),
             None => MessageReader::new(reasoning),

@@ -14,7 +14,7 @@ mod json_end;
 mod program;
 
 use super::message::MessagePart;
-use super::reasoning_format::ReasoningFormat;
+use super::reasoning_format::{ReasoningFormat, ReasoningStart};
 use json_end::JsonEndScanner;
 use program::{Instruction, Program, TextKind};
 
@@ -88,12 +88,11 @@ pub struct MessageReader {
 }
 
 impl MessageReader {
-    /// A reader of messages without calls. The flag beside the reasoning says whether the prompt
-    /// ends in its opening tag.
-    pub fn new(reasoning: Option<(&ReasoningFormat, bool)>) -> Self {
+    /// A reader of messages without calls.
+    pub fn new(reasoning: Option<(&ReasoningFormat, ReasoningStart)>) -> Self {
         let mut program = Program::default();
-        if let Some((reasoning, opened)) = reasoning {
-            program.reasoning(reasoning, opened);
+        if let Some((reasoning, start)) = reasoning {
+            program.reasoning(reasoning, start);
             program.pieces(reasoning.answer());
         }
         program.text_to_the_end();
@@ -104,11 +103,11 @@ impl MessageReader {
     pub(super) fn of_calls(
         shape: MessageShape<'_>,
         names: Vec<String>,
-        reasoning: Option<(&ReasoningFormat, bool)>,
+        reasoning: Option<(&ReasoningFormat, ReasoningStart)>,
     ) -> Self {
         let mut program = Program::default();
-        if let Some((reasoning, opened)) = reasoning {
-            program.reasoning(reasoning, opened);
+        if let Some((reasoning, start)) = reasoning {
+            program.reasoning(reasoning, start);
         }
         program.message(shape);
         Self::of_program(program, names)
@@ -219,20 +218,18 @@ impl MessageReader {
             (Instruction::Text { text, .. }, _) if text.is_empty() => {
                 self.step(thread.to(after), input, next);
             }
-            (Instruction::Text { text, commit }, Input::Char(c)) => {
+            (
+                Instruction::Text { text, commit } | Instruction::Tag { text, commit, .. },
+                Input::Char(c),
+            ) => {
                 if let Some(mut thread) = literal(thread, text, c) {
                     thread.committed |= *commit && thread.pc == after;
                     next.push(thread);
                 }
             }
-            (Instruction::Tag(text, _), Input::Char(c)) => {
-                next.extend(literal(thread, text, c).map(|mut thread| {
-                    thread.committed |= thread.pc == after;
-                    thread
-                }))
-            }
-            (Instruction::Token(name) | Instruction::Tag(_, name), Input::Special(token)) => {
+            (Instruction::Tag { name, commit, .. }, Input::Special(token)) => {
                 if name == token && thread.chars_read == 0 {
+                    thread.committed |= *commit;
                     next.push(thread.to(after));
                 }
             }
@@ -258,8 +255,7 @@ impl MessageReader {
                     next.push(if ended { thread.to(after) } else { thread });
                 }
             }
-            (Instruction::Token(_), Input::Char(_))
-            | (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))
+            (Instruction::Any(_) | Instruction::Text { .. }, Input::Special(_))
             | (Instruction::End, _) => {}
         }
     }

@@ -6,14 +6,45 @@ use crate::regular::{Utf8, any_text};
 use crate::vocabulary::Vocabulary;
 
 /// Contents of the slots of pieces.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Slots<'a> {
     /// Name of a tool and the rule of its arguments.
     pub(super) call: Option<(&'a str, RuleId)>,
     /// Rule of text for the user; any text without.
     pub(super) answer: Option<RuleId>,
-    /// Vocabulary that says which tags are special tokens; none are without.
-    pub(super) vocabulary: Option<&'a Vocabulary>,
+    /// Vocabulary that says which tags are special tokens.
+    pub(super) vocabulary: &'a Vocabulary,
+}
+
+impl<'a> Slots<'a> {
+    /// Slots of pieces outside of calls.
+    pub(super) fn of(vocabulary: &'a Vocabulary) -> Self {
+        Self { call: None, answer: None, vocabulary }
+    }
+}
+
+/// The special token that a piece is in a vocabulary; `None` for text, and for an added token that
+/// the vocabulary has as text.
+pub(super) fn special_token(piece: &Piece, vocabulary: &Vocabulary) -> Option<u32> {
+    match piece {
+        Piece::Token { token: name } | Piece::Tag { tag: name } => {
+            vocabulary.special(name).filter(|&id| vocabulary.is_special(id))
+        }
+        _ => None,
+    }
+}
+
+/// The text that a piece is in a vocabulary; `None` for a special token, for a token that the
+/// vocabulary must have and lacks, and for several pieces.
+pub(super) fn text<'a>(piece: &'a Piece, vocabulary: &Vocabulary) -> Option<&'a str> {
+    match piece {
+        Piece::Text(text) => Some(text),
+        Piece::Token { token } => {
+            vocabulary.special(token).filter(|&id| !vocabulary.is_special(id)).map(|_| &**token)
+        }
+        Piece::Tag { tag } => special_token(piece, vocabulary).is_none().then_some(tag),
+        _ => None,
+    }
 }
 
 /// A node for pieces in sequence.
@@ -26,14 +57,12 @@ pub(super) fn nodes(builder: &mut GrammarBuilder, pieces: &[Piece], slots: &Slot
 pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_>) -> NodeId {
     match piece {
         Piece::Text(text) => builder.literal(text.as_bytes()),
-        Piece::Token { token } => builder.special(SpecialToken::Name(token.clone())),
-        Piece::Tag { tag } => {
-            let special = slots.vocabulary.and_then(|vocabulary| {
-                vocabulary.special(tag).filter(|&id| vocabulary.is_special(id))
-            });
-            match special {
-                Some(id) => builder.special(SpecialToken::Id(id)),
-                None => builder.literal(tag.as_bytes()),
+        Piece::Token { token: name } | Piece::Tag { tag: name } => {
+            match (text(piece, slots.vocabulary), special_token(piece, slots.vocabulary)) {
+                (Some(text), _) => builder.literal(text.as_bytes()),
+                (None, Some(id)) => builder.special(SpecialToken::Id(id)),
+                // Compiling names the token that the vocabulary lacks.
+                (None, None) => builder.special(SpecialToken::Name(name.clone())),
             }
         }
         Piece::Optional { optional } => {
@@ -55,6 +84,16 @@ pub(super) fn node(builder: &mut GrammarBuilder, piece: &Piece, slots: &Slots<'_
                 let one = languages.union(ranges);
                 let id = languages.repeat(one, 9, Some(9));
                 builder.regular(id)
+            }
+            (Slot::Number, _) => {
+                let languages = builder.languages();
+                let zero = languages.literal(b"0");
+                let first = languages.byte_range(b'1', b'9');
+                let digit = languages.byte_range(b'0', b'9');
+                let rest = languages.repeat(digit, 0, Some(3));
+                let more = languages.concat([first, rest]);
+                let number = languages.union([zero, more]);
+                builder.regular(number)
             }
             (Slot::Text | Slot::Reasoning, _) => match (slot, slots.answer) {
                 (Slot::Text, Some(answer)) => builder.call(answer),

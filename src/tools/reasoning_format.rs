@@ -13,12 +13,13 @@ use crate::vocabulary::Vocabulary;
 /// Format in which a family of models writes its reasoning.
 ///
 /// ```
-/// use maskwright::tools::ReasoningFormat;
+/// use maskwright::tools::{AfterReasoning, ReasoningFormat, ReasoningStart};
 /// use maskwright::{Compiler, Vocabulary};
 /// # let tokens = (0..=255).map(|b| Some(vec![b])).collect();
 /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
 /// let reasoning = ReasoningFormat::named("think")?;
-/// let prefix = reasoning.grammar(&vocabulary, false, false)?;
+/// let (start, after) = (ReasoningStart::Message, AfterReasoning::Answer);
+/// let prefix = reasoning.grammar(&vocabulary, start, after)?;
 /// let yes_or_no = Compiler::new(vocabulary).with_prefix(&prefix)?.choice(&["yes", "no"])?;
 /// let mut matcher = yes_or_no.matcher();
 /// matcher.accept_bytes(b"<think>The sky? Maybe.</think>\n\nyes")?;
@@ -43,6 +44,27 @@ pub struct ReasoningFormat {
     /// Pieces before an answer, where no format of tool calls has its own.
     #[serde(default)]
     answer: Vec<Piece>,
+}
+
+/// Beginning of the reasoning of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReasoningStart {
+    /// The message begins with the opening tag.
+    #[default]
+    Message,
+    /// The prompt ends in the opening tag, so that the message begins inside of it.
+    Prompt,
+    /// The message begins with the opening tag if the model reasons, which it may leave out.
+    Optional,
+}
+
+/// The part of a message behind the reasoning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterReasoning {
+    /// An answer, behind the pieces that the format of the reasoning has before it.
+    Answer,
+    /// A message of a [`ToolFormat`](super::ToolFormat), which has its own pieces before an answer.
+    ToolFormat,
 }
 
 /// Spelling of a tag in a vocabulary.
@@ -115,16 +137,19 @@ impl ReasoningFormat {
         }
     }
 
-    /// Grammar of the prefix of a message: reasoning in its tags. `opened`: the prompt has the
-    /// opening tag. `calls`: a format of tool calls follows, which has its own pieces before an
-    /// answer.
+    /// Grammar of the prefix of a message: reasoning in its tags.
     ///
     /// Errors if the vocabulary lacks a special token that has no spelling as text.
-    pub fn grammar(&self, vocabulary: &Vocabulary, opened: bool, calls: bool) -> Result<Grammar> {
+    pub fn grammar(
+        &self,
+        vocabulary: &Vocabulary,
+        start: ReasoningStart,
+        after: AfterReasoning,
+    ) -> Result<Grammar> {
         let mut builder = GrammarBuilder::new();
-        let slots = Slots { vocabulary: Some(vocabulary), ..Slots::default() };
+        let slots = Slots::of(vocabulary);
         let mut parts = Vec::new();
-        if !opened {
+        if start != ReasoningStart::Prompt {
             parts.push(pieces::nodes(&mut builder, &self.open, &slots));
         }
         let languages = builder.languages();
@@ -147,10 +172,14 @@ impl ReasoningFormat {
             }
         }
         parts.push(pieces::nodes(&mut builder, &self.after, &slots));
-        if !calls {
-            parts.push(pieces::nodes(&mut builder, &self.answer, &slots));
+        let mut body = builder.sequence(parts);
+        if start == ReasoningStart::Optional {
+            body = builder.repeat(body, 0, Some(1));
         }
-        let body = builder.sequence(parts);
+        if after == AfterReasoning::Answer {
+            let answer = pieces::nodes(&mut builder, &self.answer, &slots);
+            body = builder.sequence([body, answer]);
+        }
         let start = builder.rule("reasoning", body);
         builder.finish(start)
     }
@@ -186,20 +215,14 @@ impl ReasoningFormat {
 }
 
 fn marker(piece: &Piece, vocabulary: &Vocabulary) -> Result<Marker> {
-    let special = |name: &str| vocabulary.special(name).filter(|&id| vocabulary.is_special(id));
-    match piece {
-        Piece::Tag { tag } => match special(tag) {
-            Some(token) => Ok(Marker::Token(token)),
-            None => Ok(Marker::Bytes(tag.as_bytes().to_vec())),
-        },
-        Piece::Token { token } => match special(token) {
-            Some(token) => Ok(Marker::Token(token)),
-            None => {
-                let message = format!("the vocabulary has no special token `{token}`");
-                Err(Error::new(ErrorKind::Request, message)
-                    .with_help("choose the format of reasoning that the model was trained with"))
-            }
-        },
+    match (pieces::text(piece, vocabulary), pieces::special_token(piece, vocabulary), piece) {
+        (Some(text), ..) => Ok(Marker::Bytes(text.into())),
+        (_, Some(token), _) => Ok(Marker::Token(token)),
+        (_, _, Piece::Token { token }) => {
+            let message = format!("the vocabulary has no special token `{token}`");
+            Err(Error::new(ErrorKind::Request, message)
+                .with_help("choose the format of reasoning that the model was trained with"))
+        }
         // `read` lets no other piece be a marker.
         _ => Ok(Marker::Bytes(Vec::new())),
     }

@@ -132,7 +132,7 @@ impl TaggedText<'_> {
 }
 
 /// Free text around tags, each of which holds the free text before it.
-pub(super) fn text_and_tags(
+fn text_and_tags(
     builder: &mut GrammarBuilder,
     triggers: &Triggers,
     tag: NodeId,

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::message_reader::{MessageReader, MessageShape};
 use super::pieces::{self, Slots};
-use super::reasoning_format::ReasoningFormat;
-use super::tags::text_and_tags;
+use super::reasoning_format::{ReasoningFormat, ReasoningStart};
 use super::tool::Tool;
 use super::tool_choice::ToolChoice;
 use super::tool_format::{Piece, TextPlacement, ToolFormat};
@@ -14,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result, listed, shortened};
 use crate::grammar::{Grammar, GrammarBuilder, NodeId, RuleId};
 use crate::json_schema::{self, Options, Schema, SchemaHole};
 use crate::regular::{Triggers, Utf8, any_text};
+use crate::vocabulary::Vocabulary;
 
 /// Constraint on a message without calls.
 #[derive(Clone, Debug)]
@@ -78,9 +78,8 @@ impl ToolCalls {
         Self { answer: Some(Answer::Schema(schema)), ..self }
     }
 
-    /// A reader of such messages. The flag beside the reasoning that stands before them says whether
-    /// the prompt ends in its opening tag.
-    pub fn reader(&self, reasoning: Option<(&ReasoningFormat, bool)>) -> MessageReader {
+    /// A reader of such messages, with the reasoning that stands before them.
+    pub fn reader(&self, reasoning: Option<(&ReasoningFormat, ReasoningStart)>) -> MessageReader {
         let shape = MessageShape {
             format: &self.format,
             choice: &self.choice,
@@ -95,20 +94,22 @@ impl ToolCalls {
         self.tools.iter().map(Tool::to_value).collect()
     }
 
-    /// The grammar of such messages, for other grammars to embed.
+    /// The grammar of such messages, for other grammars to embed: JSON by the compiler's options,
+    /// and special tokens as its vocabulary has them.
     ///
     /// Errors if no tool is given or named, or if a schema is not usable (its place is a pointer
     /// within the schema of the tool that the message names).
-    pub fn grammar(&self, options: &Options) -> Result<Grammar> {
-        let grammar = self.write(options)?;
+    pub fn grammar(&self, compiler: &Compiler) -> Result<Grammar> {
+        let grammar = self.write(compiler)?;
         json_schema::check_schemas(&grammar)?;
         Ok(grammar)
     }
 
     /// The same, with schemas that nobody has looked at.
-    fn write(&self, options: &Options) -> Result<Grammar> {
+    fn write(&self, compiler: &Compiler) -> Result<Grammar> {
+        let (options, vocabulary) = (compiler.json_options(), compiler.vocabulary());
         let builder = GrammarBuilder::new();
-        let mut writer = MessageGrammar { builder, format: &self.format, answer: None };
+        let mut writer = MessageGrammar { builder, format: &self.format, vocabulary, answer: None };
         writer.answer = match &self.answer {
             None => None,
             Some(Answer::Grammar(grammar)) => Some(writer.builder.embed(grammar)?),
@@ -159,7 +160,7 @@ impl ToolCalls {
 
     /// The constraint of such messages, JSON by the compiler's options.
     pub fn compile(&self, compiler: &Compiler) -> Result<Constraint> {
-        compiler.compile(self.write(compiler.json_options())?)
+        compiler.compile(self.write(compiler)?)
     }
 }
 
@@ -170,11 +171,12 @@ type NamedRule<'a> = (&'a str, RuleId);
 struct MessageGrammar<'a> {
     builder: GrammarBuilder,
     format: &'a ToolFormat,
+    vocabulary: &'a Vocabulary,
     /// Rule of a message without calls, where it is constrained.
     answer: Option<RuleId>,
 }
 
-impl MessageGrammar<'_> {
+impl<'a> MessageGrammar<'a> {
     /// The rule of the texts of a schema.
     fn schema(&mut self, name: &str, schema: &Value, options: &Options) -> Result<RuleId> {
         let schema = Schema::from_value(schema)
@@ -184,53 +186,72 @@ impl MessageGrammar<'_> {
     }
 
     fn pieces(&mut self, pieces: &[Piece], call: Option<NamedRule<'_>>) -> NodeId {
-        pieces::nodes(&mut self.builder, pieces, &Slots { call, ..Slots::default() })
+        let slots = Slots { call, ..Slots::of(self.vocabulary) };
+        pieces::nodes(&mut self.builder, pieces, &slots)
+    }
+
+    /// The trigger of a block of calls, where it is text in the vocabulary.
+    fn trigger_text(&self) -> Option<&'a str> {
+        pieces::text(self.format.trigger()?, self.vocabulary)
     }
 
     /// One call of one of the tools.
-    fn call(&mut self, tools: &[NamedRule<'_>]) -> NodeId {
-        let format = self.format;
+    fn call(&mut self, pieces: &[Piece], tools: &[NamedRule<'_>]) -> NodeId {
         let mut alternatives = Vec::new();
         for &call in tools {
-            let one = self.pieces(&format.call, Some(call));
+            let one = self.pieces(pieces, Some(call));
             alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
         }
         self.builder.choice(alternatives)
     }
 
-    /// One call or more, with the pieces around them and no text.
+    /// A block of one call or more, with the pieces around them and no text.
     fn calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> NodeId {
         let format = self.format;
-        let call = self.call(tools);
-        let open = self.pieces(&format.open, None);
+        self.block(&format.open, &format.call, tools, single)
+    }
+
+    /// A block by its opening pieces and its first call.
+    fn block(
+        &mut self,
+        open: &[Piece],
+        first: &[Piece],
+        tools: &[NamedRule<'_>],
+        single: bool,
+    ) -> NodeId {
+        let format = self.format;
+        let open = self.pieces(open, None);
+        let first = self.call(first, tools);
         let close = self.pieces(&format.close, None);
         if single {
-            return self.builder.sequence([open, call, close]);
+            return self.builder.sequence([open, first, close]);
         }
         let between = self.pieces(&format.between, None);
+        let call = self.call(&format.call, tools);
         let next = self.builder.sequence([between, call]);
         let more = self.builder.repeat(next, 0, None);
-        self.builder.sequence([open, call, more, close])
+        self.builder.sequence([open, first, more, close])
     }
 
     /// A message without calls.
     fn answer(&mut self) -> Result<NodeId> {
         let format = self.format;
         if !format.answer.is_empty() {
-            let slots = Slots { answer: self.answer, ..Slots::default() };
+            let slots = Slots { answer: self.answer, ..Slots::of(self.vocabulary) };
             return Ok(pieces::nodes(&mut self.builder, &format.answer, &slots));
         }
         if let Some(answer) = self.answer {
             return Ok(self.builder.call(answer));
         }
+        let trigger = self.trigger_text();
         let languages = self.builder.languages();
         let text = any_text(languages, &Utf8);
-        let language = match (&format.trigger, format.text) {
+        let language = match (trigger, format.text) {
             (None, _) => text,
-            (Some(trigger), TextPlacement::Around) => {
-                Triggers::new(languages, std::slice::from_ref(trigger))?.free
+            (Some(trigger), TextPlacement::Around | TextPlacement::Before) => {
+                Triggers::new(languages, &[trigger.to_owned()])?.free
             }
-            (Some(trigger), TextPlacement::Before | TextPlacement::Instead) => {
+            (Some(trigger), TextPlacement::Instead) => {
                 let trigger = languages.literal(trigger.as_bytes());
                 let begins = languages.concat([trigger, text]);
                 languages.difference(text, begins)
@@ -242,40 +263,45 @@ impl MessageGrammar<'_> {
 
     /// A message with text, calls or both.
     fn text_or_calls(&mut self, tools: &[NamedRule<'_>], single: bool) -> Result<NodeId> {
-        let format = self.format;
-        let place = if self.answer.is_some() { TextPlacement::Instead } else { format.text };
-        if let (TextPlacement::Around, Some(trigger)) = (place, &format.trigger) {
-            let triggers = Triggers::new(self.builder.languages(), std::slice::from_ref(trigger))?;
-            // The free text before a call ends in the trigger, which begins the call.
-            let head = self.builder.regular(triggers.heads[0]);
-            let head = self.builder.mark(head, "free text");
-            let call = self.call_without(tools, trigger);
-            let tag = self.builder.sequence([head, call]);
-            return Ok(text_and_tags(&mut self.builder, &triggers, tag, single));
+        let place = if self.answer.is_some() { TextPlacement::Instead } else { self.format.text };
+        if place == TextPlacement::Instead {
+            let (calls, answer) = (self.calls(tools, single), self.answer()?);
+            return Ok(self.builder.choice([answer, calls]));
         }
-        let calls = self.calls(tools, single);
-        let answer = self.answer()?;
-        Ok(match place {
-            TextPlacement::Instead => self.builder.choice([answer, calls]),
-            _ => {
-                let calls = self.builder.repeat(calls, 0, Some(1));
-                self.builder.sequence([answer, calls])
-            }
-        })
+        let tag = self.text_and_block(tools, single, place)?;
+        let free = self.answer()?;
+        if single || place == TextPlacement::Before {
+            return Ok(self.builder.choice([tag, free]));
+        }
+        let tags = self.builder.repeat(tag, 0, None);
+        Ok(self.builder.sequence([tags, free]))
     }
 
-    /// A call without the trigger that it begins with.
-    fn call_without(&mut self, tools: &[NamedRule<'_>], trigger: &str) -> NodeId {
-        let mut pieces =
-            [&self.format.open[..], &self.format.call[..], &self.format.close[..]].concat();
-        if let Some(Piece::Text(first)) = pieces.first_mut() {
-            *first = first.strip_prefix(trigger).unwrap_or(first).to_owned();
-        }
-        let mut alternatives = Vec::new();
-        for &call in tools {
-            let one = self.pieces(&pieces, Some(call));
-            alternatives.push(self.builder.mark(one, format!("call of `{}`", call.0)));
-        }
-        self.builder.choice(alternatives)
+    /// Free text and the block of calls that ends it.
+    fn text_and_block(
+        &mut self,
+        tools: &[NamedRule<'_>],
+        single: bool,
+        place: TextPlacement,
+    ) -> Result<NodeId> {
+        let format = self.format;
+        let (mut open, mut first) = (format.open.as_slice(), format.call.as_slice());
+        let text = match self.trigger_text() {
+            // Text that ends in the trigger, which begins the block.
+            Some(trigger) => {
+                let opened = [&mut open, &mut first].into_iter().find(|list| !list.is_empty());
+                if let Some(list) = opened {
+                    *list = &list[1..];
+                }
+                Triggers::new(self.builder.languages(), &[trigger.to_owned()])?.heads[0]
+            }
+            None => any_text(self.builder.languages(), &Utf8),
+        };
+        let text = self.builder.regular(text);
+        let text = self.builder.mark(text, "free text");
+        // Where text may stand between any two calls, it may be what stands between those of a block.
+        let single = single || (place == TextPlacement::Around && format.has_bare_calls());
+        let block = self.block(open, first, tools, single);
+        Ok(self.builder.sequence([text, block]))
     }
 }

@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! qwen:  text  <tool_call>\n{"name": "NAME", "arguments": ARGUMENTS}\n</tool_call>  text …
-//!        {"text": "around", "trigger": "<tool_call>",
-//!         "call": ["<tool_call>\n{\"name\": \"", {"slot": "name"}, "\", \"arguments\": ",
-//!                  {"slot": "arguments"}, "}\n</tool_call>"]}
+//!        {"text": "around", "marks": ["<tool_call>"],
+//!         "call": [{"tag": "<tool_call>"}, "\n{\"name\": \"", {"slot": "name"},
+//!                  "\", \"arguments\": ", {"slot": "arguments"}, "}\n</tool_call>"]}
 //! ```
+//!
+//! Calls come in blocks, `open call (between call)* close`. A block's first piece, its trigger, is
+//! what free text does not hold (or, `instead` of calls, does not begin with), unless it is a special
+//! token, which no text is.
 
 use serde::Deserialize;
 
@@ -13,11 +17,12 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Format in which a family of models writes text and tool calls.
 ///
-/// Members of a description: `name`, `aliases`, `source` (the document that it is taken from), `text`
-/// (`around`, `before` or `instead` of calls), `trigger` (the text that begins a call, which free
-/// text must not hold), `single` (at most one call), and lists of pieces: `preamble`, `answer`,
-/// `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`, `{"tag": …}`,
-/// `{"slot": …}`, `{"optional": […]}` or `{"either": [[…], …]}`.
+/// Members of a description: `name`, `aliases` (names that other engines have for it), `source` (the
+/// document that it is taken from), `marks` (texts that chat templates of the family hold), `text`
+/// (`around`, `before` or `instead` of calls), `single` (at most one call), and lists of pieces:
+/// `preamble`, `answer`, `open`, `call`, `between`, `close`. A piece is a text, `{"token": …}`,
+/// `{"tag": …}`, `{"slot": …}`, `{"optional": […]}` or `{"either": [[…], …]}`; a slot is `name`,
+/// `arguments`, `id`, `number`, `text` or `reasoning`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFormat {
@@ -26,10 +31,9 @@ pub struct ToolFormat {
     /// The document that it is taken from.
     #[allow(dead_code, reason = "for readers of the description")]
     source: String,
+    /// Texts that a chat template of the family holds, all of them; none if no template shows it.
+    marks: Vec<String>,
     pub(super) text: TextPlacement,
-    /// Text that begins a call: free text must not hold it (`around`) or begin with it (`instead`).
-    #[serde(default)]
-    pub(super) trigger: Option<String>,
     /// Whether a message holds one call at most.
     #[serde(default)]
     pub(super) single: bool,
@@ -39,15 +43,15 @@ pub struct ToolFormat {
     /// A message without calls, where it is not just text.
     #[serde(default)]
     pub(super) answer: Vec<Piece>,
-    /// Pieces before the first call.
+    /// Pieces before the first call of a block.
     #[serde(default)]
     pub(super) open: Vec<Piece>,
     /// One call.
     pub(super) call: Vec<Piece>,
-    /// Pieces between two calls.
+    /// Pieces between two calls of a block.
     #[serde(default)]
     pub(super) between: Vec<Piece>,
-    /// Pieces after the last call.
+    /// Pieces after the last call of a block.
     #[serde(default)]
     pub(super) close: Vec<Piece>,
 }
@@ -56,7 +60,7 @@ pub struct ToolFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TextPlacement {
-    /// Before, between and after calls.
+    /// Before, between and after blocks of calls.
     Around,
     /// Before the first call only.
     Before,
@@ -66,13 +70,13 @@ pub(super) enum TextPlacement {
 
 /// A piece of a message.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub(super) enum Piece {
     /// Text as it is.
     Text(String),
-    /// A special token.
+    /// An added token of the vocabulary, which must have it.
     Token { token: String },
-    /// A special token where the vocabulary has one of this name, else the name as text.
+    /// An added token where the vocabulary has one of this name, else the name as text.
     Tag { tag: String },
     /// A part that differs from call to call.
     Slot { slot: Slot },
@@ -92,31 +96,39 @@ pub(super) enum Slot {
     Arguments,
     /// Nine letters and digits.
     Id,
+    /// A number of one to four digits, such as a call's in the conversation.
+    Number,
     /// Any text.
     Text,
     /// Any text that is not for the user.
     Reasoning,
 }
 
+macro_rules! descriptions {
+    ($($name:literal),* $(,)?) => {
+        [$(include_str!(concat!("tool_formats/", $name, ".json"))),*]
+    };
+}
+
 /// Descriptions of the known formats.
-const TOOL_FORMATS: [&str; 6] = [
-    include_str!("tool_formats/deepseek.json"),
-    include_str!("tool_formats/gpt-oss.json"),
-    include_str!("tool_formats/json.json"),
-    include_str!("tool_formats/llama3.json"),
-    include_str!("tool_formats/mistral.json"),
-    include_str!("tool_formats/qwen.json"),
-];
+const TOOL_FORMATS: &[&str] =
+    &descriptions!["deepseek", "gpt-oss", "json", "llama3", "mistral", "qwen",];
 
 impl ToolFormat {
-    /// A known format: `deepseek`, `gpt-oss`, `json`, `llama3`, `mistral` or `qwen` (also
-    /// `hermes`).
+    /// A known format by its name or by an alias: that of vLLM's or SGLang's parser
+    /// (`qwen3_coder`, `deepseekv31`) or of XGrammar's structural tag (`qwen_3_5`).
     ///
-    /// Errors for any other name.
+    /// Errors for any other name, with the names of all formats.
+    ///
+    /// ```
+    /// use maskwright::tools::ToolFormat;
+    /// assert_eq!(ToolFormat::named("hermes")?.name(), "qwen");
+    /// assert!(ToolFormat::named("xml").unwrap_err().to_string().contains("known are"));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
     pub fn named(name: &str) -> Result<Self> {
         let mut names = Vec::new();
-        for text in TOOL_FORMATS {
-            let format = Self::read(text)?;
+        for format in Self::known()? {
             if format.name == name || format.aliases.iter().any(|alias| alias == name) {
                 return Ok(format);
             }
@@ -126,41 +138,61 @@ impl ToolFormat {
             .with_help(format!("known are {}", names.join(", "))))
     }
 
+    /// All known formats, by name.
+    pub fn known() -> Result<Vec<Self>> {
+        TOOL_FORMATS.iter().map(|text| Self::read(text)).collect()
+    }
+
     /// A format from its description: an object with the members that are listed at the [type](Self).
     ///
-    /// Errors if it is no such object.
+    /// Errors if it is no such object, or if free text beside calls could not be told from them.
     pub fn read(description: &str) -> Result<Self> {
         let format: Self = serde_json::from_str(description).map_err(|error| {
             Error::new(ErrorKind::Request, format!("the description of the format: {error}"))
                 .with_help("write it as those that come with the crate are written")
         })?;
-        let fits = format.trigger.as_ref().is_none_or(|trigger| {
-            let first = format.open.first().or(format.call.first());
-            matches!(first, Some(Piece::Text(text)) if text.starts_with(trigger.as_str()))
-        });
-        if !fits || (format.text == TextPlacement::Around && format.trigger.is_none()) {
-            return Err(Error::new(ErrorKind::Request, "the trigger of the format begins no call")
-                .with_help("let the first text of a call begin with `trigger`"));
+        let begins = match format.trigger() {
+            Some(Piece::Text(name) | Piece::Token { token: name } | Piece::Tag { tag: name }) => {
+                !name.is_empty()
+            }
+            _ => format.text == TextPlacement::Instead && !format.answer.is_empty(),
+        };
+        if !begins {
+            let message = "the first piece of a block of calls is no text, tag or token";
+            return Err(Error::new(ErrorKind::Request, message)
+                .with_help("begin `open` (or `call`) with what free text does not hold"));
         }
         Ok(format)
     }
 
-    /// The format that a chat template writes, by the marks in it; `None` if it shows none of them.
+    /// The format that a chat template writes: the one whose marks it holds, all of them; of several,
+    /// the one whose marks are longest together. `None` if it shows none.
     pub fn of_template(template: &str) -> Option<Self> {
-        let marks = [
-            ("<|channel|>", "gpt-oss"),
-            ("<｜tool▁calls▁begin｜>", "deepseek"),
-            ("[TOOL_CALLS]", "mistral"),
-            ("<tool_call>", "qwen"),
-            ("<|python_tag|>", "llama3"),
-        ];
-        let (_, name) = marks.into_iter().find(|(mark, _)| template.contains(mark))?;
-        Self::named(name).ok()
+        let shown = |format: &Self| {
+            !format.marks.is_empty() && format.marks.iter().all(|mark| template.contains(mark))
+        };
+        let length = |format: &Self| format.marks.iter().map(String::len).sum::<usize>();
+        Self::known().ok()?.into_iter().filter(shown).max_by_key(length)
     }
 
     /// Name of the format.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Names that other engines have for it.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.aliases.iter().map(String::as_str)
+    }
+
+    /// The first piece of a block of calls.
+    pub(super) fn trigger(&self) -> Option<&Piece> {
+        self.open.first().or(self.call.first())
+    }
+
+    /// Whether a block holds nothing but calls, so that text beside it may stand between any two.
+    pub(super) fn has_bare_calls(&self) -> bool {
+        self.open.is_empty() && self.close.is_empty()
     }
 }
 
@@ -170,13 +202,20 @@ mod tests {
 
     #[test]
     fn all_descriptions_are_read() {
-        for text in TOOL_FORMATS {
-            let format = ToolFormat::read(text).unwrap();
+        let mut names = std::collections::HashSet::new();
+        for format in ToolFormat::known().unwrap() {
             assert!(!format.source.is_empty());
-            assert_eq!(ToolFormat::named(format.name()).unwrap().name(), format.name());
+            for name in format.aliases().chain([format.name()]) {
+                assert!(names.insert(name.to_owned()), "two formats are called {name}");
+                assert_eq!(ToolFormat::named(name).unwrap().name(), format.name());
+            }
         }
-        assert_eq!(ToolFormat::named("hermes").unwrap().name(), "qwen");
         assert!(ToolFormat::named("none").unwrap_err().to_string().contains("mistral"));
         assert_eq!(ToolFormat::of_template("… '<tool_call>' …").unwrap().name(), "qwen");
+        assert!(ToolFormat::of_template("no calls").is_none());
+        let bad = r#"{"name": "x", "aliases": [], "source": "", "marks": [], "text": "around", "call": [{"slot": "name"}]}"#;
+        assert!(ToolFormat::read(bad).unwrap_err().to_string().contains("first piece"));
+        let misspelt = bad.replace("\"slot\": \"name\"", "\"slot\": \"name\", \"stile\": \"x\"");
+        assert!(ToolFormat::read(&misspelt).unwrap_err().to_string().contains("description"));
     }
 }

@@ -4,8 +4,8 @@
 use crate::message_format::{accepts, compiler, pieces};
 use maskwright::json_schema::Schema;
 use maskwright::tools::{
-    AssistantMessage, Marker, MessagePart, MessageReader, ReasoningFormat, Tool, ToolCall,
-    ToolCalls, ToolChoice, ToolFormat,
+    AfterReasoning, AssistantMessage, Marker, MessagePart, MessageReader, ReasoningFormat,
+    ReasoningStart, Tool, ToolCall, ToolCalls, ToolChoice, ToolFormat,
 };
 use maskwright::{Constraint, Vocabulary};
 use serde_json::json;
@@ -245,7 +245,9 @@ fn arguments_are_all_that_schemas_say() {
             _ => "",
         };
         let thinking = ReasoningFormat::named("think").unwrap();
-        let prefix = thinking.grammar(compiler().vocabulary(), false, true).unwrap();
+        let prefix = thinking
+            .grammar(compiler().vocabulary(), ReasoningStart::Message, AfterReasoning::ToolFormat)
+            .unwrap();
         for (compiler, thought) in
             [(compiler(), ""), (compiler().with_prefix(&prefix).unwrap(), "<think>So.</think>")]
         {
@@ -304,7 +306,9 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
     for &(name, thought, reasoning) in THOUGHTS {
         let format = ReasoningFormat::named(name).unwrap();
         let compiler = compiler();
-        let prefix = format.grammar(compiler.vocabulary(), false, false).unwrap();
+        let prefix = format
+            .grammar(compiler.vocabulary(), ReasoningStart::Message, AfterReasoning::Answer)
+            .unwrap();
         let with = compiler.clone().with_prefix(&prefix).unwrap();
         for (constraint, good, bad) in [
             (
@@ -326,18 +330,23 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
                 assert!(!accepts(&constraint, &wrong), "{name}: {wrong}");
             }
         }
-        let (read, _) =
-            read(MessageReader::new(Some((&format, false))), &format!("{thought}yes <x>"), 1);
+        let (read, _) = read(
+            MessageReader::new(Some((&format, ReasoningStart::Message))),
+            &format!("{thought}yes <x>"),
+            1,
+        );
         assert_eq!(read, reply("yes <x>", reasoning, &[]), "{name}");
     }
     // The prompt has the opening tag.
     let think = ReasoningFormat::named("think").unwrap();
     let compiler = compiler();
-    let prefix = think.grammar(compiler.vocabulary(), true, false).unwrap();
+    let prefix = think
+        .grammar(compiler.vocabulary(), ReasoningStart::Prompt, AfterReasoning::Answer)
+        .unwrap();
     let opened = compiler.clone().with_prefix(&prefix).unwrap().choice(&["yes"]).unwrap();
     assert!(accepts(&opened, "so</think>yes") && !accepts(&opened, "yes"));
     assert_eq!(
-        read(MessageReader::new(Some((&think, true))), "so</think>yes", 2).0,
+        read(MessageReader::new(Some((&think, ReasoningStart::Prompt))), "so</think>yes", 2).0,
         reply("yes", "so", &[])
     );
     // Tags as the vocabulary has them.
@@ -348,8 +357,10 @@ fn reasoning_comes_first_and_the_constraint_holds_behind_it() {
     let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();
     let plain = Vocabulary::from_tokens(tokens, &[], &[]).unwrap();
     assert_eq!(mistral.end(&plain).unwrap(), Marker::Bytes(b"[/THINK]".to_vec()));
-    let error =
-        ReasoningFormat::named("gpt-oss").unwrap().grammar(&plain, false, false).unwrap_err();
+    let error = ReasoningFormat::named("gpt-oss")
+        .unwrap()
+        .grammar(&plain, ReasoningStart::Message, AfterReasoning::Answer)
+        .unwrap_err();
     assert!(error.to_string().contains("<|end|>"), "{error}");
 }
 
@@ -363,13 +374,15 @@ fn reasoning_and_calls_together() {
             _ => "<think>So.</think>",
         };
         let compiler = compiler();
-        let prefix = thinking.grammar(compiler.vocabulary(), false, true).unwrap();
+        let prefix = thinking
+            .grammar(compiler.vocabulary(), ReasoningStart::Message, AfterReasoning::ToolFormat)
+            .unwrap();
         let compiler = compiler.with_prefix(&prefix).unwrap();
         let tools = ToolCalls::new(tools(), ToolFormat::named(format).unwrap());
         let constraint = tools.compile(&compiler).unwrap();
         let message = format!("{thought}{message}");
         assert!(accepts(&constraint, &message), "{message}");
-        let (read, _) = read(tools.reader(Some((&thinking, false))), &message, 1);
+        let (read, _) = read(tools.reader(Some((&thinking, ReasoningStart::Message))), &message, 1);
         assert_eq!((read.text.as_str(), read.calls.len()), (text, calls.len()), "{message}");
         assert!(read.reasoning.starts_with("So."), "{message}");
     }

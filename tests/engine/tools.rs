@@ -268,13 +268,11 @@ fn tools_come_from_json_and_from_types() {
         assert!(error.message().contains(message), "{error}");
     }
     let bad = Tool::new("t", json!({"type": "strin"})).unwrap();
-    let error = ToolCalls::new([bad], ToolFormat::named("json").unwrap())
-        .grammar(&Options::default())
-        .unwrap_err();
+    let error =
+        ToolCalls::new([bad], ToolFormat::named("json").unwrap()).grammar(&compiler()).unwrap_err();
     assert!(error.to_string().contains("tool `t`") && error.place().pointer.is_some(), "{error}");
-    let error = ToolCalls::new([], ToolFormat::named("json").unwrap())
-        .grammar(&Options::default())
-        .unwrap_err();
+    let error =
+        ToolCalls::new([], ToolFormat::named("json").unwrap()).grammar(&compiler()).unwrap_err();
     assert!(error.to_string().contains("no tool"), "{error}");
     // The special tokens of another family.
     let tokens = (0..=255u8).map(|b| Some(vec![b])).collect();

@@ -11,7 +11,7 @@
 //! 4  Name, CommitCall, Json …
 //! ```
 
-use crate::tools::reasoning_format::ReasoningFormat;
+use crate::tools::reasoning_format::{ReasoningFormat, ReasoningStart};
 use crate::tools::tool_choice::ToolChoice;
 use crate::tools::tool_format::{Piece, Slot, TextPlacement, ToolFormat};
 
@@ -31,10 +31,12 @@ pub(super) enum Instruction {
         text: Vec<char>,
         commit: bool,
     },
-    /// A special token.
-    Token(String),
-    /// A special token, or its name as text.
-    Tag(Vec<char>, String),
+    /// An added token by its name, or the name as text. With `commit`, as above.
+    Tag {
+        text: Vec<char>,
+        name: String,
+        commit: bool,
+    },
     /// One character of free text.
     Any(TextKind),
     /// The name of a tool.
@@ -76,8 +78,9 @@ impl Program {
         self.instructions
     }
 
-    fn text(&mut self, text: &str, commit: bool) {
-        self.instructions.push(Instruction::Text { text: text.chars().collect(), commit });
+    fn tag(&mut self, name: &str, commit: bool) {
+        let (text, name) = (name.chars().collect(), name.to_owned());
+        self.instructions.push(Instruction::Tag { text, name, commit });
     }
 
     /// Any number of characters, then what follows.
@@ -97,16 +100,18 @@ impl Program {
     }
 
     pub(super) fn pieces(&mut self, pieces: &[Piece]) {
-        pieces.iter().for_each(|piece| self.piece(piece));
+        pieces.iter().for_each(|piece| self.piece(piece, false));
     }
 
-    fn piece(&mut self, piece: &Piece) {
+    /// A piece. With `commit`, threads that have read it, if it is text, a tag or a token, win over
+    /// all others.
+    fn piece(&mut self, piece: &Piece, commit: bool) {
         match piece {
-            Piece::Text(text) => self.text(text, false),
-            Piece::Token { token } => self.instructions.push(Instruction::Token(token.clone())),
-            Piece::Tag { tag } => {
-                self.instructions.push(Instruction::Tag(tag.chars().collect(), tag.clone()))
+            Piece::Text(text) => {
+                let text = text.chars().collect();
+                self.instructions.push(Instruction::Text { text, commit });
             }
+            Piece::Token { token: name } | Piece::Tag { tag: name } => self.tag(name, commit),
             Piece::Optional { optional } => self.either(&[optional.as_slice(), &[]]),
             Piece::Either { either } => {
                 let alternatives: Vec<&[Piece]> = either.iter().map(Vec::as_slice).collect();
@@ -117,7 +122,7 @@ impl Program {
                 Slot::Arguments => {
                     self.instructions.extend([Instruction::CommitCall, Instruction::Json])
                 }
-                Slot::Id => self.instructions.push(Instruction::Id),
+                Slot::Id | Slot::Number => self.instructions.push(Instruction::Id),
                 Slot::Text => self.any(TextKind::Text),
                 Slot::Reasoning => self.any(TextKind::Reasoning),
             },
@@ -154,13 +159,22 @@ impl Program {
         jumps.into_iter().for_each(|jump| self.instructions[jump] = Instruction::Jump(end));
     }
 
-    pub(super) fn reasoning(&mut self, reasoning: &ReasoningFormat, opened: bool) {
-        if !opened {
-            self.pieces(reasoning.open());
+    pub(super) fn reasoning(&mut self, reasoning: &ReasoningFormat, start: ReasoningStart) {
+        let thought = |program: &mut Self| {
+            if let [before @ .., tag] = reasoning.open()
+                && start != ReasoningStart::Prompt
+            {
+                program.pieces(before);
+                program.piece(tag, true);
+            }
+            program.any(TextKind::Reasoning);
+            program.piece(reasoning.close(), true);
+            program.pieces(reasoning.after());
+        };
+        match start {
+            ReasoningStart::Optional => self.one_of(&[&thought, &|_| {}]),
+            ReasoningStart::Message | ReasoningStart::Prompt => thought(self),
         }
-        self.any(TextKind::Reasoning);
-        self.piece(reasoning.close());
-        self.pieces(reasoning.after());
     }
 
     pub(super) fn message(&mut self, shape: MessageShape<'_>) {
@@ -191,45 +205,33 @@ impl Program {
         }
     }
 
-    /// One call or more.
+    /// A block of one call or more. With `commit`, threads that have read its trigger win.
     fn calls(&mut self, format: &ToolFormat, commit: bool) {
-        self.triggered(format, &[&format.open, &format.call], commit);
+        let opens = !format.open.is_empty();
+        self.triggered(&format.open, commit);
+        let call = self.instructions.len();
+        self.triggered(&format.call, commit && !opens);
         let more = self.instructions.len();
         self.instructions.push(Instruction::Split(more + 1, 0));
         self.pieces(&format.between);
-        self.pieces(&format.call);
-        self.instructions.push(Instruction::Jump(more));
+        self.instructions.push(Instruction::Jump(call));
         self.instructions[more] = Instruction::Split(more + 1, self.instructions.len());
         self.pieces(&format.close);
     }
 
-    /// Calls with text around them. Separators between two calls are no text.
+    /// Blocks of calls with text around them. Separators between two calls are no text.
     fn calls_in_text(&mut self, format: &ToolFormat) {
-        let whole = [&format.open[..], &format.call[..], &format.close[..]];
         let start = self.instructions.len();
         self.any(TextKind::Text);
-        self.triggered(format, &whole, true);
-        let more = self.instructions.len();
-        self.instructions.push(Instruction::Split(more + 1, start));
-        self.pieces(&format.between);
-        self.triggered(format, &whole, true);
-        self.instructions.push(Instruction::Jump(more));
+        self.calls(format, true);
+        self.instructions.push(Instruction::Jump(start));
     }
 
-    /// Pieces of which the first begins with the trigger, if there is one.
-    fn triggered(&mut self, format: &ToolFormat, pieces: &[&[Piece]], commit: bool) {
-        let mut pieces = pieces.iter().flat_map(|pieces| pieces.iter());
-        if let Some(trigger) = &format.trigger
-            && let Some(first) = pieces.next()
-        {
-            match first {
-                Piece::Text(text) if text.starts_with(trigger.as_str()) => {
-                    self.text(trigger, commit);
-                    self.text(&text[trigger.len()..], false);
-                }
-                other => self.piece(other),
-            }
+    /// Pieces of which the first is the trigger, if there are any.
+    fn triggered(&mut self, pieces: &[Piece], commit: bool) {
+        if let [first, rest @ ..] = pieces {
+            self.piece(first, commit);
+            self.pieces(rest);
         }
-        pieces.for_each(|piece| self.piece(piece));
     }
 }
