@@ -3,7 +3,7 @@
 //! A [`program`] holds the grammar as [points](point) in continuation-passing style. A *configuration*
 //! ([`configurations`]) is the set of [items](item) that are live after some text, each a terminal's
 //! state and a set of return stacks ([`gss`], a graph-structured stack). [`closure`] expands calls,
-//! forks and repeats before a byte is read; [`stepper`] reads bytes and [`tokens`] whole tokens;
+//! forks and repeats before a byte is read; [`stepper`] reads bytes and [`tokens`] whole tokens, which [`token_budgets`] counts;
 //! [`liveness`] tells which configurations a vocabulary without all single bytes can complete.
 //!
 //! Example: `list: "[" (word ("," word)*)? "]"` after the token `[a`:
@@ -17,6 +17,7 @@
 //! Invariants: items equal in point, state and text are merged: their stack sets are united. Every
 //! item of a configuration can be completed by bytes. Nothing here knows of token masks.
 
+mod budget_counter;
 pub(crate) mod byte_coverage;
 mod captured_texts;
 mod closure;
@@ -28,6 +29,7 @@ pub(crate) mod point;
 pub(crate) mod program;
 mod refused_texts;
 mod stepper;
+mod token_budgets;
 mod tokens;
 
 pub(crate) use byte_coverage::ByteCoverage;

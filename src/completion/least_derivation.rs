@@ -334,6 +334,7 @@ impl<'a> LeastDerivations<'a> {
                 0 => vec![Alternative::new(0, &[(next, 1)])],
                 _ => vec![Alternative::new(0, &[(body, min), (next, 1)])],
             },
+            Point::Budget { body, next, .. } => vec![Alternative::new(0, &[(body, 1), (next, 1)])],
             Point::Names(names) => {
                 let names_left = self.recognizer.program.shortest_names(names, 0).into_iter();
                 names_left
@@ -420,6 +421,7 @@ impl<'a> LeastDerivations<'a> {
                     todo.push(next);
                     todo.extend((0..min).map(|_| body));
                 }
+                Point::Budget { body, next, .. } => todo.extend([next, body]),
                 Point::Names(names) => {
                     let name = self
                         .recognizer

@@ -36,6 +36,7 @@ impl LeastDerivations<'_> {
             Point::Repeat { body, min, next, .. } if count > 0 => {
                 Some(SmallVec::from_slice(&[(body, min.saturating_sub(count)), (next, 1)]))
             }
+            Point::Budget { next, .. } if count > 0 => Some(SmallVec::from_slice(&[(next, 1)])),
             Point::Scope { tag, .. } if count > 0 => self
                 .recognizer
                 .after_capture(tag, None)?
@@ -62,6 +63,7 @@ impl LeastDerivations<'_> {
         let plan = &self.plans.current;
         match self.recognizer.program.point(frame.point) {
             Point::Scope { .. } => true,
+            Point::Budget { next, .. } => plan.is_approximate(next),
             Point::Repeat { body, next, .. } => {
                 plan.is_approximate(body) || plan.is_approximate(next)
             }

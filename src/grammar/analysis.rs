@@ -44,6 +44,11 @@ pub(crate) fn least_fixed_point(
                 missing[i] = 1;
                 *min == 0
             }
+            Node::Budget { node, .. } => {
+                child(*node);
+                missing[i] = 1;
+                false
+            }
             Node::Call(rule) => {
                 child(grammar.rule(*rule).body());
                 missing[i] = 1;

@@ -79,6 +79,34 @@ impl GrammarBuilder {
         }
     }
 
+    /// A text of `node` that at most `max_tokens` tokens spell. Each token that holds at least one
+    /// byte of the text counts, also one that began before the text or goes on behind it; a special
+    /// token counts as one. The empty text takes no token.
+    ///
+    /// A constraint with budgets is a language of token sequences: a token is allowed if the text can
+    /// be completed after it within all budgets. Text that is accepted as bytes takes no token.
+    ///
+    /// ```
+    /// use maskwright::{Compiler, Vocabulary, grammar::GrammarBuilder};
+    /// # let mut tokens: Vec<_> = (0..=255).map(|byte| Some(vec![byte])).collect();
+    /// tokens.push(Some(b"aaa".to_vec()));
+    /// # let vocabulary = Vocabulary::from_tokens(tokens, &[], &[])?;
+    /// let mut g = GrammarBuilder::new();
+    /// let a = g.literal(b"a");
+    /// let some = g.repeat(a, 0, None);
+    /// let (some, end) = (g.budget(some, 2), g.literal(b"."));
+    /// let body = g.sequence([some, end]);
+    /// let start = g.rule("start", body);
+    /// let mut matcher = Compiler::new(vocabulary).compile(g.finish(start)?)?.matcher();
+    /// matcher.accept(256)?; // "aaa"
+    /// matcher.accept(97)?; // "a"
+    /// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [46]); // "."
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn budget(&mut self, node: NodeId, max_tokens: u32) -> NodeId {
+        self.push(Node::Budget { node, max_tokens })
+    }
+
     /// The language of a rule.
     pub fn call(&mut self, rule: RuleId) -> NodeId {
         self.push(Node::Call(rule))
@@ -184,6 +212,11 @@ impl GrammarBuilder {
     /// Whether a choice was made by [`choice_by_length`](Self::choice_by_length).
     pub(crate) fn is_by_length(&self, choice: NodeId) -> bool {
         self.shortest_first.contains(&choice)
+    }
+
+    /// Whether a budget of tokens is part of it.
+    pub(crate) fn has_budgets(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Budget { .. }))
     }
 
     /// The number of nodes so far.

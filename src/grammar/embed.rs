@@ -47,6 +47,9 @@ impl GrammarBuilder {
                 &Node::Repeat { node: part, min, max } => {
                     Node::Repeat { node: node(part), min, max }
                 }
+                &Node::Budget { node: part, max_tokens } => {
+                    Node::Budget { node: node(part), max_tokens }
+                }
                 Node::Call(callee) => Node::Call(rule(*callee)),
                 Node::Hole(hole) => Node::Hole(first_hole + hole),
                 // The others occur in no grammar that is whole.

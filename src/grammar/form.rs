@@ -70,6 +70,14 @@ pub enum Node {
     },
     /// The language of a rule.
     Call(RuleId),
+    /// A text of the node that at most this many tokens spell, those that also spell text around it
+    /// counted; see [`GrammarBuilder::budget`](super::GrammarBuilder::budget).
+    Budget {
+        /// The node whose texts are bounded.
+        node: NodeId,
+        /// The greatest number of tokens.
+        max_tokens: u32,
+    },
     /// Exactly this special token.
     Special(SpecialToken),
     /// A part whose rules are made while a text is read, such as the values that a JSON Schema

@@ -129,6 +129,7 @@ impl RegularReader<'_> {
                 Ok(self.languages.repeat(part, min, max))
             }
             &Node::Call(callee) => self.rule(callee, depth),
+            Node::Budget { .. } => Err(self.error(rule, "counts tokens")),
             Node::Special(_) => Err(self.error(rule, "names a special token")),
             &Node::Hole(hole) => self.hole(hole, rule),
             // Only in grammars of a source.

@@ -39,11 +39,12 @@ impl<'a> MaskBuilder<'a> {
         if let Some(mask) = self.cache.known(id) {
             return Ok(mask);
         }
-        let (mask, uncertain) = if self.recognizer.spells_every_byte() {
-            self.compose(id)?
-        } else {
-            self.mask_by_walk(id)?
-        };
+        let (mask, uncertain) =
+            if self.recognizer.spells_every_byte() && !self.recognizer.program.has_budgets() {
+                self.compose(id)?
+            } else {
+                self.mask_by_walk(id)?
+            };
         let mask = Arc::new(self.without_rejected(id, mask, uncertain)?);
         self.cache.insert(id, &mask);
         Ok(mask)
@@ -67,7 +68,12 @@ impl<'a> MaskBuilder<'a> {
         let items = self.recognizer.items(id).to_vec();
         self.recognizer.captures = CaptureMode::Ignore;
         let walked = self.recognizer.walk(trie, &items, &mut |recognizer, node, items| {
-            if !trie.tokens(node).is_empty() && recognizer.is_live(vocabulary, items)? {
+            if trie.tokens(node).is_empty() {
+                return Ok(());
+            }
+            let mut items = items.to_vec();
+            recognizer.settle(&mut items)?;
+            if recognizer.is_live(vocabulary, &items)? {
                 tokens.extend_from_slice(trie.tokens(node));
             }
             Ok(())

@@ -17,7 +17,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::gss::{CALLED, ReturnStacks, SCOPE};
+use super::budget_counter::{SCOPE, full_budget};
+use super::gss::{CALLED, ReturnStacks};
 use super::item::{ACCEPT, BOTTOM, Item, PointId, RETURN, StackId};
 use super::point::{CaptureTarget, Point};
 use super::program::Program;
@@ -125,7 +126,7 @@ fn follow_only_path(
                 [frame]
                     if !matches!(
                         program.point(frame.point),
-                        Point::Repeat { .. } | Point::Scope { .. }
+                        Point::Repeat { .. } | Point::Scope { .. } | Point::Budget { .. }
                     ) =>
                 {
                     (point, stack) = (frame.point, frame.below);
@@ -337,6 +338,8 @@ impl Closure {
                 None => self.pending = Some(Pending::Rule(rule)),
             },
             Point::Call { .. } => self.waiting.extend(self.index_of(position)),
+            Point::Budget { next, .. } if count > 0 => self.arrive(stacks, (next, 0), stack)?,
+            Point::Budget { .. } => self.waiting.extend(self.index_of(position)),
             Point::Scope { .. } if count == 0 => self.waiting.extend(self.index_of(position)),
             Point::Scope { tag, .. } => {
                 let from = (count - SCOPE - 1) as usize;
@@ -389,6 +392,7 @@ impl Closure {
                 (entry, stacks.push(next, CALLED, below)?)
             }
             Point::Repeat { body, .. } => (body, stacks.push(point, count, below)?),
+            Point::Budget { body, max, .. } => (body, stacks.push(point, full_budget(max), below)?),
             Point::Scope { body, .. } => {
                 let from = self.text.as_ref().map_or(0, Vec::len) as u32;
                 (body, stacks.push(point, SCOPE | from, below)?)

@@ -16,22 +16,19 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::budget_counter::{BudgetChanges, SCOPE, tokens_left};
 use super::item::{ACCEPT, BOTTOM, PointId, StackId};
 use crate::error::{Error, ErrorKind, LimitName, Result};
 
 /// The counter of a frame that a call has pushed: a counted repeat at its point has not run yet.
 pub(super) const CALLED: u32 = u32::MAX;
 
-/// Bit in a counter: the frame is a scope's, and the other bits are the offset in the recorded text
-/// at which the scope's text begins.
-pub(super) const SCOPE: u32 = 1 << 31;
-
 /// One frame: on return go on at `point`, with `below` as the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct StackFrame {
     pub(crate) point: PointId,
     /// The completed runs of a counted repeat before this one; or [`CALLED`]; or [`SCOPE`] and an
-    /// offset.
+    /// offset; or a budget's [tokens left](super::budget_counter).
     pub(crate) count: u32,
     pub(crate) below: StackId,
 }
@@ -43,7 +40,7 @@ impl StackFrame {
     }
 }
 
-type Frames = SmallVec<[StackFrame; 1]>;
+pub(super) type Frames = SmallVec<[StackFrame; 1]>;
 
 /// All sets of return stacks of a recognizer.
 #[derive(Debug)]
@@ -52,6 +49,9 @@ pub(crate) struct ReturnStacks {
     depths: Vec<u32>,
     /// By set: whether a scope stands in it, whose text must be recorded.
     has_scope: Vec<bool>,
+    /// By set: whether a budget of tokens stands in it.
+    has_budget: Vec<bool>,
+    pub(super) changes: BudgetChanges,
     ids: FxHashMap<Frames, StackId>,
     unions: FxHashMap<(StackId, StackId), StackId>,
     limit: u32,
@@ -64,6 +64,8 @@ impl ReturnStacks {
             sets: Vec::new(),
             depths: Vec::new(),
             has_scope: Vec::new(),
+            has_budget: Vec::new(),
+            changes: BudgetChanges::default(),
             ids: FxHashMap::default(),
             unions: FxHashMap::default(),
             limit: u32::try_from(depth).unwrap_or(u32::MAX),
@@ -73,6 +75,7 @@ impl ReturnStacks {
         this.sets.push(frames.clone());
         this.depths.push(0);
         this.has_scope.push(false);
+        this.has_budget.push(false);
         this.ids.insert(frames, BOTTOM);
         this
     }
@@ -83,7 +86,7 @@ impl ReturnStacks {
         &self.sets[id.0 as usize]
     }
 
-    fn intern(&mut self, frames: Frames) -> Result<StackId> {
+    pub(super) fn intern(&mut self, frames: Frames) -> Result<StackId> {
         if let Some(&id) = self.ids.get(&frames) {
             return Ok(id);
         }
@@ -99,6 +102,9 @@ impl ReturnStacks {
         let id = StackId(self.sets.len() as u32);
         let scope = |f: &StackFrame| f.count & SCOPE != 0 && f.count != CALLED;
         self.has_scope.push(frames.iter().any(|f| scope(f) || self.has_scope[f.below.0 as usize]));
+        let budget = |f: &StackFrame| tokens_left(f.count).is_some();
+        self.has_budget
+            .push(frames.iter().any(|f| budget(f) || self.has_budget[f.below.0 as usize]));
         self.sets.push(frames.clone());
         self.depths.push(depth);
         self.ids.insert(frames, id);
@@ -109,6 +115,12 @@ impl ReturnStacks {
     #[inline]
     pub(crate) fn has_scope(&self, id: StackId) -> bool {
         self.has_scope[id.0 as usize]
+    }
+
+    /// Whether a budget of tokens stands in a set.
+    #[inline]
+    pub(crate) fn has_budget(&self, id: StackId) -> bool {
+        self.has_budget[id.0 as usize]
     }
 
     /// One frame on top of a stack.

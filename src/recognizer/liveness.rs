@@ -1,55 +1,85 @@
-//! Liveness of items in vocabularies with a byte that occurs in tokens but is no token by itself.
+//! Liveness of items: whether the text can be completed, where that is no matter of course.
 //!
-//! Where every byte is a token by itself, every configuration can be completed: terminals are
-//! never in an empty state, and no point is unproductive. Bytes that stand in no token at all are
-//! taken out of the terminals when a constraint is compiled. There remain bytes that stand only
-//! *inside longer tokens*. For a vocabulary with such bytes, an item is *completable by bytes* if
-//! single-byte tokens alone spell some text from it to the end: a least fixed point over points,
-//! states and stacks. A configuration without such an item may still be live; then a search over whole
-//! tokens decides ([`Recognizer::is_live`](super::stepper::Recognizer::is_live)).
+//! Where every byte is a token by itself and no budget counts tokens, every configuration can be
+//! completed: terminals are never in an empty state, and no point is unproductive. Bytes that stand in
+//! no token at all are taken out of the terminals when a constraint is compiled. There remain bytes that
+//! stand only *inside longer tokens*, and [budgets](super::token_budgets).
+//!
+//! An item is *completable by bytes* if single-byte tokens alone spell some text from it to the end,
+//! within all budgets. From a point to the end of its rule the least number of them is a least fixed
+//! point (Knuth 1977), in which a part with a budget counts only if its own least number is within it.
+//! Of a stack it is enough to know its *room*: the most tokens that may be spent above it. A frame takes
+//! its own tokens from the room below; a budget's frame has no more room than tokens left.
+//!
+//! A configuration without such an item may still be live; then a search over whole tokens decides
+//! ([`Recognizer::is_live`](super::stepper::Recognizer::is_live)).
 //!
 //! Example: the tokens are `a`, `b` and `xy`. In `("xy" | "a") "b"` the point of `"xy"` is not
-//! completable by bytes, but the token `xy` leads from it to `"b"`, which is: so it is live.
+//! completable by bytes, but the token `xy` leads from it to `"b"`, which is: so it is live. With
+//! `aa` a token, too, `aaa` within 2 tokens is not completable by bytes and live.
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::budget_counter::{ENDLESS, tokens_left};
 use super::byte_coverage::ByteCoverage;
 use super::gss::ReturnStacks;
 use super::item::{ACCEPT, BOTTOM, ConfigId, Item, PointId, StackId};
 use super::point::Point;
 use super::program::Program;
+use crate::deadline;
 use crate::error::Result;
+use crate::regular::witness_length;
 use crate::regular::{Language, Languages};
 
 /// Memo tables of liveness.
 #[derive(Debug)]
 pub(super) struct Liveness {
-    /// The strings of single-byte tokens.
-    byte_strings: Language,
-    /// By point: whether single-byte tokens spell some text to the end of its rule.
-    points: FxHashMap<PointId, bool>,
-    /// By stack: whether single-byte tokens spell some text to the end.
-    stacks: FxHashMap<StackId, bool>,
+    /// The strings of single-byte tokens; absent if every byte that tokens hold is one.
+    byte_strings: Option<Language>,
+    /// By point: the fewest single-byte tokens to the end of its rule; [`NEVER`] if none spell it.
+    points: FxHashMap<PointId, u64>,
+    /// By stack: the most tokens that may be spent above it; `None` if it cannot be completed.
+    rooms: FxHashMap<StackId, Option<u64>>,
     /// By configuration: whether tokens complete it, as searches have found.
     pub(super) configurations: FxHashMap<ConfigId, bool>,
 }
 
+/// No number of single-byte tokens is enough.
+const NEVER: u64 = u64::MAX;
+
+/// Without a budget, any number of tokens may be spent.
+const ANY_NUMBER: u64 = u64::MAX;
+
 impl Liveness {
-    /// `None` where every byte that tokens hold is a token by itself: then everything is live.
-    pub(super) fn new(languages: &mut Languages, coverage: &ByteCoverage) -> Option<Self> {
-        if coverage.single == coverage.any {
+    /// `None` where everything is live: every byte that tokens hold is a token by itself, and nothing
+    /// counts tokens.
+    pub(super) fn new(
+        languages: &mut Languages,
+        coverage: &ByteCoverage,
+        program: &Program,
+    ) -> Option<Self> {
+        let has_every_byte = coverage.single == coverage.any;
+        if has_every_byte && !program.has_budgets() {
             return None;
         }
-        let one = languages.byte_set(coverage.single);
+        let byte_strings = (!has_every_byte).then(|| {
+            let one = languages.byte_set(coverage.single);
+            languages.repeat(one, 0, None)
+        });
         Some(Self {
-            byte_strings: languages.repeat(one, 0, None),
+            byte_strings,
             points: FxHashMap::default(),
-            stacks: FxHashMap::default(),
+            rooms: FxHashMap::default(),
             configurations: FxHashMap::default(),
         })
+    }
+
+    /// Whether every byte that tokens hold is a token by itself.
+    pub(super) fn has_every_byte(&self) -> bool {
+        self.byte_strings.is_none()
     }
 }
 
@@ -57,9 +87,24 @@ impl Liveness {
 /// search over tokens decides.
 const MAX_VISITED_POINTS: usize = 20_000;
 
-/// Alternatives from a point to the end of its rule, each a list of points that must all be
-/// completable.
-type Alternatives = Vec<SmallVec<[PointId; 2]>>;
+/// The same where every byte is a token and there are budgets.
+const MAX_VISITED_POINTS_OF_BUDGETS: usize = 2_000_000;
+
+/// A way from a point to the end of its rule.
+struct Alternative {
+    /// Single-byte tokens of its own.
+    own: u64,
+    /// The points that it goes through, each with a number of times.
+    then: SmallVec<[(PointId, u32); 2]>,
+    /// The most tokens that the first of them may take.
+    budget: u32,
+}
+
+impl Alternative {
+    fn new(own: u64, then: &[(PointId, u32)]) -> Self {
+        Self { own, then: SmallVec::from_slice(then), budget: ENDLESS }
+    }
+}
 
 /// Finds out which items single-byte tokens complete.
 pub(super) struct LivenessCheck<'a> {
@@ -70,162 +115,233 @@ pub(super) struct LivenessCheck<'a> {
 }
 
 impl LivenessCheck<'_> {
-    /// Whether single-byte tokens spell some text from a point to the end of its rule: a least fixed
-    /// point over the points that it leads to.
-    fn is_completable_point(&mut self, point: PointId) -> Result<bool> {
-        if let Some(&spelled) = self.known.points.get(&point) {
-            return Ok(spelled);
+    /// The fewest single-byte tokens from a point to the end of its rule: a least fixed point over the
+    /// points that it leads to.
+    fn point_tokens(&mut self, point: PointId) -> Result<u64> {
+        if let Some(&tokens) = self.known.points.get(&point) {
+            return Ok(tokens);
         }
         let mut reached = vec![point];
-        let mut seen = FxHashSet::from_iter([point]);
-        let mut all: Vec<Alternatives> = Vec::new();
+        let mut ids = FxHashMap::from_iter([(point, 0)]);
+        let mut before: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new()];
+        let mut all: Vec<Vec<Alternative>> = Vec::new();
         while let Some(&at) = reached.get(all.len()) {
-            let alternatives = self.completable_alternatives(at)?;
-            for &next in alternatives.iter().flatten() {
-                if !self.known.points.contains_key(&next) && seen.insert(next) {
-                    reached.push(next);
+            deadline::check()?;
+            let alternatives = self.alternatives(at)?;
+            for &(next, _) in alternatives.iter().flat_map(|one| &one.then) {
+                if self.known.points.contains_key(&next) {
+                    continue;
                 }
+                let id = *ids.entry(next).or_insert_with(|| {
+                    reached.push(next);
+                    before.push(SmallVec::new());
+                    reached.len() - 1
+                });
+                before[id].push(all.len());
             }
             all.push(alternatives);
-            if reached.len() > MAX_VISITED_POINTS {
-                return Ok(false);
+            let most = if self.known.has_every_byte() {
+                MAX_VISITED_POINTS_OF_BUDGETS
+            } else {
+                MAX_VISITED_POINTS
+            };
+            if reached.len() > most {
+                return Ok(NEVER);
             }
         }
-        let mut found: FxHashMap<PointId, bool> = reached.iter().map(|&at| (at, false)).collect();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (&at, alternatives) in reached.iter().zip(&all) {
-                let holds = |next: &PointId| {
-                    found
-                        .get(next)
-                        .or_else(|| self.known.points.get(next))
-                        .copied()
-                        .unwrap_or(false)
-                };
-                if !found[&at] && alternatives.iter().any(|all| all.iter().all(holds)) {
-                    found.insert(at, true);
-                    changed = true;
+        let mut tokens = vec![NEVER; reached.len()];
+        let mut todo: Vec<usize> = (0..reached.len()).collect();
+        while let Some(at) = todo.pop() {
+            let of = |point: PointId| match ids.get(&point) {
+                Some(&id) => tokens[id],
+                None => self.known.points.get(&point).copied().unwrap_or(NEVER),
+            };
+            let cost = |one: &Alternative| {
+                let mut sum = one.own;
+                for (i, &(next, times)) in one.then.iter().enumerate() {
+                    let all = of(next).saturating_mul(times.into());
+                    if i == 0 && one.budget < ENDLESS && all > one.budget.into() {
+                        return NEVER;
+                    }
+                    sum = sum.saturating_add(all);
                 }
+                sum
+            };
+            let least = all[at].iter().map(cost).min().unwrap_or(NEVER);
+            if least < tokens[at] {
+                tokens[at] = least;
+                todo.extend_from_slice(&before[at]);
             }
         }
-        let spelled = found[&point];
-        self.known.points.extend(found);
-        Ok(spelled)
+        let found = tokens[0];
+        self.known.points.extend(reached.into_iter().zip(tokens));
+        Ok(found)
     }
 
-    /// Whether single-byte tokens spell some string of a language.
-    fn has_byte_string(&mut self, language: Language) -> Result<bool> {
-        let both = self.languages.intersect([language, self.known.byte_strings]);
-        self.languages.is_live(both)
+    /// The fewest single-byte tokens that spell a string of a language; [`NEVER`] if none do.
+    fn language_tokens(&mut self, language: Language) -> Result<u64> {
+        let spelled = match self.known.byte_strings {
+            None => language,
+            Some(byte_strings) => {
+                let both = self.languages.intersect([language, byte_strings]);
+                if !self.languages.is_live(both)? {
+                    return Ok(NEVER);
+                }
+                both
+            }
+        };
+        Ok(witness_length::short_length(self.languages, spelled, ENDLESS.into())?.unwrap_or(NEVER))
     }
 
-    fn completable_alternatives(&mut self, point: PointId) -> Result<Alternatives> {
+    fn alternatives(&mut self, point: PointId) -> Result<Vec<Alternative>> {
         let program = self.program;
-        let one = |next: PointId| SmallVec::from_slice(&[next]);
+        let one = |next: PointId| Alternative::new(0, &[(next, 1)]);
         Ok(match program.point(point) {
-            Point::Border => vec![SmallVec::new()],
+            Point::Border => vec![Alternative::new(0, &[])],
             Point::Regular { language, next } => {
-                if self.has_byte_string(language)? {
-                    vec![one(next)]
-                } else {
-                    Vec::new()
-                }
+                vec![Alternative::new(self.language_tokens(language)?, &[(next, 1)])]
             }
-            Point::Special { next, .. } => vec![one(next)],
+            Point::Special { next, .. } => vec![Alternative::new(1, &[(next, 1)])],
             Point::Call { rule, next } => {
+                if self.known.has_every_byte()
+                    && let Some(text) = program.completion(rule, self.languages)?
+                {
+                    return Ok(vec![Alternative::new(text.len() as u64, &[(next, 1)])]);
+                }
                 if program.entry(rule).is_none() {
                     program.expand(rule, self.languages)?;
                 }
-                program
-                    .entry(rule)
-                    .map(|entry| SmallVec::from_slice(&[entry, next]))
+                let entry = program.entry(rule);
+                entry
+                    .map(|entry| Alternative::new(0, &[(entry, 1), (next, 1)]))
                     .into_iter()
                     .collect()
             }
             Point::Fork(branches) => program.branches(branches).into_iter().map(one).collect(),
-            Point::Repeat { body, min, next, .. } => match min {
-                0 => vec![one(next)],
-                _ => vec![SmallVec::from_slice(&[body, next])],
-            },
+            Point::Repeat { min: 0, next, .. } => vec![one(next)],
+            Point::Repeat { body, min, next, .. } => {
+                vec![Alternative::new(0, &[(body, min), (next, 1)])]
+            }
+            Point::Budget { body, max, next } => {
+                vec![Alternative { budget: max, ..Alternative::new(0, &[(body, 1), (next, 1)]) }]
+            }
             Point::Names(names) => {
                 let mut alternatives = Vec::new();
                 for (rank, name) in program.allowed_names(names) {
                     let name = self.languages.literal(&name);
-                    if self.has_byte_string(name)? {
-                        alternatives.push(one(program.after_name(names, rank, self.languages)?));
+                    let own = self.language_tokens(name)?;
+                    if own < NEVER {
+                        let next = program.after_name(names, rank, self.languages)?;
+                        alternatives.push(Alternative::new(own, &[(next, 1)]));
                     }
                 }
                 alternatives
             }
             Point::Capture { language, tag } => {
-                if self.has_byte_string(language)? {
-                    let next = program.after_capture(tag, None, self.languages)?;
-                    next.map(one).into_iter().collect()
-                } else {
-                    Vec::new()
-                }
+                let own = self.language_tokens(language)?;
+                let next = program.after_capture(tag, None, self.languages)?;
+                next.map(|next| Alternative::new(own, &[(next, 1)])).into_iter().collect()
             }
             Point::Scope { body, tag } => {
                 let next = program.after_capture(tag, None, self.languages)?;
-                next.map(|next| SmallVec::from_slice(&[body, next])).into_iter().collect()
+                next.map(|next| Alternative::new(0, &[(body, 1), (next, 1)])).into_iter().collect()
             }
         })
     }
 
     /// Whether single-byte tokens complete one of the items, or one is complete.
     pub(super) fn has_completable(&mut self, items: &[Item]) -> Result<bool> {
-        let program = self.program;
-        for item in items {
-            let (state, next) = match program.point(item.point) {
-                _ if item.point == ACCEPT => return Ok(true),
-                Point::Regular { next, .. } => (item.state, next),
-                Point::Capture { tag, .. } => {
-                    match program.after_capture(tag, None, self.languages)? {
-                        Some(next) => (item.state, next),
-                        None => continue,
-                    }
-                }
-                Point::Special { next, .. } => (Language::EPSILON, next),
-                Point::Names(_) if item.is_at_name_root() => (Language::EPSILON, item.point),
-                _ => continue,
-            };
-            if self.has_byte_string(state)?
-                && self.is_completable_point(next)?
-                && self.is_completable_stack(item.stack)?
-            {
+        for &item in items {
+            if item.point == ACCEPT {
+                return Ok(true);
+            }
+            let Some(room) = self.room(item.stack)? else { continue };
+            if self.item_tokens(item)?.is_some_and(|tokens| tokens <= room) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn is_completable_stack(&mut self, stack: StackId) -> Result<bool> {
+    /// The fewest single-byte tokens from an item to the end of its rule; `None` if none spell it.
+    fn item_tokens(&mut self, item: Item) -> Result<Option<u64>> {
+        let program = self.program;
+        let (here, next) = match program.point(item.point) {
+            Point::Regular { next, .. } => (self.language_tokens(item.state)?, next),
+            Point::Capture { tag, .. } => {
+                match program.after_capture(tag, None, self.languages)? {
+                    Some(next) => (self.language_tokens(item.state)?, next),
+                    None => return Ok(None),
+                }
+            }
+            Point::Special { next, .. } => (1, next),
+            Point::Names(_) if item.is_at_name_root() => (0, item.point),
+            Point::Names(names) => {
+                let mut least = NEVER;
+                for (rank, rest, _) in program.shortest_names(names, item.name_node()) {
+                    let rest = self.languages.literal(&rest);
+                    let here = self.language_tokens(rest)?;
+                    let next = program.after_name(names, rank, self.languages)?;
+                    least = least.min(here.saturating_add(self.point_tokens(next)?));
+                }
+                return Ok((least < NEVER).then_some(least));
+            }
+            _ => return Ok(None),
+        };
+        let tokens = here.saturating_add(self.point_tokens(next)?);
+        Ok((tokens < NEVER).then_some(tokens))
+    }
+
+    /// The most tokens that may be spent above a stack; `None` if it cannot be completed.
+    fn room(&mut self, stack: StackId) -> Result<Option<u64>> {
         let (program, stacks) = (self.program, self.stacks);
-        self.known.stacks.insert(BOTTOM, true);
+        self.known.rooms.insert(BOTTOM, Some(ANY_NUMBER));
         // What lies below has smaller ids: ascending order needs no recursion.
         let mut needed = BTreeSet::new();
         let mut todo = vec![stack];
         while let Some(at) = todo.pop() {
-            if !self.known.stacks.contains_key(&at) && needed.insert(at) {
+            if !self.known.rooms.contains_key(&at) && needed.insert(at) {
                 todo.extend(stacks.frames(at).iter().map(|frame| frame.below));
             }
         }
         for at in needed {
-            let mut spelled = false;
+            let mut most: Option<u64> = None;
             for frame in stacks.frames(at) {
-                // Returning to a scope goes on behind it.
-                let next = match program.point(frame.point) {
-                    Point::Scope { tag, .. } => program.after_capture(tag, None, self.languages)?,
-                    _ => Some(frame.point),
+                let Some(below) = self.known.rooms[&frame.below] else { continue };
+                // Returning to a scope or a budget goes on behind it, and so does a repeat that has
+                // run often enough; one that has not runs the rest.
+                let returns = program.count_after(frame.point, frame.count);
+                let tokens = match program.point(frame.point) {
+                    Point::Scope { tag, .. } if returns > 0 => {
+                        match program.after_capture(tag, None, self.languages)? {
+                            Some(next) => self.point_tokens(next)?,
+                            None => NEVER,
+                        }
+                    }
+                    Point::Budget { next, .. } if returns > 0 => self.point_tokens(next)?,
+                    Point::Repeat { body, min, next, .. } if returns > 0 => {
+                        let turns = u64::from(min.saturating_sub(returns));
+                        let body = if turns > 0 { self.point_tokens(body)? } else { 0 };
+                        body.saturating_mul(turns).saturating_add(self.point_tokens(next)?)
+                    }
+                    _ => self.point_tokens(frame.point)?,
                 };
-                if let Some(next) = next {
-                    spelled |=
-                        self.known.stacks[&frame.below] && self.is_completable_point(next)?;
-                }
+                let room = match below {
+                    _ if tokens == NEVER => continue,
+                    ANY_NUMBER => ANY_NUMBER,
+                    below => match below.checked_sub(tokens) {
+                        Some(room) => room,
+                        None => continue,
+                    },
+                };
+                let left = match tokens_left(frame.count) {
+                    None | Some(ENDLESS) => ANY_NUMBER,
+                    Some(left) => left.into(),
+                };
+                most = most.max(Some(room.min(left)));
             }
-            self.known.stacks.insert(at, spelled);
+            self.known.rooms.insert(at, most);
         }
-        Ok(self.known.stacks[&stack])
+        Ok(self.known.rooms[&stack])
     }
 }

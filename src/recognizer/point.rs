@@ -26,6 +26,8 @@ pub(crate) enum Point {
     Fork(Span),
     /// `body` (which returns here) `min` to `max` times, then go on.
     Repeat { body: PointId, min: u32, max: u32, next: PointId },
+    /// `body` (which returns here), spelled by at most `max` tokens, then go on.
+    Budget { body: PointId, max: u32, next: PointId },
     /// Read a name of the choice with this number, then go on where that name leads.
     Names(u32),
     /// Read a string of a language, then go on where that string leads.

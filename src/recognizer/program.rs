@@ -112,6 +112,8 @@ pub(crate) struct Program {
     start: RuleId,
     /// Whether a point so far captures a string.
     captures: Cell<bool>,
+    /// Whether a budget of tokens is part of the grammar.
+    budgets: bool,
     /// Whether the end of an array may depend on its items.
     required_duplicates: Cell<bool>,
     /// One character of the JSON strings in it.
@@ -152,6 +154,12 @@ impl Program {
     /// Whether the program allows a continuation by strings that were captured.
     pub(crate) fn has_captures(&self) -> bool {
         self.captures.get()
+    }
+
+    /// Whether a budget of tokens is part of the grammar.
+    #[inline]
+    pub(crate) fn has_budgets(&self) -> bool {
+        self.budgets
     }
 
     /// The points of a fork.
@@ -362,7 +370,8 @@ impl Program {
         points.memo = FxHashMap::default();
         points.label_ids = FxHashMap::default();
         let tables = ProgramTables { points, ..ProgramTables::default() };
-        let program = Self::with_tables(tables, grammar.start(), None);
+        let budgets = grammar.nodes().iter().any(|node| matches!(node, Node::Budget { .. }));
+        let program = Self { budgets, ..Self::with_tables(tables, grammar.start(), None) };
         Ok((program, grammar.into_languages()))
     }
 
@@ -376,9 +385,11 @@ impl Program {
         let text_unit = Some(source.text_unit());
         source.exchange(&mut languages);
         languages.set_limit(limits.language_states);
+        let mut budgets = false;
+        source.with_builder(&mut |builder| budgets = builder.has_budgets());
         let mut tables = ProgramTables { points: PointTable::new(limits), ..Default::default() };
         tables.answers.source = Some(source);
-        (Self::with_tables(tables, start, text_unit), languages)
+        (Self { budgets, ..Self::with_tables(tables, start, text_unit) }, languages)
     }
 
     fn with_tables(tables: ProgramTables, start: RuleId, text_unit: Option<Language>) -> Self {
@@ -386,6 +397,7 @@ impl Program {
             tables: RefCell::new(tables),
             start,
             captures: Cell::new(false),
+            budgets: false,
             required_duplicates: Cell::new(false),
             text_unit,
         }
@@ -395,7 +407,7 @@ impl Program {
     pub(crate) fn copy(&self) -> Self {
         let points = self.tables.borrow().points.clone();
         let tables = ProgramTables { points, ..ProgramTables::default() };
-        Self::with_tables(tables, self.start, None)
+        Self { budgets: self.budgets, ..Self::with_tables(tables, self.start, None) }
     }
 
     /// Asks the source for something, and compiles it.

@@ -12,6 +12,7 @@
 
 use std::mem;
 
+use super::budget_counter::BudgetChange;
 use super::captured_texts::CapturedTexts;
 use super::closure::{Closure, Pending, too_many_states};
 use super::configurations::Configurations;
@@ -20,6 +21,7 @@ use super::item::{ACCEPT, BOTTOM, ConfigId, Item, NO_TEXT, PointId, StackId, Tex
 use super::liveness::Liveness;
 use super::point::Point;
 use super::program::Program;
+use super::token_budgets::{change_items, with_budgets};
 use crate::deadline;
 use crate::error::Result;
 use crate::grammar::RuleId;
@@ -39,18 +41,31 @@ pub(crate) enum CaptureMode {
     Ignore,
 }
 
+/// Whether bytes that are read are those of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spending {
+    /// They are, and budgets count it.
+    Tokens,
+    /// Nobody knows which tokens they belong to: budgets count nothing.
+    Nothing,
+}
+
 /// A program and the state accumulated while parsing with it: terminal states, stacks,
 /// configurations, captured texts. Belongs to one thread at a time.
+///
+/// More than 40 methods: it is what all of parsing by bytes, by tokens and without captures share.
 #[derive(Debug)]
 pub(crate) struct Recognizer {
     pub(crate) program: Program,
     /// The arena of the program's terminals and their states.
     pub(crate) languages: Languages,
     pub(crate) stacks: ReturnStacks,
-    /// Absent if every byte that tokens hold is a token by itself.
+    /// Absent where everything is live.
     pub(super) liveness: Option<Liveness>,
     pub(super) configurations: Configurations,
     pub(crate) captures: CaptureMode,
+    /// Budgets of tokens are charged; never where the program has none.
+    pub(super) spending: Spending,
     closure: Closure,
     texts: CapturedTexts,
     /// Items that one step may keep; more are an error.
@@ -69,6 +84,7 @@ impl Recognizer {
         liveness: Option<Liveness>,
         limits: &Limits,
     ) -> Self {
+        let spending = if program.has_budgets() { Spending::Tokens } else { Spending::Nothing };
         Self {
             program,
             languages,
@@ -76,6 +92,7 @@ impl Recognizer {
             liveness,
             configurations: Configurations::default(),
             captures: CaptureMode::Record,
+            spending,
             closure: Closure::default(),
             texts: CapturedTexts::default(),
             max_states: limits.states_per_step,
@@ -218,6 +235,14 @@ impl Recognizer {
         self.check_states(items.len())
     }
 
+    /// Ends a token: the items as they are before the next one.
+    pub(crate) fn settle(&mut self, items: &mut Vec<Item>) -> Result<()> {
+        if change_items(&mut self.stacks, items, BudgetChange::Settle)? {
+            self.merge(items)?;
+        }
+        Ok(())
+    }
+
     /// Errors where a step has more items than the limit.
     pub(crate) fn check_states(&self, states: usize) -> Result<()> {
         if states > self.max_states { Err(too_many_states(self.max_states)) } else { Ok(()) }
@@ -225,6 +250,18 @@ impl Recognizer {
 
     /// Reads one byte: `next` becomes the items after it, none if it is not allowed.
     pub(crate) fn step(&mut self, items: &[Item], byte: u8, next: &mut Vec<Item>) -> Result<()> {
+        if self.spending == Spending::Nothing {
+            return self.step_charged(items, byte, next);
+        }
+        let mut charged = items.to_vec();
+        if change_items(&mut self.stacks, &mut charged, BudgetChange::Charge)? {
+            self.merge(&mut charged)?;
+        }
+        self.step_charged(&charged, byte, next)
+    }
+
+    /// Reads one byte, from items whose budgets have counted the token.
+    fn step_charged(&mut self, items: &[Item], byte: u8, next: &mut Vec<Item>) -> Result<()> {
         deadline::check()?;
         next.clear();
         self.record_scope_byte(items, byte);
@@ -330,8 +367,16 @@ impl Recognizer {
         self.closure.text = Some(text);
     }
 
-    /// Reads bytes from a configuration.
+    /// Reads bytes from a configuration that are no token's: budgets count nothing.
     pub(crate) fn read(&mut self, from: ConfigId, bytes: &[u8]) -> Result<ReadResult> {
+        let spending = mem::replace(&mut self.spending, Spending::Nothing);
+        let read = self.read_token_bytes(from, bytes);
+        self.spending = spending;
+        read
+    }
+
+    /// Reads the bytes of one token from a configuration.
+    pub(super) fn read_token_bytes(&mut self, from: ConfigId, bytes: &[u8]) -> Result<ReadResult> {
         let (mut items, mut next) = mem::take(&mut self.buffers);
         items.clear();
         items.extend_from_slice(self.configurations.items(from));
@@ -348,6 +393,9 @@ impl Recognizer {
         }
         let found = match read {
             Ok(read) if read == bytes.len() => {
+                if self.spending == Spending::Tokens {
+                    self.settle(&mut items)?;
+                }
                 self.keep_scope_text(&mut items);
                 Ok(Ok(self.configurations.intern(&items)))
             }
@@ -372,6 +420,7 @@ impl Recognizer {
     ) -> Result<()> {
         if let [item] = &mut items[..]
             && !self.stacks.has_scope(item.stack)
+            && self.spending == Spending::Nothing
         {
             match self.program.point(item.point) {
                 Point::Regular { next: after, .. } => {
@@ -440,7 +489,13 @@ impl Recognizer {
         let mut items = Vec::new();
         // Left over where an earlier step has failed.
         self.closure.clear_starts();
-        for item in self.configurations.items(from) {
+        for i in 0..self.configurations.items(from).len() {
+            let mut item = self.configurations.items(from)[i];
+            if self.stacks.has_budget(item.stack) {
+                let charged = with_budgets(&mut self.stacks, item.stack, BudgetChange::Charge)?;
+                let Some(stack) = charged else { continue };
+                item.stack = stack;
+            }
             if let Point::Special { tokens, next } = self.program.point(item.point)
                 && self.program.tokens(tokens).contains(&token)
             {
@@ -450,6 +505,7 @@ impl Recognizer {
         if !self.closure.has_no_starts() {
             self.close(&mut items)?;
             self.merge(&mut items)?;
+            self.settle(&mut items)?;
         }
         Ok(items)
     }

@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::byte_coverage::ByteCoverage;
 use super::item::{ConfigId, Item};
@@ -21,6 +21,9 @@ use crate::vocabulary::{Trie, Vocabulary};
 
 /// Configurations that one search for a live one may visit.
 const MAX_SEARCHED_CONFIGURATIONS: usize = 20_000;
+
+/// Nodes of the vocabulary's trie that one search within budgets may walk.
+const MAX_WALKED_NODES: usize = 100_000;
 
 /// Called by a walk for a node of the trie, with the items there.
 pub(crate) type VisitNode<'a> = dyn FnMut(&mut Recognizer, usize, &[Item]) -> Result<()> + 'a;
@@ -37,7 +40,7 @@ impl Recognizer {
         coverage: &ByteCoverage,
         limits: &Limits,
     ) -> Result<(Self, ConfigId)> {
-        let liveness = Liveness::new(&mut languages, coverage);
+        let liveness = Liveness::new(&mut languages, coverage, &program);
         let mut this = Self::empty(program, languages, liveness, limits);
         let items = this.start_items()?;
         if !this.is_live(vocabulary, &items)? {
@@ -49,9 +52,9 @@ impl Recognizer {
     }
 
     /// Whether every byte that tokens hold is a token by itself: then everything that can be read can
-    /// be completed.
+    /// be completed, budgets aside.
     pub(crate) fn spells_every_byte(&self) -> bool {
-        self.liveness.is_none()
+        self.liveness.as_ref().is_none_or(Liveness::has_every_byte)
     }
 
     /// Whether a text that is in these items can be completed by further tokens. Exact.
@@ -79,10 +82,17 @@ impl Recognizer {
         if let Some(&live) = known.configurations.get(&start) {
             return Ok(live);
         }
+        // Where every byte is a token, budgets alone decide, and a vocabulary is too large to be
+        // searched: what is not found soon is refused.
+        let max_expanded = if known.has_every_byte() {
+            MAX_WALKED_NODES / vocabulary.trie().nodes().len()
+        } else {
+            usize::MAX
+        };
         let mut visited = vec![start];
-        let mut seen = FxHashSet::from_iter([start]);
+        let mut before = FxHashMap::from_iter([(start, start)]);
         let mut next = 0;
-        while let Some(&at) = visited.get(next) {
+        while let Some(&at) = visited.get(next).filter(|_| next < max_expanded) {
             next += 1;
             for successor in self.successors(vocabulary, at)? {
                 let live = match known.configurations.get(&successor) {
@@ -93,11 +103,19 @@ impl Recognizer {
                     }
                 };
                 if live {
-                    known.configurations.insert(start, true);
+                    // All along the way, so that from what is live something live follows.
+                    known.configurations.insert(successor, true);
+                    let mut on_path = at;
+                    while known.configurations.insert(on_path, true).is_none() {
+                        on_path = before[&on_path];
+                    }
                     return Ok(true);
                 }
-                if !known.configurations.contains_key(&successor) && seen.insert(successor) {
-                    visited.push(successor);
+                if !known.configurations.contains_key(&successor) {
+                    before.entry(successor).or_insert_with(|| {
+                        visited.push(successor);
+                        at
+                    });
                 }
             }
             if visited.len() > MAX_SEARCHED_CONFIGURATIONS {
@@ -108,6 +126,10 @@ impl Recognizer {
                 return Err(Error::new(ErrorKind::Limit, message)
                     .with_help("use a vocabulary with all single bytes"));
             }
+        }
+        if next < visited.len() {
+            // What was not searched to its end may be live from another place.
+            visited.truncate(1);
         }
         known.configurations.extend(visited.into_iter().map(|visited| (visited, false)));
         Ok(false)
@@ -127,7 +149,9 @@ impl Recognizer {
         let mut found = FxHashSet::default();
         let items = self.items(from).to_vec();
         self.walk(vocabulary.trie(), &items, &mut |recognizer, _, items| {
-            found.insert(recognizer.intern(items));
+            let mut items = items.to_vec();
+            recognizer.settle(&mut items)?;
+            found.insert(recognizer.intern(&items));
             Ok(())
         })?;
         for i in 0..self.items(from).len() {
@@ -167,7 +191,7 @@ impl Recognizer {
         let mut items = self.read_special(from, token)?;
         let text = match vocabulary.token_bytes(token) {
             Some(bytes) if !bytes.is_empty() && !vocabulary.end_tokens().contains(&token) => {
-                self.read(from, bytes)?
+                self.read_token_bytes(from, bytes)?
             }
             _ => Err(0),
         };
@@ -210,6 +234,7 @@ impl Recognizer {
             });
             self.take_scope_text();
             read?;
+            self.settle(&mut items)?;
             // Nothing steps to nothing.
             let read = !bytes.is_empty()
                 && !items.is_empty()

@@ -113,6 +113,8 @@ impl ProgramView {
                 Instruction::Fork(program.branches(branches).as_slice().into())
             }
             Point::Repeat { body, min, max, next } => Instruction::Repeat { body, min, max, next },
+            // A text alone, not its tokens.
+            Point::Budget { body, next, .. } => Instruction::Repeat { body, min: 1, max: 1, next },
             Point::Names(names) => {
                 Instruction::Names { names, all: program.allowed_names(names).into() }
             }

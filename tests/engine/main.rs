@@ -13,4 +13,5 @@ mod message_format;
 mod messages;
 mod random_grammars;
 mod sample;
+mod token_budgets;
 mod tools;

@@ -182,6 +182,9 @@ impl Rewriter {
             Node::Repeat { node, min, max } => {
                 Node::Repeat { node: self.copy_untouched(node), min, max }
             }
+            Node::Budget { node, max_tokens } => {
+                Node::Budget { node: self.copy_untouched(node), max_tokens }
+            }
             Node::Call(rule) => Node::Call(self.rule(RuleCopy::Whole(rule))),
             leaf => leaf,
         };
@@ -252,6 +255,10 @@ impl Rewriter {
                 }
                 Node::Repeat { node, min, max } => {
                     self.repeat(node, (min, max), from, follow, target)?
+                }
+                Node::Budget { node, max_tokens } => {
+                    let bounded = self.node(node, from, follow, target)?;
+                    bounded.map(|node| self.builder.budget(node, max_tokens))
                 }
                 Node::Call(rule) => {
                     let entry = RuleEntry { rule, from, follow };
@@ -385,6 +392,7 @@ impl Rewriter {
             return Ok(true);
         }
         Ok(match *self.outcomes.grammar.node(id) {
+            Node::Budget { node, .. } => self.is_written_with_empty(node, from, follow)?,
             Node::Repeat { node, min, .. } => {
                 self.outcomes.uniform_turns(node, min, from, follow)?.is_some()
             }

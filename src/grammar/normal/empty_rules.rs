@@ -37,6 +37,18 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                 let min = if nullable[node.index()] { 0 } else { *min };
                 out.repeat(without(node), min, *max)
             }
+            // The empty text takes no token, and only it takes none.
+            Node::Budget { max_tokens: 0, node } => {
+                if nullable[node.index()] {
+                    epsilon
+                } else {
+                    nothing
+                }
+            }
+            Node::Budget { node, max_tokens } => {
+                let bounded = out.budget(without(node), *max_tokens);
+                if nullable[node.index()] { out.choice([bounded, epsilon]) } else { bounded }
+            }
             Node::Call(rule) => {
                 let call = out.call(*rule);
                 if nullable[rules[rule.index()].body().index()] {
@@ -72,6 +84,8 @@ pub(super) fn remove(grammar: Grammar, nullable: &[bool]) -> Result<Grammar> {
                     let min = if nullable[node.index()] { 1 } else { (*min).max(1) };
                     out.repeat(without(node), min, *max)
                 }
+                Node::Budget { max_tokens: 0, .. } => nothing,
+                Node::Budget { node, max_tokens } => out.budget(without(node), *max_tokens),
                 Node::Call(rule) => out.call(*rule),
             }
         });

@@ -89,7 +89,7 @@ fn left_calls(grammar: &Grammar, nullable: &[bool], node: NodeId, calls: &mut Ve
             | Node::Scope(..) => {}
             Node::Call(rule) => calls.push(*rule),
             Node::Choice(parts) => todo.extend_from_slice(parts),
-            Node::Repeat { node, .. } => todo.push(*node),
+            Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
             Node::Sequence(parts) => {
                 for part in parts {
                     todo.push(*part);
@@ -220,6 +220,7 @@ impl LeftCornerTransform {
             Node::Sequence(parts) => parts.iter().all(|part| self.nullable[part.index()]),
             Node::Choice(parts) => parts.iter().any(|part| self.nullable[part.index()]),
             Node::Repeat { node, min, .. } => *min == 0 || self.nullable[node.index()],
+            Node::Budget { node, .. } => self.nullable[node.index()],
             // No rule derives the empty string any more.
             Node::Call(_)
             | Node::Special(_)
@@ -283,7 +284,7 @@ impl LeftCornerTransform {
                     }
                 }
                 Node::Choice(parts) => todo.extend_from_slice(parts),
-                Node::Repeat { node, .. } => todo.push(*node),
+                Node::Repeat { node, .. } | Node::Budget { node, .. } => todo.push(*node),
                 Node::Sequence(parts) => {
                     for part in parts {
                         todo.push(*part);
@@ -331,6 +332,11 @@ impl LeftCornerTransform {
                 };
                 self.split_pair(parts[0], rest, depth)
             }
+            Node::Budget { .. } => Err(Error::new(
+                ErrorKind::Grammar,
+                "a rule with a budget of tokens calls itself at its left edge",
+            )
+            .with_help("write the recursion to the right, or as a repeat")),
             Node::Repeat { node: part, min, max } => {
                 // x{n,m} = x x{n-1,m-1}, or nothing where n = 0; x itself is never empty here.
                 let (min_left, max_left) = (min.saturating_sub(1), max.map(|max| max - 1));
@@ -382,6 +388,7 @@ impl LeftCornerTransform {
             }
             // None of these is nullable.
             Node::Call(_)
+            | Node::Budget { .. }
             | Node::Special(_)
             | Node::Hole(_)
             | Node::Text(_)

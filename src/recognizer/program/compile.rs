@@ -167,7 +167,7 @@ pub(crate) fn check_nesting(grammar: &Grammar) -> Result<()> {
             Node::Sequence(parts) | Node::Choice(parts) => {
                 parts.iter().map(|part| depth[part.index()]).max().unwrap_or(0)
             }
-            Node::Repeat { node, .. } => depth[node.index()],
+            Node::Repeat { node, .. } | Node::Budget { node, .. } => depth[node.index()],
             _ => 0,
         };
         depth.push(below + 1);
@@ -263,6 +263,10 @@ impl ProgramCompiler<'_> {
                 point
             }
             &Node::Repeat { node, min, max } => self.repeat(node, min, max, next)?,
+            &Node::Budget { node, max_tokens: max } => {
+                let body = self.compile(node, RETURN)?;
+                self.push(Point::Budget { body, max, next })?
+            }
             // Only grammars without holes are compiled whole, and sources call rules for them.
             Node::Hole(_) => self.push(Point::Border)?,
             // Both lead on by themselves: nothing follows them.
