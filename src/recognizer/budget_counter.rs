@@ -1,0 +1,60 @@
+//! The counters of frames that count tokens.
+//!
+//! A frame's counter is a number of runs, an offset, or, with the bit [`BUDGET`], the tokens that a part
+//! of the grammar has left. This file imports nothing of the stacks that hold the frames.
+
+use rustc_hash::FxHashMap;
+
+use super::item::StackId;
+
+/// Bit in a counter: the frame is a scope's, and the other bits are the offset in the recorded text
+/// at which the scope's text begins.
+pub(super) const SCOPE: u32 = 1 << 31;
+
+/// Bit in a frame's counter: the frame is a budget's, and the bits below [`CHARGED`] are the tokens
+/// left.
+pub(super) const BUDGET: u32 = 1 << 30;
+
+/// Bit in a budget's counter: the token being read is counted already.
+pub(super) const CHARGED: u32 = 1 << 29;
+
+/// The tokens left of an endless budget, and the greatest number that is counted.
+pub(super) const ENDLESS: u32 = CHARGED - 1;
+
+/// The counter of a new budget.
+pub(super) fn full_budget(tokens: u32) -> u32 {
+    BUDGET | tokens.min(ENDLESS)
+}
+
+/// The tokens that a frame with this counter has left, if it is a budget's.
+pub(super) fn tokens_left(count: u32) -> Option<u32> {
+    (count & (SCOPE | BUDGET) == BUDGET).then_some(count & ENDLESS)
+}
+
+/// A rewriting of all budgets in a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BudgetChange {
+    /// Counts the token being read, unless it is counted.
+    Charge,
+    /// Makes budgets ready for the next token; drops those without one left.
+    Settle,
+}
+
+/// Rewritings that are known.
+#[derive(Debug, Default)]
+pub(super) struct BudgetChanges {
+    /// By stack and change; `None` where no stack is left.
+    pub(super) known: [FxHashMap<StackId, Option<StackId>>; 2],
+}
+
+impl BudgetChange {
+    /// A budget's counter afterwards; `None` if the frame is dropped.
+    pub(super) fn apply(self, count: u32) -> Option<u32> {
+        let left = count & ENDLESS;
+        match self {
+            Self::Charge if count & CHARGED != 0 || left == ENDLESS => Some(count),
+            Self::Charge => Some(BUDGET | CHARGED | left.checked_sub(1)?),
+            Self::Settle => (left > 0).then_some(BUDGET | left),
+        }
+    }
+}
